@@ -1,0 +1,82 @@
+import { dlopen, type FFIFunction, FFIType, type Library, ptr, read } from "bun:ffi";
+
+/** glibc first, then musl on each processor that sixscope is built for. */
+const LIBC_NAMES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
+
+/** Names of the errno values that sixscope tells apart; asm-generic/errno.h. */
+const ERRNO_NAMES: Readonly<Record<number, string>> = {
+  1: "EPERM",
+  4: "EINTR",
+  11: "EAGAIN",
+  12: "ENOMEM",
+  13: "EACCES",
+  19: "ENODEV",
+  22: "EINVAL",
+  24: "EMFILE",
+  90: "EMSGSIZE",
+  97: "EAFNOSUPPORT",
+  99: "EADDRNOTAVAIL",
+  100: "ENETDOWN",
+  101: "ENETUNREACH",
+  105: "ENOBUFS",
+  113: "EHOSTUNREACH",
+};
+
+/** A system call that failed, or a C library that could not be loaded. */
+export class SystemError extends Error {
+  override readonly name = "SystemError";
+  /** The errno name, such as `EPERM`; `ERRNO_n` for a value not in the table; `ENOSYS` when there is no C library. */
+  readonly code: string;
+
+  constructor(call: string, code: string, options?: ErrorOptions) {
+    super(`${call}: ${code}`, options);
+    this.code = code;
+  }
+}
+
+/** The name of an errno value: `EPERM` for 1, `ERRNO_n` for one not in the table. */
+export function errnoName(errno: number): string {
+  return ERRNO_NAMES[errno] ?? `ERRNO_${errno}`;
+}
+
+/** C types of arguments and results, under the names that a symbol table uses. */
+export const C = {
+  int: FFIType.i32,
+  uint: FFIType.u32,
+  long: FFIType.i64_fast,
+  size: FFIType.u64_fast,
+  pointer: FFIType.ptr,
+} as const;
+
+/** The address of a buffer. The caller keeps the buffer referenced for as long as C may use it. */
+export { ptr as addressOf };
+
+/**
+ * Loads functions of the C library.
+ *
+ * A negative result means failure; read `errno()` in the same statement, before anything else can
+ * make a system call on this thread.
+ *
+ * @throws SystemError with code ENOSYS where no C library can be loaded (another system, or one
+ *   that forbids executable memory, as MemoryDenyWriteExecute does)
+ */
+export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
+  symbols: Symbols,
+): Library<Symbols>["symbols"] & { errno(): number } {
+  let cause: unknown;
+  for (const name of LIBC_NAMES) {
+    try {
+      const location = dlopen(name, { __errno_location: { returns: FFIType.ptr } }).symbols;
+      const functions = dlopen(name, symbols).symbols;
+      return Object.assign(functions, {
+        errno: () => {
+          const at = location.__errno_location();
+          return at === null ? 0 : read.i32(at);
+        },
+      });
+    } catch (error) {
+      cause = error;
+    }
+  }
+  throw new SystemError("dlopen libc", "ENOSYS", { cause });
+}

@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import { dirname, join, relative } from "node:path";
+import { Glob } from "bun";
+
+const ROOT = join(import.meta.dir, "..");
+
+/**
+ * Layers from the top down; a file may import from its own layer only within the same folder, and
+ * otherwise only from layers below, minus what `FORBIDDEN` says.
+ */
+const LAYERS: readonly (readonly string[])[] = [
+  ["src/main.ts"],
+  ["src/cli/"],
+  ["src/server.ts"],
+  ["src/app.ts"],
+  ["src/routes/"],
+  ["src/http/"],
+  ["src/target.ts"],
+  ["src/config.ts"],
+  ["src/icmp/", "src/dns/"],
+  ["src/addr/"],
+  ["src/bytes.ts", "src/libc.ts"],
+];
+
+/** Imports that the order of the layers would allow and the design does not. */
+const FORBIDDEN: readonly (readonly [string, string])[] = [
+  ["src/addr/", "src/bytes.ts"],
+  ["src/addr/", "src/libc.ts"],
+  ["src/dns/", "src/libc.ts"],
+];
+
+function layerOf(path: string): { level: number; member: string } | null {
+  for (const [level, members] of LAYERS.entries()) {
+    for (const member of members) {
+      if (member.endsWith("/") ? path.startsWith(member) : path === member)
+        return { level, member };
+    }
+  }
+  return null;
+}
+
+/** Specifiers of every static, dynamic and Worker import of a source file. */
+function importsOf(source: string): string[] {
+  const found = new Bun.Transpiler({ loader: "ts" }).scanImports(source).map(({ path }) => path);
+  const typeOnly = source.matchAll(/^\s*(?:import|export)\s+type\b[^;]*?from\s+"([^"]+)"/gm);
+  const workers = source.matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g);
+  return [...found, ...[...typeOnly, ...workers].map((match) => match[1] ?? "")];
+}
+
+const files = [...new Glob("{src,test,scripts}/**/*.ts").scanSync(ROOT)].sort();
+
+test("every source file belongs to a layer", () => {
+  const homeless = files.filter((file) => file.startsWith("src/") && layerOf(file) === null);
+  expect(homeless).toEqual([]);
+});
+
+test("imports run one way", async () => {
+  const upward: string[] = [];
+  for (const file of files.filter((path) => path.startsWith("src/"))) {
+    const from = layerOf(file);
+    for (const specifier of importsOf(await Bun.file(join(ROOT, file)).text())) {
+      if (!specifier.startsWith(".")) continue;
+      const target = relative(ROOT, join(ROOT, dirname(file), specifier));
+      const to = layerOf(target);
+      const allowed =
+        from !== null &&
+        to !== null &&
+        (to.level > from.level || to.member === from.member) &&
+        !FORBIDDEN.some(([a, b]) => a === from.member && b === to.member);
+      if (!allowed) upward.push(`${file} imports ${target}`);
+    }
+  }
+  expect(upward).toEqual([]);
+});
+
+test("bun:ffi is imported by src/libc.ts alone", async () => {
+  const importers: string[] = [];
+  for (const file of files) {
+    if (importsOf(await Bun.file(join(ROOT, file)).text()).includes("bun:ffi")) {
+      importers.push(file);
+    }
+  }
+  expect(importers).toEqual(["src/libc.ts"]);
+});
+
+test("imports name packages that package.json lists, and files with their .ts", async () => {
+  const { dependencies } = await Bun.file(join(ROOT, "package.json")).json();
+  const packages = Object.keys(dependencies);
+  const strange: string[] = [];
+  for (const file of files.filter((path) => path.startsWith("src/"))) {
+    for (const specifier of importsOf(await Bun.file(join(ROOT, file)).text())) {
+      const known = specifier.startsWith(".")
+        ? specifier.endsWith(".ts") || specifier.endsWith(".json")
+        : specifier.startsWith("node:") ||
+          specifier === "bun" ||
+          specifier === "bun:ffi" ||
+          packages.some((name) => specifier === name || specifier.startsWith(`${name}/`));
+      if (!known) strange.push(`${file} imports ${specifier}`);
+    }
+  }
+  expect(strange).toEqual([]);
+});
