@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
+import { hex } from "./hex.ts";
+
+describe("encodeEchoRequest", () => {
+  test.each([
+    ["no data", 0x1234, 0x0001, "", "80 00 0000 1234 0001"],
+    ["data", 0xffff, 0xfffe, "deadbeef", "80 00 0000 ffff fffe deadbeef"],
+    ["identifier and sequence 0", 0, 0, "00", "80 00 0000 0000 0000 00"],
+  ])("%s", (_name, identifier, sequence, data, expected) => {
+    expect(encodeEchoRequest(identifier, sequence, hex(data))).toEqual(hex(expected));
+  });
+});
+
+describe("decodeMessage", () => {
+  test.each([
+    [
+      "an echo reply",
+      "81 00 abcd 1234 8001 deadbeef",
+      { kind: "echo-reply", identifier: 0x1234, sequence: 0x8001, data: hex("deadbeef") },
+    ],
+    [
+      "an echo reply without data",
+      "81 00 abcd 1234 8001",
+      { kind: "echo-reply", identifier: 0x1234, sequence: 0x8001, data: hex("") },
+    ],
+    [
+      "an echo request",
+      "80 00 0000 0001 0002 03",
+      { kind: "echo-request", identifier: 1, sequence: 2, data: hex("03") },
+    ],
+    [
+      "a destination unreachable",
+      "01 04 abcd 00000000 60",
+      { kind: "error", type: 1, code: 4, parameter: 0, quotedWords: 0, body: hex("60") },
+    ],
+    [
+      "a packet too big with its MTU",
+      "02 00 abcd 00000500 60",
+      { kind: "error", type: 2, code: 0, parameter: 1280, quotedWords: 0, body: hex("60") },
+    ],
+    [
+      "a time exceeded with the length of its quotation",
+      "03 00 abcd 10000000",
+      { kind: "error", type: 3, code: 0, parameter: 0x10000000, quotedWords: 16, body: hex("") },
+    ],
+    [
+      "a parameter problem with its pointer",
+      "04 01 abcd ffffffff 60",
+      { kind: "error", type: 4, code: 1, parameter: 0xffffffff, quotedWords: 255, body: hex("60") },
+    ],
+    [
+      "a type that it does not know",
+      "87 00 abcd 00000000 fe80",
+      { kind: "other", type: 135, code: 0, body: hex("00000000fe80") },
+    ],
+    ["nothing", "", null],
+    ["a header that ends early", "81 00 abcd 1234 80", null],
+  ] as const)("%s", (_name, bytes, expected) => {
+    expect(decodeMessage(hex(bytes))).toEqual(expected);
+  });
+
+  test("reads from the middle of a buffer", () => {
+    const bytes = hex("ffff 81 00 abcd 1234 8001 ffff").subarray(2, 10);
+    expect(decodeMessage(bytes)).toMatchObject({ identifier: 0x1234, sequence: 0x8001 });
+  });
+});
