@@ -1,0 +1,83 @@
+import { SOCK_FILTER_BYTES } from "./linux.ts";
+import { TYPE } from "./message.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER } from "./quotation.ts";
+
+/** Types that may wake the process: the four errors and the echo reply. */
+const PASSED_TYPES = [
+  TYPE.destinationUnreachable,
+  TYPE.packetTooBig,
+  TYPE.timeExceeded,
+  TYPE.parameterProblem,
+  TYPE.echoReply,
+];
+
+/** The 32 bytes of ICMP6_FILTER, in which a set bit blocks a type; RFC 3542 section 3.2. */
+export function encodeTypeFilter(): Uint8Array<ArrayBuffer> {
+  const words = new Uint32Array(new ArrayBuffer(32)).fill(0xffffffff);
+  for (const type of PASSED_TYPES) {
+    words[type >>> 5] = (words[type >>> 5] as number) & ~(1 << (type & 31));
+  }
+  return new Uint8Array(words.buffer);
+}
+
+/** Offsets from the ICMPv6 type byte on. */
+const IDENTIFIER = 4;
+const QUOTED = 8;
+const QUOTED_NEXT_HEADER = QUOTED + 6;
+const QUOTED_TYPE = QUOTED + IPV6_HEADER_BYTES;
+const QUOTED_IDENTIFIER = QUOTED_TYPE + IDENTIFIER;
+
+/** Classic BPF operations; linux/bpf_common.h. */
+const LOAD_BYTE = 0x30;
+const JUMP_IF_EQUAL = 0x15;
+const RETURN = 0x06;
+const PASS = 0xffffffff;
+const DROP = 0;
+
+/** One `struct sock_filter`, its jumps as indexes of the program. */
+type Instruction = readonly [
+  operation: number,
+  operand: number,
+  whenTrue?: number,
+  whenFalse?: number,
+];
+
+/**
+ * The classic BPF program that keeps the packets of other programs away: it passes echo replies whose
+ * identifier has the tag in its high byte, and errors that quote an echo request with such an
+ * identifier. An error that quotes extension headers passes too and is looked at in user space.
+ *
+ * @param tag 8 bits
+ */
+export function encodeTagProgram(tag: number): Uint8Array<ArrayBuffer> {
+  const pass = 14;
+  const drop = 15;
+  const program: readonly Instruction[] = [
+    /*  0 */ [LOAD_BYTE, 0],
+    /*  1 */ [JUMP_IF_EQUAL, TYPE.echoReply, 2, 4],
+    /*  2 */ [LOAD_BYTE, IDENTIFIER],
+    /*  3 */ [JUMP_IF_EQUAL, tag, pass, drop],
+    /*  4 */ [LOAD_BYTE, QUOTED_NEXT_HEADER],
+    /*  5 */ [JUMP_IF_EQUAL, NEXT_HEADER.hopByHop, pass, 6],
+    /*  6 */ [JUMP_IF_EQUAL, NEXT_HEADER.routing, pass, 7],
+    /*  7 */ [JUMP_IF_EQUAL, NEXT_HEADER.fragment, pass, 8],
+    /*  8 */ [JUMP_IF_EQUAL, NEXT_HEADER.destination, pass, 9],
+    /*  9 */ [JUMP_IF_EQUAL, NEXT_HEADER.icmpv6, 10, drop],
+    /* 10 */ [LOAD_BYTE, QUOTED_TYPE],
+    /* 11 */ [JUMP_IF_EQUAL, TYPE.echoRequest, 12, drop],
+    /* 12 */ [LOAD_BYTE, QUOTED_IDENTIFIER],
+    /* 13 */ [JUMP_IF_EQUAL, tag, pass, drop],
+    /* 14 */ [RETURN, PASS],
+    /* 15 */ [RETURN, DROP],
+  ];
+  const view = new DataView(new ArrayBuffer(program.length * SOCK_FILTER_BYTES));
+  for (const [index, [operation, operand, whenTrue, whenFalse]] of program.entries()) {
+    const at = index * SOCK_FILTER_BYTES;
+    const next = index + 1;
+    view.setUint16(at, operation, true);
+    view.setUint8(at + 2, (whenTrue ?? next) - next);
+    view.setUint8(at + 3, (whenFalse ?? next) - next);
+    view.setUint32(at + 4, operand, true);
+  }
+  return new Uint8Array(view.buffer);
+}

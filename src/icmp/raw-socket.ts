@@ -1,0 +1,218 @@
+import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
+import { addressOf, C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
+import {
+  AF_INET6,
+  alignControl,
+  CMSGHDR,
+  CONTROL,
+  IOVEC,
+  IPPROTO_ICMPV6,
+  MSG_DONTWAIT,
+  MSGHDR,
+  OPTION,
+  SOCK,
+  SOCK_FILTER_BYTES,
+  SOCK_FPROG,
+  SOCKADDR,
+} from "./linux.ts";
+import { Receiver } from "./receiver.ts";
+import type {
+  IcmpSocket,
+  OutgoingPacket,
+  PacketListener,
+  SendFailure,
+  SourceChoice,
+} from "./socket.ts";
+
+/** The most that one message may have in bytes, so that it fits the least MTU of IPv6; a probe has 64. */
+const MAX_MESSAGE_BYTES = 1232;
+/** Room for answers that come while the receiver does not run, in bytes; the kernel may grant less. */
+const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
+/** The routing table wants a port; nothing is ever sent to it. */
+const UNUSED_PORT = 33434;
+
+const SYMBOLS = {
+  socket: { args: [C.int, C.int, C.int], returns: C.int },
+  setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
+  connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
+  getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
+  sendmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
+  recv: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
+  close: { args: [C.int], returns: C.int },
+} as const;
+
+/**
+ * Where the parts of an outgoing packet lie in the one buffer that holds them all: they point at each
+ * other, and in one buffer none can be collected or moved while the kernel follows a pointer to it.
+ */
+const IOV = MSGHDR.bytes;
+const NAME = IOV + IOVEC.bytes;
+const HOP_LIMIT = alignControl(NAME + SOCKADDR.bytes);
+const PACKET_INFO = HOP_LIMIT + alignControl(CMSGHDR.bytes + 4);
+const MESSAGE = PACKET_INFO + alignControl(CMSGHDR.bytes + 20);
+const OUT_BYTES = MESSAGE + MAX_MESSAGE_BYTES;
+
+/** Opens the raw socket and starts its receiver; see `OpenSocket`. */
+export function openRawSocket(tag: number, onPackets: PacketListener): IcmpSocket {
+  return new RawSocket(tag, onPackets);
+}
+
+class RawSocket implements IcmpSocket {
+  readonly #libc = loadLibc(SYMBOLS);
+  readonly #out = new Uint8Array(new ArrayBuffer(OUT_BYTES));
+  readonly #view = new DataView(this.#out.buffer);
+  readonly #address = addressOf(this.#out);
+  readonly #fd: number;
+  readonly #receiver: Receiver;
+  #closing: Promise<void> | null = null;
+
+  constructor(tag: number, onPackets: PacketListener) {
+    this.#layOut();
+    this.#fd = this.#open(SOCK.raw, IPPROTO_ICMPV6);
+    try {
+      this.#configure(tag);
+      this.#receiver = new Receiver(this.#fd, onPackets);
+    } catch (error) {
+      this.#libc.close(this.#fd);
+      throw error;
+    }
+  }
+
+  sourceFor(destination: Ipv6Address, scopeId: number, flowLabel: number): SourceChoice {
+    if (!isUnicast(destination)) return { kind: "failed", code: "EINVAL" };
+    const fd = this.#open(SOCK.dgram, 0);
+    try {
+      const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+      const nameBytes = new Uint32Array(new ArrayBuffer(4)).fill(SOCKADDR.bytes);
+      writeName(name, destination, scopeId, flowLabel, UNUSED_PORT);
+      const code =
+        this.#failure(this.#libc.connect(fd, name, SOCKADDR.bytes)) ??
+        this.#failure(this.#libc.getsockname(fd, name, nameBytes));
+      if (code !== null) return { kind: "failed", code };
+      const address = ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
+      return { kind: "source", address };
+    } finally {
+      this.#libc.close(fd);
+    }
+  }
+
+  send(packet: OutgoingPacket): SendFailure {
+    const { destination, scopeId, flowLabel, source, hopLimit, message } = packet;
+    if (this.#closing !== null) return "EBADF";
+    if (message.length > MAX_MESSAGE_BYTES) return "EMSGSIZE";
+    writeName(this.#out.subarray(NAME), destination, scopeId, flowLabel, 0);
+    this.#view.setInt32(HOP_LIMIT + CMSGHDR.bytes, hopLimit, true);
+    this.#out.set(ipv6ToBytes(source), PACKET_INFO + CMSGHDR.bytes);
+    this.#out.set(message, MESSAGE);
+    this.#view.setUint32(IOV + IOVEC.length, message.length, true);
+    return this.#failure(this.#libc.sendmsg(this.#fd, this.#address, MSG_DONTWAIT));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#receiver.stop().finally(() => this.#libc.close(this.#fd));
+    return this.#closing;
+  }
+
+  /** Writes what is alike for all packets. */
+  #layOut(): void {
+    const view = this.#view;
+    const pointTo = (at: number, part: number) =>
+      view.setBigUint64(at, BigInt(this.#address + part), true);
+    pointTo(MSGHDR.name, NAME);
+    view.setUint32(MSGHDR.nameLength, SOCKADDR.bytes, true);
+    pointTo(MSGHDR.iov, IOV);
+    view.setUint32(MSGHDR.iovLength, 1, true);
+    pointTo(MSGHDR.control, HOP_LIMIT);
+    view.setUint32(MSGHDR.controlLength, MESSAGE - HOP_LIMIT, true);
+    pointTo(IOV + IOVEC.base, MESSAGE);
+    const header = (at: number, [level, type]: readonly [number, number], bytes: number) => {
+      view.setUint32(at + CMSGHDR.length, CMSGHDR.bytes + bytes, true);
+      view.setInt32(at + CMSGHDR.level, level, true);
+      view.setInt32(at + CMSGHDR.type, type, true);
+    };
+    header(HOP_LIMIT, CONTROL.hopLimit, 4);
+    header(PACKET_INFO, CONTROL.packetInfo, 20);
+  }
+
+  #configure(tag: number): void {
+    this.#setOption(OPTION.icmp6Filter, encodeTypeFilter());
+    this.#attachProgram(encodeTagProgram(tag));
+    for (const option of [OPTION.timestampNs, OPTION.receiveHopLimit, OPTION.flowInfoSend]) {
+      this.#setOption(option, int(1));
+    }
+    const size = int(RECEIVE_BUFFER_BYTES);
+    this.#setOption(OPTION.receiveBuffer, size);
+    this.#trySetOption(OPTION.receiveBufferForce, size);
+    this.#drain();
+  }
+
+  /** Header and program stand in one buffer, because the first points at the second. */
+  #attachProgram(program: Uint8Array): void {
+    const filter = new Uint8Array(new ArrayBuffer(SOCK_FPROG.bytes + program.length));
+    filter.set(program, SOCK_FPROG.bytes);
+    const view = new DataView(filter.buffer);
+    view.setUint16(SOCK_FPROG.length, program.length / SOCK_FILTER_BYTES, true);
+    const address = BigInt(addressOf(filter) + SOCK_FPROG.bytes);
+    view.setBigUint64(SOCK_FPROG.filter, address, true);
+    this.#setOption(OPTION.attachFilter, filter.subarray(0, SOCK_FPROG.bytes));
+  }
+
+  /** Throws away what came in before the filters were set. */
+  #drain(): void {
+    const scrap = new Uint8Array(new ArrayBuffer(1));
+    while (this.#libc.recv(this.#fd, scrap, scrap.length, MSG_DONTWAIT) >= 0);
+  }
+
+  #setOption(option: readonly [number, number], value: Uint8Array): void {
+    const code = this.#trySetOption(option, value);
+    if (code !== null) throw new SystemError(`setsockopt(${option.join(", ")})`, code);
+  }
+
+  #trySetOption([level, name]: readonly [number, number], value: Uint8Array): string | null {
+    return this.#failure(this.#libc.setsockopt(this.#fd, level, name, value, value.byteLength));
+  }
+
+  #open(type: number, protocol: number): number {
+    const fd = this.#libc.socket(AF_INET6, type | SOCK.nonblock | SOCK.cloexec, protocol);
+    const code = this.#failure(fd);
+    if (code !== null) throw new SystemError(`socket(AF_INET6, ${type}, ${protocol})`, code);
+    return fd;
+  }
+
+  /** The errno name where a call has just failed, else null. */
+  #failure(result: number | bigint): string | null {
+    return result < 0 ? errnoName(this.#libc.errno()) : null;
+  }
+}
+
+/**
+ * The kernel would take an IPv4-mapped address to IPv4, the unspecified one to loopback, and no answer
+ * comes from a multicast address itself.
+ */
+function isUnicast({ word0, word1, word2, word3 }: Ipv6Address): boolean {
+  const mapped = word2 === 0xffff;
+  const unspecified = word2 === 0 && word3 === 0;
+  return word0 >>> 24 !== 0xff && !(word0 === 0 && word1 === 0 && (mapped || unspecified));
+}
+
+/** Writes a `struct sockaddr_in6`. */
+function writeName(
+  into: Uint8Array,
+  address: Ipv6Address,
+  scopeId: number,
+  flowLabel: number,
+  port: number,
+): void {
+  const view = new DataView(into.buffer, into.byteOffset, SOCKADDR.bytes);
+  view.setUint16(SOCKADDR.family, AF_INET6, true);
+  view.setUint16(SOCKADDR.port, port);
+  view.setUint32(SOCKADDR.flowInfo, flowLabel);
+  into.set(ipv6ToBytes(address), SOCKADDR.address);
+  view.setUint32(SOCKADDR.scopeId, scopeId, true);
+}
+
+/** A C int in memory. */
+function int(value: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
+}

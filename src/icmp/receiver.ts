@@ -1,0 +1,59 @@
+import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { EFD_NONBLOCK_CLOEXEC } from "./linux.ts";
+import type { PacketListener, ReceivedPacket } from "./socket.ts";
+
+/** What the Worker is told when it starts. */
+export interface ReceiverTask {
+  /** The socket to read from. */
+  readonly socketFd: number;
+  /** An eventfd: once it can be read, the Worker ends. */
+  readonly wakeFd: number;
+}
+
+/** What the Worker says: packets as they come, and at last that it uses the file descriptors no more. */
+export type ReceiverMessage = readonly ReceivedPacket[] | "ended";
+
+const SYMBOLS = {
+  eventfd: { args: [C.uint, C.int], returns: C.int },
+  eventfd_write: { args: [C.int, C.size], returns: C.int },
+  close: { args: [C.int], returns: C.int },
+} as const;
+
+/** The thread that waits for packets, so that reading them does not wait for the event loop. */
+export class Receiver {
+  readonly #libc = loadLibc(SYMBOLS);
+  readonly #wakeFd: number;
+  readonly #worker: Worker;
+  readonly #ended = Promise.withResolvers<void>();
+  #onPackets: PacketListener | null;
+
+  /** @throws SystemError where no eventfd can be had */
+  constructor(socketFd: number, onPackets: PacketListener) {
+    this.#onPackets = onPackets;
+    this.#wakeFd = this.#libc.eventfd(0, EFD_NONBLOCK_CLOEXEC);
+    if (this.#wakeFd < 0) throw new SystemError("eventfd", errnoName(this.#libc.errno()));
+    this.#worker = new Worker(new URL("./receiver-worker.ts", import.meta.url).href);
+    this.#worker.onmessage = (event: MessageEvent<ReceiverMessage>) => this.#take(event.data);
+    this.#worker.onerror = (event) => {
+      throw new Error(`the ICMPv6 receiver has died: ${event.message}`);
+    };
+    this.#worker.addEventListener("close", () => this.#ended.resolve());
+    this.#worker.postMessage({ socketFd, wakeFd: this.#wakeFd } satisfies ReceiverTask);
+    this.#worker.unref();
+  }
+
+  /** Resolves once the thread has ended and both file descriptors are out of use; nothing is delivered from the call on. */
+  async stop(): Promise<void> {
+    this.#onPackets = null;
+    this.#worker.ref();
+    this.#libc.eventfd_write(this.#wakeFd, 1);
+    await this.#ended.promise;
+    this.#worker.terminate();
+    this.#libc.close(this.#wakeFd);
+  }
+
+  #take(message: ReceiverMessage): void {
+    if (message === "ended") this.#ended.resolve();
+    else this.#onPackets?.(message);
+  }
+}
