@@ -1,0 +1,61 @@
+import { type Clock, SystemClock } from "./clock.ts";
+import { type PingOutcome, type PingRequest, ping } from "./ping.ts";
+import { type ProbeCounters, Prober, type RandomSource } from "./prober.ts";
+import { openRawSocket } from "./raw-socket.ts";
+import type { OpenSocket } from "./socket.ts";
+import { type TraceOutcome, type TraceRequest, traceroute } from "./traceroute.ts";
+
+/** What an engine stands on; tests hand in their own. */
+export interface IcmpOptions {
+  readonly openSocket?: OpenSocket;
+  readonly clock?: Clock;
+  readonly random?: RandomSource;
+}
+
+/** All pings and traces of the process, over one raw socket. */
+export interface IcmpEngine {
+  /** Sends echo requests and answers as soon as the last of them is decided. */
+  ping(request: PingRequest): Promise<PingOutcome>;
+  /** Finds the routers on the way to a target. */
+  traceroute(request: TraceRequest): Promise<TraceOutcome>;
+  /** Probes in flight; 0 when nothing runs. */
+  readonly outstanding: number;
+  /** How often what happened, since the engine was opened. */
+  readonly counters: Readonly<ProbeCounters>;
+  /** Aborts all runs; resolves once the receiver has ended and the socket is closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the raw socket and starts its receiver.
+ *
+ * @throws SystemError where the process may not have a raw socket: code `EPERM` without
+ *   CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` where FFI is switched off
+ */
+export function openIcmp(options: IcmpOptions = {}): IcmpEngine {
+  const {
+    openSocket = openRawSocket,
+    clock = new SystemClock(),
+    random = (bytes) => crypto.getRandomValues(bytes),
+  } = options;
+  const prober = new Prober(openSocket, clock, random);
+  const closing = new AbortController();
+  const closable = <R extends { readonly signal?: AbortSignal }>(request: R): R => {
+    const signals = [closing.signal, ...(request.signal ? [request.signal] : [])];
+    return { ...request, signal: AbortSignal.any(signals) };
+  };
+  return {
+    ping: (request) => ping(prober, closable(request)),
+    traceroute: (request) => traceroute(prober, closable(request)),
+    get outstanding() {
+      return prober.outstanding;
+    },
+    get counters() {
+      return prober.counters;
+    },
+    close: () => {
+      closing.abort();
+      return prober.close();
+    },
+  };
+}

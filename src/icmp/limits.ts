@@ -1,0 +1,25 @@
+/** Limits of the ICMPv6 module. */
+export const LIMITS = {
+  /**
+   * How long an identifier and sequence stay taken behind the probe's timeout, in milliseconds: a
+   * packet that comes later than that is not on the Internet any more.
+   */
+  quarantineMs: 10_000,
+  /** Probes remembered at once, in flight or quarantined; about 60 MB. */
+  maxProbes: 2 ** 18,
+  /** Probes of one run: as many sequences as one identifier has. */
+  maxProbesOfRun: 2 ** 16,
+  /** How often a probe is handed to the kernel again that has no buffer for it. */
+  maxSendRetries: 5,
+  /** The wait before that, in milliseconds: a full queue of a slow link drains in this time. */
+  sendRetryMs: 10,
+  /** How often a silent hop is asked: once, and twice more. */
+  maxTriesPerHop: 3,
+  /** The least time between two of them in milliseconds: Linux sends one Time Exceeded in 100 ms to one address. */
+  minRepeatMs: 100,
+  /** Silent hops behind the last one that answered, before a trace ends; routers hide in rows of up to five. */
+  gapLimit: 8,
+  /** New hops asked at once, and the pause between two such groups in milliseconds. */
+  hopsAtOnce: 4,
+  hopsPauseMs: 4,
+} as const;

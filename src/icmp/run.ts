@@ -1,0 +1,62 @@
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import { drive, type Machine } from "./drive.ts";
+import type { ProbeEvent, Prober } from "./prober.ts";
+import type { SendFailure } from "./socket.ts";
+
+/** Sends one probe of a run under a label; see `ProbeRun`. */
+export type SendProbe = (label: number, hopLimit: number) => SendFailure;
+
+/** A machine that is told of the answers to its probes. */
+export interface ProbeMachine extends Machine {
+  take(event: ProbeEvent): void;
+}
+
+/** What a ping and a trace have in common. */
+export interface RunRequest {
+  readonly target: Ipv6Address;
+  /** Index of the interface of a link-local target; 0 or absent for none. */
+  readonly scopeId?: number;
+  /** Milliseconds for which a probe may stay unanswered. */
+  readonly timeoutMs: number;
+  /** Ends the run early. */
+  readonly signal?: AbortSignal;
+}
+
+/** Why a run has no result. */
+export type NoResult =
+  /** Nothing could be sent: the errno name, such as `ENETUNREACH` where there is no route. */
+  | { readonly kind: "unreachable"; readonly code: string }
+  /** The signal was given, or the engine closed. */
+  | { readonly kind: "aborted" };
+
+type Ended<M> =
+  | {
+      readonly kind: "done";
+      readonly machine: M;
+      readonly source: Ipv6Address;
+      readonly flowLabel: number;
+    }
+  | NoResult;
+
+/** Runs a machine that sends up to `maxProbes` probes, until it is done; no timer and no outstanding probe is left behind. */
+export async function runProbes<M extends ProbeMachine>(
+  prober: Prober,
+  { target, scopeId = 0, timeoutMs, signal }: RunRequest,
+  maxProbes: number,
+  create: (send: SendProbe, source: Ipv6Address) => M,
+): Promise<Ended<M>> {
+  const flowLabel = prober.chooseFlowLabel();
+  const choice = prober.sourceFor(target, scopeId, flowLabel);
+  if (choice.kind === "failed") return { kind: "unreachable", code: choice.code };
+  const source = choice.address;
+  const plan = { target, scopeId, source, flowLabel, timeoutMs, maxProbes };
+  const run = prober.open(plan, (event) => {
+    machine.take(event);
+    driver.wake();
+  });
+  const machine = create(run.send, source);
+  const driver = drive(machine, prober.clock, signal);
+  const how = await driver.finished;
+  run.close();
+  return how === "done" ? { kind: "done", machine, source, flowLabel } : { kind: "aborted" };
+}

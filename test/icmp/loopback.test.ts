@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+
+const LOOPBACK = parseIpv6("::1");
+const test = testWith(labMissing);
+let engine: IcmpEngine;
+
+beforeAll(() => {
+  if (labMissing === null) engine = openIcmp();
+});
+
+afterAll(() => engine?.close());
+
+test("four pings of ::1 are all answered", async () => {
+  const request = { target: LOOPBACK, count: 4, intervalMs: 10, timeoutMs: 2000 };
+  const outcome = await engine.ping(request);
+  if (outcome.kind !== "done") throw new Error(outcome.kind);
+  expect(outcome).toMatchObject({
+    source: LOOPBACK,
+    timeoutMs: 2000,
+    transmitted: 4,
+    lost: [],
+    duplicates: 0,
+    late: 0,
+  });
+  expect(outcome.samples.map(({ seq, hopLimit }) => [seq, hopLimit])).toEqual([
+    [1, 64],
+    [2, 64],
+    [3, 64],
+    [4, 64],
+  ]);
+  for (const { rttMs } of outcome.samples) expect(rttMs).toBeGreaterThan(0);
+  expect(engine.outstanding).toBe(0);
+});
+
+test("a trace to ::1 has one hop", async () => {
+  const seen: unknown[] = [];
+  const outcome = await engine.traceroute({
+    target: LOOPBACK,
+    maxHops: 30,
+    timeoutMs: 2000,
+    onAddress: (address) => seen.push(address),
+  });
+  expect(outcome).toMatchObject({
+    kind: "done",
+    source: LOOPBACK,
+    reached: true,
+    reason: "reached",
+    error: null,
+    hops: [{ hop: 1, address: LOOPBACK, addresses: [LOOPBACK], mtuBytes: null }],
+  });
+  expect(seen).toContainEqual(LOOPBACK);
+  expect(engine.outstanding).toBe(0);
+});
+
+test.each([
+  ["no route", "2001:db8::1", "ENETUNREACH"],
+  ["link-local without a zone", "fe80::1", "EINVAL"],
+  ["IPv4-mapped", "::ffff:127.0.0.1", "EINVAL"],
+  ["unspecified", "::", "EINVAL"],
+  ["multicast", "ff02::1", "EINVAL"],
+])("nothing is sent to a target that cannot be reached: %s", async (_name, text, code) => {
+  const { sent } = engine.counters;
+  const request = { target: parseIpv6(text), timeoutMs: 1000 };
+  expect(await engine.ping({ ...request, count: 2, intervalMs: 10 })).toEqual({
+    kind: "unreachable",
+    code,
+  });
+  expect(await engine.traceroute({ ...request, maxHops: 4 })).toEqual({
+    kind: "unreachable",
+    code,
+  });
+  expect(engine.counters.sent).toBe(sent);
+});
