@@ -50,6 +50,10 @@ function whyNot(unshare: string, namespaces: readonly string[]): string | null {
 /** Replaces this process; returns only to say why that is impossible. */
 function enter(): string {
   if (process.platform !== "linux") return "network namespaces need Linux";
+  // process.argv does not hold the runner's own arguments.
+  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1, -1);
+  // A worker's connection to its runner does not survive.
+  if (argv.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
   const unshare = findProgram("unshare");
   if (unshare === null) return "unshare (util-linux) is not installed";
   if (findProgram("ip") === null) return "ip (iproute2) is not installed";
@@ -60,8 +64,6 @@ function enter(): string {
   for (const namespaces of process.getuid?.() === 0 ? [asRoot, asUser] : [asUser]) {
     const obstacle = whyNot(unshare, namespaces);
     if (obstacle === null) {
-      // process.argv does not hold the runner's own arguments.
-      const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1, -1);
       const command = inside(namespaces, [process.execPath, ...argv]);
       process.execve?.(unshare, ["unshare", ...command], { ...labEnvironment, [MARK]: "inside" });
     } else {

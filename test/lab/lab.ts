@@ -29,11 +29,11 @@ export function programMissing(program: string): string | null {
 function explain(missing: readonly (string | null)[]): string | null {
   const reason = missing.find((entry) => entry !== null) ?? null;
   if (reason !== null && process.env["CI"]) {
-    test(`nothing is skipped when CI is set: ${reason}`, () => {
+    test(`tests below, which CI may not skip: ${reason}`, () => {
       throw new Error(reason);
     });
   } else if (reason !== null) {
-    test.skip(`what follows, because ${reason}`, () => {});
+    test.skip(`tests below: ${reason}`, () => {});
   }
   return reason;
 }
