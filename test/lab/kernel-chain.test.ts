@@ -1,6 +1,18 @@
 import { expect } from "bun:test";
+import { addressBytes } from "./address.ts";
+import { LINUX_RATE_LIMIT } from "./internet-description.ts";
 import { startKernelChain } from "./kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "./lab.ts";
+import {
+  ECHO_REPLY,
+  ECHO_REQUEST,
+  formatEcho,
+  icmpChecksum,
+  parseEcho,
+  parsePacket,
+  TIME_EXCEEDED,
+} from "./packet.ts";
+import { RawSocket } from "./raw-socket.ts";
 import { run } from "./run.ts";
 import { trace } from "./system-tools.ts";
 
@@ -40,6 +52,50 @@ traceTest("two chains stand side by side, and every node reaches every link", as
   expect(await trace(first.target)).toEqual([...first.hops]);
   expect(await trace(second.target)).toEqual([...second.hops]);
   for (const hop of first.hops) expect((await trace(hop)).at(-1)).toBe(hop);
+});
+
+chainTest("what the kernel sends is what our own reading expects of a packet", async () => {
+  await using chain = await startKernelChain({ routers: 2 });
+  using socket = new RawSocket();
+  const data = Uint8Array.from({ length: 33 }, (_, index) => index);
+  const message = formatEcho({ type: ECHO_REQUEST, identifier: 5, sequence: 6, data });
+  for (const hopLimit of [2, 3]) {
+    socket.send({ destination: chain.target, hopLimit, flowLabel: 0xabcde, message });
+  }
+  const received = await socket.receive([TIME_EXCEEDED, ECHO_REPLY], 2000, 2);
+  const ours = addressBytes(chain.source);
+  for (const { from, message } of received) {
+    expect(icmpChecksum(addressBytes(from), ours, message)).toBe(0);
+  }
+  const error = received.find(({ from }) => from === chain.hops[1]);
+  const quoted = error && parsePacket(error.message.subarray(8));
+  expect(quoted).toMatchObject({
+    flowLabel: 0xabcde,
+    hopLimit: 1,
+    source: ours,
+    destination: addressBytes(chain.target),
+  });
+  const expected = { identifier: 5, sequence: 6, data };
+  expect(quoted && parseEcho(quoted.payload)).toMatchObject({ ...expected, type: ECHO_REQUEST });
+  expect(quoted && icmpChecksum(quoted.source, quoted.destination, quoted.payload)).toBe(0);
+  const reply = received.find(({ from }) => from === chain.target);
+  expect(reply && parseEcho(reply.message)).toMatchObject({ ...expected, type: ECHO_REPLY });
+});
+
+chainTest("a router's default rate limit is what the simulation takes for Linux's", async () => {
+  await using chain = await startKernelChain({ routers: 2 });
+  using socket = new RawSocket();
+  const message = formatEcho({
+    type: ECHO_REQUEST,
+    identifier: 1,
+    sequence: 1,
+    data: new Uint8Array(8),
+  });
+  for (let probe = 0; probe < 40; probe++) {
+    socket.send({ destination: chain.target, hopLimit: 1, message });
+  }
+  const errors = await socket.receive([TIME_EXCEEDED], 300);
+  expect(errors.length).toBe(LINUX_RATE_LIMIT.burst);
 });
 
 chainTest("stopping ends what runs inside and leaves nothing behind", async () => {
