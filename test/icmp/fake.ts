@@ -14,6 +14,8 @@ interface Timer {
   readonly atNs: number;
   readonly order: number;
   readonly callback: () => void;
+  /** Whether it is a packet on its way, and no timer of the code under test. */
+  readonly isPacket: boolean;
 }
 
 /** A clock that stands still until `run` moves it from timer to timer. */
@@ -32,15 +34,19 @@ export class VirtualClock implements Clock {
 
   /** Timers that have neither fired nor been taken back. */
   get pending(): number {
-    return this.#timers.length;
+    return this.#timers.filter(({ isPacket }) => !isPacket).length;
   }
 
   after(delayMs: number, callback: () => void): () => void {
-    const timer = { atNs: this.#nowNs + delayMs * NS_PER_MS, order: this.#count++, callback };
-    this.#timers.push(timer);
+    const timer = this.#add(delayMs, callback, false);
     return () => {
       this.#timers = this.#timers.filter((other) => other !== timer);
     };
+  }
+
+  /** A packet comes in after so long. */
+  arrive(delayMs: number, callback: () => void): void {
+    this.#add(delayMs, callback, true);
   }
 
   /** The event loop does nothing for so long; timers that were due fire afterwards. */
@@ -64,6 +70,13 @@ export class VirtualClock implements Clock {
       this.#nowNs = Math.max(this.#nowNs, next.atNs);
       next.callback();
     }
+  }
+
+  #add(delayMs: number, callback: () => void, isPacket: boolean): Timer {
+    const atNs = this.#nowNs + delayMs * NS_PER_MS;
+    const timer = { atNs, order: this.#count++, callback, isPacket };
+    this.#timers.push(timer);
+    return timer;
   }
 }
 
@@ -112,7 +125,7 @@ export class FakeSocket implements IcmpSocket {
     this.sent.push({ ...packet, atMs });
     for (const { delayMs, readAfterMs = 0, ...response } of responses) {
       const receivedNs = (atMs + delayMs) * NS_PER_MS;
-      this.#clock.after(delayMs + readAfterMs, () => {
+      this.#clock.arrive(delayMs + readAfterMs, () => {
         const { from: source, message, hopLimit = 60 } = response;
         this.deliver({ source, message, hopLimit, scopeId: 0, receivedNs });
       });
