@@ -1,44 +1,76 @@
 /**
- * Preloaded by `bun test`: runs the whole suite again inside a network namespace of its own, so that
- * no test can touch the machine's network and every test may use raw sockets, routes and TUN devices.
+ * Preloaded by `bun test`: replaces the process by itself inside a network namespace of its own, so
+ * that no test can touch the machine's network and every test may use raw sockets, routes and TUN
+ * devices.
  *
  * An ordinary user enters through a user namespace of its own. Where the kernel forbids that, the
  * suite runs where it is, and tests that need the laboratory skip with the reason (see `lab.ts`).
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { findProgram, labEnvironment } from "./run.ts";
 
 /** Set inside the namespace to "inside", or to the reason why there is none. */
 const MARK = "SIXSCOPE_TEST_LAB";
 
-/** A private /run/netns for `ip netns`, and a loopback that answers. */
-const SETUP = [
-  "mount -t tmpfs -o mode=755 tmpfs /run",
-  "mkdir /run/netns",
-  "ip link set lo up",
-  "ip tuntap add mode tun sixscope-probe",
-  "ip tuntap del mode tun sixscope-probe",
-].join(" && ");
+/** What is done inside before the tests, and what it means when it fails. */
+const STEPS = [
+  // `ip netns` keeps its names here; hiding all of /run is the way where the directory is missing.
+  [
+    "[ -d /run/netns ] && mount -t tmpfs tmpfs /run/netns || " +
+      "{ mount -t tmpfs -o mode=755 tmpfs /run && mkdir /run/netns; }",
+    "the kernel forbids mounting in a namespace",
+  ],
+  ["ip link set lo up", "the loopback of a network namespace cannot be set up"],
+  ["ip netns add probe && ip netns del probe", "network namespaces cannot be named"],
+  [": > /proc/sys/net/ipv6/conf/all/forwarding", "/proc/sys/net cannot be written"],
+] as const;
 
-function enter(): void {
-  const namespaces = ["--net", "--mount", "--propagation", "private"];
-  if (process.getuid?.() !== 0) namespaces.push("--user", "--map-root-user");
+const SET_UP = STEPS.map(([command, reason]) => `{ ${command}; } || { echo "${reason}"; exit 1; }`);
 
-  const trial = spawnSync("unshare", [...namespaces, "sh", "-c", SETUP], { encoding: "utf8" });
-  if (trial.status !== 0) {
-    const said = trial.error?.message ?? trial.stderr.trim().split("\n")[0];
-    process.env[MARK] = `no network namespace of its own: ${said}`;
-    return;
-  }
-  // process.argv does not hold the runner's own arguments.
-  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1, -1);
-  const script = `${SETUP} && exec "$@"`;
-  const run = spawnSync(
-    "unshare",
-    [...namespaces, "sh", "-c", script, "sh", process.execPath, ...argv],
-    { stdio: "inherit", env: { ...process.env, [MARK]: "inside" } },
-  );
-  process.exit(run.status ?? 1);
+/** The command that runs another inside new namespaces, after the set-up. */
+function inside(namespaces: readonly string[], command: readonly string[]): string[] {
+  const script = [...SET_UP, 'exec "$@"'].join("\n");
+  const kinds = ["--net", "--mount", "--propagation", "private", ...namespaces];
+  return [...kinds, "sh", "-c", script, "sh", ...command];
 }
 
-if (process.env[MARK] === undefined) enter();
+/** Why namespaces of these kinds cannot be entered; null where they can. */
+function whyNot(unshare: string, namespaces: readonly string[]): string | null {
+  const trial = spawnSync(unshare, inside(namespaces, ["true"]), {
+    encoding: "utf8",
+    env: labEnvironment,
+  });
+  if (trial.status === 0) return null;
+  const kind = namespaces.includes("--user") ? "user" : "network";
+  const meaning = trial.stdout.trim() || `the kernel forbids ${kind} namespaces`;
+  return `${meaning}: ${trial.stderr.trim().split("\n")[0]}`;
+}
+
+/** Replaces this process; returns only to say why that is impossible. */
+function enter(): string {
+  if (process.platform !== "linux") return "network namespaces need Linux";
+  // process.argv does not hold the runner's own arguments.
+  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1, -1);
+  // A worker's connection to its runner does not survive.
+  if (argv.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
+  const unshare = findProgram("unshare");
+  if (unshare === null) return "unshare (util-linux) is not installed";
+  if (findProgram("ip") === null) return "ip (iproute2) is not installed";
+
+  const asRoot: readonly string[] = [];
+  const asUser = ["--user", "--map-root-user"];
+  const obstacles: string[] = [];
+  for (const namespaces of process.getuid?.() === 0 ? [asRoot, asUser] : [asUser]) {
+    const obstacle = whyNot(unshare, namespaces);
+    if (obstacle === null) {
+      const command = inside(namespaces, [process.execPath, ...argv]);
+      process.execve?.(unshare, ["unshare", ...command], { ...labEnvironment, [MARK]: "inside" });
+    } else {
+      obstacles.push(obstacle);
+    }
+  }
+  return obstacles.join("; ");
+}
+
+process.env[MARK] ??= enter();

@@ -1,0 +1,41 @@
+/** Debian keeps `ip`, `nft` and their like where an ordinary user's PATH may not look. */
+const PATH = `${process.env["PATH"]}:/usr/local/sbin:/usr/sbin:/sbin`;
+
+/** The environment for programs of the laboratory. */
+export const labEnvironment: Readonly<Record<string, string | undefined>> = {
+  ...process.env,
+  PATH,
+};
+
+/** The full path of an installed program, also one for administrators; null where there is none. */
+export function findProgram(program: string): string | null {
+  return Bun.which(program, { PATH });
+}
+
+/**
+ * Runs a program to its end and returns what it printed.
+ *
+ * @throws Error with the command, its status and its standard error when the status is not 0
+ */
+export async function run(command: readonly string[], input = ""): Promise<string> {
+  const child = Bun.spawn([...command], {
+    env: labEnvironment,
+    stdin: new TextEncoder().encode(input),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, complaint, status] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  if (status !== 0) {
+    throw new Error(`${command.join(" ")}: status ${status}: ${complaint.trim() || output.trim()}`);
+  }
+  return output;
+}
+
+/** Runs many `ip` commands, each without its leading `ip`, in one process; stops at the first that fails. */
+export async function runIp(commands: readonly string[]): Promise<void> {
+  await run(["ip", "-batch", "-"], `${commands.join("\n")}\n`);
+}

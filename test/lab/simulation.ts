@@ -1,0 +1,188 @@
+import { addressBytes, addressText, isInPrefix, parsePrefix } from "./address.ts";
+import { answersByRules } from "./answer-rules.ts";
+import type {
+  Destination,
+  ErrorKind,
+  Host,
+  InternetDescription,
+  Loss,
+  Node,
+  Path,
+  RateLimit,
+  Router,
+} from "./internet-description.ts";
+import {
+  DESTINATION_UNREACHABLE,
+  ECHO_REPLY,
+  ECHO_REQUEST,
+  formatEcho,
+  formatError,
+  type Ipv6Packet,
+  icmpChecksum,
+  MAX_QUOTATION_BYTES,
+  mplsExtension,
+  NEXT_HEADER_ICMPV6,
+  PACKET_TOO_BIG,
+  parseEcho,
+  parsePacket,
+  TIME_EXCEEDED,
+  withHopLimit,
+} from "./packet.ts";
+
+/** A packet that comes back to the test host so much later. */
+export type Answer = { readonly afterMs: number; readonly packet: Uint8Array };
+
+/** Takes a packet that the test host sent, at a time of any steady clock; returns what comes back. */
+export type Simulation = (bytes: Uint8Array, nowMs: number) => readonly Answer[];
+
+/** RFC 4884 section 4: with extensions behind it, a quotation is padded to at least so many bytes. */
+const EXTENDED_QUOTATION_BYTES = 128;
+
+const DEFAULT_HOP_LIMIT = 64;
+
+/** A small repeatable source of numbers from 0 to 1 (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Counts from 1, for each key. */
+function counter(): (key: string) => number {
+  const counts = new Map<string, number>();
+  return (key) => {
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return count;
+  };
+}
+
+/** Token buckets, one for each key, that are full at first. */
+function rateLimiter(): (key: string, limit: RateLimit, nowMs: number) => boolean {
+  const buckets = new Map<string, { tokensMs: number; filledAtMs: number }>();
+  return (key, { intervalMs, burst }, nowMs) => {
+    const capacityMs = burst * intervalMs;
+    const bucket = buckets.get(key) ?? { tokensMs: capacityMs, filledAtMs: nowMs };
+    const tokensMs = Math.min(capacityMs, bucket.tokensMs + nowMs - bucket.filledAtMs);
+    const allowed = tokensMs >= intervalMs;
+    buckets.set(key, { tokensMs: allowed ? tokensMs - intervalMs : tokensMs, filledAtMs: nowMs });
+    return allowed;
+  };
+}
+
+function pathsOf(destination: Destination): readonly Path[] {
+  return "equalPaths" in destination ? destination.equalPaths : [destination];
+}
+
+function choosePath(destination: Destination, packet: Ipv6Packet): Path {
+  const paths = pathsOf(destination);
+  const byChecksum = "equalPaths" in destination && destination.balanceBy === "checksum";
+  const key = byChecksum ? (parseEcho(packet.payload)?.checksum ?? 0) : packet.flowLabel;
+  return paths[key % paths.length] ?? {};
+}
+
+/** The error that a node sends about a packet, as it arrived there. */
+function errorAbout(
+  arrived: Uint8Array,
+  { type, code }: ErrorKind,
+  { quotationBytes = MAX_QUOTATION_BYTES, ...node }: Router | Host,
+): Uint8Array {
+  const labels = "extensions" in node ? node.extensions : undefined;
+  if (labels === undefined || (type !== DESTINATION_UNREACHABLE && type !== TIME_EXCEEDED)) {
+    const word = type === PACKET_TOO_BIG && "mtu" in node ? (node.mtu ?? 0) : 0;
+    const quotation = arrived.subarray(0, quotationBytes);
+    return formatError({ type, code, word, quotation, extensions: new Uint8Array() });
+  }
+  const extensions = labels instanceof Uint8Array ? labels : mplsExtension(labels);
+  const quotation = new Uint8Array(EXTENDED_QUOTATION_BYTES);
+  quotation.set(arrived.subarray(0, Math.min(quotationBytes, quotation.length)));
+  const lengthField =
+    ("lengthField" in node ? node.lengthField : undefined) ?? quotation.length / 8;
+  return formatError({ type, code, word: lengthField * 2 ** 24, quotation, extensions });
+}
+
+/**
+ * The simulated internet without its clock and device: what each packet of the test host meets on
+ * its way, and what comes back when.
+ */
+export function createSimulation(description: InternetDescription): Simulation {
+  const random = randomFrom(description.seed ?? 1);
+  const answered = counter();
+  const forwarded = counter();
+  const withinLimit = rateLimiter();
+  const destinations = description.destinations
+    .map((destination) => ({ destination, prefix: parsePrefix(destination.to) }))
+    .sort((a, b) => b.prefix.bits - a.prefix.bits);
+
+  const isLost = (loss: Loss | undefined, count: number): boolean =>
+    typeof loss === "number" ? random() < loss : (loss?.includes(count) ?? false);
+
+  /** What becomes of a node's answer on the way back over `distance` links. */
+  const send = (
+    node: Node,
+    from: Uint8Array,
+    probe: Ipv6Packet,
+    message: Uint8Array,
+    distance: number,
+  ): readonly Answer[] => {
+    const count = answered(addressText(from));
+    if (node.silent || isLost(node.loss, count)) return [];
+    const answer = {
+      source: from,
+      destination: probe.source,
+      hopLimit: Math.max(1, (node.hopLimit ?? DEFAULT_HOP_LIMIT) - distance + 1),
+      message,
+    };
+    const afterMs = (node.rttMs ?? 0) + random() * (node.jitterMs ?? 0);
+    return answersByRules(node.rules ?? [], count, answer, afterMs, random);
+  };
+
+  return (bytes, nowMs) => {
+    const packet = parsePacket(bytes);
+    const found =
+      packet &&
+      destinations.find(({ prefix }) => isInPrefix(packet.destination, prefix))?.destination;
+    if (!packet || !found) return [];
+    const { routers = [], end = {} } = choosePath(found, packet);
+    const loopOf = typeof end === "object" && "loopOf" in end ? end.loopOf : 0;
+
+    const routerAt = (index: number): Router | undefined =>
+      index < routers.length || loopOf === 0
+        ? routers[index]
+        : routers[routers.length - loopOf + ((index - routers.length) % loopOf)];
+
+    let router = routerAt(0);
+    for (let index = 0; router; router = routerAt(++index)) {
+      const arrived = withHopLimit(bytes, packet.hopLimit - index);
+      const complain = (kind: ErrorKind, node: Router) => {
+        const key = `${node.address} ${addressText(packet.source)}`;
+        if (node.rateLimit && !withinLimit(key, node.rateLimit, nowMs)) return [];
+        const message = errorAbout(arrived, kind, node);
+        return send(node, addressBytes(node.address), packet, message, index + 1);
+      };
+      if (packet.hopLimit - index <= 1) return complain({ type: TIME_EXCEEDED, code: 0 }, router);
+      if (router.error) return complain(router.error, router);
+      if (bytes.length > (router.mtu ?? Number.POSITIVE_INFINITY)) {
+        return complain({ type: PACKET_TOO_BIG, code: 0 }, router);
+      }
+      if (isLost(router.forwardLoss, forwarded(router.address))) return [];
+    }
+    if (end === "blackhole" || "loopOf" in end) return [];
+
+    const distance = routers.length + 1;
+    const arrived = withHopLimit(bytes, packet.hopLimit - routers.length);
+    const isSound =
+      packet.nextHeader === NEXT_HEADER_ICMPV6 &&
+      icmpChecksum(packet.source, packet.destination, packet.payload) === 0;
+    const echo = isSound ? parseEcho(packet.payload) : null;
+    if (echo?.type !== ECHO_REQUEST) return [];
+    const message = end.error
+      ? errorAbout(arrived, end.error, end)
+      : formatEcho({ ...echo, type: ECHO_REPLY });
+    return send(end, packet.destination, packet, message, distance);
+  };
+}

@@ -1,0 +1,39 @@
+import { run } from "./run.ts";
+
+/** The address that the system's traceroute prints for each hop, in order; `*` where none answered. */
+export async function trace(target: string, ...options: string[]): Promise<string[]> {
+  const output = await run(["traceroute", "-6", "-I", "-n", "-q", "1", ...options, target]);
+  const lines = output.trim().split("\n").slice(1);
+  return lines.map((line) => line.trim().split(/\s+/)[1] ?? "");
+}
+
+/** What the system's ping prints about one target. */
+export type PingSummary = {
+  readonly received: number;
+  readonly duplicates: number;
+  /** Round-trip times in milliseconds, in order of arrival. */
+  readonly rttsMs: readonly number[];
+};
+
+/** Pings with the system's own tool, 20 ms apart; one that loses packets is no failure. */
+export async function ping(
+  target: string,
+  count: number,
+  ...options: string[]
+): Promise<PingSummary> {
+  const command = ["ping", "-6", "-n", "-i", "0.02", "-W", "1", "-c", `${count}`];
+  const output = await run([
+    "sh",
+    "-c",
+    '"$@" || test $? = 1',
+    "sh",
+    ...command,
+    ...options,
+    target,
+  ]);
+  return {
+    received: Number(output.match(/(\d+) received/)?.[1]),
+    duplicates: Number(output.match(/\+(\d+) duplicates/)?.[1] ?? 0),
+    rttsMs: [...output.matchAll(/time=([\d.]+) ms/g)].map(([, rtt]) => Number(rtt)),
+  };
+}
