@@ -1,0 +1,251 @@
+import { describe, expect, test } from "bun:test";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import { LIMITS } from "../../src/icmp/limits.ts";
+import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
+import {
+  countingRandom,
+  echoReply,
+  FakeSocket,
+  icmpError,
+  type Network,
+  type Response,
+  SOURCE,
+  VirtualClock,
+} from "./fake.ts";
+
+const TARGET = parseIpv6("2001:db8:ffff::2");
+const ROUTER = parseIpv6("2001:db8:0:1::1");
+const REQUEST: PingRequest = { target: TARGET, count: 4, intervalMs: 200, timeoutMs: 1000 };
+
+function start(network: Network) {
+  const clock = new VirtualClock();
+  const socket = new FakeSocket(clock, network);
+  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  return { clock, socket, engine, startMs: clock.nowMs };
+}
+
+type Done = Extract<PingOutcome, { kind: "done" }>;
+
+/** The outcome, checked for what holds at the end of every ping. */
+async function finish(
+  { clock, engine }: { clock: VirtualClock; engine: IcmpEngine },
+  request = REQUEST,
+): Promise<Done> {
+  const outcome = await clock.run(engine.ping(request));
+  expect(engine.outstanding).toBe(0);
+  if (outcome.kind !== "done") throw new Error(outcome.kind);
+  const { samples, lost } = outcome;
+  const seqs = [...samples, ...lost].map(({ seq }) => seq).sort((a, b) => a - b);
+  expect(seqs).toEqual(Array.from({ length: request.count }, (_, index) => index + 1));
+  return outcome;
+}
+
+/** A network that treats each request by its number, counted from 1. */
+function byNumber(
+  respond: (nth: number, reply: Response) => readonly Response[] | string,
+): Network {
+  let count = 0;
+  return (packet) => {
+    count++;
+    return respond(count, { delayMs: 10, from: TARGET, message: echoReply(packet) });
+  };
+}
+
+describe("a ping", () => {
+  test("sends at its interval and answers with the last reply", async () => {
+    const lab = start(byNumber((_, reply) => [reply]));
+    const outcome = await finish(lab);
+    expect(lab.socket.sent.map(({ atMs }) => atMs - lab.startMs)).toEqual([0, 200, 400, 600]);
+    expect(lab.clock.nowMs - lab.startMs).toBe(610);
+    expect(lab.clock.pending).toBe(0);
+    expect(outcome).toEqual({
+      kind: "done",
+      source: SOURCE,
+      timeoutMs: 1000,
+      transmitted: 4,
+      samples: [1, 2, 3, 4].map((seq) => ({ seq, hopLimit: 60, rttMs: 10 })),
+      lost: [],
+      duplicates: 0,
+      late: 0,
+    });
+  });
+
+  test("waits for the timeout of its last sample and no longer", async () => {
+    const lab = start(byNumber((nth, reply) => (nth === 4 ? [] : [reply])));
+    const { lost } = await finish(lab);
+    expect(lost).toEqual([{ seq: 4, reason: "timeout" }]);
+    expect(lab.clock.nowMs - lab.startMs).toBe(1600);
+    expect(lab.clock.pending).toBe(0);
+  });
+
+  test("does not wait for a lost sample once that cannot matter", async () => {
+    const lab = start(byNumber((nth, reply) => (nth === 1 ? [] : [reply])));
+    const { lost } = await finish(lab, { ...REQUEST, timeoutMs: 300 });
+    expect(lost).toEqual([{ seq: 1, reason: "timeout" }]);
+    expect(lab.clock.nowMs - lab.startMs).toBe(610);
+  });
+
+  test("puts samples in the order of their numbers when replies overtake each other", async () => {
+    const lab = start(byNumber((nth, reply) => [{ ...reply, delayMs: 1000 - 240 * nth }]));
+    const { samples } = await finish(lab);
+    expect(samples.map(({ seq, rttMs }) => [seq, rttMs])).toEqual([
+      [1, 760],
+      [2, 520],
+      [3, 280],
+      [4, 40],
+    ]);
+  });
+
+  test("counts duplicates and late replies beside the samples", async () => {
+    const lab = start(
+      byNumber((nth, reply) => {
+        if (nth === 1) return [{ ...reply, delayMs: 350 }];
+        if (nth === 2) return [reply, { ...reply, delayMs: 11 }, { ...reply, delayMs: 12 }];
+        return [reply];
+      }),
+    );
+    const outcome = await finish(lab, { ...REQUEST, timeoutMs: 300 });
+    expect(outcome).toMatchObject({ duplicates: 2, late: 1 });
+    expect(outcome.lost).toEqual([{ seq: 1, reason: "timeout" }]);
+  });
+
+  test.each([
+    [1, 0, "no-route"],
+    [1, 1, "prohibited"],
+    [1, 2, "beyond-scope"],
+    [1, 3, "address-unreachable"],
+    [1, 4, "port-unreachable"],
+    [1, 5, "source-policy"],
+    [1, 6, "reject-route"],
+    [1, 99, "destination-unreachable"],
+    [2, 0, "packet-too-big"],
+    [3, 0, "hop-limit-exceeded"],
+    [3, 1, "reassembly-time-exceeded"],
+    [4, 0, "erroneous-header"],
+    [4, 1, "unrecognized-next-header"],
+  ])("an error of type %p code %p is a sample lost by %s", async (type, code, reason) => {
+    const network: Network = (packet) => [
+      { delayMs: 5, from: ROUTER, message: icmpError(packet, type, code) },
+    ];
+    const lab = start(network);
+    const { lost } = await finish(lab, { ...REQUEST, count: 1 });
+    expect(lost).toEqual([{ seq: 1, reason, type, code, from: ROUTER }]);
+    expect(lab.clock.nowMs - lab.startMs).toBe(5);
+  });
+
+  test("finds replies that came in time behind a blocked event loop", async () => {
+    const lab = start(byNumber((_, reply) => [{ ...reply, readAfterMs: 3000.5 }]));
+    const pending = lab.engine.ping({ ...REQUEST, count: 1 });
+    lab.clock.block(3010);
+    const outcome = await lab.clock.run(pending);
+    expect(outcome).toMatchObject({ samples: [{ seq: 1, rttMs: 10 }], lost: [], late: 0 });
+    expect(lab.clock.pending).toBe(0);
+  });
+
+  test("loses every fourth sample where a quarter is lost", async () => {
+    const lab = start(byNumber((nth, reply) => (nth % 4 === 0 ? [] : [reply])));
+    const { samples, lost } = await finish(lab, { ...REQUEST, count: 100, intervalMs: 10 });
+    expect(samples).toHaveLength(75);
+    expect(lost.map(({ seq }) => seq % 4)).toEqual(Array(25).fill(0));
+  });
+
+  test("sends 65,536 requests in one run", async () => {
+    const lab = start(byNumber((_, reply) => [reply]));
+    const { samples } = await finish(lab, { ...REQUEST, count: 65_536, intervalMs: 1 });
+    expect(samples).toHaveLength(65_536);
+  });
+});
+
+describe("requests that the kernel refuses", () => {
+  test.each(["EPERM", "EACCES", "EINVAL", "EHOSTUNREACH"])(
+    "%s costs its sample only",
+    async (errno) => {
+      const lab = start(byNumber((nth, reply) => (nth === 2 ? errno : [reply])));
+      const outcome = await finish(lab);
+      expect(outcome.lost).toEqual([{ seq: 2, reason: "not-sent", errno }]);
+      expect(outcome.transmitted).toBe(3);
+      expect(lab.clock.nowMs - lab.startMs).toBe(610);
+    },
+  );
+
+  test("all of them make the target unreachable", async () => {
+    const { clock, engine } = start(() => "EPERM");
+    expect(await clock.run(engine.ping(REQUEST))).toEqual({ kind: "unreachable", code: "EPERM" });
+    expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+  });
+
+  test("for lack of buffers are repeated", async () => {
+    const lab = start(byNumber((nth, reply) => (nth <= 3 ? "ENOBUFS" : [reply])));
+    const { samples, lost, transmitted } = await finish(lab, { ...REQUEST, count: 2 });
+    expect([samples.length, lost.length, transmitted]).toEqual([2, 0, 2]);
+    const times = lab.socket.sent.map(({ atMs }) => atMs - lab.startMs);
+    expect(times).toEqual([3 * LIMITS.sendRetryMs, 3 * LIMITS.sendRetryMs + 200]);
+  });
+
+  test("for lack of buffers are given up at last", async () => {
+    let calls = 0;
+    const { clock, engine } = start(() => {
+      calls++;
+      return "ENOBUFS";
+    });
+    const outcome = await clock.run(engine.ping({ ...REQUEST, count: 1 }));
+    expect(outcome).toEqual({ kind: "unreachable", code: "ENOBUFS" });
+    expect(calls).toBe(1 + LIMITS.maxSendRetries);
+  });
+});
+
+describe("a ping that is aborted", () => {
+  test("ends at once and leaves nothing behind", async () => {
+    const { clock, engine, socket } = start(() => []);
+    const caller = new AbortController();
+    const pending = engine.ping({ ...REQUEST, signal: caller.signal });
+    caller.abort();
+    expect(await pending).toEqual({ kind: "aborted" });
+    expect([engine.outstanding, clock.pending, socket.sent.length]).toEqual([0, 0, 1]);
+  });
+
+  test("before it began sends nothing", async () => {
+    const { engine, socket } = start(() => []);
+    const signal = AbortSignal.abort();
+    expect(await engine.ping({ ...REQUEST, signal })).toEqual({ kind: "aborted" });
+    expect(socket.sent).toEqual([]);
+  });
+
+  test("by closing the engine ends too", async () => {
+    const { clock, engine } = start(() => []);
+    const pending = engine.ping(REQUEST);
+    await engine.close();
+    expect(await pending).toEqual({ kind: "aborted" });
+    expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+  });
+});
+
+test("200 pings at once to live, dead and lossy targets keep their answers apart", async () => {
+  const address = (index: number) => parseIpv6(`2001:db8:ffff::${(index + 1).toString(16)}`);
+  const network: Network = (packet, sentMs) => {
+    const index = packet.destination.word3 - 1;
+    const dead = index % 3 === 1;
+    const lossy = index % 3 === 2 && Math.floor(sentMs / 7) % 4 === 0;
+    if (dead || lossy) return [];
+    const hopLimit = index % 256;
+    return [{ delayMs: 1 + index, from: packet.destination, message: echoReply(packet), hopLimit }];
+  };
+  const { clock, engine } = start(network);
+  const request = { ...REQUEST, count: 10, intervalMs: 50 };
+  const pings = Array.from({ length: 200 }, (_, index) =>
+    engine.ping({ ...request, target: address(index) }),
+  );
+  const outcomes = await clock.run(Promise.all(pings));
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.kind !== "done") throw new Error(outcome.kind);
+    for (const { rttMs, hopLimit } of outcome.samples) {
+      expect([rttMs, hopLimit]).toEqual([1 + index, index % 256]);
+    }
+    expect(outcome.samples.length + outcome.lost.length).toBe(10);
+    if (index % 3 === 0) expect(outcome.lost).toEqual([]);
+    if (index % 3 === 1) expect(outcome.samples).toEqual([]);
+  }
+  expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+  expect(engine.counters).toMatchObject({ duplicate: 0, late: 0, forged: 0, unknown: 0 });
+});

@@ -1,0 +1,300 @@
+import { describe, expect, test } from "bun:test";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { internetChecksum } from "../../src/icmp/checksum.ts";
+import { LIMITS } from "../../src/icmp/limits.ts";
+import { type ProbeEvent, Prober, type RunPlan } from "../../src/icmp/prober.ts";
+import type { OutgoingPacket } from "../../src/icmp/socket.ts";
+import {
+  countingRandom,
+  echoReply,
+  FakeSocket,
+  icmpError,
+  type Network,
+  SOURCE,
+  VirtualClock,
+} from "./fake.ts";
+
+const TARGET = parseIpv6("2001:db8:ffff::2");
+const ROUTER = parseIpv6("2001:db8:0:1::1");
+const STRANGER = parseIpv6("2001:db8:bad::1");
+const PLAN: RunPlan = {
+  target: TARGET,
+  scopeId: 0,
+  source: SOURCE,
+  flowLabel: 0x12345,
+  timeoutMs: 1000,
+  maxProbes: 10,
+};
+
+const silence: Network = () => [];
+
+function start(network: Network = silence, plan = PLAN) {
+  const clock = new VirtualClock();
+  const socket = new FakeSocket(clock, network);
+  const prober = new Prober(socket.open, clock, countingRandom());
+  const events: ProbeEvent[] = [];
+  const run = prober.open(plan, (event) => events.push(event));
+  const deliver = (message: Uint8Array, from = TARGET, scopeId = 0) =>
+    socket.deliver({
+      source: from,
+      message,
+      hopLimit: 60,
+      scopeId,
+      receivedNs: clock.nowNs(),
+    });
+  return { clock, socket, prober, run, events, deliver };
+}
+
+/** A copy with one byte changed. */
+function spoil(bytes: Uint8Array, at: number): Uint8Array {
+  const copy = bytes.slice();
+  copy[at] = (copy[at] as number) ^ 0xff;
+  return copy;
+}
+
+const COOKIE_AT = 8;
+const QUOTED = 48;
+
+describe("which packet answers a probe", () => {
+  const reply = echoReply;
+  const exceeded = (packet: OutgoingPacket) => icmpError(packet, 3, 0);
+  type Row = readonly [
+    name: string,
+    message: (packet: OutgoingPacket) => Uint8Array,
+    from: typeof TARGET,
+    counter: string,
+    events: number,
+  ];
+  const rows: readonly Row[] = [
+    ["the target's reply", reply, TARGET, "answered", 1],
+    [
+      "a reply with another first cookie byte",
+      (p) => spoil(reply(p), COOKIE_AT),
+      TARGET,
+      "forged",
+      0,
+    ],
+    ["a reply with another last cookie byte", (p) => spoil(reply(p), 15), TARGET, "forged", 0],
+    ["a reply that ends in the cookie", (p) => reply(p).subarray(0, 15), TARGET, "forged", 0],
+    ["a reply without data", (p) => reply(p).subarray(0, 8), TARGET, "forged", 0],
+    ["a right reply from a stranger", reply, STRANGER, "wrongSource", 0],
+    ["a reply with another sequence", (p) => spoil(reply(p), 7), TARGET, "unknown", 0],
+    ["a reply with another tag", (p) => spoil(reply(p), 4), TARGET, "unknown", 0],
+    ["a reply with another run", (p) => spoil(reply(p), 5), TARGET, "unknown", 0],
+    ["a router's error", exceeded, ROUTER, "answered", 1],
+    [
+      "an error that quotes a foreign destination",
+      (p) => icmpError(p, 3, 0, { destination: STRANGER }),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    ["an error with another cookie", (p) => spoil(exceeded(p), QUOTED + 8), ROUTER, "forged", 0],
+    [
+      "an error with part of another cookie",
+      (p) => spoil(icmpError(p, 3, 0, { quoteBytes: 50 }), QUOTED + 9),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error that quotes 40 + 8 bytes",
+      (p) => icmpError(p, 3, 0, { quoteBytes: 48 }),
+      ROUTER,
+      "withoutCookie",
+      1,
+    ],
+    [
+      "an error that quotes 40 + 8 bytes to a foreign destination",
+      (p) => icmpError(p, 3, 0, { quoteBytes: 48, destination: STRANGER }),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error that quotes 40 + 7 bytes",
+      (p) => icmpError(p, 3, 0, { quoteBytes: 47 }),
+      ROUTER,
+      "malformed",
+      0,
+    ],
+    [
+      "an error about another sequence",
+      (p) => spoil(exceeded(p), QUOTED + 7),
+      ROUTER,
+      "unknown",
+      0,
+    ],
+    ["an error about an echo reply", (p) => spoil(exceeded(p), QUOTED), ROUTER, "malformed", 0],
+    ["the request itself", (p) => p.message, TARGET, "malformed", 0],
+    [
+      "a neighbour solicitation",
+      (p) => Uint8Array.of(135, ...p.message.subarray(1)),
+      TARGET,
+      "malformed",
+      0,
+    ],
+    ["three bytes", (p) => p.message.subarray(0, 3), TARGET, "malformed", 0],
+  ];
+  test.each(rows)("%s", (_name, message, from, counter, count) => {
+    const { run, socket, prober, events, deliver } = start();
+    run.send(1, 64);
+    deliver(message(socket.sent[0] as OutgoingPacket), from);
+    expect(events).toHaveLength(count);
+    expect(prober.counters[counter as "answered"]).toBe(1);
+    expect(run.outstanding).toBe(1 - count);
+  });
+
+  test("a link-local target's reply counts on the interface of its zone only", () => {
+    const target = parseIpv6("fe80::2");
+    const { run, socket, prober, events, deliver } = start(silence, {
+      ...PLAN,
+      target,
+      scopeId: 3,
+    });
+    run.send(1, 64);
+    const message = echoReply(socket.sent[0] as OutgoingPacket);
+    deliver(message, target, 4);
+    expect([events.length, prober.counters.wrongSource]).toEqual([0, 1]);
+    deliver(message, target, 3);
+    expect([events.length, prober.counters.answered]).toEqual([1, 1]);
+  });
+});
+
+describe("when an answer comes", () => {
+  test("a second time, it is a duplicate", () => {
+    const { run, socket, prober, events, deliver } = start();
+    run.send(7, 64);
+    const packet = socket.sent[0] as OutgoingPacket;
+    deliver(echoReply(packet));
+    deliver(echoReply(packet));
+    deliver(icmpError(packet, 1, 4));
+    expect(events.map(({ kind, label }) => [kind, label])).toEqual([
+      ["answer", 7],
+      ["duplicate", 7],
+      ["duplicate", 7],
+    ]);
+    expect(prober.counters).toMatchObject({ answered: 1, duplicate: 2 });
+  });
+
+  test.each([
+    [1000, "answer"],
+    [1000.001, "late"],
+  ] as const)("after %p ms of 1000, it is: %s", (ms, kind) => {
+    const { run, socket, clock, events, deliver } = start();
+    run.send(1, 64);
+    clock.block(ms);
+    deliver(echoReply(socket.sent[0] as OutgoingPacket));
+    expect(events.map((event) => event.kind)).toEqual([kind]);
+    expect(run.outstanding).toBe(0);
+  });
+
+  test("after the end of the run, it is counted as late and nobody is told", () => {
+    const { run, socket, prober, events, deliver } = start();
+    run.send(1, 64);
+    run.close();
+    deliver(echoReply(socket.sent[0] as OutgoingPacket));
+    expect(events).toEqual([]);
+    expect(prober.counters).toMatchObject({ answered: 0, late: 1 });
+    expect(prober.outstanding).toBe(0);
+  });
+
+  test("in another order, each finds its probe", () => {
+    const { run, socket, events, deliver } = start();
+    for (const label of [1, 2, 3]) run.send(label, 64);
+    for (const index of [2, 0, 1]) deliver(echoReply(socket.sent[index] as OutgoingPacket));
+    expect(events.map(({ label }) => label)).toEqual([3, 1, 2]);
+  });
+
+  test.each([
+    ["the kernel's time counts, not the reading of the packet", 10, 50, 10],
+    ["received before it was sent: the clock was set, the reading counts", -3_600_000, 50, 50],
+    ["received when it was sent", 0, 0, 0],
+  ])("%s", (_name, receivedMs, readMs, rttMs) => {
+    const { run, socket, clock, events } = start();
+    const sentNs = clock.nowNs();
+    run.send(1, 64);
+    clock.block(readMs);
+    const message = echoReply(socket.sent[0] as OutgoingPacket);
+    const receivedNs = sentNs + receivedMs * 1e6;
+    socket.deliver({ source: TARGET, message, hopLimit: 60, scopeId: 0, receivedNs });
+    expect(events[0]?.answer.rttMs).toBe(rttMs);
+  });
+});
+
+describe("what goes out", () => {
+  test("all probes of a run have one checksum, identifier and flow label", () => {
+    const { run, socket } = start(silence, { ...PLAN, maxProbes: 5000 });
+    for (let label = 0; label < 5000; label++) run.send(label, 1 + (label % 64));
+    const flows = new Set(
+      socket.sent.map(({ message, flowLabel }) =>
+        [internetChecksum(message), message[4], message[5], flowLabel].join(),
+      ),
+    );
+    expect(flows.size).toBe(1);
+    expect(new Set(socket.sent.map(({ message }) => message.subarray(6, 16).join())).size).toBe(
+      5000,
+    );
+  });
+
+  test("a probe that the kernel refuses is not outstanding", () => {
+    const { run, prober } = start(() => "EPERM");
+    expect(run.send(1, 64)).toBe("EPERM");
+    expect(run.outstanding).toBe(0);
+    expect(prober.counters).toMatchObject({ sent: 0, refused: 1 });
+  });
+
+  test("100,000 probes in runs of ten are all told apart", () => {
+    const { socket, prober, clock, deliver } = start();
+    let wrong = 0;
+    let answered = 0;
+    for (let first = 0; first < 100_000; first += 10) {
+      const run = prober.open(PLAN, ({ label, kind }) => {
+        answered++;
+        if (kind !== "answer" || Math.floor(label / 10) * 10 !== first) wrong++;
+      });
+      for (let label = first; label < first + 10; label++) run.send(label, 64);
+      for (const packet of socket.sent.splice(0)) deliver(echoReply(packet));
+      run.close();
+      clock.block(1);
+    }
+    expect([answered, wrong]).toEqual([100_000, 0]);
+  });
+
+  test("an identifier and sequence come again only after the timeout and the quarantine", () => {
+    const { socket, prober, clock } = start();
+    const seen = new Map<string, number>();
+    const quarantineMs = PLAN.timeoutMs + LIMITS.quarantineMs;
+    let soonestMs = Infinity;
+    for (let count = 0; count < 600; count++) {
+      const run = prober.open({ ...PLAN, maxProbes: 65_536 }, () => {});
+      run.send(1, 64);
+      run.close();
+      const packet = socket.sent.pop();
+      if (packet !== undefined) {
+        const key = packet.message.subarray(4, 8).join();
+        soonestMs = Math.min(soonestMs, clock.nowMs - (seen.get(key) ?? -Infinity));
+        seen.set(key, clock.nowMs);
+      }
+      clock.block(30);
+    }
+    expect(seen.size).toBe(256);
+    expect(soonestMs).toBeGreaterThanOrEqual(quarantineMs);
+    expect(prober.counters.sent).toBeGreaterThan(256);
+    expect(prober.counters.sent).toBeLessThan(600);
+  });
+
+  test("no more probes are remembered than the limit allows", () => {
+    const { prober } = start();
+    const refusals = new Map<string | null, number>();
+    for (let run = 0; run * LIMITS.maxProbesOfRun <= LIMITS.maxProbes; run++) {
+      const { send } = prober.open({ ...PLAN, maxProbes: LIMITS.maxProbesOfRun }, () => {});
+      for (let label = 0; label < LIMITS.maxProbesOfRun; label++) {
+        const outcome = send(label, 64);
+        refusals.set(outcome, (refusals.get(outcome) ?? 0) + 1);
+      }
+    }
+    expect(refusals.get(null)).toBe(LIMITS.maxProbes);
+    expect(refusals.get("ENOBUFS")).toBe(LIMITS.maxProbesOfRun);
+  });
+});

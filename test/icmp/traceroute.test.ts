@@ -1,0 +1,335 @@
+import { describe, expect, test } from "bun:test";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { openIcmp } from "../../src/icmp/engine.ts";
+import { LIMITS } from "../../src/icmp/limits.ts";
+import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import {
+  countingRandom,
+  echoReply,
+  FakeSocket,
+  icmpError,
+  type Network,
+  path,
+  SOURCE,
+  type Station,
+  stationAddress,
+  VirtualClock,
+} from "./fake.ts";
+
+function start(network: Network) {
+  const clock = new VirtualClock();
+  const socket = new FakeSocket(clock, network);
+  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  return { clock, socket, engine, startMs: clock.nowMs };
+}
+
+type Done = Extract<TraceOutcome, { kind: "done" }>;
+
+/** The outcome, checked for what holds at the end of every trace, and how long it took. */
+async function trace(network: Network, request: Partial<TraceRequest> = {}) {
+  const lab = start(network);
+  const target = parseIpv6("2001:db8:ffff::2");
+  const defaults = { target, maxHops: 30, timeoutMs: 2000 };
+  const outcome = await lab.clock.run(lab.engine.traceroute({ ...defaults, ...request }));
+  if (outcome.kind !== "done") throw new Error(outcome.kind);
+  expect([lab.engine.outstanding, lab.clock.pending]).toEqual([0, 0]);
+  expect(outcome.source).toEqual(SOURCE);
+  expect(outcome.hops.map(({ hop }) => hop)).toEqual(outcome.hops.map((_, index) => index + 1));
+  return { outcome, sent: lab.socket.sent, tookMs: lab.clock.nowMs - lab.startMs };
+}
+
+/** Hops as text: the address, or null for a silent one. */
+function addresses({ hops }: Done): (string | null)[] {
+  return hops.map(({ address }) => address && formatIpv6(address));
+}
+
+/** A chain of so many stations with times that rise to that of the last; some are silent. */
+function chain(length: number, rttMs: number, silent: readonly number[] = []): Station[] {
+  return Array.from({ length }, (_, index) => ({
+    rttMs: (rttMs * (index + 1)) / length,
+    answers: () => !silent.includes(index + 1),
+  }));
+}
+
+/** What a trace over that chain has to show. */
+function expected(length: number, silent: readonly number[] = []): (string | null)[] {
+  return Array.from({ length }, (_, index) =>
+    silent.includes(index + 1) ? null : formatIpv6(stationAddress(index + 1)),
+  );
+}
+
+const lastOf = (stations: readonly Station[]) => ({ target: stationAddress(stations.length) });
+
+describe("a trace that reaches its target", () => {
+  test.each([
+    ["one hop", 1, 0.1, [], 50],
+    ["twelve routers", 13, 1, [], 100],
+    ["30 hops at 0.1 ms", 30, 0.1, [], 150],
+    ["30 hops at 100 ms", 30, 100, [], 500],
+    ["30 hops at 100 ms each way", 30, 200, [], 800],
+    ["30 hops at 0.1 ms, 5 silent in a row", 30, 0.1, [6, 7, 8, 9, 10], 450],
+    ["30 hops at 100 ms, 5 silent in a row", 30, 100, [6, 7, 8, 9, 10], 1300],
+    ["30 hops at 0.1 ms, 5 silent here and there", 30, 0.1, [1, 4, 9, 22, 29], 450],
+    ["30 hops at 100 ms, 5 silent here and there", 30, 100, [1, 4, 9, 22, 29], 1300],
+    ["30 hops at 100 ms, the last 5 before the target silent", 30, 100, [25, 26, 27, 28, 29], 1300],
+    ["64 hops at 100 ms", 64, 100, [], 1000],
+  ] as const)("%s", async (_name, length, rttMs, silent, limitMs) => {
+    const stations = chain(length, rttMs, silent);
+    const request = { ...lastOf(stations), maxHops: 64 };
+    const { outcome, tookMs } = await trace(path(stations), request);
+    expect(addresses(outcome)).toEqual(expected(length, silent));
+    expect(outcome).toMatchObject({ reached: true, reason: "reached", error: null });
+    expect(tookMs).toBeLessThan(limitMs);
+    for (const { hop, rttMs: hopRttMs } of outcome.hops) {
+      if (!silent.includes(hop as never)) expect(hopRttMs).toBeCloseTo((rttMs * hop) / length, 5);
+    }
+  });
+
+  test("has the same answers whatever the distance at which each is asked first", async () => {
+    for (let length = 1; length <= 40; length++) {
+      const stations = chain(length, 20);
+      const { outcome } = await trace(path(stations), { ...lastOf(stations), maxHops: 64 });
+      expect(addresses(outcome)).toEqual(expected(length));
+    }
+  });
+
+  test("does not ask far behind a near target", async () => {
+    const stations = chain(2, 0.1);
+    const { sent } = await trace(path(stations), lastOf(stations));
+    expect(sent.length).toBeLessThanOrEqual(LIMITS.hopsAtOnce);
+  });
+
+  test("keeps one flow label for all probes", async () => {
+    const stations = chain(30, 10);
+    const { outcome, sent } = await trace(path(stations), lastOf(stations));
+    expect(new Set(sent.map(({ flowLabel }) => flowLabel))).toEqual(new Set([outcome.flowLabel]));
+    expect(outcome.flowLabel).toBeGreaterThan(0);
+    expect(outcome.flowLabel).toBeLessThan(2 ** 20);
+  });
+
+  test("tells each address as soon as it has answered", async () => {
+    const stations = chain(5, 10);
+    const seen: string[] = [];
+    await trace(path(stations), {
+      ...lastOf(stations),
+      onAddress: (address) => seen.push(formatIpv6(address)),
+    });
+    expect([...new Set(seen)]).toEqual(expected(5) as string[]);
+  });
+
+  test("reports further times and addresses of a hop", async () => {
+    const other = parseIpv6("2001:db8:0:2::2");
+    const stations = chain(4, 4, [3]);
+    const inner = path(stations);
+    let asked = 0;
+    const network: Network = (packet, sentMs) => {
+      if (packet.hopLimit !== 2) return inner(packet, sentMs);
+      const message = icmpError(packet, 3, 0);
+      const first = { delayMs: 190, from: stationAddress(2), message };
+      return asked++ === 0 ? [first] : [{ delayMs: 5, from: other, message }];
+    };
+    const { outcome } = await trace(network, lastOf(stations));
+    const [, hop] = outcome.hops;
+    expect(hop).toMatchObject({
+      address: other,
+      rttMs: 5,
+      addresses: [other, stationAddress(2)],
+      rttsMs: [5, 190],
+    });
+  });
+});
+
+describe("a hop that is silent", () => {
+  test("is asked three times, at least 100 ms apart", async () => {
+    const stations = chain(5, 1, [3]);
+    const { sent } = await trace(path(stations), lastOf(stations));
+    const times = sent.filter(({ hopLimit }) => hopLimit === 3).map(({ atMs }) => atMs);
+    expect(times).toHaveLength(3);
+    expect((times[1] as number) - (times[0] as number)).toBeGreaterThanOrEqual(100);
+    expect((times[2] as number) - (times[1] as number)).toBeGreaterThanOrEqual(100);
+  });
+
+  test.each([2, 3])("shows when it answers the request number %p", async (answered) => {
+    const stations = chain(5, 1);
+    stations[2] = { rttMs: 0.6, answers: (nth) => nth === answered };
+    const { outcome } = await trace(path(stations), lastOf(stations));
+    expect(addresses(outcome)).toEqual(expected(5));
+  });
+
+  test("shows when it answers slower than those behind it", async () => {
+    const stations = chain(5, 1);
+    stations[2] = { rttMs: 250 };
+    const { outcome } = await trace(path(stations), lastOf(stations));
+    expect(outcome.hops[2]?.rttMs).toBe(250);
+    expect(outcome.hops[2]?.address).toEqual(stationAddress(3));
+  });
+
+  test("is not taken for the target by asking again when the target's first reply is lost", async () => {
+    const stations = chain(5, 1);
+    stations[4] = { rttMs: 1, answers: (nth) => nth > 4 };
+    const { outcome } = await trace(path(stations), { ...lastOf(stations), maxHops: 8 });
+    expect(addresses(outcome)).toEqual(expected(5));
+  });
+});
+
+describe("a trace that ends before the target", () => {
+  const behind = parseIpv6("2001:db8:ffff::2");
+
+  test.each([
+    [1, 0, "unreachable", "no-route"],
+    [1, 1, "prohibited", "prohibited"],
+    [1, 2, "unreachable", "beyond-scope"],
+    [1, 3, "unreachable", "address-unreachable"],
+    [1, 4, "unreachable", "port-unreachable"],
+    [1, 5, "prohibited", "source-policy"],
+    [1, 6, "prohibited", "reject-route"],
+    [2, 0, "packet-too-big", "packet-too-big"],
+    [4, 1, "parameter-problem", "unrecognized-next-header"],
+  ] as const)("type %p code %p: %s", async (type, code, reason, name) => {
+    const stations = chain(6, 5);
+    stations[3] = { rttMs: 4, rejects: [type, code] };
+    const { outcome } = await trace(path(stations), { target: behind });
+    expect(addresses(outcome)).toEqual(expected(4));
+    const from = stationAddress(4);
+    const error = { type, code, name, from, fromTarget: false };
+    expect(outcome).toMatchObject({ reached: false, reason, error });
+  });
+
+  test("rejected by the target itself", async () => {
+    const stations = chain(3, 5);
+    stations[2] = { rttMs: 4, rejects: [1, 4] };
+    const { outcome } = await trace(path(stations), lastOf(stations));
+    expect(outcome).toMatchObject({
+      reached: false,
+      reason: "unreachable",
+      error: { name: "port-unreachable", fromTarget: true },
+    });
+    expect(addresses(outcome)).toEqual(expected(3));
+  });
+
+  test("reports the MTU of a Packet Too Big", async () => {
+    const network: Network = (packet) => [
+      {
+        delayMs: 1,
+        from: stationAddress(1),
+        message: icmpError(packet, packet.hopLimit === 1 ? 3 : 2, 0, { parameter: 1280 }),
+      },
+    ];
+    const { outcome } = await trace(network);
+    expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([null, 1280]);
+  });
+
+  test("a failed reassembly is no answer", async () => {
+    const network: Network = (packet) => [
+      { delayMs: 1, from: stationAddress(1), message: icmpError(packet, 3, 1) },
+    ];
+    const { outcome } = await trace(network, { maxHops: 2 });
+    expect(addresses(outcome)).toEqual([null, null]);
+  });
+
+  test("a neighbour that does not resolve is the machine's own word, and no hop", async () => {
+    const network: Network = (packet) => [
+      { delayMs: 1500, from: SOURCE, message: icmpError(packet, 1, 3) },
+    ];
+    const { outcome } = await trace(network);
+    expect(addresses(outcome)).toEqual([null]);
+    expect(outcome).toMatchObject({
+      reason: "unreachable",
+      error: { name: "address-unreachable", from: SOURCE, fromTarget: false },
+    });
+  });
+});
+
+describe("a trace that hears nothing more", () => {
+  const far = { target: parseIpv6("2001:db8:ffff::2") };
+
+  test("ends at the gap limit within the timeout", async () => {
+    const { outcome, sent, tookMs } = await trace(
+      path(
+        chain(
+          30,
+          10,
+          [...Array(30).keys()].map((n) => n + 4),
+        ),
+      ),
+      far,
+    );
+    expect(addresses(outcome)).toEqual([...expected(3), ...Array(LIMITS.gapLimit).fill(null)]);
+    expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", error: null });
+    expect(tookMs).toBeLessThan(2100);
+    expect(Math.max(...sent.map(({ hopLimit }) => hopLimit))).toBe(3 + LIMITS.gapLimit);
+  });
+
+  test.each([
+    [100, 260],
+    [2000, 2010],
+    [10_000, 10_010],
+  ])("hears nothing at all within %p ms: ends by %p ms", async (timeoutMs, limitMs) => {
+    const { outcome, tookMs } = await trace(() => [], { timeoutMs });
+    expect(outcome).toMatchObject({ reached: false, reason: "gap-limit" });
+    expect(outcome.hops).toHaveLength(LIMITS.gapLimit);
+    expect(tookMs).toBeLessThan(limitMs);
+  });
+
+  test("ends at the last hop asked for", async () => {
+    const { outcome } = await trace(path(chain(30, 10)), { ...far, maxHops: 5 });
+    expect(addresses(outcome)).toEqual(expected(5));
+    expect(outcome).toMatchObject({ reached: false, reason: "max-hops" });
+  });
+
+  test("ends at the last hop asked for in a loop of two routers", async () => {
+    const network: Network = (packet) => [
+      {
+        delayMs: 1,
+        from: stationAddress(1 + (packet.hopLimit % 2)),
+        message: icmpError(packet, 3, 0),
+      },
+    ];
+    const { outcome } = await trace(network, { maxHops: 6 });
+    expect(outcome.hops.map(({ address }) => address)).toEqual(
+      [2, 1, 2, 1, 2, 1].map(stationAddress),
+    );
+    expect(outcome.reason).toBe("max-hops");
+  });
+});
+
+describe("requests that the kernel refuses", () => {
+  test("cost a hop its try, not the trace its end", async () => {
+    const stations = chain(5, 1);
+    const inner = path(stations);
+    const network: Network = (packet, ms) => (packet.hopLimit === 2 ? "EPERM" : inner(packet, ms));
+    const { outcome, tookMs } = await trace(network, lastOf(stations));
+    expect(addresses(outcome)).toEqual(expected(5, [2]));
+    expect(tookMs).toBeLessThan(100);
+  });
+
+  test("for lack of buffers are repeated", async () => {
+    const stations = chain(5, 1);
+    const inner = path(stations);
+    let calls = 0;
+    const network: Network = (packet, ms) => (calls++ < 3 ? "ENOBUFS" : inner(packet, ms));
+    const { outcome } = await trace(network, lastOf(stations));
+    expect(addresses(outcome)).toEqual(expected(5));
+  });
+
+  test("all of them make the target unreachable", async () => {
+    const { clock, engine } = start(() => "EACCES");
+    const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };
+    const outcome = await clock.run(engine.traceroute(request));
+    expect(outcome).toEqual({ kind: "unreachable", code: "EACCES" });
+    expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+  });
+});
+
+test("a trace that is aborted leaves nothing behind", async () => {
+  const { clock, engine } = start((packet) => [
+    { delayMs: 50, from: packet.destination, message: echoReply(packet) },
+  ]);
+  const caller = new AbortController();
+  const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };
+  const pending = engine.traceroute({ ...request, signal: caller.signal });
+  caller.abort();
+  expect(await pending).toEqual({ kind: "aborted" });
+  expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+});
