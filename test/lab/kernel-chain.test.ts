@@ -1,13 +1,15 @@
 import { expect } from "bun:test";
 import { addressBytes } from "./address.ts";
 import { LINUX_RATE_LIMIT } from "./internet-description.ts";
-import { startKernelChain } from "./kernel-chain.ts";
+import { type KernelChain, startKernelChain } from "./kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "./lab.ts";
 import {
+  DESTINATION_UNREACHABLE,
   ECHO_REPLY,
   ECHO_REQUEST,
   formatEcho,
   icmpChecksum,
+  PACKET_TOO_BIG,
   parseEcho,
   parsePacket,
   TIME_EXCEEDED,
@@ -19,6 +21,20 @@ import { trace } from "./system-tools.ts";
 const chainTest = testWith(labMissing);
 const traceTest = testWith(labMissing, programMissing("traceroute"));
 const filterTest = testWith(labMissing, programMissing("traceroute"), programMissing("nft"));
+
+/** What comes back for an echo request with so many bytes of data: `1/0 2001:db8::1`, or `nothing`. */
+async function answerTo(chain: KernelChain, dataBytes: number): Promise<string> {
+  using socket = new RawSocket();
+  const data = new Uint8Array(dataBytes);
+  const message = formatEcho({ type: ECHO_REQUEST, identifier: 1, sequence: 1, data });
+  socket.send({ destination: chain.target, message });
+  const [answer] = await socket.receive(
+    [DESTINATION_UNREACHABLE, PACKET_TOO_BIG, TIME_EXCEEDED, ECHO_REPLY],
+    300,
+    1,
+  );
+  return answer ? `${answer.message[0]}/${answer.message[1]} ${answer.from}` : "nothing";
+}
 
 /** Everything of this namespace that a chain could leave behind. */
 async function leftovers(): Promise<string> {
@@ -96,6 +112,46 @@ chainTest("a router's default rate limit is what the simulation takes for Linux'
   }
   const errors = await socket.receive([TIME_EXCEEDED], 300);
   expect(errors.length).toBe(LINUX_RATE_LIMIT.burst);
+});
+
+/** An nft rule set that refuses echo requests on their way through a node. */
+function rejectWith(code: string): string {
+  return `table ip6 test {
+    chain forward {
+      type filter hook forward priority 0
+      icmpv6 type echo-request reject with icmpv6 type ${code}
+    }
+  }`;
+}
+
+filterTest.each([
+  ["no-route", 0],
+  ["admin-prohibited", 1],
+  ["addr-unreachable", 3],
+  ["port-unreachable", 4],
+  ["policy-fail", 5],
+  ["reject-route", 6],
+])("a router's filter rejects with %s: code %d", async (name, code) => {
+  await using chain = await startKernelChain({ routers: 2 });
+  await chain.exec(2, ["nft", "-f", "-"], rejectWith(name));
+  expect(await answerTo(chain, 8)).toBe(`1/${code} ${chain.hops[1]}`);
+});
+
+chainTest.each([
+  ["unreachable", "1/0"],
+  ["prohibit", "1/1"],
+  ["blackhole", "nothing"],
+])("a route of type %s: %s", async (type, expected) => {
+  await using chain = await startKernelChain({ routers: 2 });
+  await chain.exec(2, ["ip", "-6", "route", "add", type, chain.target]);
+  const answer = await answerTo(chain, 8);
+  expect(answer).toBe(expected === "nothing" ? expected : `${expected} ${chain.hops[1]}`);
+});
+
+chainTest("a link of 1280 bytes on the way", async () => {
+  await using chain = await startKernelChain({ routers: 2 });
+  await chain.exec(2, ["ip", "link", "set", "dev", "downlink", "mtu", "1280"]);
+  expect(await answerTo(chain, 1300)).toBe(`2/0 ${chain.hops[1]}`);
 });
 
 chainTest("stopping ends what runs inside and leaves nothing behind", async () => {
