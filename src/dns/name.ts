@@ -176,9 +176,14 @@ function printable(code: number): number {
 
 /** The one text of a name that `text` is a spelling of: escapes normalised, with the final dot. Throws as `writeName`. */
 export function canonicalName(text: string): string {
+  return new NameReader().read(new ByteReader(encodeName(text)));
+}
+
+/** The name on the wire. Throws as `writeName`. */
+export function encodeName(text: string): Uint8Array {
   const writer = new ByteWriter(MAX_NAME_BYTES);
   writeName(writer, text);
-  return new NameReader().read(new ByteReader(writer.finish()));
+  return writer.finish();
 }
 
 /** The name without its final dot, as host names are written; the root stays a dot. */

@@ -1,7 +1,6 @@
-import { ByteWriter } from "../bytes.ts";
-import { EDNS_PAYLOAD_BYTES, MAX_NAME_BYTES, MAX_QUERY_BYTES } from "./limits.ts";
-import { CLASS_IN, encodeMessage, FLAG, type Message, type Question } from "./message.ts";
-import { writeName } from "./name.ts";
+import { EDNS_PAYLOAD_BYTES, MAX_QUERY_BYTES } from "./limits.ts";
+import { CLASS_IN, encodeMessage, FLAG, HEADER_BYTES, type Message } from "./message.ts";
+import { encodeName } from "./name.ts";
 import { type RecordType, typeCode } from "./record.ts";
 import { RCODE } from "./response-code.ts";
 
@@ -17,7 +16,7 @@ export interface Query {
   readonly bytes: Uint8Array;
 }
 
-/** Random bytes for one query: the ID, and a bit for each character of the name. */
+/** Random bytes for one query: the ID, and a bit for each byte of the name. */
 const RANDOM_BYTES = 2 + 32;
 
 /**
@@ -36,40 +35,33 @@ export function createQuery(
   const random = new Uint8Array(RANDOM_BYTES);
   fillRandom(random);
   const id = ((random[0] as number) << 8) | (random[1] as number);
-  const question: Question = {
-    name: type === "PTR" ? name : withRandomCase(name, random.subarray(2)),
-    type: typeCode(type),
-    class: CLASS_IN,
-  };
   const message: Message = {
     id,
     // AD asks for the resolver's verdict without the signatures; RFC 6840 section 5.7.
     flags: FLAG.recursionDesired | FLAG.authenticated,
     rcode: RCODE.NOERROR,
-    question,
+    question: { name, type: typeCode(type), class: CLASS_IN },
     answers: [],
     edns: withEdns
       ? { payloadBytes: EDNS_PAYLOAD_BYTES, version: 0, dnssecOk: false, extendedErrors: [] }
       : null,
   };
-  const given = new ByteWriter(MAX_NAME_BYTES);
-  writeName(given, name);
-  return { id, name: given.finish(), bytes: encodeMessage(message, MAX_QUERY_BYTES) };
+  const bytes = encodeMessage(message, MAX_QUERY_BYTES);
+  const given = encodeName(name);
+  if (type !== "PTR") bytes.set(withRandomCase(given, random.subarray(2)), HEADER_BYTES);
+  return { id, name: given, bytes };
 }
 
-/** Turns the case of every letter whose bit is set. */
-function withRandomCase(name: string, bits: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < name.length; at++) {
-    const character = name[at] as string;
-    const byte = bits[(at >>> 3) % bits.length] as number;
-    const turn = (byte >>> (at & 7)) & 1;
-    text += turn === 0 ? character : turnCase(character);
-  }
-  return text;
+/** The name on the wire with the case of every letter turned whose bit is set. */
+function withRandomCase(name: Uint8Array, bits: Uint8Array): Uint8Array {
+  return name.map((byte, at) => {
+    const turn = ((bits[at >>> 3] as number) >>> (at & 7)) & 1;
+    return turn === 1 && isLetter(byte) ? byte ^ 0x20 : byte;
+  });
 }
 
-function turnCase(letter: string): string {
-  const lower = letter.toLowerCase();
-  return lower === letter ? letter.toUpperCase() : lower;
+/** No length byte is as great as a letter. */
+function isLetter(byte: number): boolean {
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x7a;
 }
