@@ -31,11 +31,6 @@ const QUEUE_PACKETS = 10_000;
 /** What makes an eventfd readable. */
 const WAKE_UP = new BigUint64Array([1n]);
 
-const libc = loadLibc({
-  eventfd: { args: [C.uint, C.int], returns: C.int },
-  write: { args: [C.int, C.pointer, C.size], returns: C.long },
-});
-
 let internetsStarted = 0;
 
 /**
@@ -45,6 +40,10 @@ let internetsStarted = 0;
  */
 export async function startInternet(description: InternetDescription): Promise<Internet> {
   const { source = DEFAULT_SOURCE, mtu = DEFAULT_MTU, destinations } = description;
+  const libc = loadLibc({
+    eventfd: { args: [C.uint, C.int], returns: C.int },
+    write: { args: [C.int, C.pointer, C.size], returns: C.long },
+  });
   const device = `internet${++internetsStarted}`;
   const log = new ProbeLog();
   const tun = openTun(device);

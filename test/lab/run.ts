@@ -1,6 +1,9 @@
 /** Debian keeps `ip`, `nft` and their like where an ordinary user's PATH may not look. */
 const PATH = `${process.env["PATH"]}:/usr/local/sbin:/usr/sbin:/sbin`;
 
+/** The environment variable that says "inside" in the test namespace, or else why there is none. */
+export const LAB_VARIABLE = "TEST_LABORATORY";
+
 /** The environment for programs of the laboratory. */
 export const labEnvironment: Readonly<Record<string, string | undefined>> = {
   ...process.env,
