@@ -20,13 +20,14 @@ export type WorkerTask = {
   readonly log: SharedArrayBuffer;
 };
 
-/** bits/time.h, poll.h, sys/prctl.h */
+/** bits/time.h, poll.h, sys/prctl.h, sched.h */
 const CLOCK_MONOTONIC = 1;
 const POLLIN = 1;
 const POLLFD_BYTES = 8;
 const EVENTS_AT = 4;
 const REVENTS_AT = 6;
 const PR_SET_TIMERSLACK = 29;
+const SCHED_FIFO = 1;
 
 const MAX_PACKET_BYTES = 65_535;
 
@@ -34,6 +35,7 @@ const libc = loadLibc({
   clock_gettime: { args: [C.int, C.pointer], returns: C.int },
   ppoll: { args: [C.pointer, C.long, C.pointer, C.pointer], returns: C.int },
   prctl: { args: [C.int, C.long, C.long, C.long, C.long], returns: C.int },
+  sched_setscheduler: { args: [C.int, C.int, C.pointer], returns: C.int },
   read: { args: [C.int, C.pointer, C.size], returns: C.long },
   write: { args: [C.int, C.pointer, C.size], returns: C.long },
 });
@@ -118,14 +120,23 @@ function serve({ description, tun, wake, log: memory }: WorkerTask): void {
   };
 
   do {
-    while (receive()) answer();
-    answer();
     wait();
+    answer();
+    while (receive()) answer();
   } while (!isReadable(0));
 }
 
-self.onmessage = ({ data }: MessageEvent<WorkerTask>) => {
+/**
+ * Lets the kernel wake this thread to the microsecond, and before all ordinary ones where this
+ * process may ask for that (root may): on a busy machine answers are then 0.1 ms late, not 5 ms.
+ */
+function preferPunctuality(): void {
   libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  libc.sched_setscheduler(0, SCHED_FIFO, addressOf(new Int32Array([1])));
+}
+
+self.onmessage = ({ data }: MessageEvent<WorkerTask>) => {
+  preferPunctuality();
   self.postMessage("ready");
   serve(data);
   process.exit(0);

@@ -1,8 +1,11 @@
 import { expect } from "bun:test";
 import { readdirSync } from "node:fs";
+import { addressBytes } from "./address.ts";
 import { startInternet } from "./internet.ts";
-import type { Router } from "./internet-description.ts";
+import { type Destination, LINUX_RATE_LIMIT, type Router } from "./internet-description.ts";
 import { programMissing, testWith, tunMissing } from "./lab.ts";
+import { ECHO_REPLY, ECHO_REQUEST, formatEcho, formatIcmp, TIME_EXCEEDED } from "./packet.ts";
+import { RawSocket } from "./raw-socket.ts";
 import { run } from "./run.ts";
 import { ping, trace } from "./system-tools.ts";
 
@@ -21,9 +24,16 @@ function routers(count: number, special: Record<number, Partial<Router>> = {}): 
   }));
 }
 
+/** An echo request with 8 bytes of data. */
+function request(sequence = 1): Uint8Array {
+  return formatEcho({ type: ECHO_REQUEST, identifier: 7, sequence, data: new Uint8Array(8) });
+}
+
 traceTest("traceroute sees every router but the silent one, and the host", async () => {
   await using _ = await startInternet({
-    destinations: [{ to: TARGET, routers: routers(12, { 5: { silent: true } }) }],
+    destinations: [
+      { to: TARGET, routers: routers(12, { 5: { silent: true } }), end: { rttMs: 26 } },
+    ],
   });
   const expected = [...routers(12).map(({ address }) => address), TARGET];
   expect(await trace(TARGET)).toEqual(expected.with(4, "*"));
@@ -90,10 +100,129 @@ internetTest("a device that cannot be set up is not left behind", async () => {
   expect(await run(["ip", "-o", "link"])).not.toContain("internet");
 });
 
-pingTest("a fault of the simulation comes out when it is stopped", async () => {
+internetTest("a fault of the simulation comes out when it is stopped", async () => {
   const internet = await startInternet({
     destinations: [{ to: TARGET, routers: [{ address: "nowhere" }] }],
   });
-  await ping(TARGET, 1, "-t", "1");
+  using socket = new RawSocket();
+  socket.send({ destination: TARGET, hopLimit: 1, message: request() });
   expect(internet.stop()).rejects.toThrow('"nowhere" is no IPv6 address');
+});
+
+internetTest(
+  "forgeries reach a raw socket before the true answer, a wrong checksum never",
+  async () => {
+    await using _ = await startInternet({
+      destinations: [
+        {
+          to: TARGET,
+          end: {
+            rules: [
+              { beside: true, change: "source" },
+              { beside: true, change: "cookie" },
+              { beside: true, change: "checksum" },
+              { beside: true, change: { cutTo: 9 } },
+            ],
+          },
+        },
+      ],
+    });
+    using socket = new RawSocket();
+    socket.send({ destination: TARGET, message: request() });
+    const received = await socket.receive([ECHO_REPLY], 500, 5);
+    expect(received.map(({ from, message }) => [from, message.subarray(8).toHex()])).toEqual([
+      ["2001:db8:2::f8", "0000000000000000"],
+      [TARGET, "ffffffffffffffff"],
+      [TARGET, "00"],
+      [TARGET, "0000000000000000"],
+    ]);
+  },
+);
+
+internetTest("late answers come after those of later probes", async () => {
+  await using _ = await startInternet({
+    destinations: [{ to: TARGET, end: { rules: [{ probes: [1], afterMs: 40 }] } }],
+  });
+  using socket = new RawSocket();
+  for (const sequence of [1, 2]) socket.send({ destination: TARGET, message: request(sequence) });
+  const received = await socket.receive([ECHO_REPLY], 2000, 2);
+  expect(received.map(({ message }) => message[7])).toEqual([2, 1]);
+});
+
+internetTest("200 hosts at once: live, dead and lossy", async () => {
+  await using internet = await startInternet({
+    destinations: [
+      { to: "2001:db8:a::/64", routers: routers(3), end: { rttMs: 20, jitterMs: 5 } },
+      { to: "2001:db8:d::/64", routers: routers(3), end: "blackhole" },
+      { to: "2001:db8:f::/64", routers: routers(3), end: { rttMs: 20, loss: [2, 4] } },
+    ],
+  });
+  using socket = new RawSocket();
+  for (const sequence of [1, 2, 3, 4]) {
+    for (let host = 1; host <= 200; host++) {
+      const network = "adf"[host % 3];
+      const destination = `2001:db8:${network}::${host.toString(16)}`;
+      socket.send({ destination, message: request(sequence) });
+    }
+  }
+  const replies = await socket.receive([ECHO_REPLY], 3000, 4 * 66 + 2 * 67);
+  const from = (network: string) => replies.filter((reply) => reply.from.includes(`:${network}::`));
+  expect([from("a").length, from("d").length, from("f").length]).toEqual([4 * 66, 0, 2 * 67]);
+  expect(from("f").every(({ message }) => [1, 3].includes(message[7] ?? 0))).toBe(true);
+  expect(internet.count()).toBe(800);
+});
+
+internetTest(
+  "40 targets behind a router with Linux's rate limit get six answers from it",
+  async () => {
+    const destinations: Destination[] = [
+      { to: "2001:db8:2::/64", routers: routers(2, { 1: { rateLimit: LINUX_RATE_LIMIT } }) },
+    ];
+    await using _ = await startInternet({ destinations });
+    using socket = new RawSocket();
+    for (let host = 1; host <= 40; host++) {
+      const destination = `2001:db8:2::${host.toString(16)}`;
+      for (const hopLimit of [1, 2]) socket.send({ destination, hopLimit, message: request() });
+    }
+    const errors = await socket.receive([TIME_EXCEEDED], 90);
+    const from = (address: string) => errors.filter((error) => error.from === address).length;
+    expect([from("2001:db8:1::1"), from("2001:db8:1::2")]).toEqual([6, 40]);
+  },
+);
+
+internetTest("a flow label stays on its path and is logged with the checksum", async () => {
+  const internet = await startInternet({
+    destinations: [
+      { to: TARGET, equalPaths: [{ routers: routers(1) }, { routers: routers(2).slice(1) }] },
+    ],
+  });
+  using socket = new RawSocket();
+  const labels = [0x12344, 0x12345, 0x12344];
+  for (const flowLabel of labels) {
+    socket.send({ destination: TARGET, hopLimit: 1, flowLabel, message: request() });
+  }
+  const errors = await socket.receive([TIME_EXCEEDED], 2000, 3);
+  const senders = errors.map(({ from }) => from);
+  expect(senders.toSorted()).toEqual(["2001:db8:1::1", "2001:db8:1::1", "2001:db8:1::2"]);
+  const probes = await internet.stop();
+  expect(probes.map(({ flowLabel }) => flowLabel)).toEqual(labels);
+  expect(new Set(probes.map(({ checksum }) => checksum)).size).toBe(1);
+});
+
+internetTest("a packet that no probe asked for can be injected", async () => {
+  await using internet = await startInternet({ destinations: [{ to: TARGET }] });
+  using socket = new RawSocket();
+  const addresses = {
+    source: addressBytes("2001:db8:bad::1"),
+    destination: addressBytes(internet.source),
+  };
+  const reply = formatEcho({
+    type: ECHO_REPLY,
+    identifier: 1,
+    sequence: 2,
+    data: new Uint8Array(),
+  });
+  internet.inject(formatIcmp({ ...addresses, hopLimit: 9 }, reply));
+  const [received] = await socket.receive([ECHO_REPLY], 1000, 1);
+  expect(received?.from).toBe("2001:db8:bad::1");
 });

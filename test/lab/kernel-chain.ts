@@ -28,7 +28,7 @@ export type KernelChain = AsyncDisposable & {
   stop(): Promise<void>;
 };
 
-/** Addresses number the links with one byte's worth of hexadecimal; nobody needs a longer chain. */
+/** Replies set out with a hop limit of 64. */
 const MAX_ROUTERS = 60;
 
 /** No neighbour can hold the same address, so link-local addresses may be used at once. */
@@ -36,6 +36,14 @@ const SKIP_DUPLICATE_DETECTION =
   "for file in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 > $file; done";
 
 const FORWARD = "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding";
+
+/** Waits until the kernel lets packets pass; those before are lost, and Neighbour Discovery waits 1 s. */
+const awaitCarrier = (interfaceName: string) =>
+  `until ip -o link show dev ${interfaceName} | grep -q "state UP"; do sleep 0.01; done`;
+
+/** Ends every process of the namespaces that are its arguments. */
+const KILL_INSIDE =
+  'for name; do ip netns pids "$name"; done | xargs -r kill -KILL 2>/dev/null || true';
 
 let chainsStarted = 0;
 
@@ -66,31 +74,42 @@ export async function startKernelChain({ routers }: KernelChainOptions): Promise
     ...command,
   ];
 
-  /** Addresses and routes of one node; node 0 is this process. */
-  const configuration = (node: number): string[] => {
-    const commands: string[] = [];
-    const raise = (interfaceName: string, address: string) =>
-      commands.push(
+  /** The interfaces of a node, node 0 being this process, with their addresses. */
+  const interfacesOf = (node: number) => [
+    ...(node > 0 ? [{ interfaceName: "uplink", address: far(node) }] : []),
+    ...(node < targetNode
+      ? [{ interfaceName: node === 0 ? device : "downlink", address: near(node + 1) }]
+      : []),
+  ];
+
+  const routesOf = (node: number) =>
+    nodes
+      .filter((number) => number !== node && number !== node + 1)
+      .map((number) => `${link(number)}/64 via ${number < node ? near(node) : far(node + 1)}`);
+
+  const configure = async (node: number) => {
+    const interfaces = interfacesOf(node);
+    const isRouter = node > 0 && node < targetNode;
+    const script = [
+      SKIP_DUPLICATE_DETECTION,
+      ...(isRouter ? [FORWARD] : []),
+      "ip -batch -",
+      ...interfaces.map(({ interfaceName }) => awaitCarrier(interfaceName)),
+    ].join(" && ");
+    const commands = [
+      "link set dev lo up",
+      ...interfaces.flatMap(({ interfaceName, address }) => [
         `addr add ${address}/64 dev ${interfaceName} nodad`,
         `link set dev ${interfaceName} up`,
-      );
-    if (node > 0) {
-      commands.push("link set lo up");
-      raise("uplink", far(node));
-    }
-    if (node < targetNode) raise(node === 0 ? device : "downlink", near(node + 1));
-    for (const number of nodes) {
-      if (number < node) commands.push(`route add ${link(number)}/64 via ${near(node)}`);
-      if (number > node + 1) commands.push(`route add ${link(number)}/64 via ${far(node + 1)}`);
-    }
-    return commands;
+      ]),
+      ...routesOf(node).map((route) => `route add ${route}`),
+    ];
+    const command = ["sh", "-c", script];
+    await run(node === 0 ? command : inside(node, command), `${commands.join("\n")}\n`);
   };
 
   const tearDown = async () => {
-    const alive = await Promise.all(nodes.map((node) => run(["ip", "netns", "pids", name(node)])));
-    for (const pid of alive.join("").split("\n").filter(Boolean)) {
-      process.kill(Number(pid), "SIGKILL");
-    }
+    await run(["sh", "-c", KILL_INSIDE, "sh", ...nodes.map(name)]);
     await runIp([`link del ${device}`, ...nodes.map((node) => `netns del ${name(node)}`)]);
   };
   let stopped: Promise<void> | undefined;
@@ -109,30 +128,14 @@ export async function startKernelChain({ routers }: KernelChainOptions): Promise
         `link set ${name(node)} netns ${name(node - 1)} name downlink`,
       ]),
   ]);
-  const exec = (node: number, command: readonly string[], input?: string) =>
-    run(inside(node, command), input);
-  const settings = `${SKIP_DUPLICATE_DETECTION} && ${FORWARD}`;
-  await Promise.all([
-    run(["sh", "-c", SKIP_DUPLICATE_DETECTION]).then(() => runIp(configuration(0))),
-    ...nodes.map((node) =>
-      exec(
-        node,
-        [
-          "sh",
-          "-c",
-          `${node === targetNode ? SKIP_DUPLICATE_DETECTION : settings} && exec ip -batch -`,
-        ],
-        `${configuration(node).join("\n")}\n`,
-      ),
-    ),
-  ]);
+  await Promise.all([0, ...nodes].map(configure));
   return {
     hops: nodes.map(far),
     target: far(targetNode),
     source: near(1),
     device,
     inside,
-    exec,
+    exec: (node, command, input) => run(inside(node, command), input),
     stop,
     [Symbol.asyncDispose]: stop,
   };

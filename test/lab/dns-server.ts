@@ -1,0 +1,144 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ByteWriter } from "../../src/bytes.ts";
+import { labEnvironment } from "./run.ts";
+
+/** What a Knot server is to serve, and where. */
+export type KnotOptions = {
+  /** Zone text for each zone name, such as `example.test.`; the zone is its $ORIGIN. */
+  readonly zones: Readonly<Record<string, string>>;
+  /** An address of this machine, or of the namespace that `inside` enters; default ::1. */
+  readonly address?: string;
+  /** Makes the command that runs another elsewhere, as a kernel chain's `inside` does. */
+  readonly inside?: (command: readonly string[]) => string[];
+};
+
+/** A running Knot server. */
+export type KnotServer = AsyncDisposable & {
+  readonly endpoint: { readonly address: string; readonly port: number };
+  /** Ends the server and removes its files. */
+  stop(): Promise<void>;
+};
+
+const START_DEADLINE_MS = 4000;
+const QUERY_INTERVAL_MS = 20;
+
+const TYPE_SOA = 6;
+const CLASS_IN = 1;
+const MAX_QUERY_BYTES = 512;
+
+/** A query for a zone's SOA record; RFC 1035 section 4. */
+function soaQuery(zone: string): Uint8Array {
+  const query = new ByteWriter(MAX_QUERY_BYTES).uint16(0).uint16(0).uint16(1).uint16(0).uint32(0);
+  for (const label of zone.split(".").filter(Boolean)) {
+    query.uint8(label.length).put(new TextEncoder().encode(label));
+  }
+  return query.uint8(0).uint16(TYPE_SOA).uint16(CLASS_IN).finish();
+}
+
+/** Asks again and again until the server answers for the zone without an error. */
+async function answersFor(
+  zone: string,
+  { address, port }: KnotServer["endpoint"],
+  isOver: () => boolean,
+): Promise<boolean> {
+  let answered = false;
+  const socket = await Bun.udpSocket({
+    hostname: address.includes(":") ? "::" : "0.0.0.0",
+    connect: { hostname: address, port },
+    socket: {
+      data: (_, reply) => {
+        answered ||= ((reply[3] ?? 0xf) & 0xf) === 0;
+      },
+      // The port is closed until the server is there.
+      error: () => {},
+    },
+  });
+  while (!answered && !isOver()) {
+    socket.send(soaQuery(zone));
+    await Bun.sleep(QUERY_INTERVAL_MS);
+  }
+  socket.close();
+  return answered;
+}
+
+/** A port that neither TCP nor UDP uses here. */
+async function freePort(): Promise<number> {
+  while (true) {
+    const listener = Bun.listen({ hostname: "::", port: 0, socket: { data() {} } });
+    const { port } = listener;
+    try {
+      (await Bun.udpSocket({ hostname: "::", port })).close();
+      return port;
+    } catch {
+      // Taken for UDP; the next one.
+    } finally {
+      listener.stop();
+    }
+  }
+}
+
+/**
+ * Starts a real authoritative DNS server, `knotd`, and waits until it answers for each zone.
+ *
+ * @throws Error with what it printed when it ends, complains or does not answer within 4 s
+ */
+export async function startKnot(options: KnotOptions): Promise<KnotServer> {
+  const { zones, address = "::1", inside = (command) => [...command] } = options;
+  const endpoint = { address, port: await freePort() };
+  const folder = await mkdtemp(join(tmpdir(), "sixscope-knot-"));
+  const names = Object.keys(zones);
+  const fileOf = (zone: string) => join(folder, `${names.indexOf(zone)}.zone`);
+  for (const zone of names) await Bun.write(fileOf(zone), zones[zone] ?? "");
+  const configuration = join(folder, "knot.conf");
+  await Bun.write(
+    configuration,
+    [
+      "server:",
+      `  rundir: ${folder}`,
+      `  listen: "${address}@${endpoint.port}"`,
+      "log:",
+      "  - target: stderr",
+      "    any: error",
+      "database:",
+      `  storage: ${folder}`,
+      "zone:",
+      ...names.flatMap((zone) => [
+        `  - domain: ${zone}`,
+        `    file: ${fileOf(zone)}`,
+        "    journal-content: none",
+      ]),
+      "",
+    ].join("\n"),
+  );
+  const server = Bun.spawn(inside(["knotd", "-c", configuration]), {
+    env: labEnvironment,
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  let complaint = "";
+  const printed = (async () => {
+    for await (const line of server.stderr.pipeThrough(new TextDecoderStream())) complaint += line;
+  })();
+  const stop = async () => {
+    server.kill();
+    await Promise.all([server.exited, printed]);
+    await rm(folder, { recursive: true, force: true });
+  };
+
+  const deadlineMs = performance.now() + START_DEADLINE_MS;
+  const isOver = () =>
+    complaint !== "" || server.exitCode !== null || performance.now() > deadlineMs;
+  try {
+    for (const zone of names) {
+      if (!(await answersFor(zone, endpoint, isOver))) {
+        throw new Error(`knotd does not answer for ${zone}: ${complaint}`);
+      }
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { endpoint, stop, [Symbol.asyncDispose]: stop };
+}
