@@ -1,7 +1,9 @@
 import { type Clock, SystemClock } from "./clock.ts";
+import { HopPacer } from "./hop-pacer.ts";
 import { type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { type ProbeCounters, Prober, type RandomSource } from "./prober.ts";
 import { openRawSocket } from "./raw-socket.ts";
+import { shareTraces } from "./shared-traces.ts";
 import type { OpenSocket } from "./socket.ts";
 import { type TraceOutcome, type TraceRequest, traceroute } from "./traceroute.ts";
 
@@ -39,6 +41,7 @@ export function openIcmp(options: IcmpOptions = {}): IcmpEngine {
     random = (bytes) => crypto.getRandomValues(bytes),
   } = options;
   const prober = new Prober(openSocket, clock, random);
+  const pacer = new HopPacer();
   const closing = new AbortController();
   const closable = <R extends { readonly signal?: AbortSignal }>(request: R): R => {
     const signals = [closing.signal, ...(request.signal ? [request.signal] : [])];
@@ -46,7 +49,7 @@ export function openIcmp(options: IcmpOptions = {}): IcmpEngine {
   };
   return {
     ping: (request) => ping(prober, closable(request)),
-    traceroute: (request) => traceroute(prober, closable(request)),
+    traceroute: shareTraces((request) => traceroute(prober, pacer, closable(request))),
     get outstanding() {
       return prober.outstanding;
     },

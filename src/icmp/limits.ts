@@ -22,4 +22,11 @@ export const LIMITS = {
   /** New hops asked at once, and the pause between two such groups in milliseconds. */
   hopsAtOnce: 4,
   hopsPauseMs: 4,
+  /** What Linux routers send by default: so many errors at once to one address, and then one per pause, with a tenth on top. */
+  routerBurst: 6,
+  routerPauseMs: 110,
+  /** How long a hop waits for its turn at most, in milliseconds: the traces that may run at once, and some. */
+  maxTurnMs: 10_000,
+  /** How long the answer of a router tells something about the traces that run beside it, in milliseconds. */
+  knownMs: 10_000,
 } as const;

@@ -8,7 +8,7 @@ export type SendProbe = (label: number, hopLimit: number) => SendFailure;
 
 /** A machine that is told of the answers to its probes. */
 export interface ProbeMachine extends Machine {
-  take(event: ProbeEvent): void;
+  take(event: ProbeEvent, nowNs: number): void;
 }
 
 /** What a ping and a trace have in common. */
@@ -51,7 +51,7 @@ export async function runProbes<M extends ProbeMachine>(
   const source = choice.address;
   const plan = { target, scopeId, source, flowLabel, timeoutMs, maxProbes };
   const run = prober.open(plan, (event) => {
-    machine.take(event);
+    machine.take(event, prober.clock.nowNs());
     driver.wake();
   });
   const machine = create(run.send, source);

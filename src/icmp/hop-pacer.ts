@@ -1,0 +1,76 @@
+import { NS_PER_MS } from "./clock.ts";
+import { LIMITS } from "./limits.ts";
+
+interface Distance {
+  /** When a router there would have all of its burst again, if all traces asked the same one. */
+  fullNs: number;
+  /** When one last answered. */
+  answeredNs: number;
+}
+
+/**
+ * What traces that run at the same time know of each other, so that they do not drown in the rate
+ * limit of the routers that they share. A router that limits itself answers one address a few times at
+ * once and then slowly, and so near hops would be silent for all but the first few traces.
+ *
+ * Nothing is guessed: each trace asks each of its hops itself. But where routers at a distance do
+ * answer, a trace that was not answered asks again when its turn has come, and it looks as far ahead as
+ * others have found routers.
+ */
+export class HopPacer {
+  readonly #distances = new Map<number, Distance>();
+
+  /** Notes that a hop was asked for the first time. */
+  asked(hop: number, nowNs: number): void {
+    const distance = this.#at(hop);
+    if (this.#waitNs(distance, nowNs) === 0) this.#take(distance, nowNs);
+  }
+
+  /** Notes that a router at this distance has answered. */
+  answered(hop: number, nowNs: number): void {
+    this.#at(hop).answeredNs = nowNs;
+  }
+
+  /** When a silent hop may be asked again: at once, unless so many ask at this distance that it must wait for its turn, which is taken thereby. */
+  reserve(hop: number, nowNs: number): number {
+    const distance = this.#at(hop);
+    const waitNs = this.#isAnswering(distance, nowNs) ? this.#waitNs(distance, nowNs) : 0;
+    if (waitNs > LIMITS.maxTurnMs * NS_PER_MS) return nowNs;
+    this.#take(distance, nowNs);
+    return nowNs + waitNs;
+  }
+
+  /** The farthest distance at which a router has answered lately, 0 for none. */
+  farthestAnswering(nowNs: number): number {
+    let farthest = 0;
+    for (const [hop, distance] of this.#distances) {
+      if (hop > farthest && this.#isAnswering(distance, nowNs)) farthest = hop;
+    }
+    return farthest;
+  }
+
+  #at(hop: number): Distance {
+    let distance = this.#distances.get(hop);
+    if (distance === undefined) {
+      distance = { fullNs: -Infinity, answeredNs: -Infinity };
+      this.#distances.set(hop, distance);
+    }
+    return distance;
+  }
+
+  #isAnswering({ answeredNs }: Distance, nowNs: number): boolean {
+    return nowNs - answeredNs <= LIMITS.knownMs * NS_PER_MS;
+  }
+
+  /** Nanoseconds until the router may send one more error. */
+  #waitNs({ fullNs }: Distance, nowNs: number): number {
+    return Math.max(
+      0,
+      fullNs - (LIMITS.routerBurst - 1) * LIMITS.routerPauseMs * NS_PER_MS - nowNs,
+    );
+  }
+
+  #take(distance: Distance, nowNs: number): void {
+    distance.fullNs = Math.max(distance.fullNs, nowNs) + LIMITS.routerPauseMs * NS_PER_MS;
+  }
+}

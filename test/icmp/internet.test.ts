@@ -1,0 +1,275 @@
+/** Ping and traceroute over a simulated internet: delay, loss, forgeries, equal paths. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
+import type { ProbeCounters } from "../../src/icmp/prober.ts";
+import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { startInternet } from "../lab/internet.ts";
+import {
+  type AnswerRule,
+  LINUX_RATE_LIMIT,
+  type Path,
+  type Router,
+} from "../lab/internet-description.ts";
+import { describeWith, tunMissing } from "../lab/lab.ts";
+
+const TARGET = "2001:db8:2::7";
+
+type PingDone = Extract<PingOutcome, { kind: "done" }>;
+type TraceDone = Extract<TraceOutcome, { kind: "done" }>;
+
+const routerAddress = (hop: number, site = 1) => `2001:db8:${site}::${hop.toString(16)}`;
+
+/** Routers whose times rise to that of the last. */
+function routers(count: number, rttMs: number, special: Record<number, Partial<Router>> = {}) {
+  return Array.from({ length: count }, (_, index): Router => {
+    const hop = index + 1;
+    return { address: routerAddress(hop), rttMs: (rttMs * hop) / count, ...special[hop] };
+  });
+}
+
+const hopsTo = (count: number, silent: readonly number[] = []) =>
+  Array.from({ length: count }, (_, index) =>
+    silent.includes(index + 1) ? null : routerAddress(index + 1),
+  );
+
+describeWith(tunMissing)("over a simulated internet", () => {
+  let engine: IcmpEngine;
+
+  beforeAll(() => {
+    engine = openIcmp();
+  });
+
+  afterAll(() => engine?.close());
+
+  async function ping(request: Partial<PingRequest> = {}, target = TARGET): Promise<PingDone> {
+    const defaults = { count: 4, intervalMs: 20, timeoutMs: 500 };
+    const outcome = await engine.ping({ target: parseIpv6(target), ...defaults, ...request });
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    return outcome;
+  }
+
+  async function trace(request: Partial<TraceRequest> = {}, target = TARGET): Promise<TraceDone> {
+    const defaults = { maxHops: 64, timeoutMs: 2000 };
+    const outcome = await engine.traceroute({ target: parseIpv6(target), ...defaults, ...request });
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    return outcome;
+  }
+
+  const addresses = ({ hops }: TraceDone) =>
+    hops.map(({ address }) => address && formatIpv6(address));
+
+  const internet = (path: Path, to = TARGET) => startInternet({ destinations: [{ to, ...path }] });
+
+  /** What the engine counted while something ran. */
+  async function counting(run: () => Promise<unknown>): Promise<Partial<ProbeCounters>> {
+    const before = { ...engine.counters };
+    await run();
+    const names = Object.keys(before) as (keyof ProbeCounters)[];
+    const changes = names.map((name) => [name, engine.counters[name] - before[name]] as const);
+    return Object.fromEntries(changes.filter(([, change]) => change !== 0));
+  }
+
+  test.each([
+    ["no silent hop", 0.1, []],
+    ["no silent hop, far away", 100, []],
+    ["five silent ones", 0.1, [6, 7, 8, 9, 10]],
+    ["five silent ones, far away", 100, [3, 9, 10, 20, 29]],
+  ] as const)("30 hops with %s", async (_name, rttMs, silent) => {
+    const special = Object.fromEntries(silent.map((hop) => [hop, { silent: true }]));
+    await using _ = await internet({ routers: routers(29, rttMs, special), end: { rttMs } });
+    const outcome = await trace();
+    expect(addresses(outcome)).toEqual([...hopsTo(29, silent), TARGET]);
+    for (const { hop, rttMs: measured } of outcome.hops) {
+      if (measured !== null)
+        expect(measured).toBeGreaterThanOrEqual((rttMs * Math.min(hop, 29)) / 29);
+    }
+  });
+
+  test("a blackhole ends a trace at the gap limit", async () => {
+    await using _ = await internet({ routers: routers(3, 10), end: "blackhole" });
+    const outcome = await trace({ timeoutMs: 600 });
+    expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", error: null });
+    expect(addresses(outcome)).toEqual([...hopsTo(3), ...Array(8).fill(null)]);
+  });
+
+  test("a loop of two routers ends at the last hop asked for", async () => {
+    await using _ = await internet({ routers: routers(4, 4), end: { loopOf: 2 } });
+    const outcome = await trace({ maxHops: 9 });
+    expect(outcome).toMatchObject({ reached: false, reason: "max-hops" });
+    const loop = [3, 4, 3, 4, 3, 4, 3].map((hop) => routerAddress(hop));
+    expect(addresses(outcome)).toEqual([...hopsTo(2), ...loop]);
+  });
+
+  test.each(["flowLabel", "checksum"] as const)(
+    "one trace takes one of eight equal paths chosen by %s",
+    async (balanceBy) => {
+      const equalPaths = Array.from({ length: 8 }, (_, path) => ({
+        routers: Array.from({ length: 10 }, (_, hop) => ({
+          address: routerAddress(hop + 1, path + 16),
+        })),
+      }));
+      await using _ = await startInternet({
+        destinations: [{ to: "2001:db8:2::/64", equalPaths, balanceBy }],
+      });
+      const taken = new Set<string>();
+      for (let round = 0; round < 12; round++) {
+        const target = `2001:db8:2::${round + 16}`;
+        const hops = addresses(await trace({}, target)).slice(0, 10);
+        const site = hops[0]?.split(":")[2] ?? "";
+        expect(hops).toEqual(
+          Array.from({ length: 10 }, (_, hop) => `2001:db8:${site}::${(hop + 1).toString(16)}`),
+        );
+        taken.add(site);
+      }
+      expect(taken.size).toBeGreaterThan(1);
+    },
+  );
+
+  test("a quarter of all packets lost costs a ping its share, and a trace nothing", async () => {
+    const lossy = routers(10, 5).map((router) => ({ ...router, loss: [1] }));
+    await using _ = await internet({ routers: lossy, end: { rttMs: 5, loss: [2, 6, 10, 14, 18] } });
+    const { samples, lost } = await ping({ count: 20, intervalMs: 5 });
+    expect(samples).toHaveLength(15);
+    expect(lost).toEqual([2, 6, 10, 14, 18].map((seq) => ({ seq, reason: "timeout" })));
+    expect(addresses(await trace())).toEqual([...hopsTo(10), TARGET]);
+  });
+
+  test("replies that overtake each other find their samples", async () => {
+    const rules = [1, 2, 3].map((probe) => ({ probes: [probe], afterMs: 200 - 50 * probe }));
+    await using _ = await internet({ end: { rttMs: 10, rules } });
+    const { samples } = await ping();
+    const least = [160, 110, 60, 10];
+    expect(samples.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+    for (const [index, { rttMs }] of samples.entries()) {
+      expect(rttMs).toBeGreaterThanOrEqual(least[index] as number);
+    }
+  });
+
+  test("duplicates and late replies are counted", async () => {
+    const rules: AnswerRule[] = [
+      { probes: [1], beside: true, copies: 2, afterMs: 2 },
+      { probes: [2], afterMs: 300 },
+    ];
+    await using _ = await internet({ end: { rttMs: 1, rules } });
+    const outcome = await ping({ timeoutMs: 150, intervalMs: 200 });
+    expect(outcome.samples.map(({ seq }) => seq)).toEqual([1, 3, 4]);
+    expect(outcome).toMatchObject({
+      lost: [{ seq: 2, reason: "timeout" }],
+      duplicates: 2,
+      late: 1,
+    });
+  });
+
+  test.each([
+    ["with another cookie", "cookie", { forged: 4 }],
+    ["from a stranger", "source", { wrongSource: 4 }],
+    ["with another sequence", "sequence", { unknown: 4 }],
+    ["with another identifier, which the kernel keeps away", "identifier", {}],
+    ["with a wrong checksum, which the kernel keeps away", "checksum", {}],
+    ["without a cookie", { cutTo: 8 }, { forged: 4 }],
+  ] as const)("forged replies %s answer nothing", async (_name, change, expected) => {
+    await using _ = await internet({ end: { rules: [{ change }] } });
+    let outcome: PingDone | undefined;
+    const counted = await counting(async () => {
+      outcome = await ping({ timeoutMs: 200 });
+    });
+    expect(outcome?.samples).toEqual([]);
+    expect(counted).toEqual({ sent: 4, ...expected });
+  });
+
+  test("a forged reply before the true one does not disturb it", async () => {
+    const rules: AnswerRule[] = [{ beside: true, change: "cookie", afterMs: -15 }];
+    await using _ = await internet({ end: { rttMs: 20, rules } });
+    const { samples, duplicates } = await ping();
+    expect([samples.length, duplicates]).toEqual([4, 0]);
+    for (const { rttMs } of samples) expect(rttMs).toBeGreaterThanOrEqual(20);
+  });
+
+  test.each([
+    ["that quotes a foreign destination", { change: "destination" }, null, "forged"],
+    ["that quotes another cookie", { change: "cookie" }, null, "forged"],
+    ["of garbage", { change: "garbage" }, null, null],
+    ["cut behind its header", { change: { cutTo: 8 } }, null, null],
+  ] as const)("a Time Exceeded %s is no hop", async (_name, rule, address, counter) => {
+    const special = { 2: { rules: [rule] } };
+    await using _ = await internet({ routers: routers(3, 3, special), end: { rttMs: 3 } });
+    let outcome: TraceDone | undefined;
+    const counted = await counting(async () => {
+      outcome = await trace();
+    });
+    expect(outcome && addresses(outcome)).toEqual([
+      routerAddress(1),
+      address,
+      routerAddress(3),
+      TARGET,
+    ]);
+    if (counter !== null) expect(counted[counter]).toBe(3);
+  });
+
+  test("a Time Exceeded that quotes 40 + 8 bytes only is a hop, and counted", async () => {
+    const special = { 2: { quotationBytes: 48 } };
+    await using _ = await internet({ routers: routers(3, 3, special), end: { rttMs: 3 } });
+    const counted = await counting(async () => {
+      expect(addresses(await trace())).toEqual([...hopsTo(3), TARGET]);
+    });
+    expect(counted.withoutCookie).toBe(1);
+  });
+
+  test("MPLS labels stand at their hop", async () => {
+    const special = {
+      2: { extensions: [{ label: 24_001, trafficClass: 5, bottomOfStack: true, ttl: 1 }] },
+    };
+    await using _ = await internet({ routers: routers(3, 3, special), end: { rttMs: 3 } });
+    const { hops } = await trace();
+    expect(hops.map(({ mpls }) => mpls.map(({ label }) => label))).toEqual([[], [24_001], [], []]);
+  });
+
+  test("routers with Linux's rate limit hide nothing from traces that run at once", async () => {
+    const limited = routers(8, 8).map((router) => ({ ...router, rateLimit: LINUX_RATE_LIMIT }));
+    await using _ = await internet({ routers: limited, end: { rttMs: 8 } }, "2001:db8:2::/64");
+    const targets = Array.from(
+      { length: 20 },
+      (_, index) => `2001:db8:2::${(index + 16).toString(16)}`,
+    );
+    const outcomes = await Promise.all(targets.map((target) => trace({}, target)));
+    for (const [index, outcome] of outcomes.entries()) {
+      expect(addresses(outcome)).toEqual([...hopsTo(8), targets[index] as string]);
+    }
+  }, 60_000);
+
+  test("200 pings at once to live, dead and lossy targets keep their answers apart", async () => {
+    await using _ = await startInternet({
+      destinations: [
+        { to: "2001:db8:a::/64", end: { rttMs: 5, hopLimit: 70 } },
+        { to: "2001:db8:b::/64", end: "blackhole" },
+        { to: "2001:db8:c::/64", end: { rttMs: 20, hopLimit: 90, loss: 0.25 } },
+      ],
+    });
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        ping({ count: 5 }, `2001:db8:${"abc"[index % 3]}::${(index + 1).toString(16)}`),
+      ),
+    );
+    const kinds = [
+      { rttMs: 5, hopLimit: 70 },
+      { rttMs: Infinity, hopLimit: 0 },
+      { rttMs: 20, hopLimit: 90 },
+    ] as const;
+    for (const [index, { samples, lost, duplicates }] of outcomes.entries()) {
+      const kind = kinds[index % 3] as (typeof kinds)[number];
+      expect([samples.length + lost.length, duplicates]).toEqual([5, 0]);
+      if (index % 3 === 1) expect(samples).toEqual([]);
+      for (const { rttMs, hopLimit } of samples) {
+        expect(hopLimit).toBe(kind.hopLimit);
+        expect(rttMs).toBeGreaterThanOrEqual(kind.rttMs);
+      }
+    }
+    expect(outcomes.some(({ samples }, index) => index % 3 === 0 && samples.length === 5)).toBe(
+      true,
+    );
+    expect(engine.outstanding).toBe(0);
+  });
+});

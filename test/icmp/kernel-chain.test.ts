@@ -1,0 +1,296 @@
+/** Ping and traceroute through real Linux routers. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import { interfaceIndex } from "../../src/icmp/interfaces.ts";
+import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
+import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { labEnvironment, run } from "../lab/run.ts";
+
+const PING = { count: 3, intervalMs: 10, timeoutMs: 2000 };
+const TRACE = { maxHops: 30, timeoutMs: 2000 };
+const ROUTERS = 12;
+const TARGET_NODE = ROUTERS + 1;
+
+type PingDone = Extract<PingOutcome, { kind: "done" }>;
+type TraceDone = Extract<TraceOutcome, { kind: "done" }>;
+
+/** An nft table with one rule for echo requests. */
+function nftTable(hook: "forward" | "output", rule: string): string {
+  return [
+    "table ip6 lab {",
+    `chain ${hook} {`,
+    `type filter hook ${hook} priority 0`,
+    `icmpv6 type echo-request ${rule}`,
+    "}",
+    "}",
+  ].join("\n");
+}
+
+describeWith(labMissing)("through twelve kernel routers", () => {
+  let chain: KernelChain;
+  let engine: IcmpEngine;
+
+  beforeAll(async () => {
+    chain = await startKernelChain({ routers: ROUTERS });
+    engine = openIcmp();
+  });
+
+  afterAll(async () => {
+    await engine?.close();
+    await chain?.stop();
+  });
+
+  const startPing = (target: string, request: Partial<PingRequest> = {}) =>
+    engine.ping({ target: parseIpv6(target), ...PING, ...request });
+
+  async function ping(target: string, request?: Partial<PingRequest>): Promise<PingDone> {
+    const outcome = await startPing(target, request);
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    return outcome;
+  }
+
+  async function trace(target: string, request?: Partial<TraceRequest>): Promise<TraceDone> {
+    const outcome = await engine.traceroute({ target: parseIpv6(target), ...TRACE, ...request });
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    return outcome;
+  }
+
+  const addresses = ({ hops }: TraceDone) =>
+    hops.map(({ address }) => address && formatIpv6(address));
+
+  /** Another address of the target host. */
+  const alias = (number: number) => chain.target.replace(/2$/, `a${number.toString(16)}`);
+
+  test("a ping is answered with the hop limit that is left", async () => {
+    const { samples, source } = await ping(chain.target);
+    expect(samples.map(({ hopLimit }) => hopLimit)).toEqual(Array(3).fill(64 - ROUTERS));
+    expect(formatIpv6(source)).toBe(chain.source);
+  });
+
+  test("a trace shows all 13 hops in order", async () => {
+    const outcome = await trace(chain.target);
+    expect(addresses(outcome)).toEqual([...chain.hops]);
+    expect(outcome).toMatchObject({ reached: true, reason: "reached", error: null });
+    for (const { rttMs } of outcome.hops) expect(rttMs).toBeGreaterThan(0);
+  });
+
+  test("a trace ends at the last hop asked for", async () => {
+    const outcome = await trace(chain.target, { maxHops: 5 });
+    expect(addresses(outcome)).toEqual(chain.hops.slice(0, 5));
+    expect(outcome).toMatchObject({ reached: false, reason: "max-hops" });
+  });
+
+  test("40 traces at once to 40 targets behind the same rate-limited routers show every hop", async () => {
+    const targets = Array.from({ length: 40 }, (_, index) => alias(index));
+    const commands = targets.map((target) => `addr add ${target}/64 dev uplink nodad`).join("\n");
+    await chain.exec(TARGET_NODE, ["ip", "-batch", "-"], commands);
+    const outcomes = await Promise.all(targets.map((target) => trace(target)));
+    for (const [index, outcome] of outcomes.entries()) {
+      expect(addresses(outcome)).toEqual([
+        ...chain.hops.slice(0, ROUTERS),
+        targets[index] as string,
+      ]);
+    }
+  }, 60_000);
+
+  test("40 traces at once to one target cost its routers one", async () => {
+    const { sent } = engine.counters;
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => trace(chain.target)));
+    for (const outcome of outcomes) expect(addresses(outcome)).toEqual([...chain.hops]);
+    expect(engine.counters.sent - sent).toBeLessThan(40);
+  });
+
+  test("a busy event loop changes neither the times nor the answers", async () => {
+    const busy = setInterval(() => Bun.sleepSync(50), 1);
+    try {
+      const { samples, lost } = await ping(chain.target, { count: 10, intervalMs: 60 });
+      expect(lost).toEqual([]);
+      // Read by the process, most of them would be as late as the event loop is: up to 50 ms.
+      const median = samples.map(({ rttMs }) => rttMs).sort((a, b) => a - b)[5];
+      expect(median).toBeLessThan(10);
+    } finally {
+      clearInterval(busy);
+    }
+  });
+
+  test("200 pings at once to live and dead addresses keep their answers apart", async () => {
+    const dead = (index: number) => chain.target.replace(/2$/, `dead:${index.toString(16)}`);
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        ping(index % 2 === 0 ? (chain.hops[index % 12] as string) : dead(index), {
+          timeoutMs: 500,
+          intervalMs: 20,
+        }),
+      ),
+    );
+    for (const [index, { samples, lost }] of outcomes.entries()) {
+      const answered = index % 2 === 0 ? 3 : 0;
+      expect([samples.length, lost.length]).toEqual([answered, 3 - answered]);
+      const hopLimit = 64 - (index % 12);
+      for (const sample of samples) expect(sample.hopLimit).toBe(hopLimit);
+    }
+  });
+
+  test("a link-local target is reached over the interface of its zone", async () => {
+    const shown = await chain.exec(1, [
+      "ip",
+      "-6",
+      "-o",
+      "addr",
+      "show",
+      "dev",
+      "uplink",
+      "scope",
+      "link",
+    ]);
+    const neighbour = /inet6 (fe80::[^/]+)/.exec(shown)?.[1] as string;
+    const scopeId = interfaceIndex(chain.device) ?? 0;
+    expect((await ping(neighbour, { scopeId })).samples).toHaveLength(3);
+    expect(addresses(await trace(neighbour, { scopeId }))).toEqual([neighbour]);
+    expect(await startPing(neighbour, { scopeId: 1 })).not.toMatchObject({ lost: [] });
+  });
+
+  test("an MTU of 1280 in the way changes nothing", async () => {
+    await chain.exec(3, ["ip", "link", "set", "downlink", "mtu", "1280"]);
+    await chain.exec(4, ["ip", "link", "set", "uplink", "mtu", "1280"]);
+    expect((await ping(chain.target)).samples).toHaveLength(3);
+    expect(addresses(await trace(chain.target))).toEqual([...chain.hops]);
+  });
+
+  test("a neighbour that does not resolve is reported by this machine, and is no hop", async () => {
+    const nobody = chain.source.replace(/1$/, "99");
+    const [pinged, traced] = await Promise.all([
+      ping(nobody, { count: 1, timeoutMs: 8000 }),
+      trace(nobody, { timeoutMs: 8000 }),
+    ]);
+    const from = parseIpv6(chain.source);
+    expect(pinged.lost).toEqual([
+      { seq: 1, reason: "address-unreachable", type: 1, code: 3, from },
+    ]);
+    expect(traced).toMatchObject({ reached: false, reason: "unreachable", error: { from } });
+    expect(addresses(traced)).toEqual([null]);
+  }, 20_000);
+
+  testWith(programMissing("ping"))("another program's flood wakes nothing here", async () => {
+    const before = { ...engine.counters };
+    const flood = Bun.spawn(["ping", "-6", "-f", "-q", "-c", "5000", chain.target], {
+      env: labEnvironment,
+      stdout: "ignore",
+    });
+    const { samples } = await ping(chain.target, { count: 10 });
+    await flood.exited;
+    const { sent, answered, ...others } = engine.counters;
+    expect([samples.length, sent - before.sent, answered - before.answered]).toEqual([10, 10, 10]);
+    expect(before).toMatchObject(others);
+  });
+
+  test("there is one raw socket, whatever runs, and none after the end", async () => {
+    const sockets = () => readFileSync("/proc/net/raw6", "utf8").trim().split("\n").length - 1;
+    const before = sockets();
+    const second = openIcmp();
+    const request = { target: parseIpv6(chain.target), ...PING };
+    const running = Array.from({ length: 20 }, () => second.ping(request));
+    expect(sockets()).toBe(before + 1);
+    await Promise.all(running);
+    expect(second.outstanding).toBe(0);
+    await second.close();
+    expect(sockets()).toBe(before);
+  });
+
+  test("engines come and go without leaving a file or a thread behind", async () => {
+    const count = (what: string) => readdirSync(`/proc/self/${what}`).length;
+    await openIcmp().close();
+    const before = { files: count("fd"), threads: count("task") };
+    const ROUNDS = 20;
+    for (let round = 0; round < ROUNDS; round++) await openIcmp().close();
+    await Bun.sleep(100);
+    // The runner itself opens and closes some.
+    expect(count("fd")).toBeLessThan(before.files + ROUNDS);
+    expect(count("task")).toBeLessThan(before.threads + ROUNDS);
+  });
+
+  describeWith(programMissing("nft"))("where a router rejects", () => {
+    const REJECTING = 4;
+
+    const nft = (script: string) => chain.exec(REJECTING, ["nft", "-f", "-"], script);
+
+    beforeAll(async () => {
+      const unlimited = "echo 0 > /proc/sys/net/ipv6/icmp/ratelimit";
+      await chain.exec(REJECTING, ["sh", "-c", unlimited]);
+    });
+
+    test.each([
+      ["no-route", 0, "unreachable", "no-route"],
+      ["admin-prohibited", 1, "prohibited", "prohibited"],
+      ["addr-unreachable", 3, "unreachable", "address-unreachable"],
+      ["port-unreachable", 4, "unreachable", "port-unreachable"],
+      ["policy-fail", 5, "prohibited", "source-policy"],
+      ["reject-route", 6, "prohibited", "reject-route"],
+    ])("with %s", async (rejection, code, reason, name) => {
+      await nft(nftTable("forward", `reject with icmpv6 ${rejection}`));
+      try {
+        const from = parseIpv6(chain.hops[REJECTING - 1] as string);
+        const { lost } = await ping(chain.target, { count: 2 });
+        const error = { type: 1, code, from };
+        expect(lost).toEqual([
+          { seq: 1, reason: name, ...error },
+          { seq: 2, reason: name, ...error },
+        ]);
+        const outcome = await trace(chain.target);
+        expect(outcome).toMatchObject({ reached: false, reason, error: { ...error, name } });
+        // Linux looks at the hop limit before it looks at its rules: the router answers as hop 4, and rejects at 5.
+        const hops = chain.hops.slice(0, REJECTING);
+        expect(addresses(outcome)).toEqual([...hops, hops.at(-1) as string]);
+      } finally {
+        await nft("delete table ip6 lab");
+      }
+    });
+
+    test("nothing, but drops", async () => {
+      await nft(nftTable("forward", "drop"));
+      try {
+        const { lost } = await ping(chain.target, { count: 2, timeoutMs: 200 });
+        expect(lost.map(({ reason }) => reason)).toEqual(["timeout", "timeout"]);
+        const outcome = await trace(chain.target, { timeoutMs: 500 });
+        expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", error: null });
+        expect(addresses(outcome).slice(0, REJECTING)).toEqual(chain.hops.slice(0, REJECTING));
+      } finally {
+        await nft("delete table ip6 lab");
+      }
+    });
+  });
+
+  describeWith(programMissing("nft"))("where this machine refuses to send", () => {
+    test.each([
+      ["unreachable", "EHOSTUNREACH"],
+      ["prohibit", "EACCES"],
+      ["blackhole", "EINVAL"],
+    ])("by a route of type %s", async (type, code) => {
+      await run(["ip", "-6", "route", "add", type, "2001:db8:dead::/48"]);
+      try {
+        const target = "2001:db8:dead::1";
+        expect(await startPing(target)).toEqual({ kind: "unreachable", code });
+        const request = { target: parseIpv6(target), ...TRACE };
+        expect(await engine.traceroute(request)).toEqual({ kind: "unreachable", code });
+      } finally {
+        await run(["ip", "-6", "route", "del", type, "2001:db8:dead::/48"]);
+      }
+    });
+
+    test("by a firewall, each probe for itself", async () => {
+      const nft = (script: string) => run(["nft", "-f", "-"], script);
+      await nft(nftTable("output", "drop"));
+      expect(await startPing(chain.target)).toEqual({ kind: "unreachable", code: "EPERM" });
+      await nft("delete table ip6 lab");
+      await nft(nftTable("output", "ip6 hoplimit 2 drop"));
+      const outcome = await trace(chain.target);
+      await nft("delete table ip6 lab");
+      expect(addresses(outcome)).toEqual([...chain.hops].map((hop, at) => (at === 1 ? null : hop)));
+    });
+  });
+});
