@@ -14,18 +14,20 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/server.ts"],
   ["src/app.ts"],
   ["src/routes/"],
-  ["src/http/"],
   ["src/target.ts"],
+  ["src/http/"],
   ["src/config.ts"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
-  ["src/bytes.ts", "src/libc.ts"],
+  ["src/bytes.ts", "src/libc.ts", "src/log.ts", "src/version.ts"],
+  ["package.json"],
 ];
 
 /** Imports that the order of the layers would allow and the design does not. */
 const FORBIDDEN: readonly (readonly [string, string])[] = [
   ["src/addr/", "src/bytes.ts"],
   ["src/addr/", "src/libc.ts"],
+  ["src/addr/", "src/log.ts"],
   ["src/dns/", "src/libc.ts"],
 ];
 
