@@ -1,0 +1,103 @@
+import { tryParseEndpoint } from "../addr/endpoint.ts";
+import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
+import { parsePrefix } from "../addr/prefix.ts";
+import { longestMatch, type PrefixList, prefixList } from "../addr/prefix-table.ts";
+
+/** What the listener knows of the connection that a request came over. */
+export interface Connection {
+  /** The peer's address as the socket gives it; null on a unix socket. */
+  readonly peer: string | null;
+  /** Whether the connection itself is TLS. */
+  readonly encrypted: boolean;
+}
+
+/** Whose forwarding headers are believed. */
+export interface TrustedProxies {
+  readonly unix: boolean;
+  readonly prefixes: PrefixList;
+}
+
+/** Who sent a request, and over what. */
+export interface Caller {
+  /** The client's address, never IPv4-mapped; null where a peer on a unix socket named none. */
+  readonly address: IpAddress | null;
+  /** Whether the client's own connection may be answered: HTTPS, or a person on this machine. */
+  readonly secure: boolean;
+  /** Whether the peer is a trusted proxy. */
+  readonly viaTrustedProxy: boolean;
+  /** Whether forwarding headers came from a peer that is not trusted; they were ignored. */
+  readonly untrustedForwarding: boolean;
+}
+
+/** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
+const LOOPBACK = prefixList(["127.0.0.0/8", "::1/128"].map(parsePrefix));
+
+/** Headers that only a proxy adds. */
+const FORWARDING_HEADERS = ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip"];
+
+/** A port is tolerated behind a forwarded address; where there is none, none is needed. */
+const NO_PORT = 0;
+
+/**
+ * Tells who sent a request.
+ *
+ * Forwarding headers are read only from trusted peers; by default they are off, since anyone can
+ * write them.
+ */
+export function identifyCaller(
+  connection: Connection,
+  headers: Headers,
+  trusted: TrustedProxies,
+): Caller {
+  const peer = connection.peer === null ? null : parsePeer(connection.peer);
+  const viaTrustedProxy = peer === null ? trusted.unix : isTrusted(peer, trusted);
+  const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
+  if (!viaTrustedProxy) {
+    return {
+      address: peer,
+      secure: connection.encrypted || (isLoopback(peer) && !forwarded),
+      viaTrustedProxy,
+      untrustedForwarding: forwarded,
+    };
+  }
+  const protocols = headers.get("x-forwarded-proto");
+  return {
+    address: forwardedAddress(peer, headers.get("x-forwarded-for"), trusted),
+    secure:
+      protocols === null
+        ? connection.encrypted || (isLoopback(peer) && !forwarded)
+        : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https"),
+    viaTrustedProxy,
+    untrustedForwarding: false,
+  };
+}
+
+/** Walks the list from its right end, past trusted proxies; garbage ends the walk. */
+function forwardedAddress(
+  peer: IpAddress | null,
+  list: string | null,
+  trusted: TrustedProxies,
+): IpAddress | null {
+  let nearest = peer;
+  for (const entry of list?.split(",").reverse() ?? []) {
+    const endpoint = tryParseEndpoint(entry.trim(), NO_PORT);
+    if (endpoint === null) break;
+    nearest = unmapIp(endpoint.address);
+    if (!isTrusted(nearest, trusted)) break;
+  }
+  return nearest;
+}
+
+function parsePeer(text: string): IpAddress | null {
+  // A link-local peer carries the zone it came through.
+  const address = tryParseIp(text.split("%", 1)[0] ?? "");
+  return address === null ? null : unmapIp(address);
+}
+
+function isTrusted(address: IpAddress, trusted: TrustedProxies): boolean {
+  return longestMatch(trusted.prefixes, address) !== null;
+}
+
+function isLoopback(address: IpAddress | null): boolean {
+  return address !== null && longestMatch(LOOPBACK, address) !== null;
+}

@@ -1,0 +1,158 @@
+import type { Context, MiddlewareHandler } from "hono";
+import type { Log } from "../log.ts";
+import { type Caller, identifyCaller, type TrustedProxies } from "./client-address.ts";
+import type { AppEnv } from "./environment.ts";
+import { ApiError, tooMany } from "./errors.ts";
+import type { KeyRecord } from "./key-file.ts";
+import type { Keyring } from "./keyring.ts";
+import {
+  type RateLimiter,
+  type RateLimitState,
+  type RateLimitSubject,
+  WINDOW_SECONDS,
+} from "./rate-limit.ts";
+
+/** Headers of every answer, whatever it says. */
+const CONSTANT_HEADERS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers":
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, Retry-After",
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+} as const;
+
+const PREFLIGHT_HEADERS = {
+  "Access-Control-Allow-Methods": "GET, HEAD",
+  "Access-Control-Allow-Headers": "X-API-Key, Accept",
+  /** Seconds; browsers cap it at one day or less. */
+  "Access-Control-Max-Age": "86400",
+} as const;
+
+/** The form of a request id that a trusted proxy may hand in. */
+const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
+
+export interface EdgeDependencies {
+  readonly trustedProxies: TrustedProxies;
+  readonly keyring: Pick<Keyring, "find">;
+  readonly rateLimiter: RateLimiter;
+  /** The limit of a key without one of its own, requests a minute. */
+  readonly defaultKeyLimit: number;
+  readonly log: Log;
+}
+
+/**
+ * What every request passes before a route: who calls, over what, how often.
+ *
+ * Headers are set before the answer exists, so that it is built once, and errors have them too.
+ */
+export function edge(dependencies: EdgeDependencies): MiddlewareHandler<AppEnv> {
+  const { trustedProxies, keyring, rateLimiter, defaultKeyLimit } = dependencies;
+  const warnOfForwarding = onceUntrustedForwarding(dependencies.log);
+
+  return async (context, next) => {
+    const { headers } = context.req.raw;
+    const caller = identifyCaller(context.env, headers, trustedProxies);
+    const key = findKey(keyring, headers);
+    context.set("caller", caller);
+    context.set("key", key);
+    context.set("requestId", requestId(caller, headers));
+    if (caller.untrustedForwarding) warnOfForwarding(context.env.peer);
+
+    const preflight = isPreflight(context);
+    const subject = subjectOf(caller, key, defaultKeyLimit);
+    const state =
+      caller.secure && !preflight ? rateLimiter.take(subject) : rateLimiter.peek(subject);
+    setHeaders(context, state);
+
+    if (!caller.secure) throw httpsRequired();
+    if (preflight) return context.body(null, 204, PREFLIGHT_HEADERS);
+    if (!state.allowed) throw rateLimited(state, rateLimiter.nowSeconds());
+    if (context.env.malformedTarget) throw malformedTarget(headers);
+    return await next();
+  };
+}
+
+/** Lets only requests with a valid key pass. */
+export const requireKey: MiddlewareHandler<AppEnv> = async (context, next) => {
+  if (context.var.key === null) {
+    const sent = context.req.header("x-api-key") !== undefined;
+    throw new ApiError(
+      "UNAUTHORIZED",
+      sent
+        ? "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one."
+        : "This endpoint needs an API key; send it in the header X-API-Key.",
+      {},
+      { "WWW-Authenticate": 'ApiKey realm="sixscope", header="X-API-Key"' },
+    );
+  }
+  await next();
+};
+
+function findKey(keyring: Pick<Keyring, "find">, headers: Headers): KeyRecord | null {
+  const key = headers.get("x-api-key");
+  return key === null ? null : keyring.find(key);
+}
+
+/** A missing or wrong key counts on the address's bucket. */
+function subjectOf(caller: Caller, key: KeyRecord | null, defaultLimit: number): RateLimitSubject {
+  return key === null
+    ? { kind: "address", address: caller.address }
+    : { kind: "key", id: key.sha256, limit: key.limit ?? defaultLimit };
+}
+
+/** Only a trusted proxy may name the request, so that a log cannot be confused from outside. */
+function requestId(caller: Caller, headers: Headers): string {
+  const given = caller.viaTrustedProxy ? headers.get("x-request-id") : null;
+  return given !== null && REQUEST_ID_FORM.test(given) ? given : crypto.randomUUID();
+}
+
+function isPreflight(context: Context<AppEnv>): boolean {
+  return (
+    context.req.method === "OPTIONS" && context.req.raw.headers.has("access-control-request-method")
+  );
+}
+
+function setHeaders(context: Context<AppEnv>, state: RateLimitState): void {
+  for (const [name, value] of Object.entries(CONSTANT_HEADERS)) context.header(name, value);
+  context.header("X-Request-Id", context.var.requestId);
+  context.header("X-RateLimit-Limit", String(state.limit));
+  context.header("X-RateLimit-Remaining", String(state.remaining));
+  context.header("X-RateLimit-Reset", String(state.resetSeconds));
+}
+
+function httpsRequired(): ApiError {
+  return new ApiError(
+    "HTTPS_REQUIRED",
+    "This service answers over HTTPS only; repeat the request with https://.",
+  );
+}
+
+function rateLimited(state: RateLimitState, nowSeconds: number): ApiError {
+  const retryAfterSeconds = Math.max(1, state.resetSeconds - nowSeconds);
+  return tooMany(
+    "RATE_LIMITED",
+    `The limit of ${state.limit} requests in ${WINDOW_SECONDS} seconds is used up; try again in ${retryAfterSeconds} seconds.`,
+    { limit: state.limit, windowSeconds: WINDOW_SECONDS, retryAfterSeconds },
+  );
+}
+
+function malformedTarget(headers: Headers): ApiError {
+  return new ApiError(
+    "INVALID_PARAMETER",
+    "The header Host is missing or malformed; send the service's host name and port.",
+    { parameter: "Host", value: headers.get("host") },
+  );
+}
+
+/** An operator who forgot to name the proxy learns it from one line, not from one for each request. */
+function onceUntrustedForwarding(log: Log): (peer: string | null) => void {
+  let said = false;
+  return (peer) => {
+    if (said) return;
+    said = true;
+    log.warn(
+      "a request with forwarding headers came from a peer that is not trusted, and they were ignored; if it is your proxy, name it in SIXSCOPE_TRUSTED_PROXIES",
+      { peer: peer ?? "unix" },
+    );
+  };
+}

@@ -1,0 +1,24 @@
+import type { Caller, Connection } from "./client-address.ts";
+import type { KeyRecord } from "./key-file.ts";
+
+/** What the server hands to the app with each request. */
+export interface Bindings extends Connection {
+  /** Keeps the connection open for a handler that may stay silent for so many seconds. */
+  readonly allowSeconds: (seconds: number) => void;
+  /** Whether the request's target is not absolute, so that its path cannot be trusted. */
+  readonly malformedTarget?: boolean;
+}
+
+/** What the edge has found out about a request before a route sees it. */
+export interface Variables {
+  requestId: string;
+  caller: Caller;
+  /** The valid key that came with the request, or null. */
+  key: KeyRecord | null;
+}
+
+/** The types of a Hono context in this app. */
+export interface AppEnv {
+  Bindings: Bindings;
+  Variables: Variables;
+}

@@ -1,0 +1,81 @@
+import { statSync } from "node:fs";
+import type { Log } from "../log.ts";
+import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
+import { isActive, type KeyRecord, readKeyFile } from "./key-file.ts";
+
+/** A changed file is seen within a second. */
+const POLL_INTERVAL_MS = 500;
+
+/** The keys in force; follows its file while the service runs. */
+export class Keyring {
+  readonly #path: string;
+  readonly #log: Log;
+  #records: ReadonlyMap<string, KeyRecord> = new Map();
+  #seen = "";
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** @throws KeyFileError where the file exists and cannot be used: better no start than no keys */
+  constructor(path: string, log: Log) {
+    this.#path = path;
+    this.#log = log;
+    this.#seen = fingerprint(path);
+    this.#use(readKeyFile(path));
+  }
+
+  /** Begins to follow the file, until `close`. */
+  watch(): void {
+    this.#timer = setInterval(() => {
+      if (fingerprint(this.#path) !== this.#seen) this.reload();
+    }, POLL_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Reads the file again; one that cannot be used is logged, and the keys in force stay. */
+  reload(): void {
+    this.#seen = fingerprint(this.#path);
+    if (this.#seen === MISSING && this.#records.size > 0) {
+      this.#log.error("the keys file has vanished; the old keys stay in force", {
+        file: this.#path,
+      });
+      return;
+    }
+    try {
+      this.#use(readKeyFile(this.#path));
+      this.#log.info("keys file read again", { file: this.#path, active: this.activeCount() });
+    } catch (error) {
+      this.#log.error(
+        `${error instanceof Error ? error.message : error}; the old keys stay in force`,
+      );
+    }
+  }
+
+  /** The record of a key that may be used now, or null. */
+  find(key: string, nowMs: number = Date.now()): KeyRecord | null {
+    if (!isWellFormedApiKey(key)) return null;
+    const record = this.#records.get(hashApiKey(key));
+    return record !== undefined && isActive(record, nowMs) ? record : null;
+  }
+
+  /** How many keys may be used now. */
+  activeCount(nowMs: number = Date.now()): number {
+    return [...this.#records.values()].filter((record) => isActive(record, nowMs)).length;
+  }
+
+  #use(records: readonly KeyRecord[]): void {
+    this.#records = new Map(records.map((record) => [record.sha256, record]));
+  }
+}
+
+const MISSING = "missing";
+
+/** Changes whenever the file is written or replaced. */
+function fingerprint(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stats === undefined
+    ? MISSING
+    : `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`;
+}

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import { type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
+import { BucketTable, RateLimiter } from "../../src/http/rate-limit.ts";
+
+const START_MS = 1_700_000_000_400;
+const START_SECONDS = 1_700_000_000;
+
+function setUp(limits: Partial<{ anonymous: number; prefix: number }> = {}) {
+  const clock = { ms: START_MS };
+  const limiter = new RateLimiter({ anonymous: 3, prefix: 5, ...limits }, () => clock.ms);
+  const take = (text: string) => limiter.take({ kind: "address", address: address(text) });
+  return { clock, limiter, take };
+}
+
+function address(text: string): IpAddress {
+  const parsed = tryParseIp(text);
+  if (parsed === null) throw new Error(text);
+  return parsed;
+}
+
+describe("a client's window", () => {
+  test("gives as many requests as the limit, and none more", () => {
+    const { take } = setUp();
+    const states = [1, 2, 3, 4].map(() => take("192.0.2.1"));
+    expect(states.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
+    expect(states.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0]);
+  });
+
+  test("begins with its first request and ends 60 seconds later, to the second", () => {
+    const { clock, take } = setUp();
+    expect(take("192.0.2.1").resetSeconds).toBe(START_SECONDS + 60);
+    clock.ms += 30_000;
+    for (let used = 1; used < 4; used++) take("192.0.2.1");
+    expect(take("192.0.2.1")).toMatchObject({ allowed: false, resetSeconds: START_SECONDS + 60 });
+    clock.ms = (START_SECONDS + 60) * 1000 - 1;
+    expect(take("192.0.2.1").allowed).toBe(false);
+    clock.ms += 1;
+    expect(take("192.0.2.1")).toEqual({
+      allowed: true,
+      limit: 3,
+      remaining: 2,
+      resetSeconds: START_SECONDS + 120,
+    });
+  });
+
+  test("ends where the clock is set back, so that nobody waits for an hour", () => {
+    const { clock, take } = setUp();
+    for (let used = 0; used < 3; used++) take("192.0.2.1");
+    clock.ms -= 3_600_000;
+    expect(take("192.0.2.1").allowed).toBe(true);
+  });
+
+  test("is that of the address alone: another one has its own", () => {
+    const { take } = setUp();
+    for (let used = 0; used < 4; used++) take("192.0.2.1");
+    expect(take("192.0.2.2").allowed).toBe(true);
+  });
+});
+
+describe("an IPv6 /64", () => {
+  test("has a bucket of its own, so that 2^64 addresses do not get round the limit", () => {
+    const { take } = setUp();
+    const states = [1, 2, 3, 4, 5, 6].map((host) => take(`2001:db8::${host}`));
+    expect(states.map(({ allowed }) => allowed)).toEqual([true, true, true, true, true, false]);
+    expect(states[5]).toMatchObject({ limit: 5, remaining: 0 });
+    expect(take("2001:db8:0:1::1").allowed).toBe(true);
+  });
+
+  test("shows in the headers as soon as it is the tighter of the two", () => {
+    const { take } = setUp({ anonymous: 3, prefix: 4 });
+    expect(take("2001:db8::1")).toMatchObject({ limit: 3, remaining: 2 });
+    expect(take("2001:db8::2")).toMatchObject({ limit: 3, remaining: 2 });
+    expect(take("2001:db8::3")).toMatchObject({ limit: 4, remaining: 1 });
+  });
+
+  test("loses no token to a request that the address's bucket refuses", () => {
+    const { take } = setUp();
+    for (let used = 0; used < 10; used++) take("2001:db8::1");
+    expect(take("2001:db8::2").allowed).toBe(true);
+    expect(take("2001:db8::3").allowed).toBe(true);
+    expect(take("2001:db8::4").allowed).toBe(false);
+  });
+
+  test("counts for nothing where the limit is 0", () => {
+    const { take } = setUp({ prefix: 0 });
+    for (let host = 1; host < 100; host++) expect(take(`2001:db8::${host}`).allowed).toBe(true);
+  });
+});
+
+describe("a key", () => {
+  test("has its own bucket with its own limit", () => {
+    const { limiter, take } = setUp();
+    const key = { kind: "key", id: "k", limit: 4 } as const;
+    expect([1, 2, 3, 4, 5].map(() => limiter.take(key).allowed)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(take("192.0.2.1").remaining).toBe(2);
+  });
+});
+
+describe("peek", () => {
+  test("takes no token and begins no window", () => {
+    const { clock, limiter, take } = setUp();
+    const subject = { kind: "address", address: address("192.0.2.1") } as const;
+    expect(limiter.peek(subject)).toMatchObject({ remaining: 3, allowed: true });
+    clock.ms += 10_000;
+    expect(take("192.0.2.1").resetSeconds).toBe(START_SECONDS + 70);
+    expect(limiter.peek(subject).remaining).toBe(2);
+  });
+});
+
+describe("a full table", () => {
+  test("keeps every bucket in use, grows no further, and still limits newcomers", () => {
+    const table = new BucketTable(2);
+    const honest = table.begin("honest", "net-1", 0);
+    table.begin("second", "net-1", 0);
+    const shared = table.begin("newcomer", "net-2", 1);
+    expect(table.size).toBe(2);
+    expect(table.find("honest", "net-1", 2)).toBe(honest);
+    expect(table.find("another newcomer", "net-2", 2)).toBe(shared);
+  });
+
+  test("takes newcomers again once windows have ended", () => {
+    const table = new BucketTable(2);
+    table.begin("first", "net", 0);
+    table.begin("second", "net", 30);
+    const later = table.begin("third", "net", 60);
+    expect(table.size).toBe(2);
+    expect(table.find("third", "net", 61)).toBe(later);
+    expect(table.find("first", "net", 61)).toBeNull();
+  });
+});
