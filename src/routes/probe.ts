@@ -1,0 +1,82 @@
+import type { Context } from "hono";
+import { formatIpv6 } from "../addr/format.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import type { Config } from "../config.ts";
+import type { AppEnv } from "../http/environment.ts";
+import { ApiError, clientGone } from "../http/errors.ts";
+import type { ProbeSlots } from "../http/probe-slots.ts";
+import type { IcmpEngine } from "../icmp/engine.ts";
+import type { NoResult } from "../icmp/run.ts";
+import { resolveTarget, type TargetDependencies } from "../target.ts";
+
+/** What pings and traces need. */
+export interface ProbeDependencies extends TargetDependencies {
+  readonly config: TargetDependencies["config"] & Pick<Config, "pingIntervalMs" | "probeTimeoutMs">;
+  /** The engine, or the reason why there is no raw socket. */
+  readonly icmp: IcmpEngine | { readonly unavailable: string };
+  readonly probeSlots: ProbeSlots;
+}
+
+/**
+ * Runs a ping or a trace to the target in the path: with a raw socket, a free place, and an address
+ * that the policy allows.
+ *
+ * @throws ApiError ICMP_UNAVAILABLE, TOO_MANY_PROBES, and those of `resolveTarget`
+ */
+export async function probeTarget<T>(
+  context: Context<AppEnv>,
+  dependencies: ProbeDependencies,
+  run: (
+    engine: IcmpEngine,
+    target: string,
+    address: Ipv6Address,
+    signal: AbortSignal,
+  ) => Promise<T>,
+): Promise<T> {
+  const { icmp, probeSlots } = dependencies;
+  if ("unavailable" in icmp) {
+    throw new ApiError(
+      "ICMP_UNAVAILABLE",
+      `This service has no raw socket (${icmp.unavailable}); the operator must grant CAP_NET_RAW.`,
+      { reason: icmp.unavailable },
+    );
+  }
+  const { signal } = context.req.raw;
+  const target = context.req.param("target") ?? "";
+  return await probeSlots.hold(async () => {
+    const address = await resolveTarget(target, dependencies, signal);
+    return await run(icmp, target, address, signal);
+  });
+}
+
+/**
+ * Passes the result of a run through.
+ *
+ * @throws ApiError NETWORK_UNREACHABLE where this machine could not send a single packet
+ */
+export function requireDone<T extends { readonly kind: "done" }>(
+  outcome: T | NoResult,
+  target: string,
+  address: Ipv6Address,
+): T {
+  switch (outcome.kind) {
+    case "done":
+      return outcome;
+    case "unreachable": {
+      const ip = formatIpv6(address);
+      throw new ApiError(
+        "NETWORK_UNREACHABLE",
+        `This machine cannot send to ${ip} (${outcome.code}); the operator must check its IPv6 routes and firewall.`,
+        { target, ip },
+      );
+    }
+    case "aborted":
+      throw clientGone();
+  }
+}
+
+/** A round-trip time or a percentage, rounded to a number of decimals. */
+export function round(value: number, decimals: number): number {
+  const factor = 10 ** decimals;
+  return Math.round(value * factor) / factor;
+}
