@@ -1,0 +1,202 @@
+import { closeSync, openSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { parseConfig } from "../config.ts";
+import { generateApiKey, hashApiKey } from "../http/api-key.ts";
+import {
+  isActive,
+  isKeyName,
+  type KeyRecord,
+  readKeyFile,
+  writeKeyFile,
+} from "../http/key-file.ts";
+import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { UsageError } from "./usage.ts";
+
+export const KEYS_USAGE = `sixscope keys add NAME [--limit N] [--expires DATE]   make a key and print it once
+sixscope keys list                                    show the keys, without secrets
+sixscope keys revoke NAME                             refuse a key from now on`;
+
+/**
+ * `sixscope keys …`: makes, shows and revokes API keys in the file that the service reads.
+ *
+ * @returns the text for standard output
+ * @throws UsageError, KeyFileError, ConfigError
+ */
+export function runKeys(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  nowMs: number = Date.now(),
+): string {
+  const [action, ...rest] = argv;
+  const path = resolve(parseConfig(environment).keysFile);
+  switch (action) {
+    case "add":
+      return addKey(path, rest, nowMs);
+    case "list":
+      return listKeys(path, rest, nowMs);
+    case "revoke":
+      return revokeKey(path, rest, nowMs);
+    default:
+      throw new UsageError(
+        action === undefined ? "keys needs add, list or revoke" : `keys has no action ${action}`,
+        KEYS_USAGE,
+      );
+  }
+}
+
+function addKey(path: string, argv: readonly string[], nowMs: number): string {
+  const { values, positionals } = parse(argv, {
+    limit: { type: "string" },
+    expires: { type: "string" },
+  });
+  const name = onlyName(positionals);
+  if (!isKeyName(name)) {
+    throw new UsageError(
+      `${JSON.stringify(name)} cannot be a name: use up to 64 letters, digits, spaces and . _ @ -`,
+      KEYS_USAGE,
+    );
+  }
+  const limit = values["limit"];
+  if (limit !== undefined && !/^[1-9][0-9]{0,6}$/.test(limit)) {
+    throw new UsageError(`--limit ${limit}: must be a whole number from 1 to 9999999`, KEYS_USAGE);
+  }
+  const expires = values["expires"];
+  const record: Omit<KeyRecord, "sha256"> = {
+    name,
+    created: new Date(nowMs).toISOString(),
+    ...(limit === undefined ? {} : { limit: Number(limit) }),
+    ...(expires === undefined ? {} : { expires: parseExpiry(expires, nowMs) }),
+  };
+  const key = generateApiKey();
+  changeKeys(path, (keys) => {
+    const taken = keys.find((other) => other.name === name && isActive(other, nowMs));
+    if (taken !== undefined) {
+      throw new UsageError(
+        `there is a key named ${JSON.stringify(name)} already; choose another name or revoke it first`,
+        KEYS_USAGE,
+      );
+    }
+    return [...keys.filter((other) => other.name !== name), { ...record, sha256: hashApiKey(key) }];
+  });
+  return `${key}
+
+This is the only time the key is shown. Send it in the header X-API-Key.
+A running service takes it up within a second.`;
+}
+
+function listKeys(path: string, argv: readonly string[], nowMs: number): string {
+  if (parse(argv, {}).positionals.length > 0) {
+    throw new UsageError("keys list takes no arguments", KEYS_USAGE);
+  }
+  const keys = readKeyFile(path);
+  if (keys.length === 0) return `No keys in ${path}. Make one: sixscope keys add NAME`;
+  const rows = keys.map((key) => [
+    key.name,
+    stateOf(key, nowMs),
+    key.limit === undefined ? "default" : `${key.limit}/min`,
+    key.created.slice(0, 10),
+    key.expires?.slice(0, 10) ?? "never",
+  ]);
+  return table([["NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"], ...rows]);
+}
+
+function revokeKey(path: string, argv: readonly string[], nowMs: number): string {
+  const name = onlyName(parse(argv, {}).positionals);
+  changeKeys(path, (keys) => {
+    if (!keys.some((key) => key.name === name && key.revoked === undefined)) {
+      throw new UsageError(
+        `there is no key named ${JSON.stringify(name)} to revoke; see sixscope keys list`,
+        KEYS_USAGE,
+      );
+    }
+    const revoked = new Date(nowMs).toISOString();
+    return keys.map((key) =>
+      key.name === name && key.revoked === undefined ? { ...key, revoked } : key,
+    );
+  });
+  return `Revoked ${name}. A running service refuses it within a second.`;
+}
+
+function stateOf(key: KeyRecord, nowMs: number): string {
+  if (key.revoked !== undefined) return "revoked";
+  return isActive(key, nowMs) ? "active" : "expired";
+}
+
+/** Reads, changes and writes the file while no other `keys` command does. */
+function changeKeys(
+  path: string,
+  change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
+): void {
+  const unlock = lockDirectory(dirname(path));
+  try {
+    writeKeyFile(path, change(readKeyFile(path)));
+  } finally {
+    unlock();
+  }
+}
+
+/** Holds flock(2) on a directory, so that no lock file is left and a crash frees it. */
+function lockDirectory(path: string): () => void {
+  const LOCK_EXCLUSIVE = 2;
+  const directory = openSync(path, "r");
+  const libc = loadLibc({ flock: { args: [C.int, C.int], returns: C.int } });
+  if (libc.flock(directory, LOCK_EXCLUSIVE) !== 0) {
+    const code = errnoName(libc.errno());
+    closeSync(directory);
+    throw new SystemError(`flock ${path}`, code);
+  }
+  return () => closeSync(directory);
+}
+
+/** A date means its end in UTC; a moment is taken as it stands. */
+function parseExpiry(text: string, nowMs: number): string {
+  const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const moment = new Date(isDate ? `${text}T23:59:59.999Z` : text);
+  const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text);
+  if (
+    (!isDate && !isMoment) ||
+    Number.isNaN(moment.getTime()) ||
+    (isDate && !moment.toISOString().startsWith(text))
+  ) {
+    throw new UsageError(
+      `--expires ${text}: must be a date such as 2027-01-31 or a moment such as 2027-01-31T12:00:00Z`,
+      KEYS_USAGE,
+    );
+  }
+  if (moment.getTime() <= nowMs) {
+    throw new UsageError(`--expires ${text}: lies in the past`, KEYS_USAGE);
+  }
+  return moment.toISOString();
+}
+
+function onlyName(positionals: readonly string[]): string {
+  const [name, ...more] = positionals;
+  if (name === undefined) throw new UsageError("the key's NAME is missing", KEYS_USAGE);
+  if (more.length > 0) {
+    throw new UsageError("one NAME only; put a name with spaces in quotes", KEYS_USAGE);
+  }
+  return name;
+}
+
+function parse(argv: readonly string[], options: Record<string, { type: "string" }>) {
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), KEYS_USAGE);
+  }
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

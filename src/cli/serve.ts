@@ -1,0 +1,107 @@
+import { resolve } from "node:path";
+import { BASE_PATH, createApp } from "../app.ts";
+import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config.ts";
+import { createDnsClient, type DnsClient } from "../dns/client.ts";
+import { Keyring } from "../http/keyring.ts";
+import { ProbeSlots } from "../http/probe-slots.ts";
+import { RateLimiter } from "../http/rate-limit.ts";
+import { type IcmpEngine, openIcmp } from "../icmp/engine.ts";
+import { SystemError } from "../libc.ts";
+import { createLog } from "../log.ts";
+import { listen } from "../server.ts";
+import { VERSION } from "../version.ts";
+
+/** How long running requests may take to finish after the signal to stop. */
+const STOP_GRACE_MS = 20_000;
+
+/**
+ * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP reads the keys file again.
+ *
+ * @param say takes the lines that tell the operator what runs
+ * @throws ConfigError, KeyFileError, ListenError
+ */
+export async function runServe(
+  environment: Readonly<Record<string, string | undefined>>,
+  say: (line: string) => void,
+): Promise<void> {
+  const config = parseConfig(environment);
+  const log = createLog(config.logLevel);
+  const keyring = new Keyring(resolve(config.keysFile), log);
+  const icmp = openIcmpOrReason();
+  const app = createApp({
+    config,
+    log,
+    keyring,
+    trustedProxies: config.trustedProxies,
+    rateLimiter: new RateLimiter(config.rate),
+    defaultKeyLimit: config.rate.key,
+    resolvers: createResolvers(config),
+    icmp,
+    probeSlots: new ProbeSlots(config.maxProbes),
+  });
+  const listening = await listen(app, config, log);
+  keyring.watch();
+  process.on("SIGHUP", () => keyring.reload());
+  for (const line of startLines(config, listening.urls, icmp, keyring.activeCount())) say(line);
+
+  await stopSignal();
+  log.info("stopping; running requests may finish", { graceSeconds: STOP_GRACE_MS / 1000 });
+  const impatient = stopSignal().then(() => listening.stop(0));
+  await Promise.race([listening.stop(STOP_GRACE_MS), impatient]);
+  keyring.close();
+  if (!("unavailable" in icmp)) await icmp.close();
+}
+
+function openIcmpOrReason(): IcmpEngine | { readonly unavailable: string } {
+  try {
+    return openIcmp();
+  } catch (error) {
+    if (error instanceof SystemError) return { unavailable: error.message };
+    throw error;
+  }
+}
+
+function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClient>> {
+  const client = (name: ResolverName) => createDnsClient({ servers: config.resolvers[name] });
+  const [a, b, c] = RESOLVER_NAMES;
+  return { [a]: client(a), [b]: client(b), [c]: client(c) };
+}
+
+/** At most five lines: where it listens, whether it can probe, its keys, and what to type next. */
+function startLines(
+  config: Config,
+  urls: readonly string[],
+  icmp: IcmpEngine | { readonly unavailable: string },
+  keys: number,
+): string[] {
+  return [
+    `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
+    "unavailable" in icmp
+      ? `raw sockets: none (${icmp.unavailable}), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW`
+      : "raw sockets: ready for ping and traceroute",
+    `API keys: ${keys} in ${resolve(config.keysFile)}`,
+    keys === 0
+      ? `next, a key for ping and traceroute: ${ownCommand()} keys add me`
+      : `next, a first request: ${exampleRequest(urls[0] ?? "")}`,
+  ];
+}
+
+/** A request that a person can paste. */
+function exampleRequest(url: string): string {
+  const path = `${BASE_PATH}/validate?address=2001:0db8::0001`;
+  return url.startsWith("unix:")
+    ? `curl -s --unix-socket ${url.slice("unix:".length)} -H 'X-Forwarded-Proto: https' 'http://localhost${path}'`
+    : `curl -s '${url}${path}'`;
+}
+
+/** How the person at the terminal calls this program. */
+function ownCommand(): string {
+  if (Bun.main.startsWith("/$bunfs/")) return "sixscope";
+  return process.execPath.includes("/_npx/") ? "npx -y bun@1.4.4 run sixscope" : "bun run sixscope";
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+  });
+}

@@ -1,0 +1,53 @@
+import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
+import { runServe } from "./cli/serve.ts";
+import { UsageError } from "./cli/usage.ts";
+import { ConfigError } from "./config.ts";
+import { VERSION } from "./version.ts";
+
+const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
+
+sixscope [serve]                                      run the service
+${KEYS_USAGE}
+sixscope --help                                       show this
+sixscope --version                                    show the version
+
+Settings are environment variables that begin with SIXSCOPE_; the README has their table.`;
+
+const DONE = 0;
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+async function main([command = "serve", ...rest]: readonly string[]): Promise<void> {
+  switch (command) {
+    case "serve":
+      if (rest.length > 0) throw new UsageError("serve takes no arguments", USAGE);
+      return await runServe(process.env, say);
+    case "keys":
+      return say(runKeys(rest, process.env));
+    case "--help":
+    case "-h":
+    case "help":
+      return say(USAGE);
+    case "--version":
+      return say(`sixscope ${VERSION}`);
+    default:
+      throw new UsageError(`there is no command ${command}`, USAGE);
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Tells on standard error what went wrong, and returns the exit status for it. */
+function complain(error: unknown): number {
+  const lines =
+    error instanceof ConfigError
+      ? error.problems
+      : [error instanceof Error ? error.message : String(error)];
+  for (const line of lines) process.stderr.write(`sixscope: ${line}\n`);
+  if (error instanceof UsageError) process.stderr.write(`\n${error.usage}\n`);
+  return error instanceof UsageError || error instanceof ConfigError ? WRONG_USAGE : FAILED;
+}
+
+process.exit(await main(Bun.argv.slice(2)).then(() => DONE, complain));

@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/http/api-key.ts";
+import { sixscope } from "../lab/service.ts";
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "sixscope-keys-"));
+  file = join(folder, "keys.json");
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const keys = (...args: string[]) => sixscope(["keys", ...args], { SIXSCOPE_KEYS_FILE: file });
+
+describe("the form of a key", () => {
+  test("is sx_, 32 bytes in base62 and a checksum", () => {
+    const zeros = generateApiKey(new Uint8Array(32));
+    expect(zeros).toStartWith(`sx_${"0".repeat(43)}`);
+    expect(generateApiKey(new Uint8Array(32).fill(255))).toHaveLength(3 + 43 + 6);
+    expect(isWellFormedApiKey(zeros)).toBe(true);
+  });
+
+  test("does not survive a mistyped character, anywhere", () => {
+    const key = generateApiKey();
+    for (let index = 0; index < key.length; index++) {
+      const other = key[index] === "x" ? "y" : "x";
+      expect(isWellFormedApiKey(key.slice(0, index) + other + key.slice(index + 1))).toBe(false);
+    }
+  });
+
+  const malformed = [
+    ["nothing", ""],
+    ["another program's key", "ghp_0123456789012345678901234567890123456"],
+    ["a space behind it", `${generateApiKey()} `],
+    ["two keys", `${generateApiKey()}, ${generateApiKey()}`],
+    ["a megabyte", "sx_".repeat(350_000)],
+  ];
+  test.each(malformed)("%s is none", (_, text) => {
+    expect(isWellFormedApiKey(text)).toBe(false);
+  });
+});
+
+describe("keys add", () => {
+  test("prints the key once and stores only its SHA-256, mode 0600", async () => {
+    const { status, stdout } = await keys("add", "me");
+    const key = stdout.split("\n")[0] ?? "";
+    expect(status).toBe(0);
+    expect(isWellFormedApiKey(key)).toBe(true);
+    const stored = readFileSync(file, "utf8");
+    expect(stored).not.toContain(key);
+    expect(JSON.parse(stored).keys[0].sha256).toBe(hashApiKey(key));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test("keeps limit and expiry; a date means its end", async () => {
+    await keys("add", "me", "--limit", "5000", "--expires", "2099-01-31");
+    expect(JSON.parse(readFileSync(file, "utf8")).keys[0]).toMatchObject({
+      name: "me",
+      limit: 5000,
+      expires: "2099-01-31T23:59:59.999Z",
+    });
+  });
+
+  test("keeps the mode that the file has", async () => {
+    writeFileSync(file, '{"version":1,"keys":[]}', { mode: 0o640 });
+    await keys("add", "me");
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+  });
+
+  test("loses no key when many run at once", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `key-${index}`);
+    await Promise.all(names.map((name) => keys("add", name)));
+    const stored: { name: string }[] = JSON.parse(readFileSync(file, "utf8")).keys;
+    expect(stored.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  test("a revoked name can be given again", async () => {
+    await keys("add", "me");
+    await keys("revoke", "me");
+    expect((await keys("add", "me")).status).toBe(0);
+    expect((await keys("list")).stdout).toMatch(/^me +active/m);
+  });
+});
+
+describe("keys list", () => {
+  test("shows names, states and limits, and no secret", async () => {
+    const { stdout: secret } = await keys("add", "first", "--limit", "7");
+    await keys("add", "second");
+    await keys("revoke", "second");
+    const { stdout } = await keys("list");
+    expect(stdout).toMatch(/^first +active +7\/min +\d{4}-\d\d-\d\d +never$/m);
+    expect(stdout).toMatch(/^second +revoked +default/m);
+    expect(stdout).not.toContain(secret.split("\n")[0] ?? "?");
+    expect(stdout).not.toContain(hashApiKey(secret.split("\n")[0] ?? ""));
+  });
+
+  test("says how to make one where there is none", async () => {
+    expect((await keys("list")).stdout).toContain("sixscope keys add NAME");
+  });
+});
+
+describe("wrong usage ends with status 2 and says what would be right", () => {
+  const rows: [string, string[], string][] = [
+    ["no action", [], "keys needs add, list or revoke"],
+    ["unknown action", ["remove"], "keys has no action remove"],
+    ["no name", ["add"], "the key's NAME is missing"],
+    ["two names", ["add", "a", "b"], "one NAME only"],
+    ["a name with a line break", ["add", "a\nb"], "cannot be a name"],
+    ["limit of zero", ["add", "a", "--limit", "0"], "--limit 0"],
+    ["limit that is no number", ["add", "a", "--limit", "1e3"], "--limit 1e3"],
+    ["a day that does not exist", ["add", "a", "--expires", "2099-02-30"], "--expires 2099-02-30"],
+    ["a date that has passed", ["add", "a", "--expires", "2020-01-01"], "lies in the past"],
+    ["unknown option", ["add", "a", "--days", "3"], "--days"],
+    ["unknown name to revoke", ["revoke", "nobody"], "no key named"],
+  ];
+  test.each(rows)("%s", async (_, args, said) => {
+    const { status, stderr } = await keys(...args);
+    expect(status).toBe(2);
+    expect(stderr).toContain(said);
+    expect(stderr).toContain("sixscope keys add NAME");
+  });
+
+  test("a name that is taken", async () => {
+    await keys("add", "me");
+    const { status, stderr } = await keys("add", "me");
+    expect(status).toBe(2);
+    expect(stderr).toContain('there is a key named "me" already');
+  });
+});
+
+test("a file that does not parse is never overwritten: status 1, and it says why", async () => {
+  writeFileSync(file, "{ not json");
+  const { status, stderr } = await keys("add", "me");
+  expect(status).toBe(1);
+  expect(stderr).toContain(`the keys file ${file} does not parse`);
+  expect(readFileSync(file, "utf8")).toBe("{ not json");
+});
+
+test("a folder that does not exist is named: status 1", async () => {
+  const { status, stderr } = await sixscope(["keys", "add", "me"], {
+    SIXSCOPE_KEYS_FILE: join(folder, "no/keys.json"),
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain(join(folder, "no"));
+});
