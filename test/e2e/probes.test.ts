@@ -1,0 +1,102 @@
+/** Ping and traceroute through the whole service, over real kernel routers. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import { type KnotServer, startKnot } from "../lab/dns-server.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { type Service, startService } from "../lab/service.ts";
+
+const ROUTERS = 12;
+
+const missing = labMissing ?? programMissing("knotd");
+const labTest = testWith(missing);
+
+let chain: KernelChain;
+let knot: KnotServer;
+let service: Service;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  chain = await startKernelChain({ routers: ROUTERS });
+  knot = await startKnot({ zones: zonesOf(chain), address: "::1" });
+  service = await startService({ SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}` });
+});
+
+afterAll(async () => {
+  if (missing !== null) return;
+  await service[Symbol.asyncDispose]();
+  await knot.stop();
+  await chain.stop();
+});
+
+/** Names for the target and the first router, in both directions; the other routers have none. */
+function zonesOf({ target, hops }: KernelChain): Record<string, string> {
+  const start =
+    "$TTL 60\n@ SOA ns.example.test. hostmaster.example.test. 1 60 60 60 60\n@ NS ns.example.test.\n";
+  return {
+    "example.test.": `${start}ns AAAA ::1\ntarget AAAA ${target}\nwww CNAME target\n`,
+    "8.b.d.0.1.0.0.2.ip6.arpa.": `${start}${reverse(target)} PTR target.example.test.\n${reverse(hops[0] ?? "")} PTR first-router.example.test.\n`,
+  };
+}
+
+function reverse(address: string): string {
+  const groups = address.split(":");
+  const missingGroups = 8 - groups.filter((group) => group !== "").length;
+  const expanded = groups.flatMap((group) =>
+    group === "" ? Array<string>(missingGroups).fill("0000") : group.padStart(4, "0"),
+  );
+  return `${[...expanded.join("")].reverse().join(".")}.ip6.arpa.`;
+}
+
+async function get(path: string): Promise<unknown> {
+  const response = await fetch(service.url + path, { headers: { "X-API-Key": service.key } });
+  return await response.json();
+}
+
+labTest("a trace to a target behind 12 routers shows all 13 hops in order", async () => {
+  expect(await get(`/traceroute/${chain.target}`)).toEqual({
+    target: chain.target,
+    ip: chain.target,
+    hops: chain.hops.map((ip, index) => ({
+      hop: index + 1,
+      ip,
+      hostname:
+        index === 0
+          ? "first-router.example.test"
+          : index === ROUTERS
+            ? "target.example.test"
+            : null,
+      rtt: expect.any(Number),
+    })),
+    details: expect.objectContaining({ reached: true, reason: "reached" }),
+  });
+});
+
+labTest("a name is resolved by our own client, and its chain is followed", async () => {
+  expect(await get("/traceroute/www.example.test")).toMatchObject({
+    target: "www.example.test",
+    ip: chain.target,
+    hops: { length: ROUTERS + 1 },
+  });
+  expect(await get("/ping/www.example.test?count=1")).toMatchObject({
+    target: "www.example.test",
+    ip: chain.target,
+    results: [{ seq: 1, ttl: 64 - ROUTERS, rtt: expect.any(Number) }],
+    stats: { transmitted: 1, received: 1, loss: 0 },
+  });
+});
+
+labTest("maxHops ends the trace and says so", async () => {
+  expect(await get(`/traceroute/${chain.target}?maxHops=3`)).toMatchObject({
+    hops: chain.hops.slice(0, 3).map((ip) => ({ ip })),
+    details: { reached: false, reason: "max-hops" },
+  });
+});
+
+labTest("four pings at the default interval are answered at once after the last", async () => {
+  const body = (await get(`/ping/${chain.target}`)) as { results: unknown[] };
+  expect(body).toMatchObject({
+    results: [1, 2, 3, 4].map((seq) => ({ seq, ttl: 64 - ROUTERS })),
+    stats: { transmitted: 4, received: 4, loss: 0 },
+    details: { lost: [], duplicates: 0, late: 0 },
+  });
+});

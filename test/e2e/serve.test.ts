@@ -1,0 +1,205 @@
+/** The service as a process: what it says, how it starts, and how it ends. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
+
+const labTest = testWith(labMissing);
+
+describe("start", () => {
+  labTest(
+    "says in at most five lines where it listens, raw sockets, keys, and what to type",
+    async () => {
+      await using service = await startService();
+      expect(service.startLines.length).toBeLessThanOrEqual(5);
+      expect(service.startLines).toEqual([
+        expect.stringMatching(
+          /^sixscope \d+\.\d+\.\d+ listens on http:\/\/127\.0\.0\.1:\d+ and http:\/\/\[::1\]:\d+$/,
+        ),
+        "raw sockets: ready for ping and traceroute",
+        `API keys: 1 in ${service.keysFile}`,
+        expect.stringMatching(
+          /^next, a first request: curl -s 'http:\/\/127\.0\.0\.1:\d+\/api\/v1\/validate/,
+        ),
+      ]);
+      expect(service.stderr()).toBe("");
+    },
+  );
+
+  labTest("listens on no wildcard address by default", async () => {
+    await using service = await startService({ SIXSCOPE_LISTEN: "" });
+    expect(service.urls).toEqual(["http://127.0.0.1:8080/api/v1", "http://[::1]:8080/api/v1"]);
+    const sockets = await run(["ss", "-Hltn"]);
+    const listening = sockets.split("\n").flatMap((line) => line.split(/ +/)[3] ?? []);
+    expect(listening.filter((address) => address.endsWith(":8080")).toSorted()).toEqual([
+      "127.0.0.1:8080",
+      "[::1]:8080",
+    ]);
+  });
+
+  test("wrong settings: all of them at once, status 2", async () => {
+    const { status, stdout, stderr } = await sixscope([], {
+      SIXSCOPE_MAX_PROBES: "none",
+      SIXSCOPE_LISTEN: "nowhere",
+    });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr.trimEnd().split("\n")).toHaveLength(2);
+  });
+
+  test("a port that is taken is named: status 1", async () => {
+    using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    const { status, stderr } = await sixscope([], {
+      SIXSCOPE_LISTEN: `127.0.0.1:${taken.port}`,
+      SIXSCOPE_KEYS_FILE: "/nonexistent",
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain(`cannot listen on 127.0.0.1:${taken.port}`);
+  });
+
+  test("a keys file that does not parse prevents the start: status 1", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
+    const file = join(folder, "keys.json");
+    writeFileSync(file, "[]");
+    const { status, stderr } = await sixscope([], { SIXSCOPE_KEYS_FILE: file });
+    rmSync(folder, { recursive: true });
+    expect(status).toBe(1);
+    expect(stderr).toContain(`the keys file ${file} does not parse`);
+  });
+});
+
+describe("command line", () => {
+  const rows: [string[], number, RegExp][] = [
+    [["--version"], 0, /^sixscope \d+\.\d+\.\d+\n$/],
+    [["--help"], 0, /keys add NAME/],
+    [["serv"], 2, /there is no command serv/],
+    [["serve", "--port", "1"], 2, /serve takes no arguments/],
+  ];
+  test.each(rows)("%p ends with status %d", async (args, status, said) => {
+    const result = await sixscope(args);
+    expect(result.status).toBe(status);
+    expect(result.stdout + result.stderr).toMatch(said);
+  });
+});
+
+describe("without CAP_NET_RAW", () => {
+  const dropTest = testWith(labMissing, programMissing("setpriv"));
+  dropTest(
+    "it says so once, serves the other endpoints, and answers ICMP_UNAVAILABLE",
+    async () => {
+      await using service = await startService({}, [
+        "setpriv",
+        "--bounding-set=-net_raw",
+        "--inh-caps=-net_raw",
+        "--",
+      ]);
+      const about = service.startLines.filter((line) => line.includes("raw socket"));
+      expect(about).toEqual([
+        expect.stringMatching(
+          /^raw sockets: none \(socket.*: EPERM\), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW$/,
+        ),
+      ]);
+      expect((await fetch(`${service.url}/myip`)).status).toBe(200);
+      expect((await fetch(`${service.url}/validate?address=::1`)).status).toBe(200);
+      for (const path of ["ping", "traceroute"]) {
+        const response = await fetch(`${service.url}/${path}/::1`, {
+          headers: { "X-API-Key": service.key },
+        });
+        expect(response.status).toBe(500);
+        expect(await response.json()).toMatchObject({
+          error: {
+            code: "ICMP_UNAVAILABLE",
+            details: { reason: expect.stringMatching(/: EPERM$/) },
+          },
+        });
+      }
+    },
+  );
+});
+
+describe("stop", () => {
+  labTest.each(["SIGTERM", "SIGINT"] as const)(
+    "on %s running requests finish, then it ends with status 0",
+    async (signal) => {
+      await using service = await startService();
+      const running = fetch(`${service.url}/ping/::1?count=4`, {
+        headers: { "X-API-Key": service.key },
+      });
+      await Bun.sleep(100);
+      service.signal(signal);
+      const response = await running;
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ stats: { received: 4 } });
+      expect(await service.exited).toBe(0);
+    },
+  );
+
+  labTest("an idle connection does not hold it up", async () => {
+    await using service = await startService();
+    await fetch(`${service.url}/myip`, { keepalive: true });
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+  });
+});
+
+describe("keys of a running service", () => {
+  labTest("one that is added works, one that is revoked does not, without a restart", async () => {
+    await using service = await startService();
+    const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
+    const { stdout } = await sixscope(["keys", "add", "second"], environment);
+    const key = stdout.split("\n")[0] ?? "";
+    await statusBecomes(service, key, 200);
+    await sixscope(["keys", "revoke", "second"], environment);
+    await statusBecomes(service, key, 401);
+  });
+
+  labTest("a file that breaks or vanishes keeps the keys and is logged as an error", async () => {
+    await using service = await startService();
+    const good = readFileSync(service.keysFile, "utf8");
+    writeFileSync(service.keysFile, "{");
+    await logHas(service, "does not parse");
+    await statusBecomes(service, service.key, 200);
+    rmSync(service.keysFile);
+    await logHas(service, "has vanished");
+    await statusBecomes(service, service.key, 200);
+    writeFileSync(service.keysFile, good);
+    await logHas(service, "keys file read again");
+  });
+
+  labTest("SIGHUP reads the file at once", async () => {
+    await using service = await startService();
+    service.signal("SIGHUP");
+    await logHas(service, "keys file read again");
+  });
+
+  labTest("a key's own limit stands in its headers", async () => {
+    await using service = await startService();
+    const { stdout } = await sixscope(["keys", "add", "big", "--limit", "5000"], {
+      SIXSCOPE_KEYS_FILE: service.keysFile,
+    });
+    const key = stdout.split("\n")[0] ?? "";
+    await statusBecomes(service, key, 200);
+    const limits = [];
+    for (const header of [key, service.key, "sx_wrong"]) {
+      const response = await fetch(`${service.url}/myip`, { headers: { "X-API-Key": header } });
+      limits.push(response.headers.get("x-ratelimit-limit"));
+    }
+    expect(limits).toEqual(["5000", "1000", "100"]);
+  });
+});
+
+async function statusBecomes(service: Service, key: string, status: number): Promise<void> {
+  for (;;) {
+    const response = await fetch(`${service.url}/ping/::1?count=1`, {
+      headers: { "X-API-Key": key },
+    });
+    if (response.status === status) return;
+    await Bun.sleep(50);
+  }
+}
+
+async function logHas(service: Service, text: string): Promise<void> {
+  while (!service.stderr().includes(text)) await Bun.sleep(20);
+}

@@ -1,0 +1,341 @@
+/** The interface against a listening service: each row of the error table, over IPv4 and IPv6. */
+import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { connect } from "node:net";
+import { type KnotServer, startKnot } from "../lab/dns-server.ts";
+import { type Internet, startInternet } from "../lab/internet.ts";
+import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { type Service, startService } from "../lab/service.ts";
+
+const ZONE = `
+$ORIGIN example.test.
+$TTL 300
+@      SOA ns hostmaster 1 3600 900 604800 60
+@      NS  ns
+ns     AAAA ::1
+v6     AAAA ::1
+alias  CNAME v6
+v4     A 192.0.2.4
+group  AAAA ff02::1
+`;
+
+/** Packets vanish on the way there. */
+const SILENT_TARGET = "2001:db8:dead::1";
+
+/** No route leads there. */
+const UNROUTED_TARGET = "2001:db8:bad::1";
+
+const missing = tunMissing ?? programMissing("knotd");
+const labTest = testWith(missing);
+
+let internet: Internet;
+let knot: KnotServer;
+let silent: Bun.udp.Socket<"buffer">;
+let service: Service;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  internet = await startInternet({ destinations: [{ to: SILENT_TARGET, end: "blackhole" }] });
+  knot = await startKnot({ zones: { "example.test.": ZONE }, address: "::1" });
+  silent = await Bun.udpSocket({ hostname: "::1" });
+  service = await startService({
+    SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
+    SIXSCOPE_RESOLVER_B: `[::1]:${silent.port}`,
+    SIXSCOPE_TARGETS_DENY: "2001:db8:f00d::/48",
+    SIXSCOPE_RATE_ANONYMOUS: "100000",
+    SIXSCOPE_MAX_PROBES: "1",
+    SIXSCOPE_PROBE_TIMEOUT_MS: "500",
+  });
+});
+
+afterAll(async () => {
+  if (missing !== null) return;
+  await service[Symbol.asyncDispose]();
+  silent.close();
+  await knot.stop();
+  await internet.stop();
+});
+
+interface ErrorBody {
+  error: { code: string; message: string; details: Record<string, unknown> };
+}
+
+/** The key stands for itself in a row: it is made when the service starts. */
+const WITH_KEY = { "X-API-Key": "valid" };
+
+async function get(path: string, headers: Record<string, string> = {}, method = "GET", base = 0) {
+  const sent =
+    headers["X-API-Key"] === "valid" ? { ...headers, "X-API-Key": service.key } : headers;
+  return await fetch(`${service.urls[base]}${path}`, { headers: sent, method });
+}
+
+type Row = [
+  condition: string,
+  path: string,
+  headers: Record<string, string>,
+  status: number,
+  code: string,
+  details: Record<string, unknown>,
+];
+
+const TYPES = ["AAAA", "A", "MX", "TXT", "NS", "CNAME", "SOA", "PTR"];
+
+const LONG_LABEL = "a".repeat(64);
+
+// biome-ignore format: a table
+const ERRORS: Row[] = [
+  ["no address at all", "/validate?address=nonsense", {}, 400, "INVALID_ADDRESS", { address: "nonsense" }],
+  ["an empty address", "/validate?address=", {}, 400, "INVALID_ADDRESS", { address: "" }],
+  ["a zone", "/validate?address=fe80::1%25eth0", {}, 400, "INVALID_ADDRESS", { address: "fe80::1%eth0" }],
+  ["a prefix length", "/validate?address=2001:db8::/32", {}, 400, "INVALID_ADDRESS", { address: "2001:db8::/32" }],
+  ["brackets", "/validate?address=[::1]", {}, 400, "INVALID_ADDRESS", { address: "[::1]" }],
+  ["white space", "/validate?address=%20::1", {}, 400, "INVALID_ADDRESS", { address: " ::1" }],
+  ["a NUL", "/validate?address=::1%00", {}, 400, "INVALID_ADDRESS", { address: "::1\0" }],
+  ["a broken percent-sequence", "/validate?address=::1%zz", {}, 400, "INVALID_ADDRESS", { address: "::1%zz" }],
+  ["an IPv4 address", "/validate?address=192.0.2.1", {}, 400, "INVALID_ADDRESS", { address: "192.0.2.1" }],
+  ["a target with a colon", "/ping/2001:db8::g", WITH_KEY, 400, "INVALID_ADDRESS", { address: "2001:db8::g" }],
+  ["a target of IPv4 shape", "/traceroute/192.0.2.1", WITH_KEY, 400, "INVALID_ADDRESS", { address: "192.0.2.1" }],
+  ["a missing parameter", "/validate", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: null }],
+  ["a repeated parameter", "/validate?address=::1&address=::2", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: ["::1", "::2"] }],
+  ["a type that is not in the list", "/dns/v6.example.test?type=SRV", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "SRV", allowed: TYPES }],
+  ["a type in lower case", "/dns/v6.example.test?type=aaaa", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "aaaa", allowed: TYPES }],
+  ["an unknown resolver", "/dns/v6.example.test?resolver=d", {}, 400, "INVALID_PARAMETER", { parameter: "resolver", value: "d", allowed: ["resolver_a", "resolver_b", "resolver_c"] }],
+  ["maxHops=65", "/traceroute/::1?maxHops=65", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxHops", value: "65", minimum: 1, maximum: 64 }],
+  ["a label too long", `/dns/${LONG_LABEL}.test`, {}, 400, "INVALID_HOSTNAME", { hostname: `${LONG_LABEL}.test`, reason: expect.any(String) }],
+  ["an empty label", "/dns/a..test", {}, 400, "INVALID_HOSTNAME", { hostname: "a..test", reason: expect.any(String) }],
+  ["a NUL in a name", "/dns/a%00b.test", {}, 400, "INVALID_HOSTNAME", { hostname: "a\0b.test", reason: expect.any(String) }],
+  ["a broken percent-sequence in a name", "/dns/a%zzb.test", {}, 400, "INVALID_HOSTNAME", { hostname: "a%zzb.test", reason: expect.any(String) }],
+  ["an address where a name is asked for", "/dns/::1?type=A", {}, 400, "INVALID_HOSTNAME", { hostname: "::1", reason: expect.any(String) }],
+  ["a target that is no name", "/ping/a_b%20c", WITH_KEY, 400, "INVALID_HOSTNAME", { hostname: "a_b c", reason: expect.any(String) }],
+  ["a target that the operator denies", "/ping/2001:db8:f00d::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "2001:db8:f00d::1", ip: "2001:db8:f00d::1", type: "Documentation" }],
+  ["a multicast target", "/traceroute/ff02::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "ff02::1", ip: "ff02::1", type: "Multicast" }],
+  ["a name that leads to a refused target", "/ping/group.example.test", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "group.example.test", ip: "ff02::1", type: "Multicast" }],
+  ["forwarding headers from an untrusted peer", "/myip", { "X-Forwarded-For": "192.0.2.1" }, 400, "HTTPS_REQUIRED", {}],
+  ["no key", "/ping/::1", {}, 401, "UNAUTHORIZED", {}],
+  ["a wrong key", "/traceroute/::1", { "X-API-Key": "sx_wrong" }, 401, "UNAUTHORIZED", {}],
+  ["no key, and a wrong parameter", "/ping/::1?count=99", {}, 401, "UNAUTHORIZED", {}],
+  ["an unknown path", "/nothing", {}, 404, "NOT_FOUND", { method: "GET", path: "/api/v1/nothing" }],
+  ["a path below an endpoint", "/myip/more", {}, 404, "NOT_FOUND", { method: "GET", path: "/api/v1/myip/more" }],
+  ["a name that does not exist", "/dns/nobody.example.test", {}, 404, "HOSTNAME_NOT_FOUND", { hostname: "nobody.example.test", resolver: "resolver_a" }],
+  ["a target's name that does not exist", "/ping/nobody.example.test", WITH_KEY, 404, "HOSTNAME_NOT_FOUND", { hostname: "nobody.example.test", resolver: "resolver_a" }],
+  ["a target's name without AAAA", "/traceroute/v4.example.test", WITH_KEY, 404, "NO_IPV6_ADDRESS", { hostname: "v4.example.test", resolver: "resolver_a" }],
+  ["a resolver that refuses", "/dns/elsewhere.invalid", {}, 500, "RESOLVER_FAILURE", { hostname: "elsewhere.invalid", resolver: "resolver_a", rcode: "REFUSED", extendedErrors: [{ code: 20, name: "Not Authoritative" }] }],
+  ["no route", `/ping/${UNROUTED_TARGET}`, WITH_KEY, 500, "NETWORK_UNREACHABLE", { target: UNROUTED_TARGET, ip: UNROUTED_TARGET }],
+  ["no route for a trace", `/traceroute/${UNROUTED_TARGET}`, WITH_KEY, 500, "NETWORK_UNREACHABLE", { target: UNROUTED_TARGET, ip: UNROUTED_TARGET }],
+  ...["0", "11", "+4", "4.0", "4e0", "0x4", "٤", " 4", ""].map((count): Row => [
+    `count=${count}`, `/ping/::1?count=${encodeURIComponent(count)}`, WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "count", value: count, minimum: 1, maximum: 10 },
+  ]),
+];
+
+for (const [base, family] of ["IPv4", "IPv6"].entries()) {
+  describe(`error table over ${family}`, () => {
+    labTest.each(ERRORS)("%s: %s", async (_, path, headers, status, code, details) => {
+      const response = await get(path, headers, "GET", base);
+      const { error } = (await response.json()) as ErrorBody;
+      expect({ status: response.status, code: error.code }).toEqual({ status, code });
+      expect(error.details).toEqual(details);
+      expect(error.message).toMatch(/^[^\n]+\.$/);
+      expectCommonHeaders(response);
+    });
+  });
+}
+
+function expectCommonHeaders(response: Response): void {
+  const { headers } = response;
+  expect(headers.get("content-type")).toStartWith("application/json");
+  expect(headers.get("access-control-allow-origin")).toBe("*");
+  expect(headers.get("access-control-expose-headers")).toContain("X-RateLimit-Remaining");
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  for (const name of ["limit", "remaining", "reset"]) {
+    expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
+  }
+}
+
+describe("rows that need more than a request", () => {
+  labTest(
+    "a resolver that is silent: RESOLVER_TIMEOUT",
+    async () => {
+      const response = await get("/dns/v6.example.test?resolver=resolver_b");
+      expect(response.status).toBe(500);
+      expect(((await response.json()) as ErrorBody).error).toMatchObject({
+        code: "RESOLVER_TIMEOUT",
+        details: { hostname: "v6.example.test", resolver: "resolver_b" },
+      });
+    },
+    20_000,
+  );
+
+  labTest("more pings at once than allowed: TOO_MANY_PROBES with Retry-After", async () => {
+    const paths = Array.from({ length: 8 }, () => `/ping/${SILENT_TARGET}?count=2`);
+    const responses = await Promise.all(paths.map((path) => get(path, WITH_KEY)));
+    const refused = responses.filter(({ status }) => status === 429);
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(429)]);
+    expect(await refused[0]?.json()).toMatchObject({
+      error: {
+        code: "TOO_MANY_PROBES",
+        details: { limit: 1, retryAfterSeconds: 2 },
+      },
+    });
+    expect(refused[0]?.headers.get("retry-after")).toBe("2");
+  });
+
+  labTest("a 401 says which scheme would do", async () => {
+    const response = await get("/ping/::1");
+    expect(response.headers.get("www-authenticate")).toContain("X-API-Key");
+  });
+
+  labTest("a method that an endpoint lacks is a 404 with Allow", async () => {
+    for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      const response = await get("/myip", {}, method);
+      expect(response.status).toBe(404);
+      expect(response.headers.get("allow")).toBe("GET, HEAD, OPTIONS");
+      expect(await response.json()).toMatchObject({
+        error: { code: "NOT_FOUND", details: { method, path: "/api/v1/myip" } },
+      });
+    }
+  });
+
+  labTest("a request target that is not absolute never reaches a route", async () => {
+    for (const request of [
+      "GET /api/v1/myip HTTP/1.0\r\n\r\n",
+      "GET /pu/api/v1/myip HTTP/1.1\r\nHost: a b\r\n\r\n",
+    ]) {
+      const answer = await rawRequest(service.url, request);
+      expect(answer).toStartWith("HTTP/1.1 400 ");
+      expect(answer).toContain('"code":"INVALID_PARAMETER"');
+      expect(answer).toContain('"parameter":"Host"');
+    }
+  });
+});
+
+async function rawRequest(url: string, request: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname.replace(/[[\]]/g, ""));
+  socket.write(request);
+  let answer = "";
+  for await (const chunk of socket) {
+    answer += chunk;
+    if (answer.includes("\r\n\r\n") && answer.endsWith("}")) break;
+  }
+  socket.destroy();
+  return answer;
+}
+
+describe("answers", () => {
+  labTest("/myip over IPv4 and IPv6", async () => {
+    expect(await (await get("/myip")).json()).toEqual({
+      ip: "127.0.0.1",
+      version: 4,
+      isIPv6: false,
+    });
+    expect(await (await get("/myip", {}, "GET", 1)).json()).toEqual({
+      ip: "::1",
+      version: 6,
+      isIPv6: true,
+    });
+  });
+
+  labTest("/validate has exactly the contract's fields and details", async () => {
+    const body = (await (await get("/validate?address=2001:0DB8::0001")).json()) as object;
+    expect(body).toMatchObject({
+      valid: true,
+      type: "Documentation",
+      compressed: "2001:db8::1",
+      expanded: "2001:0db8:0000:0000:0000:0000:0000:0001",
+    });
+    expect(Object.keys(body)).toEqual(["valid", "type", "compressed", "expanded", "details"]);
+  });
+
+  labTest("/dns has the chain in order, then the records", async () => {
+    const body = (await (await get("/dns/ALIAS.example.test")).json()) as object;
+    expect(body).toEqual({
+      hostname: "ALIAS.example.test",
+      records: [
+        { type: "CNAME", value: "v6.example.test.", ttl: 300 },
+        { type: "AAAA", value: "::1", ttl: 300 },
+      ],
+      resolver: "resolver_a",
+      queryTime: expect.any(Number),
+      details: {
+        server: `[::1]:${knot.endpoint.port}`,
+        transport: "udp",
+        rcode: "NOERROR",
+        authenticated: false,
+        extendedErrors: [],
+      },
+    });
+  });
+
+  labTest("/dns without a record of the asked type is no error", async () => {
+    const response = await get("/dns/v6.example.test?type=MX");
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ records: [] });
+  });
+
+  labTest("/ping of ::1 has the contract's fields", async () => {
+    const body = (await (await get("/ping/::1", WITH_KEY)).json()) as {
+      results: { rtt: number }[];
+      stats: Record<string, number>;
+    };
+    const { min, avg, max } = body.stats;
+    expect(body.results.map(({ rtt }) => rtt)).toContain(max ?? Number.NaN);
+    expect(body).toMatchObject({
+      target: "::1",
+      ip: "::1",
+      results: [1, 2, 3, 4].map((seq) => ({ seq, ttl: 64, rtt: expect.any(Number) })),
+      stats: { transmitted: 4, received: 4, loss: 0 },
+    });
+    expect(min).toBeGreaterThan(0);
+    expect(avg).toBeGreaterThanOrEqual(min ?? Number.NaN);
+    expect(max).toBeGreaterThanOrEqual(avg ?? Number.NaN);
+  });
+
+  labTest("/ping of a silent target has null statistics and tells each loss", async () => {
+    const body = await (await get(`/ping/${SILENT_TARGET}?count=2`, WITH_KEY)).json();
+    expect(body).toMatchObject({
+      results: [],
+      stats: { transmitted: 2, received: 0, loss: 100, min: null, avg: null, max: null },
+      details: {
+        lost: [
+          { seq: 1, reason: "timeout" },
+          { seq: 2, reason: "timeout" },
+        ],
+      },
+    });
+  });
+
+  labTest("/traceroute to a name resolves it with our own client", async () => {
+    const body = await (await get("/traceroute/alias.example.test", WITH_KEY)).json();
+    expect(body).toMatchObject({
+      target: "alias.example.test",
+      ip: "::1",
+      hops: [{ hop: 1, ip: "::1", hostname: null, rtt: expect.any(Number) }],
+      details: { reached: true, reason: "reached" },
+    });
+  });
+
+  labTest("query parameters that an endpoint does not know are ignored", async () => {
+    expect((await get("/validate?address=::1&verbose=1&verbose=2")).status).toBe(200);
+  });
+
+  labTest("HEAD works where GET does", async () => {
+    const response = await get("/validate?address=::1", {}, "HEAD");
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("");
+    expectCommonHeaders(response);
+  });
+
+  labTest("a CORS preflight answers 204, allows X-API-Key and costs nothing", async () => {
+    const preflight = { Origin: "https://example.org", "Access-Control-Request-Method": "GET" };
+    const before = await get("/myip");
+    const response = await get("/ping/::1", preflight, "OPTIONS");
+    const after = await get("/myip");
+    expect(response.status).toBe(204);
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    expect(response.headers.get("access-control-allow-headers")).toContain("X-API-Key");
+    expect(response.headers.get("access-control-allow-methods")).toContain("GET");
+    const remaining = (answer: Response) => Number(answer.headers.get("x-ratelimit-remaining"));
+    expect(remaining(after)).toBe(remaining(before) - 1);
+  });
+});

@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+/** How a command of sixscope ended. */
+export interface CommandResult {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `sixscope` with arguments to its end. */
+export async function sixscope(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  const child = spawn(args, environment);
+  const [stdout, stderr, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { status, stdout, stderr };
+}
+
+/** A running service, in a process and a folder of its own. */
+export interface Service extends AsyncDisposable {
+  /** Where it listens, in the order of SIXSCOPE_LISTEN, each with `/api/v1`. */
+  readonly urls: readonly string[];
+  /** The first of `urls`. */
+  readonly url: string;
+  /** A key that is valid on this service. */
+  readonly key: string;
+  /** The file with its keys. */
+  readonly keysFile: string;
+  /** What it said at its start, on standard output. */
+  readonly startLines: readonly string[];
+  /** What it has said on standard error until now. */
+  stderr(): string;
+  signal(name: NodeJS.Signals): void;
+  /** Waits for the end of the process and returns its exit status. */
+  readonly exited: Promise<number>;
+}
+
+/**
+ * Starts the service on free ports of both loopback addresses and waits until it listens.
+ *
+ * @param environment `SIXSCOPE_` variables beside those that the helper sets
+ * @param wrapper a command that runs the service, such as `setpriv …`
+ */
+export async function startService(
+  environment: Readonly<Record<string, string>> = {},
+  wrapper: readonly string[] = [],
+): Promise<Service> {
+  const folder = mkdtempSync(join(tmpdir(), "sixscope-test-"));
+  const keysFile = join(folder, "keys.json");
+  const settings = {
+    SIXSCOPE_LISTEN: "127.0.0.1:0,[::1]:0",
+    SIXSCOPE_KEYS_FILE: keysFile,
+    ...environment,
+  };
+  const added = await sixscope(["keys", "add", "test"], settings);
+  const key = added.stdout.split("\n")[0] ?? "";
+  const child = spawn([], settings, wrapper);
+  let stderr = "";
+  const stderrDone = (async () => {
+    for await (const chunk of child.stderr) stderr += new TextDecoder().decode(chunk);
+  })();
+  const startLines = await readStartLines(child.stdout);
+  const listening = startLines.find((line) => line.includes(" listens on "));
+  if (listening === undefined) {
+    await stderrDone;
+    rmSync(folder, { recursive: true });
+    throw new Error(`the service did not start: ${added.stderr}${stderr}`);
+  }
+  const urls = (listening.split(" listens on ")[1] ?? "")
+    .split(" and ")
+    .map((url) => (url.startsWith("unix:") ? "http://localhost/api/v1" : `${url}/api/v1`));
+  return {
+    urls,
+    url: urls[0] ?? "",
+    key,
+    keysFile,
+    startLines,
+    stderr: () => stderr,
+    signal: (name) => child.kill(name),
+    exited: child.exited,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function spawn(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  wrapper: readonly string[] = [],
+) {
+  return Bun.spawn([...wrapper, process.execPath, MAIN, ...args], {
+    // Nothing of the test run's own environment may leak into the service's settings.
+    env: { PATH: process.env["PATH"], TZ: "UTC", ...environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+/** The service says what it has to say at once, and then that is complete. */
+async function readStartLines(stdout: ReadableStream<Uint8Array>): Promise<string[]> {
+  const LAST_LINE = "next";
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stdout) {
+    text += decoder.decode(chunk, { stream: true });
+    const lines = text.split("\n");
+    if (lines.slice(0, -1).some((line) => line.startsWith(LAST_LINE))) break;
+  }
+  return text.trimEnd().split("\n");
+}
