@@ -70,7 +70,8 @@ function checkLabels(name: string): ParsedHostname {
     if (label.length > MAX_LABEL_BYTES) {
       return refused(`it has a label of more than ${MAX_LABEL_BYTES} characters`);
     }
-    if (label.includes("*") && label !== "*") return refused("an asterisk is not a whole label");
+    if (label.includes("*") && label !== "*")
+      return refused("it has an asterisk that is not a whole label");
   }
   return { ok: true, name };
 }

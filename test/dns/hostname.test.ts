@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { parseHostname } from "../../src/dns/hostname.ts";
+import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+
+const L63 = "a".repeat(63);
+const NAME_253 = `${L63}.${L63}.${L63}.${"a".repeat(61)}`;
+const NIBBLES_OF_1 = `1${".0".repeat(31)}.ip6.arpa`;
+
+describe("accepted", () => {
+  test.each<[string, string, string, RecordType?]>([
+    ["a name", "www.example.com", "www.example.com"],
+    ["a trailing dot is dropped", "www.example.com.", "www.example.com"],
+    ["case is kept", "WwW.Example.COM", "WwW.Example.COM"],
+    ["the root", ".", "."],
+    ["a single label", "localhost", "localhost"],
+    ["a number", "1", "1"],
+    ["three numbers", "1.2.3", "1.2.3"],
+    ["a hexadecimal number", "0x7f.1", "0x7f.1"],
+    ["underscores", "_dmarc._tcp.example.com", "_dmarc._tcp.example.com"],
+    ["hyphens anywhere", "-a-.--.example", "-a-.--.example"],
+    ["a wildcard", "*.example.com", "*.example.com"],
+    ["an asterisk inside", "a.*.example.com", "a.*.example.com"],
+    ["a slash (RFC 2317)", "0/25.2.0.192.in-addr.arpa", "0/25.2.0.192.in-addr.arpa"],
+    ["a label of 63", L63, L63],
+    ["253 in all", NAME_253, NAME_253],
+    ["253 and the trailing dot", `${NAME_253}.`, NAME_253],
+    ["non-transitional UTS 46", "straße.de", "xn--strae-oqa.de"],
+    ["upper case beyond ASCII", "BÜCHER.example", "xn--bcher-kva.example"],
+    ["decomposed", "bu\u0308cher.example", "xn--bcher-kva.example"],
+    ["final sigma", "βόλος.com", "xn--nxasmm1c.com"],
+    ["full-width letters", "ｅｘａｍｐｌｅ.com", "example.com"],
+    ["ideographic full stops", "例え。テスト。", "xn--r8jz45g.xn--zckzah"],
+    ["a full-width digit is a name, no address", "１", "1"],
+    ["a soft hyphen vanishes", "ex\u00adample.com", "example.com"],
+    ["right to left", "דוגמה.קום", "xn--6dbbec0c.xn--9dbq2a"],
+    ["an emoji", "☃.net", "xn--n3h.net"],
+    [
+      "underscore and wildcard beside letters beyond ASCII",
+      "*._x.straße.de",
+      "*._x.xn--strae-oqa.de",
+    ],
+    ["an ASCII form beside them", "straße.xn--strae-oqa.de", "xn--strae-oqa.xn--strae-oqa.de"],
+    ["an ASCII form is not looked into", "xn--a.example", "xn--a.example"],
+    ["IPv6 with PTR", "::1", NIBBLES_OF_1, "PTR"],
+    ["IPv6 in another spelling with PTR", "0:0::0:0001", NIBBLES_OF_1, "PTR"],
+    ["IPv6 with dotted decimal with PTR", "::0.0.0.1", NIBBLES_OF_1, "PTR"],
+    ["IPv4 with PTR", "192.0.2.1", "1.2.0.192.in-addr.arpa", "PTR"],
+    ["a reverse name with PTR", "1.2.0.192.in-addr.arpa.", "1.2.0.192.in-addr.arpa", "PTR"],
+    ["any name with PTR", "www.example.com", "www.example.com", "PTR"],
+  ])("%s", (_, input, name, type = "AAAA") => {
+    expect(parseHostname(input, type)).toEqual({ ok: true, name });
+  });
+});
+
+describe("refused", () => {
+  test.each<[string, string, string, RecordType?]>([
+    ["nothing", "", "it is empty"],
+    ["two dots", "a..b", "it has an empty label"],
+    ["a dot before", ".a", "it has an empty label"],
+    ["dots alone", "..", "it has an empty label"],
+    ["two trailing dots", "a..", "it has an empty label"],
+    ["a label of 64", `${L63}a.example`, "it has a label of more than 63 characters"],
+    ["254 in all", `${NAME_253}a`, "it has more than 253 characters"],
+    ["a very long text", "a.".repeat(5000), "it has more than 253 characters"],
+    ["white space", "exam ple.com", "it holds the character U+0020"],
+    ["white space around", " example.com", "it holds the character U+0020"],
+    ["a tab", "a\tb", "it holds the character U+0009"],
+    ["a line end", "example.com\n", "it holds the character U+000A"],
+    ["a NUL", "a\0b", "it holds the character U+0000"],
+    ["DEL", "a\x7fb", "it holds the character U+007F"],
+    ["a percent sign", "%41", "it holds the character %"],
+    ["a question mark", "a?b", "it holds the character ?"],
+    ["a hash", "a#b", "it holds the character #"],
+    ["an at sign", "user@example.com", "it holds the character @"],
+    ["a backslash", "a\\.b", "it holds the character \\"],
+    ["a colon", "example.com:53", "it holds the character :"],
+    ["a scheme", "https://example.com", "it holds the character :"],
+    ["a quote", 'a"b', 'it holds the character "'],
+    ["brackets", "[::1]", "it holds the character ["],
+    ["a plus sign", "a+b", "it holds the character +"],
+    ["an asterisk in a label", "a*.example", "it has an asterisk that is not a whole label"],
+    ["two asterisks", "**.example", "it has an asterisk that is not a whole label"],
+    ["IPv6", "::1", "it is an IP address; ask for its name with type=PTR"],
+    ["IPv4", "192.0.2.1", "it is an IP address; ask for its name with type=PTR"],
+    ["the shape of IPv4", "192.0.2.256", "it has the form of an IPv4 address"],
+    ["IPv4 with a leading zero", "192.0.2.01", "it has the form of an IPv4 address"],
+    [
+      "IPv4 in full-width digits",
+      "１９２.0.2.1",
+      "it is an IP address; ask for its name with type=PTR",
+    ],
+    ["a control among letters beyond ASCII", "é\tb", "it holds the character U+0009"],
+    ["a percent sign among them", "é%41", "it holds the character %"],
+    ["a slash among them", "é/b", "it is no valid internationalised name (UTS 46)"],
+    ["a full-width slash", "a／b", "it is no valid internationalised name (UTS 46)"],
+    ["a full-width percent sign", "％41", "it is no valid internationalised name (UTS 46)"],
+    ["an ideographic space", "a\u3000b", "it is no valid internationalised name (UTS 46)"],
+    ["a joiner in the wrong place", "a\u200db", "it is no valid internationalised name (UTS 46)"],
+    ["a combining mark first", "\u0301a", "it is no valid internationalised name (UTS 46)"],
+    [
+      "a broken ASCII form beside letters",
+      "é.xn--a",
+      "it is no valid internationalised name (UTS 46)",
+    ],
+    ["directions mixed", "דוגמה1a.a", "it is no valid internationalised name (UTS 46)"],
+    ["half a surrogate pair", "\ud800.example", "it is no valid internationalised name (UTS 46)"],
+    ["a soft hyphen alone", "\u00ad", "it is empty"],
+    ["a label that vanishes", "a.\u00ad.b", "it has an empty label"],
+    ["two ideographic full stops", "例え。。テスト", "it has an empty label"],
+    [
+      "a label of 64 after conversion",
+      `${"é".repeat(60)}.x`,
+      "it has a label of more than 63 characters",
+    ],
+    [
+      "more than can end in 253",
+      "é".repeat(1025),
+      "it is no valid internationalised name (UTS 46)",
+    ],
+    ["a port after an ideographic name", "例え:80", "it holds the character :"],
+  ])("%s", (_, input, reason, type = "AAAA") => {
+    expect(parseHostname(input, type)).toEqual({ ok: false, code: "INVALID_HOSTNAME", reason });
+  });
+
+  test.each([
+    ["IPv6 with a zone", "fe80::1%eth0"],
+    ["IPv6 in brackets", "[::1]"],
+    ["IPv6 with a prefix length", "::/0"],
+    ["IPv6 with a white space", "::1 "],
+    ["three colons", ":::"],
+    ["IPv4 with a decimal above 255", "192.0.2.256"],
+    ["IPv4 with a leading zero", "192.0.2.01"],
+    ["IPv4 with a trailing dot", "192.0.2.1."],
+    ["a port", "192.0.2.1:53"],
+  ])("no address, with PTR: %s", (_, input) => {
+    expect(parseHostname(input, "PTR")).toEqual({
+      ok: false,
+      code: "INVALID_ADDRESS",
+      reason: "it is no valid IPv4 or IPv6 address",
+    });
+  });
+
+  test("an address with every type but PTR", () => {
+    const refusing = RECORD_TYPES.filter((type) => !parseHostname("2001:db8::1", type).ok);
+    expect(refusing).toEqual(RECORD_TYPES.filter((type) => type !== "PTR"));
+  });
+});
