@@ -28,7 +28,6 @@ test.each([
   ["fec0::1%eth0", "a site-local address"],
   ["ff02::1%eth0", "multicast"],
   ["169.254.0.1%eth0", "IPv4"],
-  [`fe80::1%${"a".repeat(1_000_000)}`, "a megabyte"],
 ])("%p is null: %s", (text) => {
   expect(tryParseZoned(text)).toBeNull();
 });
