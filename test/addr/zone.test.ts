@@ -19,6 +19,7 @@ test.each([
   ["%eth0", "no address"],
   ["fe80::1%eth0%eth1", "two zones"],
   ["fe80::1%eth/0", "a slash"],
+  ["fe80::1%eth0:1", "a colon"],
   ["fe80::1%eth 0", "a space"],
   ["fe80::1%eth0\n", "a line feed"],
   ["fe80::1%\u00e90", "a character beyond ASCII"],
