@@ -24,7 +24,7 @@ export interface MulticastDetails {
 }
 
 /** The names of the 16 scopes by their number, RFC 7346 section 2. */
-export const MULTICAST_SCOPES = [
+const MULTICAST_SCOPES = [
   "Reserved",
   "Interface-Local",
   "Link-Local",

@@ -8,8 +8,8 @@ export interface ZonedAddress {
   readonly zone: string;
 }
 
-/** What Linux lets an interface be called: up to 15 printable ASCII characters, no slash; nor a second `%`. */
-const ZONE = /^[!-$&-.0-~]{1,15}$/;
+/** What Linux lets an interface be called: up to 15 printable ASCII characters, neither slash nor colon; nor a second `%`. */
+const ZONE = /^[!-$&-.0-9;-~]{1,15}$/;
 
 /** `fe80::1%eth0`, RFC 4007 section 11; null without a zone, for a malformed one, and for any address that is not link-local unicast. */
 export function tryParseZoned(text: string): ZonedAddress | null {

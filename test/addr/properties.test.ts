@@ -24,6 +24,7 @@ import {
   tryParsePrefix,
 } from "../../src/addr/prefix.ts";
 import { longestMatch, prefixTable } from "../../src/addr/prefix-table.ts";
+import { tryParseZoned } from "../../src/addr/zone.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
 import { slowParseIpv4, slowParseIpv6 } from "./slow-ipv6.ts";
 
@@ -307,6 +308,7 @@ test("no text at all makes a parser throw", () => {
       tryParseIp(value);
       tryParsePrefix(value);
       tryParseEndpoint(value, 53);
+      tryParseZoned(value);
       looksLikeIpv4(value);
     }),
     RUNS,
@@ -319,6 +321,9 @@ test.each([
   ["groups", "1:".repeat(500_000)],
   ["decimals", "1.".repeat(500_000)],
   ["an address and NULs", `::1${"\0".repeat(1_000_000)}`],
+  ["what stands in brackets", `[${"1".repeat(1_000_000)}]:53`],
+  ["what is a prefix length", `::/${"0".repeat(1_000_000)}`],
+  ["what is a zone", `fe80::1%${"a".repeat(1_000_000)}`],
   ["opening brackets", "[".repeat(1_000_000)],
   ["slashes", "/".repeat(1_000_000)],
   ["lone surrogates", "\ud800".repeat(500_000)],
@@ -326,5 +331,6 @@ test.each([
   expect(tryParseIp(text)).toBeNull();
   expect(tryParsePrefix(text)).toBeNull();
   expect(tryParseEndpoint(text, 53)).toBeNull();
+  expect(tryParseZoned(text)).toBeNull();
   expect(looksLikeIpv4(text)).toBe(false);
 });

@@ -19,6 +19,7 @@ test.each([
   ["%eth0", "no address"],
   ["fe80::1%eth0%eth1", "two zones"],
   ["fe80::1%eth/0", "a slash"],
+  ["fe80::1%eth0:1", "a colon"],
   ["fe80::1%eth 0", "a space"],
   ["fe80::1%eth0\n", "a line feed"],
   ["fe80::1%\u00e90", "a character beyond ASCII"],
@@ -28,7 +29,6 @@ test.each([
   ["fec0::1%eth0", "a site-local address"],
   ["ff02::1%eth0", "multicast"],
   ["169.254.0.1%eth0", "IPv4"],
-  [`fe80::1%${"a".repeat(1_000_000)}`, "a megabyte"],
 ])("%p is null: %s", (text) => {
   expect(tryParseZoned(text)).toBeNull();
 });
