@@ -7,6 +7,11 @@ export const LIMITS = {
   quarantineMs: 10_000,
   /** Probes remembered at once, in flight or quarantined; about 60 MB. */
   maxProbes: 2 ** 18,
+  /**
+   * Packets that wait for the event loop, about 5 MB; behind them the kernel's buffer fills and then
+   * drops, so that a flood does not grow the process.
+   */
+  maxQueuedPackets: 8192,
   /** Probes of one run: as many sequences as one identifier has. */
   maxProbesOfRun: 2 ** 16,
   /** How often a probe is handed to the kernel again that has no buffer for it. */

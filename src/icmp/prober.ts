@@ -11,13 +11,7 @@ import {
 } from "./message.ts";
 import { COOKIE_BYTES, encodePayload } from "./probe-payload.ts";
 import { decodeQuotation } from "./quotation.ts";
-import type {
-  IcmpSocket,
-  OpenSocket,
-  ReceivedPacket,
-  SendFailure,
-  SourceChoice,
-} from "./socket.ts";
+import type { IcmpSocket, OpenSocket, ReceivedPacket, SourceChoice } from "./socket.ts";
 
 /** Fills bytes with randomness that nobody else can guess. */
 export type RandomSource = (bytes: Uint8Array) => void;
@@ -47,8 +41,8 @@ export interface ProbeEvent {
 export interface ProbeRun {
   /** Probes that are neither answered nor given up. */
   readonly outstanding: number;
-  /** Sends one probe; a failure concerns this probe only. */
-  send(label: number, hopLimit: number): SendFailure;
+  /** Sends one probe; null, or the errno name of a refusal, which concerns this probe only. */
+  send(label: number, hopLimit: number): string | null;
   /** Ends the run: nothing is outstanding any more, and no event follows. */
   close(): void;
 }
@@ -184,7 +178,7 @@ export class Prober {
     return first;
   }
 
-  #send(run: Run, label: number, hopLimit: number): SendFailure {
+  #send(run: Run, label: number, hopLimit: number): string | null {
     const { target, scopeId, source, flowLabel, timeoutMs, maxProbes } = run.plan;
     if (run.sent === maxProbes) throw new RangeError(`more than ${maxProbes} probes in this run`);
     const key = run.firstKey + run.sent;
@@ -192,23 +186,21 @@ export class Prober {
     const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, encodePayload(sequence, cookie));
-    const sentNs = this.clock.nowNs();
-    this.#forget(sentNs);
+    this.#forget(this.clock.nowNs());
     if (this.#probes.size >= LIMITS.maxProbes || this.#probes.has(key)) return "ENOBUFS";
+    const packet = { destination: target, scopeId, source, hopLimit, flowLabel, message };
+    const result = this.#socket.send(packet);
+    if (result.kind === "failed") {
+      this.counters.refused++;
+      return result.code;
+    }
+    const { sentNs } = result;
     const freeNs = sentNs + (timeoutMs + LIMITS.quarantineMs) * NS_PER_MS;
     this.#probes.set(key, { run, label, cookie, sentNs, freeNs, answered: false });
+    this.counters.sent++;
+    run.sent++;
     run.outstanding++;
-    const packet = { destination: target, scopeId, source, hopLimit, flowLabel, message };
-    const failure = this.#socket.send(packet);
-    if (failure === null) {
-      run.sent++;
-      this.counters.sent++;
-    } else {
-      this.counters.refused++;
-      this.#probes.delete(key);
-      run.outstanding--;
-    }
-    return failure;
+    return null;
   }
 
   #close(run: Run): void {

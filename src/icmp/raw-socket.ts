@@ -1,5 +1,6 @@
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
 import { addressOf, C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { SystemClock } from "./clock.ts";
 import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import {
   AF_INET6,
@@ -21,7 +22,7 @@ import type {
   IcmpSocket,
   OutgoingPacket,
   PacketListener,
-  SendFailure,
+  SendResult,
   SourceChoice,
 } from "./socket.ts";
 
@@ -60,6 +61,7 @@ export function openRawSocket(tag: number, onPackets: PacketListener): IcmpSocke
 
 class RawSocket implements IcmpSocket {
   readonly #libc = loadLibc(SYMBOLS);
+  readonly #clock = new SystemClock();
   readonly #out = new Uint8Array(new ArrayBuffer(OUT_BYTES));
   readonly #view = new DataView(this.#out.buffer);
   readonly #address = addressOf(this.#out);
@@ -97,16 +99,18 @@ class RawSocket implements IcmpSocket {
     }
   }
 
-  send(packet: OutgoingPacket): SendFailure {
+  send(packet: OutgoingPacket): SendResult {
     const { destination, scopeId, flowLabel, source, hopLimit, message } = packet;
-    if (this.#closing !== null) return "EBADF";
-    if (message.length > MAX_MESSAGE_BYTES) return "EMSGSIZE";
+    if (this.#closing !== null) return { kind: "failed", code: "EBADF" };
+    if (message.length > MAX_MESSAGE_BYTES) return { kind: "failed", code: "EMSGSIZE" };
     writeName(this.#out.subarray(NAME), destination, scopeId, flowLabel, 0);
     this.#view.setInt32(HOP_LIMIT + CMSGHDR.bytes, hopLimit, true);
     this.#out.set(ipv6ToBytes(source), PACKET_INFO + CMSGHDR.bytes);
     this.#out.set(message, MESSAGE);
     this.#view.setUint32(IOV + IOVEC.length, message.length, true);
-    return this.#failure(this.#libc.sendmsg(this.#fd, this.#address, MSG_DONTWAIT));
+    const sentNs = this.#clock.nowNs();
+    const code = this.#failure(this.#libc.sendmsg(this.#fd, this.#address, MSG_DONTWAIT));
+    return code === null ? { kind: "sent", sentNs } : { kind: "failed", code };
   }
 
   close(): Promise<void> {

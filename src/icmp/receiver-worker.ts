@@ -5,6 +5,7 @@
 import { ipv6FromBytes } from "../addr/ipv6.ts";
 import { addressOf, C, loadLibc } from "../libc.ts";
 import { readSeconds, receivedAtNs, SystemClock, type Timespec } from "./clock.ts";
+import { LIMITS } from "./limits.ts";
 import {
   alignControl,
   CMSGHDR,
@@ -29,6 +30,8 @@ const MAX_CONTROL_BYTES = 128;
 const MAX_BATCH = 64;
 
 const FOREVER = -1;
+/** How soon to look again whether the main thread has caught up, in milliseconds. */
+const QUEUE_PAUSE_MS = 5;
 
 /** Where the parts lie in the one buffer that holds them all, since they point at each other. */
 const IOV = MSGHDR.bytes;
@@ -56,18 +59,24 @@ function post(message: ReceiverMessage): void {
   self.postMessage(message);
 }
 
-function receive({ socketFd, wakeFd }: ReceiverTask): void {
+function receive({ socketFd, wakeFd, queued }: ReceiverTask): void {
   const polled = new DataView(new ArrayBuffer(2 * POLLFD.bytes));
-  const socket = 0;
-  const wake = POLLFD.bytes;
-  polled.setInt32(socket + POLLFD.fd, socketFd, true);
-  polled.setInt16(socket + POLLFD.events, POLLIN, true);
+  const wake = 0;
+  const socket = POLLFD.bytes;
   polled.setInt32(wake + POLLFD.fd, wakeFd, true);
   polled.setInt16(wake + POLLFD.events, POLLIN, true);
+  polled.setInt32(socket + POLLFD.fd, socketFd, true);
+  polled.setInt16(socket + POLLFD.events, POLLIN, true);
   while (polled.getInt16(wake + POLLFD.revents, true) === 0) {
+    if (Atomics.load(queued, 0) > LIMITS.maxQueuedPackets) {
+      libc.poll(addressOf(polled), 1, QUEUE_PAUSE_MS);
+      continue;
+    }
     libc.poll(addressOf(polled), 2, FOREVER);
     const packets = readAll(socketFd);
-    if (packets.length > 0) post(packets);
+    if (packets.length === 0) continue;
+    Atomics.add(queued, 0, packets.length);
+    post(packets);
   }
 }
 

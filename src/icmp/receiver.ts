@@ -8,6 +8,8 @@ export interface ReceiverTask {
   readonly socketFd: number;
   /** An eventfd: once it can be read, the Worker ends. */
   readonly wakeFd: number;
+  /** How many packets the main thread has not taken yet; shared by both. */
+  readonly queued: Int32Array<SharedArrayBuffer>;
 }
 
 /** What the Worker says: packets as they come, and at last that it uses the file descriptors no more. */
@@ -24,6 +26,7 @@ export class Receiver {
   readonly #libc = loadLibc(SYMBOLS);
   readonly #wakeFd: number;
   readonly #worker: Worker;
+  readonly #queued = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended = Promise.withResolvers<void>();
   #onPackets: PacketListener | null;
 
@@ -38,7 +41,8 @@ export class Receiver {
       throw new Error(`the ICMPv6 receiver has died: ${event.message}`);
     };
     this.#worker.addEventListener("close", () => this.#ended.resolve());
-    this.#worker.postMessage({ socketFd, wakeFd: this.#wakeFd } satisfies ReceiverTask);
+    const task: ReceiverTask = { socketFd, wakeFd: this.#wakeFd, queued: this.#queued };
+    this.#worker.postMessage(task);
     this.#worker.unref();
   }
 
@@ -53,7 +57,11 @@ export class Receiver {
   }
 
   #take(message: ReceiverMessage): void {
-    if (message === "ended") this.#ended.resolve();
-    else this.#onPackets?.(message);
+    if (message === "ended") {
+      this.#ended.resolve();
+    } else {
+      Atomics.sub(this.#queued, 0, message.length);
+      this.#onPackets?.(message);
+    }
   }
 }

@@ -1,10 +1,9 @@
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { drive, type Machine } from "./drive.ts";
-import type { ProbeEvent, Prober } from "./prober.ts";
-import type { SendFailure } from "./socket.ts";
+import type { ProbeEvent, ProbeRun, Prober } from "./prober.ts";
 
 /** Sends one probe of a run under a label; see `ProbeRun`. */
-export type SendProbe = (label: number, hopLimit: number) => SendFailure;
+export type SendProbe = ProbeRun["send"];
 
 /** A machine that is told of the answers to its probes. */
 export interface ProbeMachine extends Machine {

@@ -27,8 +27,10 @@ export interface ReceivedPacket {
   readonly message: Uint8Array;
 }
 
-/** What became of a packet that was handed to the kernel: null, or the errno name of its refusal. */
-export type SendFailure = string | null;
+/** When a packet was handed to the kernel, in nanoseconds of the monotonic clock; or the errno name of its refusal. */
+export type SendResult =
+  | { readonly kind: "sent"; readonly sentNs: number }
+  | { readonly kind: "failed"; readonly code: string };
 
 /** The source address that the kernel chooses for a destination, or the errno name of why it has none. */
 export type SourceChoice =
@@ -40,7 +42,7 @@ export interface IcmpSocket {
   /** Asks the routing table; sends nothing. */
   sourceFor(destination: Ipv6Address, scopeId: number, flowLabel: number): SourceChoice;
   /** Sends without blocking. */
-  send(packet: OutgoingPacket): SendFailure;
+  send(packet: OutgoingPacket): SendResult;
   /** Resolves once nothing uses the socket any more; nothing is delivered from the call on. */
   close(): Promise<void>;
 }

@@ -7,7 +7,7 @@ import type {
   OutgoingPacket,
   PacketListener,
   ReceivedPacket,
-  SendFailure,
+  SendResult,
 } from "../../src/icmp/socket.ts";
 
 interface Timer {
@@ -118,10 +118,10 @@ export class FakeSocket implements IcmpSocket {
     return { kind: "source", address: SOURCE } as const;
   }
 
-  send(packet: OutgoingPacket): SendFailure {
+  send(packet: OutgoingPacket): SendResult {
     const atMs = this.#clock.nowMs;
     const responses = this.#network(packet, atMs);
-    if (typeof responses === "string") return responses;
+    if (typeof responses === "string") return { kind: "failed", code: responses };
     this.sent.push({ ...packet, atMs });
     for (const { delayMs, readAfterMs = 0, ...response } of responses) {
       const receivedNs = (atMs + delayMs) * NS_PER_MS;
@@ -130,7 +130,7 @@ export class FakeSocket implements IcmpSocket {
         this.deliver({ source, message, hopLimit, scopeId: 0, receivedNs });
       });
     }
-    return null;
+    return { kind: "sent", sentNs: this.#clock.nowNs() };
   }
 
   deliver(packet: Omit<ReceivedPacket, "readNs">): void {
