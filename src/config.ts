@@ -117,10 +117,13 @@ function parseListenAddress(text: string): ListenAddress | null {
 
 const PREFIX_EXPECTED = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
-const endpoints = list(
-  (text) => tryParseEndpoint(text, DNS_PORT),
-  "an address, [IPv6]:port or IPv4:port",
-).refine((servers) => servers.length <= MAX_SERVERS, `must be at most ${MAX_SERVERS} addresses`);
+const endpoints = list((text) => {
+  const endpoint = tryParseEndpoint(text, DNS_PORT);
+  return endpoint?.port === 0 ? null : endpoint;
+}, "an address, [IPv6]:port or IPv4:port").refine(
+  (servers) => servers.length <= MAX_SERVERS,
+  `must be at most ${MAX_SERVERS} addresses`,
+);
 const prefixes = list(parsePrefix, PREFIX_EXPECTED);
 
 /** The table of `SIXSCOPE_` variables: default, form and bounds of each. */

@@ -141,6 +141,8 @@ describe("values", () => {
     ["a proxy's name", "SIXSCOPE_TRUSTED_PROXIES", "nginx"],
     ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
     ["a resolver's name", "SIXSCOPE_RESOLVER_A", "dns.example"],
+    ["a resolver without a port to ask", "SIXSCOPE_RESOLVER_B", "192.0.2.1:0"],
+    ["too many resolver addresses", "SIXSCOPE_RESOLVER_C", Array(17).fill("192.0.2.1").join(",")],
     ["an unknown resolver", "SIXSCOPE_TARGET_RESOLVER", "resolver_d"],
     ["zero requests", "SIXSCOPE_RATE_ANONYMOUS", "0"],
     ["a sign", "SIXSCOPE_RATE_KEY", "+5"],
