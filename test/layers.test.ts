@@ -19,6 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/config.ts"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
+  ["src/reuseport.ts"],
   ["src/bytes.ts", "src/libc.ts", "src/log.ts", "src/version.ts"],
   ["package.json"],
 ];

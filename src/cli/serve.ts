@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { BASE_PATH, createApp } from "../app.ts";
 import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config.ts";
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
+import { CertificateRenewal } from "../http/certificate.ts";
 import { Keyring } from "../http/keyring.ts";
 import { ProbeSlots } from "../http/probe-slots.ts";
 import { RateLimiter } from "../http/rate-limit.ts";
@@ -15,10 +16,11 @@ import { VERSION } from "../version.ts";
 const STOP_GRACE_MS = 20_000;
 
 /**
- * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP reads the keys file again.
+ * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP reads the files with keys and
+ * certificate again.
  *
  * @param say takes the lines that tell the operator what runs
- * @throws ConfigError, KeyFileError, ListenError
+ * @throws ConfigError, KeyFileError, CertificateError, ListenError
  */
 export async function runServe(
   environment: Readonly<Record<string, string | undefined>>,
@@ -39,9 +41,14 @@ export async function runServe(
     icmp,
     probeSlots: new ProbeSlots(config.maxProbes),
   });
-  const listening = await listen(app, config, log);
+  const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
+  const listening = await listen(app, config, renewal?.current ?? null, log);
   keyring.watch();
-  process.on("SIGHUP", () => keyring.reload());
+  renewal?.watch((certificate) => listening.renew(certificate));
+  process.on("SIGHUP", () => {
+    keyring.reload();
+    renewal?.reload();
+  });
   for (const line of startLines(config, listening.urls, icmp, keyring.activeCount())) say(line);
 
   await stopSignal();
@@ -49,6 +56,7 @@ export async function runServe(
   const impatient = stopSignal().then(() => listening.stop(0));
   await Promise.race([listening.stop(STOP_GRACE_MS), impatient]);
   keyring.close();
+  renewal?.close();
   if (!("unavailable" in icmp)) await icmp.close();
 }
 
