@@ -117,6 +117,7 @@ export class Prober {
   readonly #random: RandomSource;
   readonly #socket: IcmpSocket;
   readonly #tag: number;
+  readonly #ending = new AbortController();
   readonly #runs = new Set<Run>();
   /** In the order of sending. */
   readonly #probes = new Map<number, Probe>();
@@ -127,8 +128,11 @@ export class Prober {
     this.clock = clock;
     this.#random = random;
     this.#tag = this.#randomBytes(1)[0] as number;
-    this.#socket = openSocket(this.#tag, (packets) => {
-      for (const packet of packets) this.#receive(packet);
+    this.#socket = openSocket(this.#tag, {
+      packets: (packets) => {
+        for (const packet of packets) this.#receive(packet);
+      },
+      failed: (error) => this.#ending.abort(error),
     });
   }
 
@@ -143,6 +147,11 @@ export class Prober {
   chooseFlowLabel(): number {
     const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
     return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+  }
+
+  /** Aborted when the prober closes, with a null reason, or when its socket has failed, with the error. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** The source address for a run; see `IcmpSocket`. */
@@ -164,8 +173,9 @@ export class Prober {
     };
   }
 
-  /** Closes the socket; resolves once nothing uses it any more. */
+  /** Ends all runs and closes the socket; resolves once nothing uses it any more. */
   close(): Promise<void> {
+    this.#ending.abort(null);
     return this.#socket.close();
   }
 

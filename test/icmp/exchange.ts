@@ -9,6 +9,7 @@ import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
 import { encodePayload } from "../../src/icmp/probe-payload.ts";
 import { openRawSocket } from "../../src/icmp/raw-socket.ts";
+import type { ReceivedPacket } from "../../src/icmp/socket.ts";
 
 const total = Number(process.argv[2]);
 const TAG = 0xa5;
@@ -18,7 +19,7 @@ const COOKIE = new Uint8Array(8).fill(0x5c);
 
 let received = 0;
 let wrong = 0;
-const socket = openRawSocket(TAG, (packets) => {
+function take(packets: readonly ReceivedPacket[]): void {
   for (const { message, hopLimit, receivedNs, readNs } of packets) {
     const reply = decodeMessage(message);
     const isRight =
@@ -31,6 +32,13 @@ const socket = openRawSocket(TAG, (packets) => {
     if (!isRight) wrong++;
     received++;
   }
+}
+
+const socket = openRawSocket(TAG, {
+  packets: take,
+  failed: (error) => {
+    throw error;
+  },
 });
 
 let sent = 0;

@@ -221,6 +221,18 @@ describe("a ping that is aborted", () => {
   });
 });
 
+test("a receiver that fails ends all runs with its error, and all later ones", async () => {
+  const { clock, engine, socket } = start(() => []);
+  const pending = [engine.ping(REQUEST), engine.ping({ ...REQUEST, count: 1 })];
+  const failure = new Error("the receiver has failed");
+  socket.fail(failure);
+  for (const outcome of await Promise.allSettled(pending)) {
+    expect(outcome).toMatchObject({ status: "rejected", reason: failure });
+  }
+  await expect(engine.ping(REQUEST)).rejects.toBe(failure);
+  expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+});
+
 test("200 pings at once to live, dead and lossy targets keep their answers apart", async () => {
   const address = (index: number) => parseIpv6(`2001:db8:ffff::${(index + 1).toString(16)}`);
   const network: Network = (packet, sentMs) => {
