@@ -12,6 +12,9 @@ export const LIMITS = {
    * drops, so that a flood does not grow the process.
    */
   maxQueuedPackets: 8192,
+  /** Probes a second to one target /64 over all runs, and how many at once; what is above waits. */
+  targetProbesPerSecond: 1000,
+  targetBurst: 1000,
   /** Probes of one run: as many sequences as one identifier has. */
   maxProbesOfRun: 2 ** 16,
   /** How often a probe is handed to the kernel again that has no buffer for it. */

@@ -195,6 +195,20 @@ describe("requests that the kernel refuses", () => {
   });
 });
 
+test("pings that ask too much of one /64 take longer, and lose nothing", async () => {
+  const lab = start((packet) => [
+    { delayMs: 1, from: packet.destination, message: echoReply(packet) },
+  ]);
+  const request = { ...REQUEST, count: 100, intervalMs: 10 };
+  const outcomes = await lab.clock.run(
+    Promise.all(Array.from({ length: 40 }, () => lab.engine.ping(request))),
+  );
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ transmitted: 100, lost: [] });
+  const seconds = (lab.clock.nowMs - lab.startMs) / 1000;
+  expect(lab.socket.sent).toHaveLength(4000);
+  expect(seconds).toBeGreaterThan((4000 - LIMITS.targetBurst) / LIMITS.targetProbesPerSecond);
+});
+
 describe("a ping that is aborted", () => {
   test("ends at once and leaves nothing behind", async () => {
     const { clock, engine, socket } = start(() => []);
