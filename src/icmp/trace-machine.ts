@@ -108,7 +108,7 @@ export class TraceMachine implements ProbeMachine {
   /** The last hop that may be asked, by what is known so far. */
   #end(nowNs: number): number {
     const last = Math.max(lastAnswered(this.#answers), this.#pacer.farthestAnswering(nowNs));
-    return finalHop(this.#answers) ?? Math.min(this.#task.maxHops, last + LIMITS.gapLimit);
+    return finalHop(this.#answers) ?? Math.min(this.#task.maxHops, last + LIMITS.lookAhead);
   }
 
   /** Asks the next few hops that were not asked before. */

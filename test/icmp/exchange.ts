@@ -28,7 +28,7 @@ function take(packets: readonly ReceivedPacket[]): void {
       reply.data.length === 56 &&
       COOKIE.every((byte, at) => byte === reply.data[at]) &&
       hopLimit === 64 &&
-      receivedNs <= readNs;
+      receivedNs < readNs;
     if (!isRight) wrong++;
     received++;
   }
