@@ -36,6 +36,8 @@ describe("defaults", () => {
       probeTimeoutMs: 2000,
       maxProbes: 64,
       logLevel: "info",
+      logFormat: "text",
+      logClients: true,
     });
     expect(resolvers.resolver_a.map(formatEndpoint)).toEqual([
       "[2606:4700:4700::1111]:53",
@@ -153,6 +155,7 @@ describe("values", () => {
     ["interval above 10000", "SIXSCOPE_PING_INTERVAL_MS", "10001"],
     ["timeout below 100", "SIXSCOPE_PROBE_TIMEOUT_MS", "99"],
     ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
+    ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
   ];
   test.each(refused)("%s: %s=%s is refused by name", (_, name, value) => {

@@ -8,6 +8,7 @@ import { ProbeSlots } from "../http/probe-slots.ts";
 import { RateLimiter } from "../http/rate-limit.ts";
 import { type IcmpEngine, openIcmp } from "../icmp/engine.ts";
 import { SystemError } from "../libc.ts";
+import { LineWriter } from "../line-writer.ts";
 import { createLog } from "../log.ts";
 import { listen } from "../server.ts";
 import { VERSION } from "../version.ts";
@@ -27,7 +28,13 @@ export async function runServe(
   say: (line: string) => void,
 ): Promise<void> {
   const config = parseConfig(environment);
-  const log = createLog(config.logLevel);
+  const lines = new LineWriter(Bun.stderr.writer());
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    priorities: environment["JOURNAL_STREAM"] !== undefined,
+    write: (line) => lines.write(line),
+  });
   const keyring = new Keyring(resolve(config.keysFile), log);
   const icmp = openIcmpOrReason();
   const app = createApp({
@@ -58,6 +65,7 @@ export async function runServe(
   keyring.close();
   renewal?.close();
   if (!("unavailable" in icmp)) await icmp.close();
+  await lines.flush();
 }
 
 function openIcmpOrReason(): IcmpEngine | { readonly unavailable: string } {
