@@ -58,7 +58,8 @@ export function createApp(dependencies: AppDependencies): App {
   // The one place that turns an error into a response.
   app.onError((error, context) => {
     const known = toApiError(error, context.var.requestId);
-    if (known.status === 500 && faults.mayLog(known.code)) {
+    const isHeard = !context.req.raw.signal.aborted;
+    if (known.status === 500 && isHeard && faults.mayLog(known.code)) {
       logFault(dependencies.log, known, error, context.var.requestId);
     }
     return context.json(known.body, known.status, known.headers);

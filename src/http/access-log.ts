@@ -41,6 +41,8 @@ export function accessLog({
       route: routeOf(context),
       status,
       ms: Math.round((endMs - startMs) * 1000) / 1000,
+      // Whoever goes away early has not seen the status.
+      ...(context.req.raw.signal.aborted ? { clientGone: true } : {}),
       ...(context.var.key === null ? {} : { key: context.var.key.name }),
     });
   };

@@ -10,7 +10,9 @@ const BEHIND_PROXY = { SIXSCOPE_TRUSTED_PROXIES: "127.0.0.0/8,::1" };
 
 async function get(service: Service, headers: Record<string, string> = {}) {
   const response = await fetch(`${service.url}/myip`, { headers });
-  const body = (await response.json()) as { error?: { code: string; message: string; details: object } };
+  const body = (await response.json()) as {
+    error?: { code: string; message: string; details: object };
+  };
   const header = (name: string) => Number(response.headers.get(name));
   return {
     status: response.status,
