@@ -1,16 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Log } from "../log.ts";
+import { WINDOW_SECONDS } from "./bucket-table.ts";
 import { type Caller, identifyCaller, type TrustedProxies } from "./client-address.ts";
 import type { AppEnv } from "./environment.ts";
 import { ApiError, tooMany } from "./errors.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";
-import {
-  type RateLimiter,
-  type RateLimitState,
-  type RateLimitSubject,
-  WINDOW_SECONDS,
-} from "./rate-limit.ts";
+import type { RateLimiter, RateLimitState, RateLimitSubject } from "./rate-limit.ts";
 
 /** Headers of every answer, whatever it says. */
 const CONSTANT_HEADERS = {
@@ -100,7 +96,7 @@ function findKey(keyring: Pick<Keyring, "find">, headers: Headers): KeyRecord | 
 function subjectOf(caller: Caller, key: KeyRecord | null, defaultLimit: number): RateLimitSubject {
   return key === null
     ? { kind: "address", address: caller.address }
-    : { kind: "key", id: key.sha256, limit: key.limit ?? defaultLimit };
+    : { kind: "key", sha256: key.sha256, limit: key.limit ?? defaultLimit };
 }
 
 /** Only a trusted proxy may name the request, so that a log cannot be confused from outside. */
