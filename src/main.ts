@@ -1,4 +1,5 @@
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
+import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
@@ -8,6 +9,7 @@ const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
 sixscope [serve]                                      run the service
 ${KEYS_USAGE}
+${OPENAPI_USAGE}
 sixscope --help                                       show this
 sixscope --version                                    show the version
 
@@ -24,6 +26,8 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
       return await runServe(process.env, say);
     case "keys":
       return say(runKeys(rest, process.env));
+    case "openapi":
+      return await print(runOpenApi(rest));
     case "--help":
     case "-h":
     case "help":
@@ -37,6 +41,13 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+/** Waits until a long text is written, for a pipe takes it piece by piece; a reader may stop early. */
+async function print(text: string): Promise<void> {
+  await Bun.write(Bun.stdout, `${text}\n`).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
 }
 
 /** Tells on standard error what went wrong, and returns the exit status for it. */
