@@ -20,6 +20,8 @@ export interface Manners {
   udp(datagram: Datagram): void | Promise<void>;
   /** A whole query has arrived over a connection. */
   tcp?(query: Uint8Array, connection: Socket): void | Promise<void>;
+  /** Some bytes have arrived over a connection. */
+  tcpPiece?(bytes: Uint8Array): void;
 }
 
 /** A DNS server on the loopback interface that behaves as badly as a test wants. */
@@ -58,7 +60,7 @@ export async function startHostileServer(
       error() {},
     },
   });
-  const tcp = manners.tcp ? await listen(manners.tcp.bind(manners), socket.port, address) : null;
+  const tcp = manners.tcp ? await listen(manners, socket.port, address) : null;
   return {
     endpoint: tryParseEndpoint(address, socket.port) as Endpoint,
     arrivals,
@@ -79,7 +81,7 @@ function send(socket: Bun.udp.Socket<"buffer">, bytes: Uint8Array, port: number,
 }
 
 async function listen(
-  serve: NonNullable<Manners["tcp"]>,
+  manners: Manners,
   port: number,
   host: string,
 ): Promise<{ stop(): Promise<void> }> {
@@ -88,8 +90,9 @@ async function listen(
     connections.add(connection);
     const stream = new MessageStream();
     connection.on("data", (bytes: Uint8Array) => {
+      manners.tcpPiece?.(bytes);
       const query = stream.add(bytes);
-      if (query !== null) serve(query.slice(), connection);
+      if (query !== null) manners.tcp?.(query.slice(), connection);
     });
     connection.on("error", () => {});
     connection.on("close", () => connections.delete(connection));
