@@ -62,8 +62,7 @@ export async function runProbes<M extends ProbeMachine>(
   });
   const machine = create(run.send, source);
   const driver = drive(machine, prober.clock, signal ? AbortSignal.any([signal, ending]) : ending);
-  const how = await driver.finished;
-  run.close();
+  const how = await driver.finished.finally(run.close);
   if (ending.reason instanceof Error) throw ending.reason;
   return how === "done" ? { kind: "done", machine, source, flowLabel } : { kind: "aborted" };
 }

@@ -35,6 +35,15 @@ test("four pings of ::1 are all answered", async () => {
   expect(engine.outstanding).toBe(0);
 });
 
+test("replies that came in time count, however long the event loop was blocked", async () => {
+  const request = { target: LOOPBACK, count: 1, intervalMs: 10, timeoutMs: 100 };
+  const pending = Array.from({ length: 300 }, () => engine.ping(request));
+  Bun.sleepSync(400);
+  for (const outcome of await Promise.all(pending)) {
+    expect(outcome).toMatchObject({ transmitted: 1, lost: [], late: 0 });
+  }
+});
+
 test("a trace to ::1 has one hop", async () => {
   const seen: unknown[] = [];
   const outcome = await engine.traceroute({
