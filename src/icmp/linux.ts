@@ -4,10 +4,8 @@ export const AF_INET6 = 10;
 export const SOCK = { dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
 export const IPPROTO_ICMPV6 = 58;
 export const POLLIN = 1;
-export const POLLNVAL = 0x20;
 export const MSG_DONTWAIT = 0x40;
 export const EFD_NONBLOCK_CLOEXEC = 0x80800;
-export const EAGAIN = 11;
 
 /** Socket options, as level and name. */
 export const OPTION = {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { labMissing, testWith } from "../lab/lab.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 
 const LOOPBACK = parseIpv6("::1");
 const test = testWith(labMissing);
@@ -83,3 +84,15 @@ test.each([
   });
   expect(engine.counters.sent).toBe(sent);
 });
+
+testWith(labMissing, programMissing("setpriv"))(
+  "without CAP_NET_RAW an engine cannot be opened, and the error says why",
+  async () => {
+    const module = import.meta.resolve("../../src/icmp/engine.ts");
+    const script = `
+      const { openIcmp } = await import(${JSON.stringify(module)});
+      try { openIcmp(); } catch (error) { console.log(error.name, error.code); }`;
+    const bare = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"];
+    expect(await run([...bare, process.execPath, "-e", script])).toBe("SystemError EPERM\n");
+  },
+);
