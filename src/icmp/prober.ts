@@ -160,8 +160,8 @@ export class Prober {
   }
 
   /** The source address for a run; see `IcmpSocket`. */
-  sourceFor(target: Ipv6Address, scopeId: number, flowLabel: number): SourceChoice {
-    return this.#socket.sourceFor(target, scopeId, flowLabel);
+  sourceFor(target: Ipv6Address, scopeId: number): SourceChoice {
+    return this.#socket.sourceFor(target, scopeId);
   }
 
   /** Begins a run; `onEvent` is called for each answer until the run is closed. */
