@@ -20,6 +20,9 @@ const COOKIE_BYTES = 8;
 const QUOTATION_AT = 8;
 const DESTINATION_END = 40;
 
+/** The first byte of the ICMPv6 checksum in a packet. */
+const CHECKSUM_AT = IPV6_HEADER_BYTES + 2;
+
 function inverted(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return bytes.map((byte, index) => (index >= start && index < end ? ~byte : byte));
 }
@@ -57,7 +60,7 @@ function changed(draft: Draft, change: Change | undefined, random: () => number)
 function format(draft: Draft, change: Change | undefined): Uint8Array {
   const packet = formatIcmp(draft, draft.message);
   return change === "checksum"
-    ? inverted(packet, IPV6_HEADER_BYTES + 2, IPV6_HEADER_BYTES + 4)
+    ? packet.map((byte, at) => (at === CHECKSUM_AT ? byte ^ 1 : byte))
     : packet;
 }
 

@@ -8,10 +8,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { findProgram, labEnvironment } from "./run.ts";
-
-/** Set inside the namespace to "inside", or to the reason why there is none. */
-const MARK = "SIXSCOPE_TEST_LAB";
+import { findProgram, LAB_VARIABLE, labEnvironment } from "./run.ts";
 
 /** What is done inside before the tests, and what it means when it fails. */
 const STEPS = [
@@ -65,7 +62,10 @@ function enter(): string {
     const obstacle = whyNot(unshare, namespaces);
     if (obstacle === null) {
       const command = inside(namespaces, [process.execPath, ...argv]);
-      process.execve?.(unshare, ["unshare", ...command], { ...labEnvironment, [MARK]: "inside" });
+      process.execve?.(unshare, ["unshare", ...command], {
+        ...labEnvironment,
+        [LAB_VARIABLE]: "inside",
+      });
     } else {
       obstacles.push(obstacle);
     }
@@ -73,4 +73,4 @@ function enter(): string {
   return obstacles.join("; ");
 }
 
-process.env[MARK] ??= enter();
+process.env[LAB_VARIABLE] ??= enter();

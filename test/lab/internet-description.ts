@@ -40,7 +40,8 @@ export type AnswerRule = {
   readonly beside?: boolean;
 };
 
-/** What routers and hosts have in common. Probes are counted for each node from 1. */
+/** What routers and hosts have in common. Probes are counted from 1 for each node, those that it would
+ * answer: of a host's rules the numbers mean each of its addresses, of a router's all destinations. */
 export type Node = {
   /** From the test host to this node and back, whatever lies between; default 0. */
   readonly rttMs?: number;

@@ -27,7 +27,7 @@ const POLLFD_BYTES = 8;
 const EVENTS_AT = 4;
 const REVENTS_AT = 6;
 const PR_SET_TIMERSLACK = 29;
-const SCHED_FIFO = 1;
+const SCHED_FIFO_RESET_ON_FORK = 1 | 0x40000000;
 
 const MAX_PACKET_BYTES = 65_535;
 
@@ -132,7 +132,7 @@ function serve({ description, tun, wake, log: memory }: WorkerTask): void {
  */
 function preferPunctuality(): void {
   libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  libc.sched_setscheduler(0, SCHED_FIFO, addressOf(new Int32Array([1])));
+  libc.sched_setscheduler(0, SCHED_FIFO_RESET_ON_FORK, addressOf(new Int32Array([1])));
 }
 
 self.onmessage = ({ data }: MessageEvent<WorkerTask>) => {

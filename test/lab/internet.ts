@@ -3,7 +3,7 @@ import { addressOf, C, loadLibc } from "../../src/libc.ts";
 import type { InternetDescription } from "./internet-description.ts";
 import type { WorkerTask } from "./internet-worker.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
-import { runIp } from "./run.ts";
+import { awaitAddress, run } from "./run.ts";
 import { openTun } from "./tun.ts";
 
 /** A running simulated internet. */
@@ -31,11 +31,6 @@ const QUEUE_PACKETS = 10_000;
 /** What makes an eventfd readable. */
 const WAKE_UP = new BigUint64Array([1n]);
 
-const libc = loadLibc({
-  eventfd: { args: [C.uint, C.int], returns: C.int },
-  write: { args: [C.int, C.pointer, C.size], returns: C.long },
-});
-
 let internetsStarted = 0;
 
 /**
@@ -45,15 +40,21 @@ let internetsStarted = 0;
  */
 export async function startInternet(description: InternetDescription): Promise<Internet> {
   const { source = DEFAULT_SOURCE, mtu = DEFAULT_MTU, destinations } = description;
+  const libc = loadLibc({
+    eventfd: { args: [C.uint, C.int], returns: C.int },
+    write: { args: [C.int, C.pointer, C.size], returns: C.long },
+  });
   const device = `internet${++internetsStarted}`;
   const log = new ProbeLog();
   const tun = openTun(device);
   try {
-    await runIp([
-      `link set dev ${device} mtu ${mtu} txqueuelen ${QUEUE_PACKETS} addrgenmode none up`,
+    const commands = [
+      `link set dev ${device} addrgenmode none`,
+      `link set dev ${device} mtu ${mtu} txqueuelen ${QUEUE_PACKETS} up`,
       `addr add ${source}/128 dev ${device} nodad`,
       ...destinations.map(({ to }) => `route add ${to} dev ${device} src ${source}`),
-    ]);
+    ];
+    await run(["sh", "-c", `ip -batch - && ${awaitAddress(source)}`], `${commands.join("\n")}\n`);
   } catch (error) {
     closeSync(tun);
     throw error;

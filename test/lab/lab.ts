@@ -1,9 +1,9 @@
 import { describe, test } from "bun:test";
 import { closeSync, openSync } from "node:fs";
-import { findProgram } from "./run.ts";
+import { findProgram, LAB_VARIABLE } from "./run.ts";
 import { TUN_FILE } from "./tun.ts";
 
-const mark = process.env["SIXSCOPE_TEST_LAB"] ?? "the laboratory was not entered";
+const mark = process.env[LAB_VARIABLE] ?? "the laboratory was not entered";
 
 /** Why chains of kernel routers cannot be built here and raw sockets not opened; null where they can. */
 export const labMissing: string | null = mark === "inside" ? null : mark;
@@ -48,7 +48,7 @@ export function testWith(...missing: readonly (string | null)[]): typeof test {
   return explain(missing) === null ? test : test.skip;
 }
 
-/** `describe` in the manner of `testWith`; hooks inside it do not run when it skips. */
+/** `describe` in the manner of `testWith`; its hooks do not run when it skips, as others do. */
 export function describeWith(...missing: readonly (string | null)[]): typeof describe {
   return explain(missing) === null ? describe : describe.skip;
 }

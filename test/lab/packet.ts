@@ -4,11 +4,17 @@
  */
 import { ByteReader, ByteWriter } from "../../src/bytes.ts";
 
+/** The next header value, and protocol of a raw socket, that means ICMPv6; RFC 4443 section 2.1. */
 export const NEXT_HEADER_ICMPV6 = 58;
+/** ICMPv6 type; RFC 4443 section 4.1. */
 export const ECHO_REQUEST = 128;
+/** ICMPv6 type; RFC 4443 section 4.2. */
 export const ECHO_REPLY = 129;
+/** ICMPv6 type; RFC 4443 section 3.1. */
 export const DESTINATION_UNREACHABLE = 1;
+/** ICMPv6 type; RFC 4443 section 3.2. */
 export const PACKET_TOO_BIG = 2;
+/** ICMPv6 type; RFC 4443 section 3.3. */
 export const TIME_EXCEEDED = 3;
 
 /** Bytes of an IPv6 header; RFC 8200 section 3. */

@@ -33,7 +33,7 @@ const RECEIVE_BUFFER_BYTES = 16 * 2 ** 20;
 const MAX_MESSAGE_BYTES = 65_535;
 const POLL_INTERVAL_MS = 1;
 
-const libc = loadLibc({
+const SYMBOLS = {
   close: { args: [C.int], returns: C.int },
   recvfrom: {
     args: [C.int, C.pointer, C.size, C.int, C.pointer, C.pointer],
@@ -42,18 +42,19 @@ const libc = loadLibc({
   sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.int], returns: C.long },
   setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.int], returns: C.int },
   socket: { args: [C.int, C.int, C.int], returns: C.int },
-});
+} as const;
 
 /** A plain ICMPv6 raw socket: the laboratory's eye on what really arrives. */
 export class RawSocket implements Disposable {
+  readonly #libc = loadLibc(SYMBOLS);
   readonly #descriptor: number;
   readonly #buffer = new Uint8Array(new ArrayBuffer(MAX_MESSAGE_BYTES));
   readonly #peer = new Uint8Array(new ArrayBuffer(SOCKADDR_BYTES));
   readonly #peerBytes = new Int32Array(1);
 
   constructor() {
-    this.#descriptor = libc.socket(AF_INET6, SOCK_RAW_NONBLOCK_CLOEXEC, NEXT_HEADER_ICMPV6);
-    if (this.#descriptor < 0) throw new SystemError("socket", errnoName(libc.errno()));
+    this.#descriptor = this.#libc.socket(AF_INET6, SOCK_RAW_NONBLOCK_CLOEXEC, NEXT_HEADER_ICMPV6);
+    if (this.#descriptor < 0) throw new SystemError("socket", errnoName(this.#libc.errno()));
     this.#setOption(IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1);
     this.#setOption(SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES);
   }
@@ -65,8 +66,8 @@ export class RawSocket implements Disposable {
     address.setUint32(FLOWINFO_AT, flowLabel);
     new Uint8Array(address.buffer).set(addressBytes(destination), ADDRESS_AT);
     const at = [addressOf(message), addressOf(address)] as const;
-    if (libc.sendto(this.#descriptor, at[0], message.length, 0, at[1], SOCKADDR_BYTES) < 0) {
-      throw new SystemError("sendto", errnoName(libc.errno()));
+    if (this.#libc.sendto(this.#descriptor, at[0], message.length, 0, at[1], SOCKADDR_BYTES) < 0) {
+      throw new SystemError("sendto", errnoName(this.#libc.errno()));
     }
   }
 
@@ -87,13 +88,13 @@ export class RawSocket implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    libc.close(this.#descriptor);
+    this.#libc.close(this.#descriptor);
   }
 
   #next(): Received | null {
     this.#peerBytes[0] = SOCKADDR_BYTES;
     const length = Number(
-      libc.recvfrom(
+      this.#libc.recvfrom(
         this.#descriptor,
         addressOf(this.#buffer),
         MAX_MESSAGE_BYTES,
@@ -111,6 +112,12 @@ export class RawSocket implements Disposable {
 
   #setOption(level: number, option: number, value: number): void {
     const argument = new Int32Array([value]);
-    libc.setsockopt(this.#descriptor, level, option, addressOf(argument), argument.byteLength);
+    this.#libc.setsockopt(
+      this.#descriptor,
+      level,
+      option,
+      addressOf(argument),
+      argument.byteLength,
+    );
   }
 }

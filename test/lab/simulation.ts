@@ -74,15 +74,20 @@ function rateLimiter(): (key: string, limit: RateLimit, nowMs: number) => boolea
   };
 }
 
-function pathsOf(destination: Destination): readonly Path[] {
-  return "equalPaths" in destination ? destination.equalPaths : [destination];
+function choosePath(destination: Destination, packet: Ipv6Packet): Path {
+  if (!("equalPaths" in destination)) return destination;
+  const { equalPaths, balanceBy = "flowLabel" } = destination;
+  const checksum = parseEcho(packet.payload)?.checksum ?? 0;
+  const key = balanceBy === "checksum" ? checksum : packet.flowLabel;
+  return equalPaths[key % equalPaths.length] ?? {};
 }
 
-function choosePath(destination: Destination, packet: Ipv6Packet): Path {
-  const paths = pathsOf(destination);
-  const byChecksum = "equalPaths" in destination && destination.balanceBy === "checksum";
-  const key = byChecksum ? (parseEcho(packet.payload)?.checksum ?? 0) : packet.flowLabel;
-  return paths[key % paths.length] ?? {};
+/** The error that a router answers with instead of forwarding; null where it forwards. */
+function errorOf(router: Router, arrived: Uint8Array, hopLimit: number): ErrorKind | null {
+  if (hopLimit <= 1) return { type: TIME_EXCEEDED, code: 0 };
+  if (router.error) return router.error;
+  const isTooBig = arrived.length > (router.mtu ?? Number.POSITIVE_INFINITY);
+  return isTooBig ? { type: PACKET_TOO_BIG, code: 0 } : null;
 }
 
 /** The error that a node sends about a packet, as it arrived there. */
@@ -157,17 +162,14 @@ export function createSimulation(description: InternetDescription): Simulation {
 
     let router = routerAt(0);
     for (let index = 0; router; router = routerAt(++index)) {
-      const arrived = withHopLimit(bytes, packet.hopLimit - index);
-      const complain = (kind: ErrorKind, node: Router) => {
-        const key = `${node.address} ${addressText(packet.source)}`;
-        if (node.rateLimit && !withinLimit(key, node.rateLimit, nowMs)) return [];
-        const message = errorAbout(arrived, kind, node);
-        return send(node, addressBytes(node.address), packet, message, index + 1);
-      };
-      if (packet.hopLimit - index <= 1) return complain({ type: TIME_EXCEEDED, code: 0 }, router);
-      if (router.error) return complain(router.error, router);
-      if (bytes.length > (router.mtu ?? Number.POSITIVE_INFINITY)) {
-        return complain({ type: PACKET_TOO_BIG, code: 0 }, router);
+      const hopLimit = packet.hopLimit - index;
+      const arrived = withHopLimit(bytes, hopLimit);
+      const error = errorOf(router, arrived, hopLimit);
+      if (error) {
+        const key = `${router.address} ${addressText(packet.source)}`;
+        if (router.rateLimit && !withinLimit(key, router.rateLimit, nowMs)) return [];
+        const message = errorAbout(arrived, error, router);
+        return send(router, addressBytes(router.address), packet, message, index + 1);
       }
       if (isLost(router.forwardLoss, forwarded(router.address))) return [];
     }
