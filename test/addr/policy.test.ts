@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { formatIp, type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { isGloballyReachable, judgeTarget } from "../../src/addr/policy.ts";
-import { parsePrefix } from "../../src/addr/prefix.ts";
+import { type Prefix, parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 
 function ip(text: string): IpAddress {
@@ -11,15 +11,23 @@ function ip(text: string): IpAddress {
   return address;
 }
 
-/** A verdict in one line: `allowed`, or the rule, the refused address and the clause. */
-function judge(
-  target: string,
-  mode: "any" | "global",
-  lists: { allow?: string; deny?: string } = {},
-): string {
-  const listOf = (text = "") => prefixList(text.split(" ").filter(Boolean).map(parsePrefix));
-  const policy = { mode, allow: listOf(lists.allow), deny: listOf(lists.deny) };
-  const verdict = judgeTarget(parseIpv6(target), policy);
+/**
+ * A verdict in one line: `allowed`, or the rule, the refused address and the clause.
+ *
+ * @param lists such as `allow fd00::/64 deny fd00::/8 10.0.0.0/8`
+ */
+function judge(target: string, mode: "any" | "global", lists = ""): string {
+  const prefixes = { allow: [] as Prefix[], deny: [] as Prefix[] };
+  let list = prefixes.allow;
+  for (const word of lists.split(" ").filter(Boolean)) {
+    if (word === "allow" || word === "deny") list = prefixes[word];
+    else list.push(parsePrefix(word));
+  }
+  const verdict = judgeTarget(parseIpv6(target), {
+    mode,
+    allow: prefixList(prefixes.allow),
+    deny: prefixList(prefixes.deny),
+  });
   return verdict.allowed ? "allowed" : `${verdict.rule} ${formatIp(verdict.ip)}: ${verdict.why}`;
 }
 
@@ -144,56 +152,56 @@ describe("judgeTarget without lists", () => {
     const refused = `unicast ${target}: it is no unicast address but ${type}`;
     expect(judge(target, "any")).toBe(refused);
     expect(judge(target, "global")).toBe(refused);
-    expect(judge(target, "any", { allow: `::/0 ${target}` })).toBe(refused);
+    expect(judge(target, "any", `allow ::/0 ${target}`)).toBe(refused);
   });
 });
 
 describe("judgeTarget with lists", () => {
   test.each([
-    ["fd00::1", "global", { allow: "fd00::/64" }, "allowed", "allow wins over global"],
-    ["fd00:0:0:1::1", "global", { allow: "fd00::/64" }, "global", "outside of what is allowed"],
-    ["fd00::1", "any", { deny: "fd00::/8" }, "deny", "deny wins over any"],
-    ["2600::1", "global", { deny: "2600::/16" }, "deny", "deny wins over global"],
-    ["fd00::1", "any", { allow: "fd00::/64", deny: "fd00::/8" }, "deny", "deny wins over allow"],
-    ["fd00::1", "any", { allow: "fd00::1", deny: "::/0" }, "deny", "even where allow is longer"],
-    ["64:ff9b::10.0.0.1", "any", { deny: "10.0.0.0/8" }, "deny", "an embedded address is denied"],
-    ["64:ff9b::10.0.0.1", "any", { deny: "11.0.0.0/8" }, "allowed", "another one is not"],
-    ["::ffff:10.0.0.1", "any", { deny: "10.0.0.0/8" }, "deny", "mapped"],
-    ["fd00::5efe:10.0.0.1", "any", { deny: "10.0.0.0/8" }, "deny", "ISATAP"],
-    ["2001:0:a00:1::", "any", { deny: "10.0.0.0/8" }, "deny", "a Teredo server"],
+    ["fd00::1", "global", "allow fd00::/64", "allowed", "allow wins over global"],
+    ["fd00:0:0:1::1", "global", "allow fd00::/64", "global", "outside of what is allowed"],
+    ["fd00::1", "any", "deny fd00::/8", "deny", "deny wins over any"],
+    ["2600::1", "global", "deny 2600::/16", "deny", "deny wins over global"],
+    ["fd00::1", "any", "allow fd00::/64 deny fd00::/8", "deny", "deny wins over allow"],
+    ["fd00::1", "any", "allow fd00::1 deny ::/0", "deny", "even where allow is longer"],
+    ["64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "an embedded address is denied"],
+    ["64:ff9b::10.0.0.1", "any", "deny 11.0.0.0/8", "allowed", "another one is not"],
+    ["::ffff:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "mapped"],
+    ["fd00::5efe:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "ISATAP"],
+    ["2001:0:a00:1::", "any", "deny 10.0.0.0/8", "deny", "a Teredo server"],
     [
       "64:ff9b::10.0.0.1",
       "any",
-      { allow: "64:ff9b::/96", deny: "10.0.0.0/8" },
+      "allow 64:ff9b::/96 deny 10.0.0.0/8",
       "deny",
       "a denied IPv4 address in an allowed IPv6 prefix",
     ],
-    ["64:ff9b::10.0.0.1", "global", { allow: "10.0.0.0/8" }, "allowed", "an embedded one allowed"],
-    ["64:ff9b::10.0.0.1", "global", { allow: "64:ff9b::/96" }, "allowed", "allowed as a whole"],
-    ["64:ff9b::10.0.0.1", "global", { allow: "11.0.0.0/8" }, "global", "another one allowed"],
+    ["64:ff9b::10.0.0.1", "global", "allow 10.0.0.0/8", "allowed", "an embedded one allowed"],
+    ["64:ff9b::10.0.0.1", "global", "allow 64:ff9b::/96", "allowed", "allowed as a whole"],
+    ["64:ff9b::10.0.0.1", "global", "allow 11.0.0.0/8", "global", "another one allowed"],
     [
       "fd00::5efe:198.51.100.1",
       "global",
-      { allow: "198.51.100.0/24" },
+      "allow 198.51.100.0/24",
       "global",
       "an allowed IPv4 address in the low bits opens no IPv6 network",
     ],
     [
       "2001:0:a00:1:8000:63bf:f5ff:fffd",
       "global",
-      { allow: "10.0.0.1" },
+      "allow 10.0.0.1",
       "global",
       "the Teredo server is allowed, the client 10.0.0.2 is not",
     ],
-  ] as const)("%s under %s with %p is %p: %s", (target, mode, lists, expected) => {
+  ] as const)("%s under %s, %s: %s, %s", (target, mode, lists, expected) => {
     expect(judge(target, mode, lists).split(" ")[0]).toBe(expected);
   });
 
   test("names the denied prefix, the longest that matches", () => {
-    expect(judge("fd00::1", "any", { deny: "fc00::/7 fd00::/64" })).toBe(
+    expect(judge("fd00::1", "any", "deny fc00::/7 fd00::/64")).toBe(
       "deny fd00::1: it lies in the denied fd00::/64",
     );
-    expect(judge("64:ff9b::10.0.0.1", "any", { deny: "10.0.0.0/8" })).toBe(
+    expect(judge("64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8")).toBe(
       "deny 10.0.0.1: it embeds 10.0.0.1 (Nat64), which lies in the denied 10.0.0.0/8",
     );
   });

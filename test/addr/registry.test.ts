@@ -104,6 +104,31 @@ describe("specialPurposeBlock", () => {
     expect(row?.flags?.globallyReachable).toBe(reachable);
   });
 
+  test("these rows are globally reachable, undecided or empty, and all others are not", () => {
+    const blocksOf = (reachable: boolean | null | undefined) =>
+      SPECIAL_PURPOSE_BLOCKS.filter(({ flags }) => flags?.globallyReachable === reachable).map(
+        ({ block }) => block,
+      );
+    expect(blocksOf(true)).toEqual([
+      "64:ff9b::/96",
+      "2001:1::1/128",
+      "2001:1::2/128",
+      "2001:1::3/128",
+      "2001:3::/32",
+      "2001:4:112::/48",
+      "2001:20::/28",
+      "2001:30::/28",
+      "2620:4f:8000::/48",
+      "192.0.0.9/32",
+      "192.0.0.10/32",
+      "192.31.196.0/24",
+      "192.52.193.0/24",
+      "192.175.48.0/24",
+    ]);
+    expect(blocksOf(null)).toEqual(["2001::/32", "2002::/16"]);
+    expect(blocksOf(undefined)).toEqual(["2001:10::/28", "192.88.99.0/24"]);
+  });
+
   test("the letters of a row are its five flags in order", () => {
     expect(specialPurposeBlock(parseIpv6("fe80::1"))?.flags).toEqual({
       source: true,
