@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import { encodeEchoRequest } from "../../src/icmp/message.ts";
+import { openRawSocket } from "../../src/icmp/raw-socket.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 
@@ -43,6 +45,38 @@ test("replies that came in time count, however long the event loop was blocked",
   for (const outcome of await Promise.all(pending)) {
     expect(outcome).toMatchObject({ transmitted: 1, lost: [], late: 0 });
   }
+});
+
+test("a flood while the event loop is blocked is cut by the kernel, not piled up", async () => {
+  const TAG = 0x5a;
+  const SENT = 60_000;
+  let received = 0;
+  const socket = openRawSocket(TAG, {
+    packets: (packets) => {
+      received += packets.length;
+    },
+    failed: (error) => {
+      throw error;
+    },
+  });
+  // The receiver's thread is at work before the flood begins.
+  const packet = {
+    destination: LOOPBACK,
+    source: LOOPBACK,
+    scopeId: 0,
+    hopLimit: 64,
+    flowLabel: 1,
+  };
+  const message = encodeEchoRequest(TAG * 256, 0, new Uint8Array(56));
+  while (received === 0) {
+    socket.send({ ...packet, message });
+    await Bun.sleep(1);
+  }
+  for (let count = 0; count < SENT; count++) socket.send({ ...packet, message });
+  Bun.sleepSync(100);
+  for (let before = -1; before < received; await Bun.sleep(100)) before = received;
+  await socket.close();
+  expect(received).toBeLessThan(SENT / 2);
 });
 
 test("a trace to ::1 has one hop", async () => {
