@@ -1,4 +1,5 @@
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
+import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
@@ -8,6 +9,7 @@ const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
 sixscope [serve]                                      run the service
 ${KEYS_USAGE}
+${OPENAPI_USAGE}
 sixscope --help                                       show this
 sixscope --version                                    show the version
 
@@ -24,6 +26,8 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
       return await runServe(process.env, say);
     case "keys":
       return say(runKeys(rest, process.env));
+    case "openapi":
+      return say(runOpenApi(rest));
     case "--help":
     case "-h":
     case "help":

@@ -131,6 +131,7 @@ function httpsRequired(): ApiError {
   return new ApiError(
     "HTTPS_REQUIRED",
     "This service answers over HTTPS only; repeat the request with https://.",
+    {},
   );
 }
 
