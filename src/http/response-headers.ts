@@ -12,7 +12,7 @@ export interface ResponseHeader {
 const text = () => z.string();
 const count = () => z.int().min(0);
 
-/** Headers of every answer. */
+/** Headers that any answer can have. */
 export const COMMON_HEADERS = {
   "X-RateLimit-Limit": {
     description: "Requests that your bucket holds for a window of 60 seconds.",
@@ -61,6 +61,12 @@ export const COMMON_HEADERS = {
     required: true,
     schema: () => z.literal("nosniff"),
     example: "nosniff",
+  },
+  "Strict-Transport-Security": {
+    description: "HTTPS alone from now on; absent where a proxy in front speaks it.",
+    required: false,
+    schema: text,
+    example: "max-age=31536000",
   },
 } as const satisfies Record<string, ResponseHeader>;
 
