@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { watchAnswers } from "./conformance.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 
@@ -46,7 +47,8 @@ export interface Service extends AsyncDisposable {
 }
 
 /**
- * Starts the service on free ports of both loopback addresses and waits until it listens.
+ * Starts the service on free ports of both loopback addresses and waits until it listens. While it
+ * runs, `fetch` throws for an answer of it that is not as the interface document says.
  *
  * @param environment `SIXSCOPE_` variables beside those that the helper sets
  * @param wrapper a command that runs the service, such as `setpriv …`
@@ -79,6 +81,7 @@ export async function startService(
   const urls = (listening.split(" listens on ")[1] ?? "")
     .split(" and ")
     .map((url) => (url.startsWith("unix:") ? "http://localhost/api/v1" : `${url}/api/v1`));
+  const unwatch = watchAnswers(urls);
   return {
     urls,
     url: urls[0] ?? "",
@@ -90,6 +93,7 @@ export async function startService(
     signal: (name) => child.kill(name),
     exited: child.exited,
     async [Symbol.asyncDispose]() {
+      unwatch();
       child.kill("SIGKILL");
       await child.exited;
       rmSync(folder, { recursive: true, force: true });
