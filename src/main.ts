@@ -27,7 +27,7 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "keys":
       return say(runKeys(rest, process.env));
     case "openapi":
-      return say(runOpenApi(rest));
+      return await print(runOpenApi(rest));
     case "--help":
     case "-h":
     case "help":
@@ -41,6 +41,13 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+/** Waits until a long text is written, for a pipe takes it piece by piece; a reader may stop early. */
+async function print(text: string): Promise<void> {
+  await Bun.write(Bun.stdout, `${text}\n`).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
 }
 
 /** Tells on standard error what went wrong, and returns the exit status for it. */

@@ -1,5 +1,6 @@
 /** The interface document: true to OpenAPI, to the contract, and to what the service answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import {
   interfaceDocument,
@@ -9,6 +10,8 @@ import {
 } from "../lab/conformance.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 const { paths, components } = interfaceDocument;
 
@@ -285,6 +288,17 @@ describe("where the document is had", () => {
   test("sixscope openapi prints it, whatever the settings are", async () => {
     const result = await sixscope(["openapi"], { SIXSCOPE_MAX_PROBES: "none" });
     expect(result).toEqual({ status: 0, stdout: printed, stderr: "" });
+  });
+
+  // A pipe holds 64 KiB, and a process that ends early leaves it at that.
+  test.each([
+    ["takes its time", "{ sleep 0.3; cat; }", printed],
+    ["stops after the first line", "head -n 1", "{\n"],
+  ])("sixscope openapi ends well with a reader that %s", async (_, reader, read) => {
+    const script = `{ "$0" "$1" openapi; echo "status $?" >&2; } | ${reader}`;
+    const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN], { stderr: "pipe" });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect({ stdout, stderr }).toEqual({ stdout: read, stderr: "status 0\n" });
   });
 
   test("sixscope openapi takes no arguments", async () => {
