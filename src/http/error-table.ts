@@ -53,8 +53,8 @@ export const ERRORS = {
         reason: z.string().describe("Which rule it breaks."),
       }),
     example: {
-      message: '"a..example" is no host name: a label is empty.',
-      details: { hostname: "a..example", reason: "a label is empty" },
+      message: '"a..example" is no host name: it has an empty label.',
+      details: { hostname: "a..example", reason: "it has an empty label" },
     },
   }),
   INVALID_PARAMETER: kind({
@@ -87,7 +87,7 @@ export const ERRORS = {
       }),
     example: {
       message:
-        "ff02::1 may not be probed here, for it is a multicast address; choose another target.",
+        "ff02::1 may not be probed here, for it is no unicast address but Multicast; choose another target.",
       details: { target: "ff02::1", ip: "ff02::1", type: "Multicast" },
     },
   }),
@@ -214,8 +214,8 @@ export const ERRORS = {
     details: () => z.strictObject({ reason: z.string().describe("The system call that failed.") }),
     example: {
       message:
-        "This service has no raw socket (socket: EPERM); the operator must grant CAP_NET_RAW.",
-      details: { reason: "socket: EPERM" },
+        "This service has no raw socket (socket(AF_INET6, 3, 58): EPERM); the operator must grant CAP_NET_RAW.",
+      details: { reason: "socket(AF_INET6, 3, 58): EPERM" },
     },
   }),
   NETWORK_UNREACHABLE: kind({

@@ -174,6 +174,7 @@ function withoutIdentity({ $schema, $id, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
+/** Says in fewer words what zod says. */
 function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
   // The bounds of what JavaScript counts exactly say nothing about the interface.
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

@@ -316,6 +316,14 @@ describe("where the document is had", () => {
     expect(remaining.toSorted()).toEqual(["98", "99"]);
   });
 
+  labTest("the example of /validate is what the service answers", async () => {
+    const { parameters, responses } = operationAt("/validate");
+    const response = await fetch(`${service.url}/validate?address=${parameters[0]?.example}`);
+    expect(responses["200"]?.content["application/json"].examples).toEqual({
+      validateAddress: { value: await response.json() },
+    });
+  });
+
   labTest("plain HTTP from elsewhere does not get it", async () => {
     const response = await fetch(`${service.url}/openapi.json`, {
       headers: { "X-Forwarded-For": "192.0.2.1" },
