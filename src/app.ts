@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import type { Config } from "./config.ts";
 import { accessLog } from "./http/access-log.ts";
+import { answerJson } from "./http/answer.ts";
 import { type EdgeDependencies, edge, requireKey } from "./http/edge.ts";
 import { BASE_PATH } from "./http/endpoint.ts";
 import type { AppEnv, Bindings } from "./http/environment.ts";
@@ -28,7 +29,8 @@ export interface App {
 /** Builds the app: the edge first, then the endpoints, then what answers everything else. */
 export function createApp(dependencies: AppDependencies): App {
   const app = new Hono<AppEnv>();
-  app.use(accessLog({ log: dependencies.log, clients: dependencies.config.logClients }));
+  const { log, config } = dependencies;
+  if (log.writes("info")) app.use(accessLog({ log, clients: config.logClients }));
   app.use(edge(dependencies));
 
   const api = new Hono<AppEnv>();
@@ -45,15 +47,16 @@ export function createApp(dependencies: AppDependencies): App {
   app.notFound((context) => {
     throw notFound(context);
   });
-  const faults = new Repeats(dependencies.log);
+  const faults = new Repeats(log);
   // The one place that turns an error into a response.
   app.onError((error, context) => {
-    const known = toApiError(error, context.var.requestId);
+    const { requestId } = context.get("facts");
+    const known = error instanceof ApiError ? error : internalError(requestId);
     const isHeard = !context.req.raw.signal.aborted;
     if (known.status === 500 && isHeard && faults.mayLog(known.code)) {
-      logFault(dependencies.log, known, error, context.var.requestId);
+      logFault(log, known, error, requestId);
     }
-    return context.json(known.body, known.status, known.headers);
+    return answerJson(context, known.body, known.status, known.headers);
   });
 
   return {
@@ -79,10 +82,6 @@ function notFound(context: Context<AppEnv>, headers: Record<string, string> = {}
     { method, path },
     headers,
   );
-}
-
-function toApiError(error: Error, requestId: string): ApiError {
-  return error instanceof ApiError ? error : internalError(requestId);
 }
 
 /** What the caller is not told stands in the log, under the id that the caller has. */

@@ -1,8 +1,9 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Log } from "../log.ts";
+import { answerText } from "./answer.ts";
 import { WINDOW_SECONDS } from "./bucket-table.ts";
 import { type Caller, identifyCaller, type TrustedProxies } from "./client-address.ts";
-import type { AppEnv } from "./environment.ts";
+import type { AppEnv, Facts } from "./environment.ts";
 import { ApiError, tooMany } from "./errors.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";
@@ -25,7 +26,7 @@ const PREFLIGHT_HEADERS = {
 } as const;
 
 /** Browsers that have met HTTPS here come back with HTTPS only, for a year. */
-const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
+const STRICT_TRANSPORT_SECURITY = { "Strict-Transport-Security": "max-age=31536000" } as const;
 
 /** The form of a request id that a trusted proxy may hand in. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
@@ -42,7 +43,7 @@ export interface EdgeDependencies {
 /**
  * What every request passes before a route: who calls, over what, how often.
  *
- * Headers are set before the answer exists, so that it is built once, and errors have them too.
+ * Headers are decided on before the answer exists, so that it is built once, and errors have them too.
  */
 export function edge(dependencies: EdgeDependencies): MiddlewareHandler<AppEnv> {
   const { trustedProxies, keyring, rateLimiter, defaultKeyLimit } = dependencies;
@@ -52,19 +53,16 @@ export function edge(dependencies: EdgeDependencies): MiddlewareHandler<AppEnv> 
     const { headers } = context.req.raw;
     const caller = identifyCaller(context.env, headers, trustedProxies);
     const key = findKey(keyring, headers);
-    context.set("caller", caller);
-    context.set("key", key);
-    context.set("requestId", requestId(caller, headers));
     if (caller.untrustedForwarding) warnOfForwarding(context.env.peer);
 
     const preflight = isPreflight(context);
     const subject = subjectOf(caller, key, defaultKeyLimit);
     const state =
       caller.secure && !preflight ? rateLimiter.take(subject) : rateLimiter.peek(subject);
-    setHeaders(context, state);
+    context.set("facts", factsOf(context, caller, key, state));
 
     if (!caller.secure) throw httpsRequired();
-    if (preflight) return context.body(null, 204, PREFLIGHT_HEADERS);
+    if (preflight) return answerText(context, null, 204, PREFLIGHT_HEADERS);
     if (!state.allowed) throw rateLimited(state, rateLimiter.nowSeconds());
     if (context.env.malformedTarget) throw malformedTarget(headers);
     return await next();
@@ -73,7 +71,7 @@ export function edge(dependencies: EdgeDependencies): MiddlewareHandler<AppEnv> 
 
 /** Lets only requests with a valid key pass. */
 export const requireKey: MiddlewareHandler<AppEnv> = async (context, next) => {
-  if (context.var.key === null) {
+  if (context.get("facts").key === null) {
     const sent = context.req.header("x-api-key") !== undefined;
     throw new ApiError(
       "UNAUTHORIZED",
@@ -111,16 +109,28 @@ function isPreflight(context: Context<AppEnv>): boolean {
   );
 }
 
-function setHeaders(context: Context<AppEnv>, state: RateLimitState): void {
-  for (const [name, value] of Object.entries(CONSTANT_HEADERS)) context.header(name, value);
-  if (context.env.draining) context.header("Connection", "close");
-  if (context.env.encrypted) {
-    context.header("Strict-Transport-Security", STRICT_TRANSPORT_SECURITY);
-  }
-  context.header("X-Request-Id", context.var.requestId);
-  context.header("X-RateLimit-Limit", String(state.limit));
-  context.header("X-RateLimit-Remaining", String(state.remaining));
-  context.header("X-RateLimit-Reset", String(state.resetSeconds));
+function factsOf(
+  context: Context<AppEnv>,
+  caller: Caller,
+  key: KeyRecord | null,
+  state: RateLimitState,
+): Facts {
+  const id = requestId(caller, context.req.raw.headers);
+  const { draining, encrypted } = context.env;
+  return {
+    requestId: id,
+    caller,
+    key,
+    headers: {
+      ...CONSTANT_HEADERS,
+      "X-Request-Id": id,
+      "X-RateLimit-Limit": String(state.limit),
+      "X-RateLimit-Remaining": String(state.remaining),
+      "X-RateLimit-Reset": String(state.resetSeconds),
+      ...(draining ? { Connection: "close" } : {}),
+      ...(encrypted ? STRICT_TRANSPORT_SECURITY : {}),
+    },
+  };
 }
 
 function httpsRequired(): ApiError {

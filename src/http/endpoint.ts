@@ -1,5 +1,6 @@
 import type { Context, Handler } from "hono";
 import type { z } from "zod";
+import { answerJson } from "./answer.ts";
 import type { AppEnv } from "./environment.ts";
 import type { ErrorCode } from "./error-table.ts";
 import { type Parameters, parameterReader, type ValuesOf } from "./parameters.ts";
@@ -53,8 +54,8 @@ export function endpoint<P extends Parameters, Schema extends z.ZodType, Depende
         const body = answer(read(context), context);
         // An answer that is there already shall not wait for a promise.
         return body instanceof Promise
-          ? body.then((value) => context.json(value))
-          : context.json(body);
+          ? body.then((value) => answerJson(context, value))
+          : answerJson(context, body);
       };
     },
   };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { answerText } from "../http/answer.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { describeInterface } from "../http/openapi.ts";
 import { once } from "../http/schemas.ts";
@@ -26,8 +27,7 @@ const openApi: Endpoint<unknown> = {
       .meta({ id: "OpenApiDocument", description: "A document of OpenAPI 3.1." }),
   example: { openapi: "3.1.1", info: { title: "sixscope" } },
   errors: [],
-  createHandler: () => (context) =>
-    context.body(interfaceText(), 200, { "Content-Type": "application/json" }),
+  createHandler: () => (context) => answerText(context, interfaceText()),
 };
 
 /** Every endpoint of the interface. To add one: a file that defines it, and its row here. */

@@ -26,7 +26,7 @@ export const myIp = endpoint(
     errors: [],
   },
   () => (_, context) => {
-    const { address } = context.var.caller;
+    const { address } = context.get("facts").caller;
     if (address === null) {
       throw new Error(
         "the proxy on the unix socket sent no X-Forwarded-For, so the client's address is unknown",

@@ -70,7 +70,7 @@ export async function probeTarget<T>(
     );
   }
   const { signal } = context.req.raw;
-  const owner = context.var.key?.sha256 ?? "";
+  const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {
     const address = await resolveTarget(target, dependencies, signal);
     return await run(icmp, address, signal);
