@@ -200,10 +200,8 @@ class Listener {
 
   #serve(address: ListenAddress, certificate: Certificate | null): OpenServer {
     const encrypted = address.kind === "tcp" && certificate !== null;
-    const fetch = (request: Request, server: Server<undefined>) => {
-      const { draining } = open;
-      const connection = connectionOf(request, server, address, encrypted);
-      return this.#app.fetch(request, { ...connection, draining });
+    const fetch = (request: Request) => {
+      return this.#app.fetch(request, bindingsOf(request, open, address, encrypted));
     };
     const common = {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
@@ -228,7 +226,7 @@ class Listener {
 type CommonOptions = Pick<
   Bun.Serve.Options<undefined>,
   "development" | "maxRequestBodySize" | "error"
-> & { fetch(request: Request, server: Server<undefined>): Response | Promise<Response> };
+> & { fetch(request: Request): Response | Promise<Response> };
 
 function start(
   common: CommonOptions,
@@ -243,15 +241,16 @@ function start(
     : Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
 }
 
-function connectionOf(
+function bindingsOf(
   request: Request,
-  server: Server<undefined>,
+  { server, draining }: OpenServer,
   address: ListenAddress,
   encrypted: boolean,
-): Omit<Bindings, "draining"> {
+): Bindings {
   return {
     peer: address.kind === "unix" ? null : (server.requestIP(request)?.address ?? null),
     encrypted,
+    draining,
     allowSeconds: (seconds) =>
       server.timeout(
         request,

@@ -1,10 +1,6 @@
 import type { Context } from "hono";
 import type { AppEnv } from "./environment.ts";
 
-type HeaderRecord = Readonly<Record<string, string>>;
-
-const JSON_CONTENT = { "Content-Type": "application/json" };
-
 /**
  * Answers with JSON, and with the headers that the edge has decided on.
  *
@@ -16,8 +12,8 @@ const JSON_CONTENT = { "Content-Type": "application/json" };
 export function answerJson(
   context: Context<AppEnv>,
   body: unknown,
-  status = 200,
-  extra: HeaderRecord = {},
+  status?: number,
+  extra?: Readonly<Record<string, string>>,
 ): Response {
   return answerText(context, JSON.stringify(body), status, extra);
 }
@@ -27,11 +23,8 @@ export function answerText(
   context: Context<AppEnv>,
   text: string | null,
   status = 200,
-  extra: HeaderRecord = {},
+  extra?: Readonly<Record<string, string>>,
 ): Response {
-  const content = text === null ? {} : JSON_CONTENT;
-  return new Response(text, {
-    status,
-    headers: { ...context.get("facts").headers, ...content, ...extra },
-  });
+  const { headers } = context.get("facts");
+  return new Response(text, { status, headers: extra ? { ...headers, ...extra } : headers });
 }
