@@ -58,38 +58,43 @@ export const ping = endpoint(
 
     return async ({ target, count }, context) => {
       context.env.allowSeconds(((count - 1) * intervalMs + timeoutMs) / 1000);
-      return await probeTarget(target, context, dependencies, async (engine, address, signal) => {
-        const outcome = requireDone(
-          await engine.ping({ target: address, count, intervalMs, timeoutMs, signal }),
-          target,
-          address,
-        );
-        const { samples, transmitted } = outcome;
-        return {
-          target,
-          ip: formatIpv6(address),
-          results: samples.map(({ seq, hopLimit, rttMs }) => ({
-            seq,
-            ttl: hopLimit,
-            rtt: round(rttMs, 3),
-          })),
-          stats: {
-            transmitted,
-            received: samples.length,
-            loss: round((1 - samples.length / transmitted) * 100, 2),
-            ...summarize(samples),
-          },
-          details: {
-            source: formatIpv6(outcome.source),
-            timeout: outcome.timeoutMs,
-            lost: outcome.lost.map((sample) =>
-              "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
-            ),
-            duplicates: outcome.duplicates,
-            late: outcome.late,
-          },
-        };
-      });
+      return await probeTarget(
+        target,
+        context,
+        dependencies,
+        async (engine, { address, scopeId }, signal) => {
+          const outcome = requireDone(
+            await engine.ping({ target: address, scopeId, count, intervalMs, timeoutMs, signal }),
+            target,
+            address,
+          );
+          const { samples, transmitted } = outcome;
+          return {
+            target,
+            ip: formatIpv6(address),
+            results: samples.map(({ seq, hopLimit, rttMs }) => ({
+              seq,
+              ttl: hopLimit,
+              rtt: round(rttMs, 3),
+            })),
+            stats: {
+              transmitted,
+              received: samples.length,
+              loss: round((1 - samples.length / transmitted) * 100, 2),
+              ...summarize(samples),
+            },
+            details: {
+              source: formatIpv6(outcome.source),
+              timeout: outcome.timeoutMs,
+              lost: outcome.lost.map((sample) =>
+                "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
+              ),
+              duplicates: outcome.duplicates,
+              late: outcome.late,
+            },
+          };
+        },
+      );
     };
   },
 );

@@ -10,7 +10,7 @@ import { pathParameter } from "../http/parameters.ts";
 import type { ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
 import type { NoResult } from "../icmp/run.ts";
-import { resolveTarget, type TargetDependencies } from "../target.ts";
+import { type Destination, resolveTarget, type TargetDependencies } from "../target.ts";
 
 /** What pings and traces need. */
 export interface ProbeDependencies extends TargetDependencies {
@@ -23,7 +23,7 @@ export interface ProbeDependencies extends TargetDependencies {
 /** What is pinged or traced. */
 export const targetParameter = pathParameter({
   description:
-    "An IPv6 address, or a name that is resolved once and then probed at that address only.",
+    "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",
 });
 
@@ -59,7 +59,7 @@ export async function probeTarget<T>(
   target: string,
   context: Context<AppEnv>,
   dependencies: ProbeDependencies,
-  run: (engine: IcmpEngine, address: Ipv6Address, signal: AbortSignal) => Promise<T>,
+  run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { icmp, probeSlots } = dependencies;
   if ("unavailable" in icmp) {
@@ -72,8 +72,7 @@ export async function probeTarget<T>(
   const { signal } = context.req.raw;
   const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {
-    const address = await resolveTarget(target, dependencies, signal);
-    return await run(icmp, address, signal);
+    return await run(icmp, await resolveTarget(target, dependencies, signal), signal);
   });
 }
 

@@ -65,33 +65,39 @@ export const traceroute = endpoint(
 
     return async ({ target, maxHops }, context) => {
       context.env.allowSeconds((timeoutMs * LONGEST_TRACE_TIMEOUTS) / 1000);
-      return await probeTarget(target, context, dependencies, async (engine, address, signal) => {
-        const names = new HopNames(resolver, signal);
-        const outcome = requireDone(
-          await engine.traceroute({
-            target: address,
-            maxHops,
-            timeoutMs,
-            signal,
-            onAddress: (hop) => names.ask(hop),
-          }),
-          target,
-          address,
-        );
-        const { reached, reason, error, source, flowLabel } = outcome;
-        return {
-          target,
-          ip: formatIpv6(address),
-          hops: await Promise.all(outcome.hops.map((hop) => presentHop(hop, names))),
-          details: {
-            reached,
-            reason,
-            ...(error === null ? {} : { error: presentError(error) }),
-            source: formatIpv6(source),
-            flowLabel,
-          },
-        };
-      });
+      return await probeTarget(
+        target,
+        context,
+        dependencies,
+        async (engine, { address, scopeId }, signal) => {
+          const names = new HopNames(resolver, signal);
+          const outcome = requireDone(
+            await engine.traceroute({
+              target: address,
+              scopeId,
+              maxHops,
+              timeoutMs,
+              signal,
+              onAddress: (hop) => names.ask(hop),
+            }),
+            target,
+            address,
+          );
+          const { reached, reason, error, source, flowLabel } = outcome;
+          return {
+            target,
+            ip: formatIpv6(address),
+            hops: await Promise.all(outcome.hops.map((hop) => presentHop(hop, names))),
+            details: {
+              reached,
+              reason,
+              ...(error === null ? {} : { error: presentError(error) }),
+              source: formatIpv6(source),
+              flowLabel,
+            },
+          };
+        },
+      );
     };
   },
 );
