@@ -1,33 +1,17 @@
 /**
- * Compiles sixscope into one executable for this machine: `dist/sixscope`.
+ * Makes what is shipped, in `dist`:
  *
- * The executable reads nothing from the folder it is started in, and runs no code made from text.
+ *     bun run build          the executable for this machine
+ *     bun run build --all    executables, Debian packages and archives for all targets
  */
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { compile, hostTarget } from "./build/compile.ts";
+import { ROOT, readSource } from "./build/source.ts";
 
-const ROOT = join(import.meta.dir, "..");
+const DIST = join(ROOT, "dist");
 
-const result = await Bun.build({
-  // A Worker's file is an entry point of its own.
-  entrypoints: [join(ROOT, "src/main.ts"), join(ROOT, "src/icmp/receiver-worker.ts")],
-  root: ROOT,
-  compile: {
-    outfile: join(ROOT, "dist/sixscope"),
-    autoloadDotenv: false,
-    autoloadBunfig: false,
-    autoloadTsconfig: false,
-    autoloadPackageJson: false,
-    execArgv: ["--disallow-code-generation-from-strings=strict"],
-  },
-  format: "esm",
-  minify: true,
-  sourcemap: "linked",
-  bytecode: true,
-  throw: false,
-});
-
-for (const message of result.logs) console.error(message);
-if (!result.success) process.exit(1);
-for (const { path, size } of result.outputs) {
-  console.log(`${path} ${(size / 1024 / 1024).toFixed(1)} MiB`);
-}
+await mkdir(DIST, { recursive: true });
+const source = await readSource();
+const outfile = join(DIST, "sixscope");
+console.log(await compile(hostTarget(), source, outfile));
