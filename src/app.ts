@@ -1,8 +1,10 @@
 import { type Context, Hono } from "hono";
 import type { Config } from "./config.ts";
+import { accessLog } from "./http/access-log.ts";
 import { type EdgeDependencies, edge, requireKey } from "./http/edge.ts";
 import type { AppEnv, Bindings } from "./http/environment.ts";
 import { ApiError, internalError } from "./http/errors.ts";
+import { Repeats } from "./http/repeats.ts";
 import type { Log } from "./log.ts";
 import { dnsRoute } from "./routes/dns.ts";
 import { myIpRoute } from "./routes/my-ip.ts";
@@ -33,6 +35,7 @@ export interface App {
 /** Builds the app: the edge first, then the five endpoints, then what answers everything else. */
 export function createApp(dependencies: AppDependencies): App {
   const app = new Hono<AppEnv>();
+  app.use(accessLog({ log: dependencies.log, clients: dependencies.config.logClients }));
   app.use(edge(dependencies));
 
   const api = new Hono<AppEnv>();
@@ -51,7 +54,16 @@ export function createApp(dependencies: AppDependencies): App {
   app.notFound((context) => {
     throw notFound(context);
   });
-  app.onError((error, context) => errorResponse(error, context, dependencies.log));
+  const faults = new Repeats(dependencies.log);
+  // The one place that turns an error into a response.
+  app.onError((error, context) => {
+    const known = toApiError(error, context.var.requestId);
+    const isHeard = !context.req.raw.signal.aborted;
+    if (known.status === 500 && isHeard && faults.mayLog(known.code)) {
+      logFault(dependencies.log, known, error, context.var.requestId);
+    }
+    return context.json(known.body, known.status, known.headers);
+  });
 
   return {
     fetch(request, bindings) {
@@ -78,15 +90,12 @@ function notFound(context: Context<AppEnv>, headers: Record<string, string> = {}
   );
 }
 
-/** The one place that turns an error into a response. */
-function errorResponse(error: Error, context: Context<AppEnv>, log: Log): Response {
-  const requestId = context.var.requestId;
-  const known = error instanceof ApiError ? error : internalError(requestId);
-  if (known.status === 500) {
-    log.error(error instanceof ApiError ? error.message : (error.stack ?? String(error)), {
-      code: known.code,
-      requestId,
-    });
-  }
-  return context.json(known.body, known.status, known.headers);
+function toApiError(error: Error, requestId: string): ApiError {
+  return error instanceof ApiError ? error : internalError(requestId);
+}
+
+/** What the caller is not told stands in the log, under the id that the caller has. */
+function logFault(log: Log, fault: ApiError, cause: Error, requestId: string): void {
+  const what = cause instanceof ApiError ? cause.message : (cause.stack ?? String(cause));
+  log.error(what, { code: fault.code, requestId });
 }

@@ -6,7 +6,7 @@ import type { TargetPolicy } from "./addr/policy.ts";
 import { parsePrefix } from "./addr/prefix.ts";
 import { type PrefixList, prefixList } from "./addr/prefix-table.ts";
 import { MAX_SERVERS } from "./dns/limits.ts";
-import { LOG_LEVELS, type LogLevel } from "./log.ts";
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
@@ -35,6 +35,9 @@ export interface Config {
   readonly probeTimeoutMs: number;
   readonly maxProbes: number;
   readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  /** Whether request lines name the clients' addresses. */
+  readonly logClients: boolean;
 }
 
 /** Wrong settings: `problems` has one sentence for each, with the variable, its value and what would be right. */
@@ -117,10 +120,13 @@ function parseListenAddress(text: string): ListenAddress | null {
 
 const PREFIX_EXPECTED = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
-const endpoints = list(
-  (text) => tryParseEndpoint(text, DNS_PORT),
-  "an address, [IPv6]:port or IPv4:port",
-).refine((servers) => servers.length <= MAX_SERVERS, `must be at most ${MAX_SERVERS} addresses`);
+const endpoints = list((text) => {
+  const endpoint = tryParseEndpoint(text, DNS_PORT);
+  return endpoint?.port === 0 ? null : endpoint;
+}, "an address, [IPv6]:port or IPv4:port").refine(
+  (servers) => servers.length <= MAX_SERVERS,
+  `must be at most ${MAX_SERVERS} addresses`,
+);
 const prefixes = list(parsePrefix, PREFIX_EXPECTED);
 
 /** The table of `SIXSCOPE_` variables: default, form and bounds of each. */
@@ -151,6 +157,8 @@ const environmentSchema = z
     SIXSCOPE_PROBE_TIMEOUT_MS: integer(100, 10_000).prefault("2000"),
     SIXSCOPE_MAX_PROBES: integer(1, 10_000).prefault("64"),
     SIXSCOPE_LOG_LEVEL: choice(LOG_LEVELS).default("info"),
+    SIXSCOPE_LOG_FORMAT: choice(LOG_FORMATS).default("text"),
+    SIXSCOPE_LOG_CLIENTS: choice(["yes", "no"]).default("yes"),
   })
   .refine((env) => (env.SIXSCOPE_TLS_CERT === undefined) === (env.SIXSCOPE_TLS_KEY === undefined), {
     path: ["SIXSCOPE_TLS_CERT"],
@@ -207,6 +215,8 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
     probeTimeoutMs: env.SIXSCOPE_PROBE_TIMEOUT_MS,
     maxProbes: env.SIXSCOPE_MAX_PROBES,
     logLevel: env.SIXSCOPE_LOG_LEVEL,
+    logFormat: env.SIXSCOPE_LOG_FORMAT,
+    logClients: env.SIXSCOPE_LOG_CLIENTS === "yes",
   });
 }
 

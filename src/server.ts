@@ -3,8 +3,12 @@ import { connect } from "node:net";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { Config, ListenAddress } from "./config.ts";
+import type { Certificate } from "./http/certificate.ts";
+import type { Bindings } from "./http/environment.ts";
 import { internalError } from "./http/errors.ts";
+import { SystemError } from "./libc.ts";
 import type { Log } from "./log.ts";
+import { listeningSockets, steerConnections } from "./reuseport.ts";
 
 /** No endpoint takes a body; a little one is tolerated. */
 const MAX_BODY_BYTES = 16 * 1024;
@@ -18,10 +22,18 @@ const MAX_IDLE_TIMEOUT_SECONDS = 255;
 /** TLS 1.2, as Bun wants it: a number. */
 const TLS_1_2 = 0x0303;
 
+/**
+ * How long a server with an old certificate runs on: long enough for a client that is in the middle
+ * of connecting, short enough that the next renewal is taken up within ten seconds.
+ */
+const DRAIN_MS = 8_000;
+
 /** What is listening. */
 export interface Listening {
   /** Where, as a client writes it: `http://127.0.0.1:8080`, `unix:/path`. */
   readonly urls: readonly string[];
+  /** Serves new connections with another certificate; connections that are open keep the old one. */
+  renew(certificate: Certificate): void;
   /**
    * Takes no new connections and waits until running requests have their answers, or until the
    * grace is over.
@@ -37,92 +49,220 @@ export class ListenError extends Error {
 /**
  * Opens every listener of the configuration.
  *
+ * @param certificate for TCP listeners; null where they speak plain HTTP
  * @throws ListenError where one cannot be opened, after closing those that were; where the default
  *   is in force and the machine lacks one of the two families, the other one is enough
  */
-export async function listen(app: App, config: Config, log: Log): Promise<Listening> {
-  const servers: Server<undefined>[] = [];
-  const urls: string[] = [];
+export async function listen(
+  app: App,
+  config: Pick<Config, "listen" | "listenIsDefault">,
+  certificate: Certificate | null,
+  log: Log,
+): Promise<Listening> {
+  const listeners: Listener[] = [];
   for (const address of config.listen) {
     try {
-      const server = await open(app, address, config, log);
-      servers.push(server);
-      urls.push(urlOf(server, address, config.tls !== null));
+      if (address.kind === "unix") await removeStaleSocket(address.path);
+      listeners.push(new Listener(app, address, certificate, log));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const message = `cannot listen on ${describe(address)}: ${reason}`;
-      const isLast = address === config.listen.at(-1) && servers.length === 0;
-      if (config.listenIsDefault && isFamilyMissing(error) && !isLast) {
+      const isLast = address === config.listen.at(-1);
+      if (config.listenIsDefault && isFamilyMissing(error) && !(isLast && listeners.length === 0)) {
         log.warn(message);
         continue;
       }
-      for (const server of servers) server.stop(true);
+      await Promise.all(listeners.map((listener) => listener.end()));
       throw new ListenError(message, { cause: error });
     }
   }
   return {
-    urls,
+    urls: listeners.map(({ url }) => url),
+    renew(next) {
+      for (const listener of listeners) listener.renew(next);
+    },
     async stop(graceMs) {
-      const finished = Promise.all(servers.map((server) => server.stop()));
+      const finished = Promise.all(listeners.map((listener) => listener.finish()));
       await Promise.race([finished, Bun.sleep(graceMs)]);
-      await Promise.all(servers.map((server) => server.stop(true)));
-      for (const address of config.listen) {
-        if (address.kind === "unix") rmSync(address.path, { force: true });
-      }
+      await Promise.all(listeners.map((listener) => listener.end()));
     },
   };
 }
 
-async function open(
-  app: App,
-  address: ListenAddress,
-  config: Config,
-  log: Log,
-): Promise<Server<undefined>> {
-  const encrypted = address.kind === "tcp" && config.tls !== null;
-  const common = {
-    // Bun inlines NODE_ENV as "development", which would show source code in error pages.
-    development: false,
-    maxRequestBodySize: MAX_BODY_BYTES,
-    fetch(request: Request, server: Server<undefined>) {
-      return app.fetch(request, {
-        peer: address.kind === "unix" ? null : (server.requestIP(request)?.address ?? null),
-        encrypted,
-        allowSeconds: (seconds) =>
-          server.timeout(
-            request,
-            Math.min(MAX_IDLE_TIMEOUT_SECONDS, Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS),
-          ),
-      });
-    },
-    error(error: unknown) {
-      const requestId = crypto.randomUUID();
-      log.error(error instanceof Error ? (error.stack ?? error.message) : String(error), {
-        requestId,
-      });
-      return Response.json(internalError(requestId).body, { status: 500 });
-    },
-  };
-  if (address.kind === "unix") {
-    await removeStaleSocket(address.path);
-    return Bun.serve({ ...common, unix: address.path });
+/** A server of Bun's, and whether it asks its clients to come back on new connections. */
+interface OpenServer {
+  readonly server: Server<undefined>;
+  draining: boolean;
+}
+
+/** One address that is listened on; a new certificate means a new server on the same port. */
+class Listener {
+  readonly #app: App;
+  readonly #address: ListenAddress;
+  readonly #log: Log;
+  #current: OpenServer;
+  /** Has the old certificate, and runs on until its clients have gone. */
+  #retired: OpenServer | null = null;
+  /** One renewal at a time. */
+  #renewals: Promise<void> = Promise.resolve();
+
+  constructor(app: App, address: ListenAddress, certificate: Certificate | null, log: Log) {
+    this.#app = app;
+    this.#address = address;
+    this.#log = log;
+    this.#current = this.#serve(address, certificate);
   }
-  return Bun.serve({
-    ...common,
-    hostname: address.hostname,
-    port: address.port,
-    idleTimeout: IDLE_TIMEOUT_SECONDS,
-    ...(config.tls === null ? {} : { tls: tlsOptions(config.tls) }),
-  });
+
+  get url(): string {
+    const address = this.#boundAddress();
+    if (address.kind === "unix") return describe(address);
+    return `${this.#current.server.protocol}://${describe(address)}`;
+  }
+
+  renew(certificate: Certificate): void {
+    if (this.#address.kind === "unix") return;
+    this.#renewals = this.#renewals.then(() => this.#replace(certificate));
+  }
+
+  /** Takes no new connections; resolves when running requests have their answers. */
+  async finish(): Promise<void> {
+    await Promise.all(
+      this.#open().map((open) => {
+        open.draining = true;
+        return open.server.stop();
+      }),
+    );
+  }
+
+  /** Closes every connection. */
+  async end(): Promise<void> {
+    await Promise.all(this.#open().map(({ server }) => server.stop(true)));
+    if (this.#address.kind === "unix") rmSync(this.#address.path, { force: true });
+  }
+
+  #open(): OpenServer[] {
+    return this.#retired === null ? [this.#current] : [this.#current, this.#retired];
+  }
+
+  /**
+   * Bun ignores a new certificate in `reload()`, so a second server shares the port, takes all new
+   * connections, and the first one closes each of its own behind an answer. What is still open after
+   * the drain has been idle all the time.
+   */
+  async #replace(certificate: Certificate): Promise<void> {
+    const old = this.#current;
+    try {
+      this.#current = this.#serveInsteadOf(this.#boundAddress(), certificate);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.error(
+        `the new certificate cannot be served: ${reason}; the old one stays in force`,
+      );
+      return;
+    }
+    this.#retired = old;
+    old.draining = true;
+    await Bun.sleep(DRAIN_MS);
+    await old.server.stop();
+    this.#retired = null;
+  }
+
+  /** Where steering fails, both servers take connections until the old one stops. */
+  #serveInsteadOf(address: ListenAddress, certificate: Certificate): OpenServer {
+    const NEWEST_OF_TWO = 1;
+    const before = this.#orNull(listeningSockets);
+    const next = this.#serve(address, certificate);
+    this.#orNull(() => {
+      for (const descriptor of listeningSockets()) {
+        if (before?.has(descriptor) === false) steerConnections(descriptor, NEWEST_OF_TWO);
+      }
+    });
+    return next;
+  }
+
+  #orNull<T>(call: () => T): T | null {
+    try {
+      return call();
+    } catch (error) {
+      if (!(error instanceof SystemError)) throw error;
+      this.#log.debug("new connections cannot be steered", { reason: error.message });
+      return null;
+    }
+  }
+
+  /** The address with the port that the system has chosen where the configuration says 0. */
+  #boundAddress(): ListenAddress {
+    const address = this.#address;
+    return address.kind === "unix"
+      ? address
+      : { ...address, port: this.#current.server.port ?? address.port };
+  }
+
+  #serve(address: ListenAddress, certificate: Certificate | null): OpenServer {
+    const encrypted = address.kind === "tcp" && certificate !== null;
+    const fetch = (request: Request, server: Server<undefined>) => {
+      const { draining } = open;
+      const connection = connectionOf(request, server, address, encrypted);
+      return this.#app.fetch(request, { ...connection, draining });
+    };
+    const common = {
+      // Bun inlines NODE_ENV as "development", which would show source code in error pages.
+      development: false,
+      maxRequestBodySize: MAX_BODY_BYTES,
+      fetch,
+      error: (error: unknown) => this.#unforeseen(error),
+    };
+    const open: OpenServer = { server: start(common, address, certificate), draining: false };
+    return open;
+  }
+
+  /** What was thrown past the app itself. */
+  #unforeseen(error: unknown): Response {
+    const requestId = crypto.randomUUID();
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#log.error(reason, { requestId });
+    return Response.json(internalError(requestId).body, { status: 500 });
+  }
 }
 
-function tlsOptions({ certFile, keyFile }: NonNullable<Config["tls"]>): Bun.TLSOptions {
-  // Bun takes minVersion, which its types do not list.
-  const options: Bun.TLSOptions & { minVersion: number } = {
-    cert: Bun.file(certFile),
-    key: Bun.file(keyFile),
-    minVersion: TLS_1_2,
+type CommonOptions = Pick<
+  Bun.Serve.Options<undefined>,
+  "development" | "maxRequestBodySize" | "error"
+> & { fetch(request: Request, server: Server<undefined>): Response | Promise<Response> };
+
+function start(
+  common: CommonOptions,
+  address: ListenAddress,
+  certificate: Certificate | null,
+): Server<undefined> {
+  if (address.kind === "unix") return Bun.serve({ ...common, unix: address.path });
+  const { hostname, port } = address;
+  const tcp = { ...common, hostname, port, idleTimeout: IDLE_TIMEOUT_SECONDS };
+  return certificate === null
+    ? Bun.serve(tcp)
+    : Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
+}
+
+function connectionOf(
+  request: Request,
+  server: Server<undefined>,
+  address: ListenAddress,
+  encrypted: boolean,
+): Omit<Bindings, "draining"> {
+  return {
+    peer: address.kind === "unix" ? null : (server.requestIP(request)?.address ?? null),
+    encrypted,
+    allowSeconds: (seconds) =>
+      server.timeout(
+        request,
+        Math.min(MAX_IDLE_TIMEOUT_SECONDS, Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS),
+      ),
   };
+}
+
+function tlsOptions({ cert, key }: Certificate): Bun.TLSOptions {
+  // Bun takes minVersion, which its types do not list.
+  const options: Bun.TLSOptions & { minVersion: number } = { cert, key, minVersion: TLS_1_2 };
   return options;
 }
 
@@ -142,12 +282,6 @@ async function removeStaleSocket(path: string): Promise<void> {
 function isFamilyMissing(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT";
-}
-
-function urlOf(server: Server<undefined>, address: ListenAddress, encrypted: boolean): string {
-  return address.kind === "unix"
-    ? describe(address)
-    : `${encrypted ? "https" : "http"}://${describe({ ...address, port: server.port ?? address.port })}`;
 }
 
 function describe(address: ListenAddress): string {

@@ -36,6 +36,8 @@ describe("defaults", () => {
       probeTimeoutMs: 2000,
       maxProbes: 64,
       logLevel: "info",
+      logFormat: "text",
+      logClients: true,
     });
     expect(resolvers.resolver_a.map(formatEndpoint)).toEqual([
       "[2606:4700:4700::1111]:53",
@@ -141,6 +143,8 @@ describe("values", () => {
     ["a proxy's name", "SIXSCOPE_TRUSTED_PROXIES", "nginx"],
     ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
     ["a resolver's name", "SIXSCOPE_RESOLVER_A", "dns.example"],
+    ["a resolver without a port to ask", "SIXSCOPE_RESOLVER_B", "192.0.2.1:0"],
+    ["too many resolver addresses", "SIXSCOPE_RESOLVER_C", Array(17).fill("192.0.2.1").join(",")],
     ["an unknown resolver", "SIXSCOPE_TARGET_RESOLVER", "resolver_d"],
     ["zero requests", "SIXSCOPE_RATE_ANONYMOUS", "0"],
     ["a sign", "SIXSCOPE_RATE_KEY", "+5"],
@@ -151,6 +155,7 @@ describe("values", () => {
     ["interval above 10000", "SIXSCOPE_PING_INTERVAL_MS", "10001"],
     ["timeout below 100", "SIXSCOPE_PROBE_TIMEOUT_MS", "99"],
     ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
+    ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
   ];
   test.each(refused)("%s: %s=%s is refused by name", (_, name, value) => {

@@ -19,7 +19,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/config.ts"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
-  ["src/bytes.ts", "src/libc.ts", "src/log.ts", "src/version.ts"],
+  ["src/reuseport.ts"],
+  ["src/bytes.ts", "src/libc.ts", "src/line-writer.ts", "src/log.ts", "src/version.ts"],
   ["package.json"],
 ];
 

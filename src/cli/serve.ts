@@ -2,11 +2,13 @@ import { resolve } from "node:path";
 import { BASE_PATH, createApp } from "../app.ts";
 import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config.ts";
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
+import { CertificateRenewal } from "../http/certificate.ts";
 import { Keyring } from "../http/keyring.ts";
 import { ProbeSlots } from "../http/probe-slots.ts";
 import { RateLimiter } from "../http/rate-limit.ts";
 import { type IcmpEngine, openIcmp } from "../icmp/engine.ts";
 import { SystemError } from "../libc.ts";
+import { LineWriter } from "../line-writer.ts";
 import { createLog } from "../log.ts";
 import { listen } from "../server.ts";
 import { VERSION } from "../version.ts";
@@ -15,17 +17,24 @@ import { VERSION } from "../version.ts";
 const STOP_GRACE_MS = 20_000;
 
 /**
- * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP reads the keys file again.
+ * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP reads the files with keys and
+ * certificate again.
  *
  * @param say takes the lines that tell the operator what runs
- * @throws ConfigError, KeyFileError, ListenError
+ * @throws ConfigError, KeyFileError, CertificateError, ListenError
  */
 export async function runServe(
   environment: Readonly<Record<string, string | undefined>>,
   say: (line: string) => void,
 ): Promise<void> {
   const config = parseConfig(environment);
-  const log = createLog(config.logLevel);
+  const lines = new LineWriter(Bun.stderr.writer());
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    priorities: environment["JOURNAL_STREAM"] !== undefined,
+    write: (line) => lines.write(line),
+  });
   const keyring = new Keyring(resolve(config.keysFile), log);
   const icmp = openIcmpOrReason();
   const app = createApp({
@@ -39,9 +48,14 @@ export async function runServe(
     icmp,
     probeSlots: new ProbeSlots(config.maxProbes),
   });
-  const listening = await listen(app, config, log);
+  const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
+  const listening = await listen(app, config, renewal?.current ?? null, log);
   keyring.watch();
-  process.on("SIGHUP", () => keyring.reload());
+  renewal?.watch((certificate) => listening.renew(certificate));
+  process.on("SIGHUP", () => {
+    keyring.reload();
+    renewal?.reload();
+  });
   for (const line of startLines(config, listening.urls, icmp, keyring.activeCount())) say(line);
 
   await stopSignal();
@@ -49,7 +63,9 @@ export async function runServe(
   const impatient = stopSignal().then(() => listening.stop(0));
   await Promise.race([listening.stop(STOP_GRACE_MS), impatient]);
   keyring.close();
+  renewal?.close();
   if (!("unavailable" in icmp)) await icmp.close();
+  await lines.flush();
 }
 
 function openIcmpOrReason(): IcmpEngine | { readonly unavailable: string } {

@@ -153,7 +153,7 @@ export function encodeMessage(message: Message, limitBytes = MAX_MESSAGE_BYTES):
     writer.uint16(question.type).uint16(question.class);
   }
   for (const record of answers) {
-    const data = new ByteWriter(limitBytes);
+    const data = new ByteWriter(MAX_MESSAGE_BYTES);
     encodeRecordData(data, record);
     writeName(writer, record.owner);
     writer.uint16(typeCode(record.type)).uint16(CLASS_IN).uint32(record.ttl);

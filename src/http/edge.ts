@@ -28,6 +28,9 @@ const PREFLIGHT_HEADERS = {
   "Access-Control-Max-Age": "86400",
 } as const;
 
+/** Browsers that have met HTTPS here come back with HTTPS only, for a year. */
+const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
+
 /** The form of a request id that a trusted proxy may hand in. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
 
@@ -114,6 +117,10 @@ function isPreflight(context: Context<AppEnv>): boolean {
 
 function setHeaders(context: Context<AppEnv>, state: RateLimitState): void {
   for (const [name, value] of Object.entries(CONSTANT_HEADERS)) context.header(name, value);
+  if (context.env.draining) context.header("Connection", "close");
+  if (context.env.encrypted) {
+    context.header("Strict-Transport-Security", STRICT_TRANSPORT_SECURITY);
+  }
   context.header("X-Request-Id", context.var.requestId);
   context.header("X-RateLimit-Limit", String(state.limit));
   context.header("X-RateLimit-Remaining", String(state.remaining));

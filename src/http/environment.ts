@@ -5,6 +5,8 @@ import type { KeyRecord } from "./key-file.ts";
 export interface Bindings extends Connection {
   /** Keeps the connection open for a handler that may stay silent for so many seconds. */
   readonly allowSeconds: (seconds: number) => void;
+  /** Whether the client is asked to come back on a new connection. */
+  readonly draining: boolean;
   /** Whether the request's target is not absolute, so that its path cannot be trusted. */
   readonly malformedTarget?: boolean;
 }

@@ -1,43 +1,36 @@
-import { statSync } from "node:fs";
 import type { Log } from "../log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
+import { FileWatch } from "./file-watch.ts";
 import { isActive, type KeyRecord, readKeyFile } from "./key-file.ts";
-
-/** A changed file is seen within a second. */
-const POLL_INTERVAL_MS = 500;
 
 /** The keys in force; follows its file while the service runs. */
 export class Keyring {
   readonly #path: string;
   readonly #log: Log;
+  readonly #watch: FileWatch;
   #records: ReadonlyMap<string, KeyRecord> = new Map();
-  #seen = "";
-  #timer: ReturnType<typeof setInterval> | undefined;
 
   /** @throws KeyFileError where the file exists and cannot be used: better no start than no keys */
   constructor(path: string, log: Log) {
     this.#path = path;
     this.#log = log;
-    this.#seen = fingerprint(path);
+    this.#watch = new FileWatch([path]);
     this.#use(readKeyFile(path));
   }
 
   /** Begins to follow the file, until `close`. */
   watch(): void {
-    this.#timer = setInterval(() => {
-      if (fingerprint(this.#path) !== this.#seen) this.reload();
-    }, POLL_INTERVAL_MS);
-    this.#timer.unref();
+    this.#watch.start(() => this.reload());
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#watch.close();
   }
 
   /** Reads the file again; one that cannot be used is logged, and the keys in force stay. */
   reload(): void {
-    this.#seen = fingerprint(this.#path);
-    if (this.#seen === MISSING && this.#records.size > 0) {
+    this.#watch.look();
+    if (!this.#watch.isComplete && this.#records.size > 0) {
       this.#log.error("the keys file has vanished; the old keys stay in force", {
         file: this.#path,
       });
@@ -68,14 +61,4 @@ export class Keyring {
   #use(records: readonly KeyRecord[]): void {
     this.#records = new Map(records.map((record) => [record.sha256, record]));
   }
-}
-
-const MISSING = "missing";
-
-/** Changes whenever the file is written or replaced. */
-function fingerprint(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
-  return stats === undefined
-    ? MISSING
-    : `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`;
 }

@@ -25,7 +25,7 @@ const LATE_NS = 2 * NS_PER_MS;
  * Asks a machine whenever it wants, with one timer at a time. When the event loop was blocked, packets
  * that came in time are let in first, so that a busy process does not see loss where there was none.
  */
-export function drive(machine: Machine, clock: Clock, signal: AbortSignal | undefined): Driver {
+export function drive(machine: Machine, clock: Clock, signal: AbortSignal): Driver {
   const { promise, resolve } = Promise.withResolvers<"done" | "aborted">();
   let cancelTimer: (() => void) | null = null;
   let over = false;
@@ -33,7 +33,7 @@ export function drive(machine: Machine, clock: Clock, signal: AbortSignal | unde
   const finish = (how: "done" | "aborted") => {
     over = true;
     cancelTimer?.();
-    signal?.removeEventListener("abort", abort);
+    signal.removeEventListener("abort", abort);
     resolve(how);
   };
   const abort = () => finish("aborted");
@@ -54,8 +54,8 @@ export function drive(machine: Machine, clock: Clock, signal: AbortSignal | unde
     else if (!over) arm(nextNs, nowNs);
   };
 
-  signal?.addEventListener("abort", abort, { once: true });
-  if (signal?.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
   else wake();
   return { finished: promise, wake };
 }

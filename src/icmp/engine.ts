@@ -16,9 +16,9 @@ export interface IcmpOptions {
 
 /** All pings and traces of the process, over one raw socket. */
 export interface IcmpEngine {
-  /** Sends echo requests and answers as soon as the last of them is decided. */
+  /** Sends echo requests and answers as soon as the last of them is decided. Rejects when the receiver has failed. */
   ping(request: PingRequest): Promise<PingOutcome>;
-  /** Finds the routers on the way to a target. */
+  /** Finds the routers on the way to a target. Rejects when the receiver has failed. */
   traceroute(request: TraceRequest): Promise<TraceOutcome>;
   /** Probes in flight; 0 when nothing runs. */
   readonly outstanding: number;
@@ -42,23 +42,15 @@ export function openIcmp(options: IcmpOptions = {}): IcmpEngine {
   } = options;
   const prober = new Prober(openSocket, clock, random);
   const pacer = new HopPacer();
-  const closing = new AbortController();
-  const closable = <R extends { readonly signal?: AbortSignal }>(request: R): R => {
-    const signals = [closing.signal, ...(request.signal ? [request.signal] : [])];
-    return { ...request, signal: AbortSignal.any(signals) };
-  };
   return {
-    ping: (request) => ping(prober, closable(request)),
-    traceroute: shareTraces((request) => traceroute(prober, pacer, closable(request))),
+    ping: (request) => ping(prober, request),
+    traceroute: shareTraces((request) => traceroute(prober, pacer, request)),
     get outstanding() {
       return prober.outstanding;
     },
     get counters() {
       return prober.counters;
     },
-    close: () => {
-      closing.abort();
-      return prober.close();
-    },
+    close: () => prober.close(),
   };
 }

@@ -12,6 +12,9 @@ export const LIMITS = {
    * drops, so that a flood does not grow the process.
    */
   maxQueuedPackets: 8192,
+  /** Probes a second to one target /64 over all runs, and how many at once; what is above waits. */
+  targetProbesPerSecond: 1000,
+  targetBurst: 1000,
   /** Probes of one run: as many sequences as one identifier has. */
   maxProbesOfRun: 2 ** 16,
   /** How often a probe is handed to the kernel again that has no buffer for it. */
@@ -22,11 +25,13 @@ export const LIMITS = {
   maxTriesPerHop: 3,
   /** The least time between two of them in milliseconds: Linux sends one Time Exceeded in 100 ms to one address. */
   minRepeatMs: 100,
-  /** Silent hops behind the last one that answered, before a trace ends; routers hide in rows of up to five. */
+  /** How many hops behind the last one that answered are asked: routers hide in rows of five and more. */
+  lookAhead: 16,
+  /** Silent hops that are shown behind the last one that answered, where a trace ended without an answer. */
   gapLimit: 8,
-  /** New hops asked at once, and the pause between two such groups in milliseconds. */
+  /** New hops asked at once, and the pause between two such groups in milliseconds: a near target answers meanwhile. */
   hopsAtOnce: 4,
-  hopsPauseMs: 4,
+  hopsPauseMs: 2,
   /** What Linux routers send by default: so many errors at once to one address, and then one per pause, with a tenth on top. */
   routerBurst: 6,
   routerPauseMs: 110,

@@ -10,7 +10,7 @@ export interface Patience {
 
 /** A router answers for another somewhat later than those behind it let one expect. */
 const REPEAT_FACTOR = 1.5;
-const LAST_FACTOR = 3;
+const LAST_FACTOR = 2;
 
 /**
  * How long to wait for a hop that is silent. Where hops behind it have answered, its answer should take

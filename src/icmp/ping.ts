@@ -2,7 +2,7 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { NS_PER_MS } from "./clock.ts";
 import { errorName } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
-import type { ProbeEvent, Prober } from "./prober.ts";
+import { type ProbeEvent, type Prober, TARGET_BUSY } from "./prober.ts";
 import {
   type NoResult,
   type ProbeMachine,
@@ -148,6 +148,9 @@ class PingMachine implements ProbeMachine {
     if (errno === null) {
       this.#transmitted++;
       this.#pending.set(seq, nowNs);
+    } else if (errno === TARGET_BUSY) {
+      this.#nextNs = nowNs + LIMITS.sendRetryMs * NS_PER_MS;
+      return;
     } else if (FULL.includes(errno) && this.#retries < LIMITS.maxSendRetries) {
       this.#retries++;
       this.#nextNs = nowNs + LIMITS.sendRetryMs * NS_PER_MS;

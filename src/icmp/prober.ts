@@ -12,6 +12,7 @@ import {
 import { COOKIE_BYTES, encodePayload } from "./probe-payload.ts";
 import { decodeQuotation } from "./quotation.ts";
 import type { IcmpSocket, OpenSocket, ReceivedPacket, SourceChoice } from "./socket.ts";
+import { TargetLimiter } from "./target-limiter.ts";
 
 /** Fills bytes with randomness that nobody else can guess. */
 export type RandomSource = (bytes: Uint8Array) => void;
@@ -37,11 +38,14 @@ export interface ProbeEvent {
   readonly answer: Answer;
 }
 
+/** The result of a send that was not made, because enough probes a second go to the target's /64 already: it is to be tried again. */
+export const TARGET_BUSY = "target-busy";
+
 /** The probes of one ping or trace. */
 export interface ProbeRun {
   /** Probes that are neither answered nor given up. */
   readonly outstanding: number;
-  /** Sends one probe; null, or the errno name of a refusal, which concerns this probe only. */
+  /** Sends one probe; null, `TARGET_BUSY`, or the errno name of a refusal, which concerns this probe only. */
   send(label: number, hopLimit: number): string | null;
   /** Ends the run: nothing is outstanding any more, and no event follows. */
   close(): void;
@@ -117,6 +121,8 @@ export class Prober {
   readonly #random: RandomSource;
   readonly #socket: IcmpSocket;
   readonly #tag: number;
+  readonly #limiter = new TargetLimiter();
+  readonly #ending = new AbortController();
   readonly #runs = new Set<Run>();
   /** In the order of sending. */
   readonly #probes = new Map<number, Probe>();
@@ -127,8 +133,11 @@ export class Prober {
     this.clock = clock;
     this.#random = random;
     this.#tag = this.#randomBytes(1)[0] as number;
-    this.#socket = openSocket(this.#tag, (packets) => {
-      for (const packet of packets) this.#receive(packet);
+    this.#socket = openSocket(this.#tag, {
+      packets: (packets) => {
+        for (const packet of packets) this.#receive(packet);
+      },
+      failed: (error) => this.#ending.abort(error),
     });
   }
 
@@ -143,6 +152,11 @@ export class Prober {
   chooseFlowLabel(): number {
     const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
     return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+  }
+
+  /** Aborted when the prober closes, with a null reason, or when its socket has failed, with the error. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** The source address for a run; see `IcmpSocket`. */
@@ -164,8 +178,9 @@ export class Prober {
     };
   }
 
-  /** Closes the socket; resolves once nothing uses it any more. */
+  /** Ends all runs and closes the socket; resolves once nothing uses it any more. */
   close(): Promise<void> {
+    this.#ending.abort(null);
     return this.#socket.close();
   }
 
@@ -186,8 +201,10 @@ export class Prober {
     const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, encodePayload(sequence, cookie));
-    this.#forget(this.clock.nowNs());
+    const nowNs = this.clock.nowNs();
+    this.#forget(nowNs);
     if (this.#probes.size >= LIMITS.maxProbes || this.#probes.has(key)) return "ENOBUFS";
+    if (!this.#limiter.take(target, nowNs)) return TARGET_BUSY;
     const packet = { destination: target, scopeId, source, hopLimit, flowLabel, message };
     const result = this.#socket.send(packet);
     if (result.kind === "failed") {

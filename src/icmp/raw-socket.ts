@@ -21,8 +21,8 @@ import { Receiver } from "./receiver.ts";
 import type {
   IcmpSocket,
   OutgoingPacket,
-  PacketListener,
   SendResult,
+  SocketListener,
   SourceChoice,
 } from "./socket.ts";
 
@@ -55,8 +55,8 @@ const MESSAGE = PACKET_INFO + alignControl(CMSGHDR.bytes + 20);
 const OUT_BYTES = MESSAGE + MAX_MESSAGE_BYTES;
 
 /** Opens the raw socket and starts its receiver; see `OpenSocket`. */
-export function openRawSocket(tag: number, onPackets: PacketListener): IcmpSocket {
-  return new RawSocket(tag, onPackets);
+export function openRawSocket(tag: number, listener: SocketListener): IcmpSocket {
+  return new RawSocket(tag, listener);
 }
 
 class RawSocket implements IcmpSocket {
@@ -69,12 +69,12 @@ class RawSocket implements IcmpSocket {
   readonly #receiver: Receiver;
   #closing: Promise<void> | null = null;
 
-  constructor(tag: number, onPackets: PacketListener) {
+  constructor(tag: number, listener: SocketListener) {
     this.#layOut();
     this.#fd = this.#open(SOCK.raw, IPPROTO_ICMPV6);
     try {
       this.#configure(tag);
-      this.#receiver = new Receiver(this.#fd, onPackets);
+      this.#receiver = new Receiver(this.#fd, listener);
     } catch (error) {
       this.#libc.close(this.#fd);
       throw error;

@@ -1,6 +1,6 @@
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
 import { EFD_NONBLOCK_CLOEXEC } from "./linux.ts";
-import type { PacketListener, ReceivedPacket } from "./socket.ts";
+import type { ReceivedPacket, SocketListener } from "./socket.ts";
 
 /** What the Worker is told when it starts. */
 export interface ReceiverTask {
@@ -28,19 +28,20 @@ export class Receiver {
   readonly #worker: Worker;
   readonly #queued = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended = Promise.withResolvers<void>();
-  #onPackets: PacketListener | null;
+  #listener: SocketListener | null;
 
   /** @throws SystemError where no eventfd can be had */
-  constructor(socketFd: number, onPackets: PacketListener) {
-    this.#onPackets = onPackets;
+  constructor(socketFd: number, listener: SocketListener) {
+    this.#listener = listener;
     this.#wakeFd = this.#libc.eventfd(0, EFD_NONBLOCK_CLOEXEC);
     if (this.#wakeFd < 0) throw new SystemError("eventfd", errnoName(this.#libc.errno()));
     this.#worker = new Worker(new URL("./receiver-worker.ts", import.meta.url).href);
     this.#worker.onmessage = (event: MessageEvent<ReceiverMessage>) => this.#take(event.data);
     this.#worker.onerror = (event) => {
-      throw new Error(`the ICMPv6 receiver has died: ${event.message}`);
+      event.preventDefault();
+      this.#fail(event.message);
     };
-    this.#worker.addEventListener("close", () => this.#ended.resolve());
+    this.#worker.addEventListener("close", () => this.#fail("its thread has ended"));
     const task: ReceiverTask = { socketFd, wakeFd: this.#wakeFd, queued: this.#queued };
     this.#worker.postMessage(task);
     this.#worker.unref();
@@ -48,7 +49,7 @@ export class Receiver {
 
   /** Resolves once the thread has ended and both file descriptors are out of use; nothing is delivered from the call on. */
   async stop(): Promise<void> {
-    this.#onPackets = null;
+    this.#listener = null;
     this.#worker.ref();
     this.#libc.eventfd_write(this.#wakeFd, 1);
     await this.#ended.promise;
@@ -61,7 +62,13 @@ export class Receiver {
       this.#ended.resolve();
     } else {
       Atomics.sub(this.#queued, 0, message.length);
-      this.#onPackets?.(message);
+      this.#listener?.packets(message);
     }
+  }
+
+  #fail(reason: string): void {
+    this.#ended.resolve();
+    this.#listener?.failed(new Error(`the ICMPv6 receiver has failed: ${reason}`));
+    this.#listener = null;
   }
 }

@@ -37,13 +37,20 @@ type Ended<M> =
     }
   | NoResult;
 
-/** Runs a machine that sends up to `maxProbes` probes, until it is done; no timer and no outstanding probe is left behind. */
+/**
+ * Runs a machine that sends up to `maxProbes` probes, until it is done; no timer and no outstanding
+ * probe is left behind.
+ *
+ * @throws Error when the socket's receiver has failed, before or meanwhile
+ */
 export async function runProbes<M extends ProbeMachine>(
   prober: Prober,
   { target, scopeId = 0, timeoutMs, signal }: RunRequest,
   maxProbes: number,
   create: (send: SendProbe, source: Ipv6Address) => M,
 ): Promise<Ended<M>> {
+  const { ending } = prober;
+  if (ending.reason instanceof Error) throw ending.reason;
   const flowLabel = prober.chooseFlowLabel();
   const choice = prober.sourceFor(target, scopeId, flowLabel);
   if (choice.kind === "failed") return { kind: "unreachable", code: choice.code };
@@ -54,8 +61,9 @@ export async function runProbes<M extends ProbeMachine>(
     driver.wake();
   });
   const machine = create(run.send, source);
-  const driver = drive(machine, prober.clock, signal);
+  const driver = drive(machine, prober.clock, signal ? AbortSignal.any([signal, ending]) : ending);
   const how = await driver.finished;
   run.close();
+  if (ending.reason instanceof Error) throw ending.reason;
   return how === "done" ? { kind: "done", machine, source, flowLabel } : { kind: "aborted" };
 }

@@ -47,12 +47,17 @@ export interface IcmpSocket {
   close(): Promise<void>;
 }
 
-/** Called with the packets that have arrived, in the order in which the kernel received them. */
-export type PacketListener = (packets: readonly ReceivedPacket[]) => void;
+/** Who hears from a socket. */
+export interface SocketListener {
+  /** Packets have arrived; they stand in the order in which the kernel received them. */
+  packets(packets: readonly ReceivedPacket[]): void;
+  /** Nothing will be received any more, though the socket was not closed. */
+  failed(error: Error): void;
+}
 
 /**
  * Opens a socket that delivers echo replies and errors whose identifier has the tag in its high byte.
  *
  * @throws SystemError where the process may not have one
  */
-export type OpenSocket = (tag: number, onPackets: PacketListener) => IcmpSocket;
+export type OpenSocket = (tag: number, listener: SocketListener) => IcmpSocket;

@@ -5,7 +5,7 @@ import { traceMeaning } from "./errors.ts";
 import type { HopPacer } from "./hop-pacer.ts";
 import { LIMITS } from "./limits.ts";
 import { type Patience, patienceFor } from "./patience.ts";
-import type { ProbeEvent } from "./prober.ts";
+import { type ProbeEvent, TARGET_BUSY } from "./prober.ts";
 import type { NoResult, ProbeMachine, SendProbe } from "./run.ts";
 import {
   describeTrace,
@@ -108,7 +108,7 @@ export class TraceMachine implements ProbeMachine {
   /** The last hop that may be asked, by what is known so far. */
   #end(nowNs: number): number {
     const last = Math.max(lastAnswered(this.#answers), this.#pacer.farthestAnswering(nowNs));
-    return finalHop(this.#answers) ?? Math.min(this.#task.maxHops, last + LIMITS.gapLimit);
+    return finalHop(this.#answers) ?? Math.min(this.#task.maxHops, last + LIMITS.lookAhead);
   }
 
   /** Asks the next few hops that were not asked before. */
@@ -143,7 +143,7 @@ export class TraceMachine implements ProbeMachine {
     asking.refused = errno !== null;
     if (errno === null) {
       asking.tries++;
-    } else {
+    } else if (errno !== TARGET_BUSY) {
       asking.refusals++;
       this.#lastErrno = errno;
     }

@@ -43,7 +43,8 @@ export async function probeTarget<T>(
   }
   const { signal } = context.req.raw;
   const target = context.req.param("target") ?? "";
-  return await probeSlots.hold(async () => {
+  const owner = context.var.key?.sha256 ?? "";
+  return await probeSlots.hold(owner, signal, async () => {
     const address = await resolveTarget(target, dependencies, signal);
     return await run(icmp, target, address, signal);
   });

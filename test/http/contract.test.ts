@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { connect } from "node:net";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
-import { type Internet, startInternet } from "../lab/internet.ts";
-import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { runIp } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
 
 const ZONE = `
@@ -18,23 +19,25 @@ v4     A 192.0.2.4
 group  AAAA ff02::1
 `;
 
-/** Packets vanish on the way there. */
+/** The first router on the way there drops everything without a word. */
 const SILENT_TARGET = "2001:db8:dead::1";
 
 /** No route leads there. */
 const UNROUTED_TARGET = "2001:db8:bad::1";
 
-const missing = tunMissing ?? programMissing("knotd");
+const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
 
-let internet: Internet;
+let chain: KernelChain;
 let knot: KnotServer;
 let silent: Bun.udp.Socket<"buffer">;
 let service: Service;
 
 beforeAll(async () => {
   if (missing !== null) return;
-  internet = await startInternet({ destinations: [{ to: SILENT_TARGET, end: "blackhole" }] });
+  chain = await startKernelChain({ routers: 1 });
+  await chain.exec(1, ["ip", "-6", "route", "add", "blackhole", SILENT_TARGET]);
+  await runIp([`route add ${SILENT_TARGET} via ${chain.hops[0]}`]);
   knot = await startKnot({ zones: { "example.test.": ZONE }, address: "::1" });
   silent = await Bun.udpSocket({ hostname: "::1" });
   service = await startService({
@@ -52,7 +55,7 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
   silent.close();
   await knot.stop();
-  await internet.stop();
+  await chain.stop();
 });
 
 interface ErrorBody {

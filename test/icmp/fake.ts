@@ -5,9 +5,9 @@ import type {
   IcmpSocket,
   OpenSocket,
   OutgoingPacket,
-  PacketListener,
   ReceivedPacket,
   SendResult,
+  SocketListener,
 } from "../../src/icmp/socket.ts";
 
 interface Timer {
@@ -100,7 +100,7 @@ export class FakeSocket implements IcmpSocket {
   readonly sent: (OutgoingPacket & { readonly atMs: number })[] = [];
   readonly #clock: VirtualClock;
   readonly #network: Network;
-  #onPackets: PacketListener | null = null;
+  #listener: SocketListener | null = null;
   tag = 0;
 
   constructor(clock: VirtualClock, network: Network) {
@@ -108,9 +108,9 @@ export class FakeSocket implements IcmpSocket {
     this.#network = network;
   }
 
-  readonly open: OpenSocket = (tag, onPackets) => {
+  readonly open: OpenSocket = (tag, listener) => {
     this.tag = tag;
-    this.#onPackets = onPackets;
+    this.#listener = listener;
     return this;
   };
 
@@ -134,11 +134,16 @@ export class FakeSocket implements IcmpSocket {
   }
 
   deliver(packet: Omit<ReceivedPacket, "readNs">): void {
-    this.#onPackets?.([{ ...packet, readNs: this.#clock.nowNs() }]);
+    this.#listener?.packets([{ ...packet, readNs: this.#clock.nowNs() }]);
+  }
+
+  /** The receiver breaks down. */
+  fail(error: Error): void {
+    this.#listener?.failed(error);
   }
 
   async close(): Promise<void> {
-    this.#onPackets = null;
+    this.#listener = null;
   }
 }
 

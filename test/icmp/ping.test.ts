@@ -195,6 +195,20 @@ describe("requests that the kernel refuses", () => {
   });
 });
 
+test("pings that ask too much of one /64 take longer, and lose nothing", async () => {
+  const lab = start((packet) => [
+    { delayMs: 1, from: packet.destination, message: echoReply(packet) },
+  ]);
+  const request = { ...REQUEST, count: 100, intervalMs: 10 };
+  const outcomes = await lab.clock.run(
+    Promise.all(Array.from({ length: 40 }, () => lab.engine.ping(request))),
+  );
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ transmitted: 100, lost: [] });
+  const seconds = (lab.clock.nowMs - lab.startMs) / 1000;
+  expect(lab.socket.sent).toHaveLength(4000);
+  expect(seconds).toBeGreaterThan((4000 - LIMITS.targetBurst) / LIMITS.targetProbesPerSecond);
+});
+
 describe("a ping that is aborted", () => {
   test("ends at once and leaves nothing behind", async () => {
     const { clock, engine, socket } = start(() => []);
@@ -219,6 +233,18 @@ describe("a ping that is aborted", () => {
     expect(await pending).toEqual({ kind: "aborted" });
     expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
   });
+});
+
+test("a receiver that fails ends all runs with its error, and all later ones", async () => {
+  const { clock, engine, socket } = start(() => []);
+  const pending = [engine.ping(REQUEST), engine.ping({ ...REQUEST, count: 1 })];
+  const failure = new Error("the receiver has failed");
+  socket.fail(failure);
+  for (const outcome of await Promise.allSettled(pending)) {
+    expect(outcome).toMatchObject({ status: "rejected", reason: failure });
+  }
+  await expect(engine.ping(REQUEST)).rejects.toBe(failure);
+  expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
 });
 
 test("200 pings at once to live, dead and lossy targets keep their answers apart", async () => {

@@ -224,8 +224,11 @@ describe("when an answer comes", () => {
 
 describe("what goes out", () => {
   test("all probes of a run have one checksum, identifier and flow label", () => {
-    const { run, socket } = start(silence, { ...PLAN, maxProbes: 5000 });
-    for (let label = 0; label < 5000; label++) run.send(label, 1 + (label % 64));
+    const { run, socket, clock } = start(silence, { ...PLAN, maxProbes: 5000 });
+    for (let label = 0; label < 5000; label++) {
+      run.send(label, 1 + (label % 64));
+      clock.block(1);
+    }
     const flows = new Set(
       socket.sent.map(({ message, flowLabel }) =>
         [internetChecksum(message), message[4], message[5], flowLabel].join(),
@@ -256,7 +259,7 @@ describe("what goes out", () => {
       for (let label = first; label < first + 10; label++) run.send(label, 64);
       for (const packet of socket.sent.splice(0)) deliver(echoReply(packet));
       run.close();
-      clock.block(1);
+      clock.block(10);
     }
     expect([answered, wrong]).toEqual([100_000, 0]);
   });
@@ -286,15 +289,44 @@ describe("what goes out", () => {
 
   test("no more probes are remembered than the limit allows", () => {
     const { prober } = start();
-    const refusals = new Map<string | null, number>();
-    for (let run = 0; run * LIMITS.maxProbesOfRun <= LIMITS.maxProbes; run++) {
-      const { send } = prober.open({ ...PLAN, maxProbes: LIMITS.maxProbesOfRun }, () => {});
-      for (let label = 0; label < LIMITS.maxProbesOfRun; label++) {
-        const outcome = send(label, 64);
-        refusals.set(outcome, (refusals.get(outcome) ?? 0) + 1);
+    const results = new Map<string | null, number>();
+    const PROBES = 512;
+    const RUNS = LIMITS.maxProbes / PROBES + 1;
+    for (let number = 1; number <= RUNS; number++) {
+      const plan = { ...PLAN, target: { ...TARGET, word1: number }, maxProbes: PROBES };
+      const { send } = prober.open(plan, () => {});
+      for (let label = 0; label < PROBES; label++) {
+        const result = send(label, 64);
+        results.set(result, (results.get(result) ?? 0) + 1);
       }
     }
-    expect(refusals.get(null)).toBe(LIMITS.maxProbes);
-    expect(refusals.get("ENOBUFS")).toBe(LIMITS.maxProbesOfRun);
+    expect(results).toEqual(
+      new Map([
+        [null, LIMITS.maxProbes],
+        ["ENOBUFS", PROBES],
+      ]),
+    );
+  });
+
+  test("no more probes a second go to one /64 than the limit allows, over all runs", () => {
+    const { prober, clock } = start();
+    const plan = { ...PLAN, maxProbes: 65_536 };
+    const neighbours = [TARGET, { ...TARGET, word3: 99 }, { ...TARGET, word2: 1 }];
+    const runs = neighbours.map((target) => prober.open({ ...plan, target }, () => {}));
+    const elsewhere = prober.open({ ...plan, target: { ...TARGET, word1: 99 } }, () => {});
+    let sent = 0;
+    let busy = 0;
+    const SECONDS = 3;
+    for (let ms = 0; ms < SECONDS * 1000; ms++) {
+      for (const run of runs) {
+        if (run.send(1, 64) === null) sent++;
+        else busy++;
+      }
+      expect(elsewhere.send(1, 64)).toBeNull();
+      clock.block(1);
+    }
+    expect(sent).toBeLessThanOrEqual(LIMITS.targetBurst + SECONDS * LIMITS.targetProbesPerSecond);
+    expect(sent).toBeGreaterThan(SECONDS * LIMITS.targetProbesPerSecond);
+    expect(busy).toBeGreaterThan(0);
   });
 });

@@ -21,8 +21,10 @@ async function dig(
   return (await run(["kdig", `@${address}`, "-p", `${port}`, "+short", ...query])).trim();
 }
 
+/** The folders of this process's servers. */
 function folders(): string[] {
-  return readdirSync(tmpdir()).filter((name) => name.startsWith("sixscope-knot-"));
+  const prefix = `sixscope-knot-${process.pid}-`;
+  return readdirSync(tmpdir()).filter((name) => name.startsWith(prefix));
 }
 
 knotTest("two zones answer over UDP and TCP, and nothing stays behind", async () => {

@@ -87,7 +87,7 @@ async function freePort(): Promise<number> {
 export async function startKnot(options: KnotOptions): Promise<KnotServer> {
   const { zones, address = "::1", inside = (command) => [...command] } = options;
   const endpoint = { address, port: await freePort() };
-  const folder = await mkdtemp(join(tmpdir(), "sixscope-knot-"));
+  const folder = await mkdtemp(join(tmpdir(), `sixscope-knot-${process.pid}-`));
   const names = Object.keys(zones);
   const fileOf = (zone: string) => join(folder, `${names.indexOf(zone)}.zone`);
   for (const zone of names) await Bun.write(fileOf(zone), zones[zone] ?? "");

@@ -31,9 +31,7 @@ function request(sequence = 1): Uint8Array {
 
 traceTest("traceroute sees every router but the silent one, and the host", async () => {
   await using _ = await startInternet({
-    destinations: [
-      { to: TARGET, routers: routers(12, { 5: { silent: true } }), end: { rttMs: 26 } },
-    ],
+    destinations: [{ to: TARGET, routers: routers(12, { 5: { silent: true } }) }],
   });
   const expected = [...routers(12).map(({ address }) => address), TARGET];
   expect(await trace(TARGET)).toEqual(expected.with(4, "*"));

@@ -3,7 +3,7 @@ import { addressOf, C, loadLibc } from "../../src/libc.ts";
 import type { InternetDescription } from "./internet-description.ts";
 import type { WorkerTask } from "./internet-worker.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
-import { runIp } from "./run.ts";
+import { awaitAddress, run } from "./run.ts";
 import { openTun } from "./tun.ts";
 
 /** A running simulated internet. */
@@ -48,11 +48,13 @@ export async function startInternet(description: InternetDescription): Promise<I
   const log = new ProbeLog();
   const tun = openTun(device);
   try {
-    await runIp([
-      `link set dev ${device} mtu ${mtu} txqueuelen ${QUEUE_PACKETS} addrgenmode none up`,
+    const commands = [
+      `link set dev ${device} addrgenmode none`,
+      `link set dev ${device} mtu ${mtu} txqueuelen ${QUEUE_PACKETS} up`,
       `addr add ${source}/128 dev ${device} nodad`,
       ...destinations.map(({ to }) => `route add ${to} dev ${device} src ${source}`),
-    ]);
+    ];
+    await run(["sh", "-c", `ip -batch - && ${awaitAddress(source)}`], `${commands.join("\n")}\n`);
   } catch (error) {
     closeSync(tun);
     throw error;

@@ -1,4 +1,4 @@
-import { run, runIp } from "./run.ts";
+import { awaitAddress, awaitLink, run, runIp } from "./run.ts";
 
 /** How a chain of kernel routers is to be built. */
 export type KernelChainOptions = {
@@ -36,10 +36,6 @@ const SKIP_DUPLICATE_DETECTION =
   "for file in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 > $file; done";
 
 const FORWARD = "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding";
-
-/** Waits until the kernel lets packets pass; those before are lost, and Neighbour Discovery waits 1 s. */
-const awaitCarrier = (interfaceName: string) =>
-  `until ip -o link show dev ${interfaceName} | grep -q "state UP"; do sleep 0.01; done`;
 
 /** Ends every process of the namespaces that are its arguments. */
 const KILL_INSIDE =
@@ -94,7 +90,10 @@ export async function startKernelChain({ routers }: KernelChainOptions): Promise
       SKIP_DUPLICATE_DETECTION,
       ...(isRouter ? [FORWARD] : []),
       "ip -batch -",
-      ...interfaces.map(({ interfaceName }) => awaitCarrier(interfaceName)),
+      ...interfaces.flatMap(({ interfaceName, address }) => [
+        awaitLink(interfaceName),
+        awaitAddress(address),
+      ]),
     ].join(" && ");
     const commands = [
       "link set dev lo up",

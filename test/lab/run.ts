@@ -38,6 +38,27 @@ export async function run(command: readonly string[], input = ""): Promise<strin
   return output;
 }
 
+/** A shell command that waits until another prints something; status 124 after 5 s. */
+function awaitOutput(command: string): string {
+  return `timeout 5 sh -c 'until ${command} | grep -q .; do sleep 0.01; done'`;
+}
+
+/**
+ * A shell command that waits until packets to an address just added are accepted. The kernel does
+ * that later, also without duplicate address detection, and drops those that come before.
+ */
+export function awaitAddress(address: string): string {
+  return awaitOutput(`ip -6 route show table local ${address}`);
+}
+
+/**
+ * A shell command that waits until a link just set up lets packets pass; those before are lost, and
+ * Neighbour Discovery asks again only after a second.
+ */
+export function awaitLink(device: string): string {
+  return awaitOutput(`ip -o link show dev ${device} | grep "state UP"`);
+}
+
 /** Runs many `ip` commands, each without its leading `ip`, in one process; stops at the first that fails. */
 export async function runIp(commands: readonly string[]): Promise<void> {
   await run(["ip", "-batch", "-"], `${commands.join("\n")}\n`);

@@ -41,6 +41,7 @@ export interface Service extends AsyncDisposable {
   readonly key: string;
   /** The file with its keys. */
   readonly keysFile: string;
+  readonly pid: number;
   /** What it said at its start, on standard output. */
   readonly startLines: readonly string[];
   /** What it has said on standard error until now. */
@@ -91,6 +92,7 @@ export async function startService(
     url: urls[0] ?? "",
     key,
     keysFile,
+    pid: child.pid,
     startLines,
     stderr: () => stderr,
     signal: (name) => child.kill(name),

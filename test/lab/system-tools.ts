@@ -1,8 +1,11 @@
 import { run } from "./run.ts";
 
-/** The address that the system's traceroute prints for each hop, in order; `*` where none answered. */
-export async function trace(target: string, ...options: string[]): Promise<string[]> {
-  const output = await run(["traceroute", "-6", "-I", "-n", "-q", "1", ...options, target]);
+/**
+ * The address that the system's traceroute prints for each hop, in order; `*` where none answered
+ * within a second. It waits that second for all: left alone it gives a hop up by how fast others were.
+ */
+export async function trace(target: string): Promise<string[]> {
+  const output = await run(["traceroute", "-6", "-I", "-n", "-q", "1", "-w", "1,0,0", target]);
   const lines = output.trim().split("\n").slice(1);
   return lines.map((line) => line.trim().split(/\s+/)[1] ?? "");
 }

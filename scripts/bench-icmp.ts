@@ -1,0 +1,144 @@
+/**
+ * Measures ping and traceroute beside the programs of the system, in one run and one laboratory:
+ * `bun scripts/bench-icmp.ts`. It enters a network namespace of its own.
+ */
+import "../test/lab/enter.ts";
+import { join } from "node:path";
+import { parseIpv6 } from "../src/addr/ipv6.ts";
+import { openIcmp } from "../src/icmp/engine.ts";
+import { startInternet } from "../test/lab/internet.ts";
+import type { Router } from "../test/lab/internet-description.ts";
+import { startKernelChain } from "../test/lab/kernel-chain.ts";
+import { findProgram, run } from "../test/lab/run.ts";
+
+const TARGET = "2001:db8:2::7";
+const engine = openIcmp();
+
+const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+const table = (title: string, rows: Record<string, Record<string, string | number>>) => {
+  console.log(`\n${title}`);
+  console.table(rows);
+};
+
+/** Milliseconds that something took, and its result. */
+async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
+  const from = performance.now();
+  const result = await work();
+  return { ms: performance.now() - from, result };
+}
+
+/** What a command prints, whatever its status. */
+const output = (...command: string[]) => run(["sh", "-c", '"$@" 2>&1 || true', "sh", ...command]);
+
+const timesIn = (text: string) => [...text.matchAll(/time=([\d.]+)/g)].map(([, ms]) => Number(ms));
+
+async function ourPing(target: string, count: number, intervalMs: number): Promise<number[]> {
+  const request = { target: parseIpv6(target), count, intervalMs, timeoutMs: 2000 };
+  const outcome = await engine.ping(request);
+  return outcome.kind === "done" ? outcome.samples.map(({ rttMs }) => rttMs) : [];
+}
+
+async function rtt(): Promise<void> {
+  await using chain = await startKernelChain({ routers: 2 });
+  const COUNT = 200;
+  const rows: Record<string, Record<string, string>> = {};
+  const compare = async (name: string) => {
+    const [ours, theirs] = await Promise.all([
+      ourPing(chain.target, COUNT, 20),
+      output("ping", "-6", "-n", "-i", "0.02", "-c", `${COUNT}`, chain.target),
+    ]);
+    rows[name] = {
+      "sixscope µs": (median(ours) * 1000).toFixed(1),
+      "ping µs": (median(timesIn(theirs)) * 1000).toFixed(1),
+      answered: `${ours.length} of ${COUNT}`,
+    };
+  };
+  await compare("warming up");
+  await compare("idle");
+  const busy = setInterval(() => Bun.sleepSync(50), 1);
+  await compare("event loop blocked for 50 ms at a time");
+  clearInterval(busy);
+  if (findProgram("fping") !== null) {
+    const text = await output("fping", "-6", "-C", `${COUNT}`, "-p", "20", "-q", chain.target);
+    const times = text.split(":").at(-1)?.trim().split(/\s+/).map(Number) ?? [];
+    rows["fping, afterwards"] = { "ping µs": (median(times) * 1000).toFixed(1) };
+  }
+  table("Median round-trip time over two kernel routers, at the same time", rows);
+
+  const FOUR = ["ping", "-6", "-n", "-c", "4"];
+  const ours = await timed(() => ourPing(chain.target, 4, 200));
+  const theirs = await timed(() => output(...FOUR, chain.target));
+  const quick = await timed(() => output(...FOUR, "-i", "0.2", chain.target));
+  table("A whole ping of four", {
+    sixscope: { ms: ours.ms.toFixed(0) },
+    "ping -c 4": { ms: theirs.ms.toFixed(0) },
+    "ping -c 4 -i 0.2": { ms: quick.ms.toFixed(0) },
+  });
+}
+
+/** How many lines of a trace name a router or the target. */
+const namedIn = (text: string) => (text.match(/2001:db8:[12]::/g) ?? []).length;
+
+async function traces(): Promise<void> {
+  const HOPS = 30;
+  const rows: Record<string, Record<string, string>> = {};
+  for (const rttMs of [0.1, 100]) {
+    for (const kind of ["no silent hop", "5 silent hops", "silent target"]) {
+      const silent = kind === "5 silent hops" ? [6, 7, 8, 9, 10] : [];
+      const routers = Array.from({ length: HOPS - 1 }, (_, index): Router => {
+        const hop = index + 1;
+        return {
+          address: `2001:db8:1::${hop.toString(16)}`,
+          rttMs: (rttMs * hop) / HOPS,
+          silent: silent.includes(hop),
+        };
+      });
+      const end = kind === "silent target" ? "blackhole" : { rttMs };
+      await using _ = await startInternet({ destinations: [{ to: TARGET, routers, end }] });
+      const request = { target: parseIpv6(TARGET), maxHops: HOPS, timeoutMs: 2000 };
+      const ours = await timed(() => engine.traceroute(request));
+      const found =
+        ours.result.kind === "done"
+          ? ours.result.hops.filter(({ address }) => address !== null).length
+          : 0;
+      const row = { sixscope: `${ours.ms.toFixed(0)} ms, ${found}` };
+      const others = {
+        traceroute: ["traceroute", "-6", "-I", "-n", "-q", "1"],
+        mtr: ["mtr", "-6", "-n", "-r", "-w", "-c", "1"],
+      };
+      const theirs = await Promise.all(
+        Object.entries(others).map(async ([name, command]) => {
+          if (findProgram(name) === null) return [name, "not installed"];
+          const { ms, result } = await timed(() => output(...command, TARGET));
+          const named = namedIn(result.split("\n").slice(1).join("\n"));
+          return [name, `${ms.toFixed(0)} ms, ${named}`];
+        }),
+      );
+      rows[`${rttMs} ms, ${kind}`] = { ...row, ...Object.fromEntries(theirs) };
+    }
+  }
+  table(`A trace over ${HOPS} hops: time, and how many hops it names`, rows);
+}
+
+async function throughput(): Promise<void> {
+  const PACKETS = 500_000;
+  const exchange = join(import.meta.dir, "../test/icmp/exchange.ts");
+  const { ms, result: child } = await timed(async () => {
+    const started = Bun.spawn([process.execPath, exchange, String(PACKETS)], { stdout: "ignore" });
+    await started.exited;
+    return started;
+  });
+  const cpuMicroseconds = Number(child.resourceUsage()?.cpuTime.total);
+  table("Packets to loopback and back through the FFI layer", {
+    sixscope: {
+      "probes a second": Math.round((PACKETS / ms) * 1000),
+      "CPU µs a probe": (cpuMicroseconds / PACKETS).toFixed(1),
+    },
+  });
+}
+
+await rtt();
+await traces();
+await throughput();
+await engine.close();

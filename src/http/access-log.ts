@@ -1,0 +1,55 @@
+import type { Context, MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
+import { formatIp } from "../addr/ip.ts";
+import type { Log } from "../log.ts";
+import type { AppEnv } from "./environment.ts";
+import { Repeats } from "./repeats.ts";
+
+const FIRST_REFUSAL_STATUS = 400;
+
+/** What `accessLog` needs. */
+export interface AccessLogOptions {
+  readonly log: Log;
+  /** Whether lines name clients' addresses. */
+  readonly clients: boolean;
+  /** Milliseconds of a monotonic clock. */
+  readonly nowMs?: () => number;
+}
+
+/**
+ * Writes one line for each request. A flood of refusals, which costs its sender nothing, is counted
+ * instead.
+ */
+export function accessLog({
+  log,
+  clients,
+  nowMs = () => performance.now(),
+}: AccessLogOptions): MiddlewareHandler<AppEnv> {
+  const refusals = new Repeats(log);
+
+  return async (context, next) => {
+    const startMs = nowMs();
+    await next();
+    const endMs = nowMs();
+    const { status } = context.res;
+    if (status >= FIRST_REFUSAL_STATUS && !refusals.mayLog(`status ${status}`)) return;
+    const { address } = context.var.caller;
+    log.info("request", {
+      id: context.var.requestId,
+      ...(clients ? { client: address === null ? "unknown" : formatIp(address) } : {}),
+      method: context.req.method,
+      route: routeOf(context),
+      status,
+      ms: Math.round((endMs - startMs) * 1000) / 1000,
+      // Whoever goes away early has not seen the status.
+      ...(context.req.raw.signal.aborted ? { clientGone: true } : {}),
+      ...(context.var.key === null ? {} : { key: context.var.key.name }),
+    });
+  };
+}
+
+/** The pattern that the path matched, so that lines of one endpoint look alike; the path where none did. */
+function routeOf(context: Context<AppEnv>): string {
+  const pattern = routePath(context, -1);
+  return pattern === "/*" ? context.req.path : pattern;
+}

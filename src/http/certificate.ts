@@ -1,0 +1,100 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Log } from "../log.ts";
+import { FileWatch } from "./file-watch.ts";
+
+/** Where certificate and key are, both in PEM. */
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** A certificate chain and the private key of its first certificate, both in PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+  /** When it ends, in Unix milliseconds. */
+  readonly expiresMs: number;
+}
+
+/** A certificate or key that cannot be used; the message says which file and why. */
+export class CertificateError extends Error {
+  override readonly name = "CertificateError";
+}
+
+/**
+ * Reads certificate and key and checks that they belong together, for a listener that is given
+ * anything else would refuse every client.
+ *
+ * @throws CertificateError
+ */
+export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
+  const cert = step(`cannot read the certificate ${certFile}`, () =>
+    readFileSync(certFile, "utf8"),
+  );
+  const key = step(`cannot read the key ${keyFile}`, () => readFileSync(keyFile, "utf8"));
+  const first = step(`${certFile} is no certificate in PEM`, () => new X509Certificate(cert));
+  const privateKey = step(`${keyFile} is no private key in PEM`, () => createPrivateKey(key));
+  if (!first.checkPrivateKey(privateKey)) {
+    throw new CertificateError(`the key ${keyFile} does not belong to the certificate ${certFile}`);
+  }
+  return { cert, key, expiresMs: Date.parse(first.validTo) };
+}
+
+/** The certificate in force; follows its files while the service runs. */
+export class CertificateRenewal {
+  readonly #files: CertificateFiles;
+  readonly #log: Log;
+  readonly #watch: FileWatch;
+  #current: Certificate;
+  #onRenewal: (certificate: Certificate) => void = () => {};
+
+  /** @throws CertificateError where the files cannot be used */
+  constructor(files: CertificateFiles, log: Log) {
+    this.#files = files;
+    this.#log = log;
+    this.#watch = new FileWatch([files.certFile, files.keyFile]);
+    this.#current = readCertificate(files);
+  }
+
+  get current(): Certificate {
+    return this.#current;
+  }
+
+  /** Calls `onRenewal` with each new certificate, until `close`. */
+  watch(onRenewal: (certificate: Certificate) => void): void {
+    this.#onRenewal = onRenewal;
+    this.#watch.start(() => this.reload());
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+
+  /** Reads the files again; where they cannot be used, that is logged, and the old certificate stays. */
+  reload(): void {
+    this.#watch.look();
+    try {
+      const next = readCertificate(this.#files);
+      if (next.cert === this.#current.cert && next.key === this.#current.key) return;
+      this.#current = next;
+      this.#onRenewal(next);
+      this.#log.info("new certificate in force", {
+        expires: new Date(next.expiresMs).toISOString(),
+      });
+    } catch (error) {
+      this.#log.error(
+        `${error instanceof Error ? error.message : error}; the old certificate stays in force`,
+      );
+    }
+  }
+}
+
+function step<T>(what: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CertificateError(`${what}: ${reason}`, { cause: error });
+  }
+}

@@ -1,0 +1,108 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { MessageStream } from "../../src/dns/message-stream.ts";
+
+/** A query over UDP, and the ways to answer it. */
+export interface Datagram {
+  readonly query: Uint8Array;
+  /** How many came before it. */
+  readonly index: number;
+  readonly from: { readonly port: number; readonly address: string };
+  reply(bytes: Uint8Array): void;
+  /** Replies to an earlier query, to the socket that it came from. */
+  replyTo(index: number, bytes: Uint8Array): void;
+  /** Replies from another port of the same address. */
+  replyFromElsewhere(bytes: Uint8Array): void;
+}
+
+/** What the server does; without `tcp` it refuses connections. */
+export interface Manners {
+  udp(datagram: Datagram): void | Promise<void>;
+  /** A whole query has arrived over a connection. */
+  tcp?(query: Uint8Array, connection: Socket): void | Promise<void>;
+}
+
+/** A DNS server on the loopback interface that behaves as badly as a test wants. */
+export interface HostileServer {
+  readonly endpoint: Endpoint;
+  /** Every query over UDP, with the port that it came from. */
+  readonly arrivals: readonly { readonly query: Uint8Array; readonly port: number }[];
+  stop(): Promise<void>;
+}
+
+/** Starts a server at the address, on a free port. */
+export async function startHostileServer(
+  manners: Manners,
+  address = "::1",
+): Promise<HostileServer> {
+  const arrivals: { query: Uint8Array; port: number; address: string }[] = [];
+  const elsewhere = await Bun.udpSocket({ hostname: address, socket: { error() {} } });
+  const socket = await Bun.udpSocket({
+    hostname: address,
+    socket: {
+      async data(_, bytes, port, from) {
+        const query = new Uint8Array(bytes);
+        const index = arrivals.push({ query, port, address: from }) - 1;
+        await manners.udp({
+          query,
+          index,
+          from: { port, address: from },
+          reply: (reply) => send(socket, reply, port, from),
+          replyTo(earlier, reply) {
+            const asker = arrivals[earlier];
+            if (asker) send(socket, reply, asker.port, asker.address);
+          },
+          replyFromElsewhere: (reply) => send(elsewhere, reply, port, from),
+        });
+      },
+      error() {},
+    },
+  });
+  const tcp = manners.tcp ? await listen(manners.tcp.bind(manners), socket.port, address) : null;
+  return {
+    endpoint: tryParseEndpoint(address, socket.port) as Endpoint,
+    arrivals,
+    async stop() {
+      socket.close();
+      elsewhere.close();
+      await tcp?.stop();
+    },
+  };
+}
+
+function send(socket: Bun.udp.Socket<"buffer">, bytes: Uint8Array, port: number, address: string) {
+  try {
+    socket.send(bytes, port, address);
+  } catch {
+    // The ICMP error that an earlier datagram met: whoever asked has closed the socket.
+  }
+}
+
+async function listen(
+  serve: NonNullable<Manners["tcp"]>,
+  port: number,
+  host: string,
+): Promise<{ stop(): Promise<void> }> {
+  const connections = new Set<Socket>();
+  const server: Server = createServer((connection) => {
+    connections.add(connection);
+    const stream = new MessageStream();
+    connection.on("data", (bytes: Uint8Array) => {
+      const query = stream.add(bytes);
+      if (query !== null) serve(query.slice(), connection);
+    });
+    connection.on("error", () => {});
+    connection.on("close", () => connections.delete(connection));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    stop: () =>
+      new Promise((resolve) => {
+        for (const connection of connections) connection.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}

@@ -1,0 +1,528 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createDnsClient } from "../../src/dns/client.ts";
+import { FLAG, type Message } from "../../src/dns/message.ts";
+import { frameMessage } from "../../src/dns/message-stream.ts";
+import type { DnsOutcome } from "../../src/dns/outcome.ts";
+import { FakeClock, settle } from "./fake-clock.ts";
+import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
+import { aaaa, askedName, cname, hex, replyMessage, replyTo } from "./messages.ts";
+
+/*
+ * Real sockets, a real loopback interface, and a server that attacks. Time stands still unless a test
+ * moves it, so that an outcome is never owed to a later attempt or to the deadline by chance.
+ */
+
+// For a busy machine; nothing here waits for its clock.
+setDefaultTimeout(60_000);
+
+const TRUE = "2001:db8::1";
+const FORGED = "2001:db8:bad::";
+
+const truth = (query: Uint8Array, changes: Partial<Message> = {}) =>
+  replyTo(query, { answers: [aaaa(askedName(query), TRUE)], ...changes });
+const forgery = (query: Uint8Array, changes: Partial<Message> = {}) =>
+  truth(query, { answers: [aaaa(askedName(query), FORGED)], ...changes });
+const otherId = (query: Uint8Array) => ({ id: replyMessage(query).id ^ 0x5555 });
+const otherQuestion = (query: Uint8Array, changes: object) => {
+  const { question } = replyMessage(query);
+  return { question: question && { ...question, ...changes } };
+};
+const TRUNCATED = { flags: FLAG.response | FLAG.truncated };
+
+/** A reply whose records are these bytes: the header's counts, then what follows the question. */
+function raw(query: Uint8Array, counts: string, records: string): Uint8Array {
+  const head = replyTo(query, { edns: null });
+  head.set(hex(counts), 6);
+  return Uint8Array.from([...head, ...hex(records)]);
+}
+
+const running: HostileServer[] = [];
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.stop();
+});
+
+async function start(...manners: Manners[]) {
+  const servers: HostileServer[] = [];
+  for (const one of manners) servers.push(await startHostileServer(one));
+  running.push(...servers);
+  const clock = new FakeClock();
+  const client = createDnsClient({ servers: servers.map(({ endpoint }) => endpoint), clock });
+  return { client, clock, servers };
+}
+
+/** The addresses of an answer, or the outcome's kind where there is none. */
+function shown(outcome: DnsOutcome): string {
+  return outcome.kind === "answer"
+    ? outcome.records.map(({ value }) => value).join(" ")
+    : outcome.kind;
+}
+
+const tellTruth: Manners["udp"] = ({ query, reply }) => reply(truth(query));
+const tellTruthOverTcp: Manners["tcp"] = (query, connection) => {
+  connection.write(frameMessage(truth(query)));
+};
+
+describe("the answer gets through", () => {
+  test.each<[string, Manners, string?]>([
+    ["without any attack", { udp: tellTruth }],
+    [
+      "before a wrong ID: by TCP",
+      {
+        udp({ query, reply }) {
+          reply(forgery(query, otherId(query)));
+          reply(truth(query));
+        },
+        tcp: tellTruthOverTcp,
+      },
+    ],
+    [
+      "behind another name",
+      {
+        udp({ query, reply }) {
+          reply(forgery(query, otherQuestion(query, { name: "evil.example." })));
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "behind another type and another class",
+      {
+        udp({ query, reply }) {
+          reply(forgery(query, otherQuestion(query, { type: 1 })));
+          reply(forgery(query, otherQuestion(query, { class: 3 })));
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "behind QR=0 and the query itself",
+      {
+        udp({ query, reply }) {
+          reply(forgery(query, { flags: 0 }));
+          reply(query);
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "behind another opcode",
+      {
+        udp({ query, reply }) {
+          reply(forgery(query, { flags: FLAG.response | 0x2000 }));
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "behind 100 datagrams of garbage",
+      {
+        udp({ query, reply }) {
+          for (let length = 0; length < 100; length++) {
+            reply(crypto.getRandomValues(new Uint8Array(length)));
+          }
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "behind 100 datagrams that begin like it and end in garbage",
+      {
+        udp({ query, reply }) {
+          // Cut inside the question; one byte more would make it a broken answer.
+          for (let at = 0; at < 100; at++) reply(truth(query).subarray(0, 12 + (at % 15)));
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "twice, and once more",
+      {
+        udp({ query, reply }) {
+          for (let times = 0; times < 3; times++) reply(truth(query));
+        },
+      },
+    ],
+    [
+      "behind a forgery from another port",
+      {
+        async udp({ query, reply, replyFromElsewhere }) {
+          replyFromElsewhere(forgery(query));
+          await Bun.sleep(20);
+          reply(truth(query));
+        },
+      },
+    ],
+    [
+      "in other case: by TCP",
+      {
+        udp: ({ query, reply }) => {
+          reply(forgery(query, otherQuestion(query, { name: swapCase(askedName(query)) })));
+        },
+        tcp: tellTruthOverTcp,
+      },
+    ],
+    [
+      "in other case from a server without TCP",
+      {
+        udp: ({ query, reply }) =>
+          reply(truth(query, otherQuestion(query, { name: swapCase(askedName(query)) }))),
+      },
+    ],
+    [
+      "among records that nobody asked for",
+      {
+        udp: ({ query, reply }) =>
+          reply(
+            truth(query, {
+              answers: [
+                aaaa("evil.example.", FORGED),
+                cname("evil.example.", askedName(query)),
+                aaaa(askedName(query), TRUE),
+                aaaa(`x.${askedName(query)}`, FORGED),
+              ],
+            }),
+          ),
+      },
+    ],
+    [
+      "truncated: by TCP",
+      { udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)), tcp: tellTruthOverTcp },
+    ],
+    [
+      "byte by byte over TCP",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        async tcp(query, connection) {
+          connection.setNoDelay(true);
+          for (const byte of frameMessage(truth(query))) {
+            connection.write(Uint8Array.of(byte));
+            await settle();
+          }
+        },
+      },
+    ],
+    [
+      "with more behind it over TCP, and the end of the connection",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        tcp(query, connection) {
+          connection.end(
+            Uint8Array.from([...frameMessage(truth(query)), ...frameMessage(forgery(query))]),
+          );
+        },
+      },
+    ],
+    [
+      "without EDNS after FORMERR",
+      {
+        udp: ({ query, reply }) =>
+          reply(
+            replyMessage(query).edns
+              ? replyTo(query, { rcode: 1, edns: null, question: null })
+              : truth(query),
+          ),
+      },
+    ],
+    [
+      "without EDNS after BADVERS",
+      {
+        udp: ({ query, reply }) =>
+          reply(replyMessage(query).edns ? replyTo(query, { rcode: 16 }) : truth(query)),
+      },
+    ],
+  ])("%s", async (_, manners, expected = TRUE) => {
+    const { client } = await start(manners);
+    expect(shown(await client.query("www.example", "AAAA"))).toBe(expected);
+    expect(client.openSockets).toBe(0);
+  });
+
+  test("to an earlier attempt, when it is late", async () => {
+    let first: Uint8Array = new Uint8Array();
+    const { client, clock } = await start({
+      udp({ query, index, replyTo: replyToEarlier }) {
+        // The first query stays unanswered until the second has come.
+        if (index === 0) first = query;
+        else replyToEarlier(0, truth(first));
+      },
+    });
+    const outcome = client.query("www.example", "AAAA");
+    await clock.advance(1000);
+    expect(shown(await outcome)).toBe(TRUE);
+    expect(client.openSockets).toBe(0);
+  });
+
+  test.each([
+    ["FORMERR", 1],
+    ["SERVFAIL", 2],
+    ["NOTIMP", 4],
+    ["REFUSED", 5],
+  ])("from the next server, behind a header that says %s and nothing else", async (_, rcode) => {
+    const { client, servers } = await start(
+      { udp: ({ query, reply }) => reply(replyTo(query, { rcode, question: null, edns: null })) },
+      { udp: tellTruth },
+    );
+    const outcome = await client.query("www.example", "AAAA");
+    expect(shown(outcome)).toBe(TRUE);
+    expect("server" in outcome && outcome.server).toBe(`[::1]:${servers[1]?.endpoint.port}`);
+  });
+
+  test.each<[string, (query: Uint8Array) => Uint8Array]>([
+    ["a malformed reply", (query) => raw(query, "ffff 0000 0000", "")],
+    ["a loop", (query) => truth(query, { answers: [cname(askedName(query), askedName(query))] })],
+  ])("from the next server, behind %s", async (_, reply) => {
+    const { client } = await start(
+      { udp: (asked) => asked.reply(reply(asked.query)) },
+      { udp: tellTruth },
+    );
+    expect(shown(await client.query("www.example", "AAAA"))).toBe(TRUE);
+  });
+});
+
+describe("no answer is made of", () => {
+  const address = hex(`20010db8 0bad0000 00000000 00000000`).toHex();
+  test.each<[string, Manners, DnsOutcome["kind"]]>([
+    [
+      "a wrong ID, where TCP is refused",
+      { udp: ({ query, reply }) => reply(forgery(query, otherId(query))) },
+      "unreachable",
+    ],
+    [
+      "a chain that is a loop",
+      {
+        udp: ({ query, reply }) =>
+          reply(
+            truth(query, {
+              answers: [cname(askedName(query), "b."), cname("b.", "c."), cname("c.", "b.")],
+            }),
+          ),
+      },
+      "malformed",
+    ],
+    [
+      "a name that points at itself",
+      {
+        udp: ({ query, reply }) =>
+          reply(raw(query, "0001 0000 0000", `c01d 001c 0001 00000001 0010 ${address}`)),
+      },
+      "malformed",
+    ],
+    [
+      "two names that point at each other",
+      {
+        udp: ({ query, reply }) =>
+          reply(
+            raw(
+              query,
+              "0002 0000 0000",
+              "c02b 0005 0001 00000001 0002 c01d  c00c 0005 0001 00000001 0002 c02b",
+            ),
+          ),
+      },
+      "malformed",
+    ],
+    [
+      "a name that points forward",
+      {
+        udp: ({ query, reply }) =>
+          reply(raw(query, "0001 0000 0000", `c030 001c 0001 00000001 0010 ${address}`)),
+      },
+      "malformed",
+    ],
+    [
+      "a name that points beyond the message",
+      {
+        udp: ({ query, reply }) =>
+          reply(raw(query, "0001 0000 0000", `ffff 001c 0001 00000001 0010 ${address}`)),
+      },
+      "malformed",
+    ],
+    [
+      "counts of 65535",
+      {
+        udp: ({ query, reply }) =>
+          reply(raw(query, "ffff ffff ffff", `c00c 001c 0001 00000001 0010 ${address}`)),
+      },
+      "malformed",
+    ],
+    [
+      "data that is too short",
+      {
+        udp: ({ query, reply }) =>
+          reply(raw(query, "0001 0000 0000", "c00c 001c 0001 00000001 0004 c0000201")),
+      },
+      "malformed",
+    ],
+    [
+      "data that runs beyond the message",
+      {
+        udp: ({ query, reply }) =>
+          reply(raw(query, "0001 0000 0000", "c00c 001c 0001 00000001 0010 2001")),
+      },
+      "malformed",
+    ],
+    [
+      "two OPT records",
+      {
+        udp: ({ query, reply }) =>
+          reply(
+            raw(
+              query,
+              "0001 0000 0002",
+              `c00c 001c 0001 00000001 0010 ${address} 00 0029 04d0 00000000 0000 00 0029 04d0 00000000 0000`,
+            ),
+          ),
+      },
+      "malformed",
+    ],
+    [
+      "a truncated message, where TCP is refused",
+      { udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)) },
+      "unreachable",
+    ],
+    [
+      "a message that ends in the middle, over TCP",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        tcp: (query, connection) => {
+          connection.end(frameMessage(forgery(query)).subarray(0, -5));
+        },
+      },
+      "unreachable",
+    ],
+    [
+      "a connection that is reset",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        tcp: (_, connection) => {
+          connection.resetAndDestroy();
+        },
+      },
+      "unreachable",
+    ],
+    [
+      "a truncated message over TCP",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        tcp: (query, connection) => {
+          connection.write(frameMessage(forgery(query, TRUNCATED)));
+        },
+      },
+      "malformed",
+    ],
+    [
+      "another ID over TCP",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        tcp: (query, connection) => {
+          connection.write(frameMessage(forgery(query, otherId(query))));
+        },
+      },
+      "malformed",
+    ],
+    [
+      "records of another owner alone",
+      {
+        udp: ({ query, reply }) =>
+          reply(truth(query, { answers: [aaaa("evil.example.", FORGED)] })),
+      },
+      "no-data",
+    ],
+    [
+      "a name that does not exist, with records",
+      { udp: ({ query, reply }) => reply(forgery(query, { rcode: 3 })) },
+      "name-error",
+    ],
+    [
+      "a refusal with records",
+      { udp: ({ query, reply }) => reply(forgery(query, { rcode: 5 })) },
+      "failure",
+    ],
+  ])("%s", async (_, manners, kind) => {
+    const { client } = await start(manners);
+    expect((await client.query("www.example", "AAAA")).kind).toBe(kind);
+    expect(client.openSockets).toBe(0);
+  });
+
+  test.each<[string, Manners]>([
+    ["silence", { udp() {} }],
+    [
+      "a forgery from another port",
+      { udp: ({ query, replyFromElsewhere }) => replyFromElsewhere(forgery(query)) },
+    ],
+    [
+      "a header that says NXDOMAIN and nothing else",
+      { udp: ({ query, reply }) => reply(replyTo(query, { rcode: 3, question: null })) },
+    ],
+    [
+      "garbage without end",
+      {
+        async udp({ reply }) {
+          for (let times = 0; times < 2000; times++) {
+            reply(crypto.getRandomValues(new Uint8Array(40)));
+            if (times % 100 === 0) await settle();
+          }
+        },
+      },
+    ],
+    [
+      "TCP that accepts and stays silent",
+      { udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)), tcp() {} },
+    ],
+    [
+      "TCP that never comes to an end",
+      {
+        udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+        tcp: (query, connection) => {
+          connection.write(frameMessage(forgery(query)).subarray(0, -1));
+        },
+      },
+    ],
+  ])("%s, and the deadline ends it", async (_, manners) => {
+    const { client, clock } = await start(manners);
+    let outcome: DnsOutcome | undefined;
+    const asked = client.query("www.example", "AAAA").then((value) => {
+      outcome = value;
+    });
+    await clock.advance(2500);
+    await Bun.sleep(50);
+    await clock.advance(2499);
+    expect(outcome).toBeUndefined();
+    await clock.advance(1);
+    await asked;
+    expect(outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+    expect(client.openSockets).toBe(0);
+  });
+});
+
+test("SERVFAIL comes with what the server says about it", async () => {
+  const { client } = await start({
+    udp: ({ query, reply }) =>
+      reply(
+        replyTo(query, {
+          rcode: 2,
+          edns: {
+            payloadBytes: 1232,
+            version: 0,
+            dnssecOk: false,
+            extendedErrors: [{ code: 22, text: "at delegation example." }, { code: 23 }],
+          },
+        }),
+      ),
+  });
+  expect(await client.query("www.example", "AAAA")).toMatchObject({
+    kind: "failure",
+    rcode: "SERVFAIL",
+    transport: "udp",
+    extendedErrors: [
+      { code: 22, name: "No Reachable Authority", text: "at delegation example." },
+      { code: 23, name: "Network Error" },
+    ],
+  });
+});
+
+/** The name with the case of every letter turned. */
+function swapCase(name: string): string {
+  return name.replace(/[a-z]/gi, (letter) =>
+    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+  );
+}

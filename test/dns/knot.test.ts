@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { parseIpv4 } from "../../src/addr/ipv4.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
+import { parseHostname } from "../../src/dns/hostname.ts";
+import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
+import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+import { programMissing, testWith } from "../lab/lab.ts";
+import { type Knot, startKnot } from "./knot.ts";
+import { MANY_ADDRESSES, ZONES } from "./zones.ts";
+
+const missing = programMissing("knotd") ?? programMissing("dig");
+const testWithKnot = testWith(missing);
+
+let knot: Knot;
+let client: DnsClient;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  knot = await startKnot(ZONES);
+  client = createDnsClient({ servers: [knot.endpoint] });
+});
+
+afterAll(async () => {
+  await knot?.stop();
+});
+
+// For a busy machine; nothing here waits for its clock.
+setDefaultTimeout(60_000);
+
+interface Shown {
+  readonly rcode: string;
+  readonly records: readonly {
+    readonly type: string;
+    readonly value: string;
+    readonly ttl: number;
+  }[];
+}
+
+/** What `dig` prints for the question: response code, and type, value and TTL of each record. */
+async function dig(name: string, type: RecordType): Promise<Shown> {
+  const { stdout } = Bun.spawn([
+    ...["dig", "@::1", "-p", String(knot.endpoint.port), "-t", type, "-q", name],
+    ...["+noall", "+answer", "+comments", "+noidnin", "+noidnout", "+tries=1", "+time=20"],
+  ]);
+  const said = await new Response(stdout).text();
+  const rcode = /status: ([A-Z]+)/.exec(said)?.[1] ?? said;
+  const lines = said.split("\n").filter((line) => line !== "" && !line.startsWith(";"));
+  const records = lines.map((line) => {
+    const parts = /^\S+\s+(?<ttl>\d+)\s+IN\s+(?<type>\S+)\s+(?<value>.*)$/.exec(line)?.groups;
+    const { ttl = "", type: shownType = "", value = line } = parts ?? {};
+    return { type: shownType, value, ttl: Number(ttl) };
+  });
+  // The alias that follows from a DNAME is shown, the DNAME itself is not.
+  return { rcode, records: records.filter((record) => record.type !== "DNAME") };
+}
+
+/** The same of our own. */
+async function ours(name: string, type: RecordType): Promise<Shown> {
+  const outcome = await client.query(name, type, { timeoutMs: 30_000 });
+  if (!("records" in outcome)) throw new Error(`${name} ${type}: ${outcome.kind}`);
+  return { rcode: outcome.rcode, records: outcome.records };
+}
+
+function valuesOf(shown: object): string[] {
+  return "records" in shown ? (shown as Shown).records.map(({ value }) => value) : [];
+}
+
+const HARD_CASES: readonly [string, string][] = [
+  ["the top of the zone", "hard.example"],
+  ["its name in mixed case", "HaRd.ExAmPlE"],
+  ["addresses in every form", "plain.hard.example"],
+  ["a time to live of zero", "zero.hard.example"],
+  ["the longest time to live", "long.hard.example"],
+  ["null MX", "nullmx.hard.example"],
+  ["the root as a name", "rootptr.hard.example"],
+  ["a dot inside a label", "dot\\.ted.hard.example"],
+  ["a space inside a label", "sp\\032ace.hard.example"],
+  ["bytes above 127 and NUL in a label", "\\200\\255\\000high.hard.example"],
+  ["quote, backslash and semicolon in a label", 'quo\\"te\\\\back\\;semi.hard.example'],
+  ["escapes in names of the data", "names.hard.example"],
+  ["every kind of text", "texts.hard.example"],
+  ["a wildcard", "anything.at.all.wild.hard.example"],
+  ["the wildcard itself", "*.wild.hard.example"],
+  ["a wildcard that is an alias", "anything.wildcname.hard.example"],
+  ["an empty non-terminal", "b.ent.hard.example"],
+  ["below it", "a.b.ent.hard.example"],
+  ["mixed case through an alias", "mixed.hard.example"],
+  ["a chain of four", "one.hard.example"],
+  ["an alias to the top, by a name that DNS calls otherwise", "soa.sub.hard.example"],
+  ["an alias out of the zone", "out.hard.example"],
+  ["an alias to what does not exist", "nowhere.hard.example"],
+  ["below a DNAME", "plain.tree.hard.example"],
+  ["names of hosts", "ptr.hard.example"],
+  ["what does not exist", "missing.hard.example"],
+  ["a reverse name", "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"],
+  ["a reverse name by RFC 2317", "1.2.0.192.in-addr.arpa"],
+];
+
+/** Names that have no records at all, so that a zone which failed to load cannot pass for equal. */
+const WITHOUT_RECORDS = ["b.ent.hard.example", "missing.hard.example"];
+
+describe("equal to what dig prints, for every type", () => {
+  testWithKnot.each([...HARD_CASES])("%s", async (_, name) => {
+    const all = await Promise.all(
+      RECORD_TYPES.map(async (type) => {
+        const expected = await dig(name, type);
+        expect([type, await ours(name, type)]).toEqual([type, expected]);
+        return expected.records;
+      }),
+    );
+    expect(all.flat().length > 0).toBe(!WITHOUT_RECORDS.includes(name));
+  });
+});
+
+describe("told apart", () => {
+  testWithKnot.each([
+    ["an answer", "plain.hard.example", "AAAA", "answer"],
+    ["no data", "plain.hard.example", "MX", "no-data"],
+    ["an empty non-terminal", "b.ent.hard.example", "AAAA", "no-data"],
+    ["an alias that leads out", "out.hard.example", "AAAA", "no-data"],
+    ["no such name", "missing.hard.example", "AAAA", "name-error"],
+    ["no such name at the end of a chain", "nowhere.hard.example", "AAAA", "name-error"],
+    ["not served", "elsewhere.example", "AAAA", "failure"],
+    ["a loop of two", "loop1.hard.example", "AAAA", "malformed"],
+    ["a loop of one", "self.hard.example", "AAAA", "malformed"],
+    ["a loop, asked for as such", "self.hard.example", "CNAME", "answer"],
+  ] as [string, string, RecordType, string][])("%s", async (_, name, type, kind) => {
+    expect((await client.query(name, type)).kind).toBe(kind as never);
+  });
+});
+
+testWithKnot(`${MANY_ADDRESSES} addresses come whole, over TCP`, async () => {
+  const outcome = await client.query("many.hard.example", "AAAA");
+  expect(outcome).toMatchObject({ kind: "answer", transport: "tcp" });
+  const values = valuesOf(outcome);
+  expect(new Set(values).size).toBe(MANY_ADDRESSES);
+  expect(values.toSorted()).toEqual(valuesOf(await dig("many.hard.example", "AAAA")).toSorted());
+});
+
+testWithKnot(
+  "an IPv4-compatible address is written by RFC 5952, which is not how dig does it",
+  async () => {
+    expect(valuesOf(await ours("compat.hard.example", "AAAA"))).toEqual(["::c000:201"]);
+    expect(valuesOf(await dig("compat.hard.example", "AAAA"))).toEqual(["::192.0.2.1"]);
+  },
+);
+
+testWithKnot("a short answer comes over UDP", async () => {
+  expect(await client.query("plain.hard.example", "A")).toMatchObject({ transport: "udp" });
+});
+
+testWithKnot("a host name's way from the user's text to the answer", async () => {
+  const parsed = parseHostname("2001:DB8::1", "PTR");
+  const name = parsed.ok ? parsed.name : "";
+  expect(await client.query(name, "PTR")).toMatchObject({
+    kind: "answer",
+    records: [{ type: "PTR", ttl: 60 }],
+  });
+});
+
+testWithKnot("addresses and names for targets and hops", async () => {
+  const { addresses } = await lookupAddresses(client, "one.hard.example");
+  expect(addresses).toContainEqual(parseIpv6("2001:db8:0:0:1::1"));
+  expect(addresses).toHaveLength(5);
+  expect((await lookupHostname(client, parseIpv6("2001:db8::1")))?.toLowerCase()).toBe(
+    "host-1.example",
+  );
+  expect(await lookupHostname(client, parseIpv4("192.0.2.1"))).toBe("host-1.example");
+  expect(await lookupHostname(client, parseIpv6("2001:db8::2"))).toBeNull();
+});
+
+testWithKnot("500 different questions at once are all answered, by UDP and TCP", async () => {
+  // The first 16 are the spellings of one name, whose answer does not fit into a datagram.
+  const spelling = (bits: number) =>
+    [..."many"].map((letter, at) => ((bits >> at) & 1 ? letter.toUpperCase() : letter)).join("");
+  const names = Array.from({ length: 500 }, (_, at) =>
+    at < 16 ? `${spelling(at)}.hard.example` : `n${at}.wild.hard.example`,
+  );
+  const outcomes = await Promise.all(
+    names.map((name) => client.query(name, "AAAA", { timeoutMs: 60_000 })),
+  );
+  const counts = outcomes.map((outcome) =>
+    "records" in outcome ? outcome.records.length : outcome.kind,
+  );
+  expect(counts).toEqual(names.map((_, at) => (at < 16 ? MANY_ADDRESSES : 1)));
+  expect(client.openSockets).toBe(0);
+});

@@ -1,0 +1,291 @@
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { readdirSync, readlinkSync } from "node:fs";
+import { type Endpoint, formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { createDnsClient } from "../../src/dns/client.ts";
+import { tryDecodeHeader } from "../../src/dns/message.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
+import { aaaa, askedName, hex, replyTo } from "./messages.ts";
+
+/*
+ * Where the clock is a fake one that nobody moves, an answer shows that it did not wait for anything but
+ * the network: that a server which refuses costs no time.
+ */
+
+// For a busy machine; nothing here waits for its clock.
+setDefaultTimeout(60_000);
+
+const testWithLab = testWith(labMissing, programMissing("nft"), programMissing("ip"));
+
+/** Addresses of the loopback interface whose packets to port 53 meet each fate. */
+const FATES = [
+  ["fd53::1", "icmpv6 type port-unreachable", "ECONNREFUSED"],
+  ["fd53::2", "icmpv6 type admin-prohibited", "EACCES"],
+  ["198.51.100.1", "icmp type port-unreachable", "ECONNREFUSED"],
+  ["198.51.100.2", "icmp type prot-unreachable", "ENOPROTOOPT"],
+] as const;
+const DEAD_V6 = "fd53::d";
+const DEAD_V4 = "198.51.100.13";
+const ALIVE_V4 = "127.0.0.1";
+
+function run(...command: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(command);
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr}`);
+}
+
+beforeAll(() => {
+  if (labMissing !== null) return;
+  const family = (address: string) => (address.includes(":") ? "ip6" : "ip");
+  for (const address of [...FATES.map(([one]) => one), DEAD_V6, DEAD_V4]) {
+    run("ip", "addr", "add", address, "dev", "lo");
+  }
+  run("nft", "add table inet dns-test");
+  run("nft", "add chain inet dns-test in { type filter hook input priority 0 ; }");
+  for (const [address, reject] of FATES) {
+    run(
+      "nft",
+      `add rule inet dns-test in ${family(address)} daddr ${address} udp dport 53 reject with ${reject}`,
+    );
+  }
+  for (const address of [DEAD_V6, DEAD_V4]) {
+    run("nft", `add rule inet dns-test in ${family(address)} daddr ${address} drop`);
+  }
+});
+
+afterAll(() => {
+  if (labMissing !== null) return;
+  run("nft", "delete table inet dns-test");
+  for (const address of [...FATES.map(([one]) => one), DEAD_V6, DEAD_V4]) {
+    run("ip", "addr", "del", address, "dev", "lo");
+  }
+});
+
+const running: HostileServer[] = [];
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.stop();
+});
+
+async function serve(manners: Manners, address?: string): Promise<HostileServer> {
+  const server = await startHostileServer(manners, address);
+  running.push(server);
+  return server;
+}
+
+const honest: Manners = {
+  udp: ({ query, reply }) => {
+    reply(replyTo(query, { answers: [aaaa(askedName(query), "2001:db8::1")] }));
+  },
+};
+
+function at53(address: string): Endpoint {
+  return tryParseEndpoint(address, 53) as Endpoint;
+}
+
+/** Sockets of this process, whoever opened them. */
+function socketsOfProcess(): number {
+  return readdirSync("/proc/self/fd").filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith("socket:");
+    } catch {
+      return false; // Closed meanwhile, as the folder's own descriptor is.
+    }
+  }).length;
+}
+
+/** Waits until it is so, for as long as a slow machine may need. */
+async function eventually(isSo: () => boolean): Promise<void> {
+  for (let times = 0; times < 1000 && !isSo(); times++) await Bun.sleep(10);
+  expect(isSo()).toBe(true);
+}
+
+describe("a server that refuses is skipped at once", () => {
+  testWithLab.each([...FATES])("%s: %s", async (address, _, code) => {
+    const alive = await serve(honest);
+    const servers = [at53(address), alive.endpoint];
+    const client = createDnsClient({ servers, clock: new FakeClock() });
+    expect(await client.query("a", "AAAA")).toMatchObject({
+      kind: "answer",
+      server: formatEndpoint(alive.endpoint),
+    });
+    const alone = createDnsClient({ servers: [at53(address)], clock: new FakeClock() });
+    expect(await alone.query("a", "AAAA")).toMatchObject({ kind: "unreachable", reason: code });
+    expect([client.openSockets, alone.openSockets]).toEqual([0, 0]);
+  });
+
+  testWithLab("no route to it", async () => {
+    const alive = await serve(honest);
+    const servers = [at53("2001:db8:ffff::53"), alive.endpoint];
+    const client = createDnsClient({ servers, clock: new FakeClock() });
+    expect(await client.query("a", "AAAA")).toMatchObject({ kind: "answer" });
+  });
+
+  test("nobody at its port", async () => {
+    const gone = await startHostileServer(honest);
+    await gone.stop();
+    const alive = await serve(honest);
+    const servers = [gone.endpoint, alive.endpoint];
+    const client = createDnsClient({ servers, clock: new FakeClock() });
+    expect(await client.query("a", "AAAA")).toMatchObject({ kind: "answer" });
+  });
+});
+
+describe("a dead server", () => {
+  testWithLab("of IPv6 does not keep one of IPv4 from answering", async () => {
+    const alive = await serve(honest, ALIVE_V4);
+    const clock = new FakeClock();
+    const servers = [at53(DEAD_V6), at53(DEAD_V6), at53(DEAD_V6), alive.endpoint];
+    const client = createDnsClient({ servers, clock });
+    const outcome = client.query("a", "AAAA");
+    await clock.advance(1000);
+    expect(await outcome).toMatchObject({
+      kind: "answer",
+      server: formatEndpoint(alive.endpoint),
+      queryTimeMs: 1000,
+    });
+    expect(client.openSockets).toBe(0);
+  });
+
+  testWithLab.each([DEAD_V6, DEAD_V4])(
+    "alone ends at the deadline, UDP and TCP: %s",
+    async (address) => {
+      const clock = new FakeClock();
+      const client = createDnsClient({ servers: [at53(address)], clock });
+      const outcome = client.query("a", "AAAA");
+      await clock.advance(5000);
+      expect(await outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+      expect(client.openSockets).toBe(0);
+    },
+  );
+
+  testWithLab(
+    "over TCP is not waited for beyond the deadline, and leaves no socket behind",
+    async () => {
+      // Truncates over UDP from an address whose TCP packets are dropped.
+      const address = "fd53::7c";
+      run("ip", "addr", "add", address, "dev", "lo");
+      run("nft", `add rule inet dns-test in ip6 daddr ${address} meta l4proto tcp drop`);
+      const before = socketsOfProcess();
+      const server = await startHostileServer(
+        { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })) },
+        address,
+      );
+      const clock = new FakeClock();
+      const client = createDnsClient({ servers: [server.endpoint], clock });
+      const outcome = client.query("a", "AAAA");
+      await eventually(() => server.arrivals.length === 1);
+      await clock.advance(4999);
+      expect(client.openSockets).toBeGreaterThan(0);
+      await clock.advance(1);
+      expect(await outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+      expect(client.openSockets).toBe(0);
+      await server.stop();
+      await eventually(() => socketsOfProcess() <= before);
+      run("ip", "addr", "del", address, "dev", "lo");
+    },
+  );
+});
+
+describe("the machine's own clock", () => {
+  test("ends a query in time: a tenth of a second where that is asked for", async () => {
+    const server = await serve({ udp() {} });
+    const client = createDnsClient({ servers: [server.endpoint] });
+    const startMs = performance.now();
+    const outcome = await client.query("a", "AAAA", { timeoutMs: 100 });
+    const tookMs = performance.now() - startMs;
+    expect(outcome.kind).toBe("timeout");
+    expect(tookMs).toBeGreaterThan(95);
+    // A busy machine is forgiven much, but not as much as the usual deadline.
+    expect(tookMs).toBeLessThan(4000);
+  });
+});
+
+describe("against guessing", () => {
+  test("1,000 queries have more than 950 ports and more than 950 IDs", async () => {
+    const server = await serve(honest);
+    const client = createDnsClient({ servers: [server.endpoint] });
+    for (let at = 0; at < 1000; at++) await client.query(`n${at}`, "AAAA", { timeoutMs: 60_000 });
+    const ids = server.arrivals.map(({ query }) => tryDecodeHeader(query)?.id);
+    expect(new Set(ids).size).toBeGreaterThan(950);
+    expect(new Set(server.arrivals.map(({ port }) => port)).size).toBeGreaterThan(950);
+  });
+
+  test("the case of the name is different each time", async () => {
+    const server = await serve(honest);
+    const client = createDnsClient({ servers: [server.endpoint] });
+    for (let at = 0; at < 20; at++) await client.query("a-name-of-many-letters", "AAAA");
+    expect(new Set(server.arrivals.map(({ query }) => askedName(query))).size).toBeGreaterThan(18);
+  });
+});
+
+describe("sockets of the process return to what they were", () => {
+  test.each<[string, Manners, number]>([
+    ["after answers", honest, 60_000],
+    ["after timeouts", { udp() {} }, 50],
+    ["after garbage", { udp: ({ reply }) => reply(hex("00")) }, 50],
+    [
+      "after TCP was refused",
+      { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })) },
+      60_000,
+    ],
+    [
+      "after TCP that stays silent",
+      { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })), tcp() {} },
+      200,
+    ],
+  ])("%s", async (_, manners, timeoutMs) => {
+    const before = socketsOfProcess();
+    const server = await startHostileServer(manners);
+    const client = createDnsClient({ servers: [server.endpoint] });
+    await Promise.all(
+      Array.from({ length: 100 }, (_, at) => client.query(`n${at}`, "AAAA", { timeoutMs })),
+    );
+    expect(client.openSockets).toBe(0);
+    await server.stop();
+    await eventually(() => socketsOfProcess() <= before);
+  });
+
+  test("after callers have gone away", async () => {
+    const before = socketsOfProcess();
+    const server = await startHostileServer({ udp() {} });
+    const client = createDnsClient({ servers: [server.endpoint] });
+    const controller = new AbortController();
+    const all = Array.from({ length: 100 }, (_, at) =>
+      client.query(`n${at}`, "AAAA", { signal: controller.signal }),
+    );
+    await eventually(() => client.openSockets === 100);
+    controller.abort();
+    expect((await Promise.all(all)).map(({ kind }) => kind)).toEqual(Array(100).fill("aborted"));
+    await eventually(() => client.openSockets === 0);
+    await server.stop();
+    await eventually(() => socketsOfProcess() <= before);
+  });
+});
+
+test("500 different questions at once over real sockets are all answered right", async () => {
+  const server = await serve({
+    udp({ query, reply }) {
+      const number = Number(/\d+/.exec(askedName(query))?.[0]);
+      reply(
+        replyTo(query, { answers: [aaaa(askedName(query), `2001:db8::${number.toString(16)}`)] }),
+      );
+    },
+  });
+  const client = createDnsClient({ servers: [server.endpoint] });
+  const outcomes = await Promise.all(
+    Array.from({ length: 500 }, (_, at) =>
+      client.query(`n${at + 1}`, "AAAA", { timeoutMs: 60_000 }),
+    ),
+  );
+  const values = outcomes.map((outcome) => "records" in outcome && outcome.records[0]?.value);
+  expect(values).toEqual(values.map((_, at) => `2001:db8::${(at + 1).toString(16)}`));
+  expect(client.openSockets).toBe(0);
+});

@@ -1,0 +1,216 @@
+/** What scanners, floods and broken clients send: the service stays right for everybody else. */
+import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { generateApiKey } from "../../src/http/api-key.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { runIp } from "../lab/run.ts";
+import { type Service, startService } from "../lab/service.ts";
+
+const labTest = testWith(labMissing);
+
+/** The first router on the way there drops everything without a word. */
+const SILENT_TARGET = "2001:db8:dead::1";
+
+let chain: KernelChain;
+let service: Service;
+
+beforeAll(async () => {
+  if (labMissing !== null) return;
+  chain = await startKernelChain({ routers: 1 });
+  await chain.exec(1, ["ip", "-6", "route", "add", "blackhole", SILENT_TARGET]);
+  await runIp([`route add ${SILENT_TARGET} via ${chain.hops[0]}`]);
+  service = await startService({
+    SIXSCOPE_RATE_ANONYMOUS: "10000000",
+    SIXSCOPE_MAX_PROBES: "4",
+    SIXSCOPE_PROBE_TIMEOUT_MS: "10000",
+  });
+});
+
+afterAll(async () => {
+  if (labMissing !== null) return;
+  await service[Symbol.asyncDispose]();
+  await chain.stop();
+});
+
+const { hostname, port } = { hostname: "127.0.0.1", port: () => Number(new URL(service.url).port) };
+
+async function open(): Promise<Socket> {
+  const socket = connect(port(), hostname);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.once("connect", resolve).once("error", reject);
+  await promise;
+  return socket.on("error", () => {});
+}
+
+/** Sends bytes and returns what comes back until the server closes or `isDone` says so. */
+async function send(text: string, isDone: (answer: string) => boolean): Promise<string> {
+  const socket = await open();
+  socket.write(text);
+  let answer = "";
+  for await (const chunk of socket) {
+    answer += chunk;
+    if (isDone(answer)) break;
+  }
+  socket.destroy();
+  return answer;
+}
+
+/** What everybody else gets meanwhile. */
+async function expectHealthy(): Promise<void> {
+  const response = await fetch(`${service.url}/validate?address=::1`);
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ type: "Loopback" });
+}
+
+function residentMegabytes(): number {
+  const status = readFileSync(`/proc/${service.pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+}
+
+describe("clients that take their time", () => {
+  labTest(
+    "never finish a header: the connection is closed, and nobody else waits",
+    async () => {
+      const socket = await open();
+      socket.resume();
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.write("GET /api/v1/myip HTTP/1.1\r\nHost: x\r\n");
+      const drip = setInterval(() => socket.write("X-Slow: 1\r\n"), 1_000);
+      await expectHealthy();
+      await closed;
+      clearInterval(drip);
+      await expectHealthy();
+    },
+    60_000,
+  );
+
+  labTest(
+    "never finish a body: they are answered or closed, not waited for",
+    async () => {
+      const answer = await send(
+        "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbegun",
+        (text) => text.includes("\r\n\r\n"),
+      );
+      expect(answer).toMatch(/^(HTTP\/1\.1 200 |$)/);
+      await expectHealthy();
+    },
+    60_000,
+  );
+
+  labTest(
+    "sit there idle, ten thousand of them: the others are served, and memory returns",
+    async () => {
+      await expectHealthy();
+      const before = residentMegabytes();
+      const idle: Socket[] = [];
+      while (idle.length < 10_000) {
+        idle.push(...(await Promise.all(Array.from({ length: 500 }, open))));
+      }
+      await expectHealthy();
+      const closed = Promise.all(
+        idle.map((socket) => new Promise((done) => socket.once("close", done))),
+      );
+      for (const socket of idle) socket.resume().end();
+      await closed;
+      await expectHealthy();
+      expect(residentMegabytes() - before).toBeLessThan(60);
+    },
+    60_000,
+  );
+});
+
+describe("requests that are too much", () => {
+  // biome-ignore format: a table
+  labTest.each<[string, string, RegExp]>([
+    ["a path of 20 KB", `GET /${"a".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 (414|431) /],
+    ["a header of 20 KB", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
+    ["a thousand headers", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\n${"X-A: 1\r\n".repeat(1_000)}\r\n`, /^HTTP\/1\.1 (200|400|431) /],
+    ["a body of a megabyte", `POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n${"a".repeat(1_000_000)}`, /^HTTP\/1\.1 (404|413) /],
+    ["a body that announces a terabyte", "POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1099511627776\r\n\r\n", /^HTTP\/1\.1 (400|404|413) /],
+    ["two lengths", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", /^HTTP\/1\.1 400 /],
+    ["a length and chunks", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", /^HTTP\/1\.1 400 /],
+    ["no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", /^(HTTP\/1\.1 400 |$)/],
+    ["an address of 15 KB", `GET /api/v1/validate?address=${"1:".repeat(7_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 400 /],
+    ["a name of 15 KB", `GET /api/v1/dns/${"a.".repeat(7_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 400 /],
+  ])("%s", async (_, request, expected) => {
+    const answer = await send(request, (text) => text.includes("\r\n\r\n"));
+    expect(answer).toMatch(expected);
+    expect(answer).not.toMatch(/node_modules|\/src\/|at .*\.ts|Bun v/);
+    await expectHealthy();
+  });
+
+  labTest("fifty in one write are all answered, in order", async () => {
+    const count = 50;
+    const requests = Array.from(
+      { length: count },
+      (_, index) => `GET /api/v1/validate?address=::${index + 1} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    );
+    const bodies = (text: string) => [...text.matchAll(/"compressed":"::([0-9a-f.]+)"/g)];
+    const answer = await send(requests.join(""), (text) => bodies(text).length === count);
+    const expanded = [...answer.matchAll(/"expanded":"[0-9a-f:]+:([0-9a-f]{4})"/g)];
+    expect(expanded.map(([, last]) => last)).toEqual(
+      Array.from({ length: count }, (_, index) => (index + 1).toString().padStart(4, "0")),
+    );
+  });
+});
+
+describe("a hundred thousand wrong keys", () => {
+  labTest(
+    "are refused without growth of memory or log",
+    async () => {
+      await expectHealthy();
+      const before = residentMegabytes();
+      const loggedBefore = service.stderr().length;
+      const TOTAL = 100_000;
+      let sent = 0;
+      const statuses = new Set<number>();
+      const clients = Array.from({ length: 32 }, async () => {
+        while (sent < TOTAL) {
+          const wrong = sent++ % 2 === 0 ? generateApiKey() : "sx_wrong";
+          const response = await fetch(`${service.url}/ping/::1`, {
+            headers: { "X-API-Key": wrong },
+          });
+          statuses.add(response.status);
+          await response.arrayBuffer();
+        }
+      });
+      await Promise.all(clients);
+      expect([...statuses]).toEqual([401]);
+      await expectHealthy();
+      expect(residentMegabytes() - before).toBeLessThan(60);
+      expect(service.stderr().length - loggedBefore).toBeLessThan(100_000);
+    },
+    120_000,
+  );
+});
+
+describe("clients that vanish", () => {
+  labTest("in the middle of a ping leave their place to others at once", async () => {
+    const headers = { "X-API-Key": service.key };
+    for (let round = 0; round < 5; round++) {
+      const vanishing = Array.from({ length: 4 }, () => new AbortController());
+      const pings = vanishing.map(({ signal }) =>
+        fetch(`${service.url}/ping/${SILENT_TARGET}?count=10`, { headers, signal }).catch(
+          () => null,
+        ),
+      );
+      await Bun.sleep(50);
+      expect((await fetch(`${service.url}/ping/::1?count=1`, { headers })).status).toBe(429);
+      for (const client of vanishing) client.abort();
+      await Promise.all(pings);
+      while ((await fetch(`${service.url}/ping/::1?count=1`, { headers })).status === 429) {
+        await Bun.sleep(10);
+      }
+    }
+  });
+});
+
+labTest("nothing of all this was an error of ours", () => {
+  const errors = service
+    .stderr()
+    .split("\n")
+    .filter((line) => line.includes("level=error"));
+  expect(errors).toEqual([]);
+});

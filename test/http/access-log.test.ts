@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { Hono } from "hono";
+import { tryParseIp } from "../../src/addr/ip.ts";
+import { accessLog } from "../../src/http/access-log.ts";
+import type { AppEnv, Bindings } from "../../src/http/environment.ts";
+import { createLog, type LogFormat } from "../../src/log.ts";
+
+const BINDINGS: Bindings = {
+  peer: "192.0.2.1",
+  encrypted: false,
+  draining: false,
+  allowSeconds: () => {},
+};
+
+function setUp(options: { format?: LogFormat; clients?: boolean; priorities?: boolean } = {}) {
+  const lines: string[] = [];
+  const { format = "json", clients = true, priorities = false } = options;
+  const log = createLog({ level: "info", format, priorities, write: (line) => lines.push(line) });
+  let ms = 0;
+  const app = new Hono<AppEnv>();
+  app.use(accessLog({ log, clients, nowMs: () => (ms += 1.25) }));
+  app.use(async (context, next) => {
+    context.set("requestId", "id-1");
+    context.set("key", null);
+    context.set("caller", {
+      address: tryParseIp("192.0.2.1"),
+      secure: true,
+      viaTrustedProxy: false,
+      untrustedForwarding: false,
+    });
+    await next();
+  });
+  app.get("/dns/:hostname", (context) => context.json({}));
+  const get = async (path: string) => await app.request(path, {}, BINDINGS);
+  return { get, lines, log };
+}
+
+const parsed = (line: string | undefined) => JSON.parse(line ?? "null");
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+describe("a request", () => {
+  test("is one line with id, client, method, route, status and milliseconds", async () => {
+    const { get, lines } = setUp();
+    await get("/dns/example.test?type=A");
+    expect(lines).toHaveLength(1);
+    expect(parsed(lines[0])).toMatchObject({
+      level: "INFO",
+      message: "request",
+      id: "id-1",
+      client: "192.0.2.1",
+      method: "GET",
+      route: "/dns/:hostname",
+      status: 200,
+      ms: 1.25,
+    });
+  });
+
+  test("to an unknown path shows the path", async () => {
+    const { get, lines } = setUp();
+    await get("/wp-login.php");
+    expect(parsed(lines[0])).toMatchObject({ route: "/wp-login.php", status: 404 });
+  });
+
+  test("can leave out the client", async () => {
+    const { get, lines } = setUp({ clients: false });
+    await get("/dns/a");
+    expect(lines[0]).not.toContain("192.0.2.1");
+  });
+
+  test("is logfmt as text, with journald's priority where that is wanted", async () => {
+    const { get, lines } = setUp({ format: "text", priorities: true });
+    await get("/dns/a");
+    expect(lines[0]).toMatch(/^<6>time=\S+ level=info .*msg=request .*status=200 ms=1\.25\n$/);
+  });
+});
+
+describe("a flood of refusals", () => {
+  test("is a hundred lines, and one that counts the others", async () => {
+    const { get, lines } = setUp();
+    for (let request = 0; request < 250; request++) await get("/nothing");
+    expect(lines).toHaveLength(100);
+    jest.advanceTimersByTime(60_000);
+    expect(lines).toHaveLength(101);
+    expect(parsed(lines[100])).toMatchObject({ level: "WARN", kind: "status 404", count: 150 });
+    await get("/nothing");
+    expect(lines).toHaveLength(102);
+  });
+
+  test("does not silence what is answered", async () => {
+    const { get, lines } = setUp();
+    for (let request = 0; request < 150; request++) await get("/nothing");
+    await get("/dns/a");
+    expect(parsed(lines.at(-1))).toMatchObject({ status: 200 });
+  });
+});
+
+describe("a line", () => {
+  test("cannot be broken or forged by what it quotes", () => {
+    const { lines, log } = setUp({ format: "text" });
+    log.warn('odd\nlevel=error msg="forged" {braces}', { path: 'a\r\n"b" \u001b[31m' });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^[\x20-\x7e]*\n$/);
+    expect(lines[0]).toContain("{braces}");
+  });
+});

@@ -1,0 +1,67 @@
+/**
+ * Sends packets to loopback and takes the replies, through the FFI layer alone and with the garbage
+ * collector at work all the time. Run by `memory.test.ts` in a process of its own, since what it looks
+ * for is a crash.
+ *
+ * Arguments: how many packets. Prints one line of JSON.
+ */
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
+import { encodePayload } from "../../src/icmp/probe-payload.ts";
+import { openRawSocket } from "../../src/icmp/raw-socket.ts";
+import type { ReceivedPacket } from "../../src/icmp/socket.ts";
+
+const total = Number(process.argv[2]);
+const TAG = 0xa5;
+const LOOPBACK = parseIpv6("::1");
+const ROUND = 500;
+const COOKIE = new Uint8Array(8).fill(0x5c);
+
+let received = 0;
+let wrong = 0;
+function take(packets: readonly ReceivedPacket[]): void {
+  for (const { message, hopLimit, receivedNs, readNs } of packets) {
+    const reply = decodeMessage(message);
+    const isRight =
+      reply?.kind === "echo-reply" &&
+      reply.sequence === received % 0x10000 &&
+      reply.data.length === 56 &&
+      COOKIE.every((byte, at) => byte === reply.data[at]) &&
+      hopLimit === 64 &&
+      receivedNs < readNs;
+    if (!isRight) wrong++;
+    received++;
+  }
+}
+
+const socket = openRawSocket(TAG, {
+  packets: take,
+  failed: (error) => {
+    throw error;
+  },
+});
+
+let sent = 0;
+let refused = 0;
+let rssMiddle = 0;
+while (sent < total) {
+  for (let count = 0; count < ROUND && sent < total; count++) {
+    const sequence = sent % 0x10000;
+    const message = encodeEchoRequest(TAG * 256, sequence, encodePayload(sequence, COOKIE));
+    const packet = {
+      destination: LOOPBACK,
+      source: LOOPBACK,
+      scopeId: 0,
+      hopLimit: 64,
+      flowLabel: 1,
+    };
+    if (socket.send({ ...packet, message }).kind === "sent") sent++;
+    else refused++;
+  }
+  if (sent % (20 * ROUND) === 0) Bun.gc(true);
+  while (received < sent) await Bun.sleep(0);
+  if (sent >= total / 2 && rssMiddle === 0) rssMiddle = process.memoryUsage.rss();
+}
+const rssEnd = process.memoryUsage.rss();
+await socket.close();
+console.log(JSON.stringify({ sent, refused, received, wrong, rssMiddle, rssEnd }));
