@@ -159,7 +159,7 @@ curlTest("on a machine without IPv6 it says so and serves over IPv4", async () =
     kill $!
     wait $!`;
   const said = await run(["unshare", "--net", "sh", "-ec", script, "sh", executable]);
-  expect(said).toMatch(/^warn cannot listen on \[::1\]:8080/m);
+  expect(said).toMatch(/cannot listen on \[::1\]:8080/);
   expect(said).toMatch(/listens on http:\/\/127\.0\.0\.1:8080$/m);
   expect(said).toContain('"valid":true');
 });
@@ -167,13 +167,14 @@ curlTest("on a machine without IPv6 it says so and serves over IPv4", async () =
 test(
   "is the same to the byte when built elsewhere",
   async () => {
+    const { dependencies } = await Bun.file(join(ROOT, "package.json")).json();
     const [here, there] = await Promise.all(
       ["a", "somewhere/deeper"].map(async (place) => {
         const copy = join(folder, place);
         for (const part of ["src", "scripts", "package.json", "tsconfig.json", "bun.lock"]) {
           cpSync(join(ROOT, part), join(copy, part), { recursive: true });
         }
-        for (const name of ["hono", "zod"]) {
+        for (const name of Object.keys(dependencies)) {
           const from = join(ROOT, "node_modules", name);
           cpSync(from, join(copy, "node_modules", name), { recursive: true, dereference: true });
         }
