@@ -1,33 +1,62 @@
 /**
- * Compiles sixscope into one executable for this machine: `dist/sixscope`.
+ * Makes what is shipped, in `dist`:
  *
- * The executable reads nothing from the folder it is started in, and runs no code made from text.
+ *     bun run build           the executable for this machine
+ *     bun run build --deb     also its Debian package
+ *     bun run build --all     executables and archives for all targets, Debian packages, SHA256SUMS,
+ *                             and the bill of materials
  */
+import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { compile, hostTarget, TARGETS } from "./build/compile.ts";
+import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
+import { billOfMaterials } from "./build/sbom.ts";
+import { ROOT, readSource } from "./build/source.ts";
 
-const ROOT = join(import.meta.dir, "..");
+const DIST = join(ROOT, "dist");
+const MODES = [undefined, "--deb", "--all"];
 
-const result = await Bun.build({
-  // A Worker's file is an entry point of its own.
-  entrypoints: [join(ROOT, "src/main.ts"), join(ROOT, "src/icmp/receiver-worker.ts")],
-  root: ROOT,
-  compile: {
-    outfile: join(ROOT, "dist/sixscope"),
-    autoloadDotenv: false,
-    autoloadBunfig: false,
-    autoloadTsconfig: false,
-    autoloadPackageJson: false,
-    execArgv: ["--disallow-code-generation-from-strings=strict"],
-  },
-  format: "esm",
-  minify: true,
-  sourcemap: "linked",
-  bytecode: true,
-  throw: false,
-});
+const [mode, ...more] = Bun.argv.slice(2);
+if (!MODES.includes(mode) || more.length > 0) {
+  console.error("usage: bun run build [--deb|--all]");
+  process.exit(2);
+}
 
-for (const message of result.logs) console.error(message);
-if (!result.success) process.exit(1);
-for (const { path, size } of result.outputs) {
-  console.log(`${path} ${(size / 1024 / 1024).toFixed(1)} MiB`);
+const source = await readSource();
+await rm(DIST, { recursive: true, force: true });
+await mkdir(DIST);
+
+const packages = new Set<string>();
+for (const target of mode === "--all" ? TARGETS : [hostTarget()]) {
+  const executable = join(DIST, mode === "--all" ? `sixscope-${target}` : "sixscope");
+  const compiled = await compile(target, source, executable);
+  for (const name of compiled.packages) packages.add(name);
+  const architecture = DEBIAN_ARCHITECTURES[target];
+  if (mode !== undefined && architecture !== undefined) {
+    const deb = `sixscope_${source.version}_${architecture}.deb`;
+    await makeDebianPackage(executable, architecture, source, join(DIST, deb));
+  }
+  if (mode === "--all") {
+    const archive = `sixscope-${source.version}-${target}.tar.xz`;
+    await makeArchive(executable, target, source, join(DIST, archive));
+  }
+}
+
+if (mode === "--all") {
+  await copyFile(join(DIST, `sixscope-${hostTarget()}`), join(DIST, "sixscope"));
+  await Bun.write(
+    join(DIST, `sixscope-${source.version}.cdx.json`),
+    `${JSON.stringify(await billOfMaterials(source, [...packages]), null, 2)}\n`,
+  );
+  const sums = await Promise.all(
+    (await readdir(DIST)).sort().map(async (name) => {
+      const bytes = await Bun.file(join(DIST, name)).bytes();
+      return `${Bun.SHA256.hash(bytes, "hex")}  ${name}\n`;
+    }),
+  );
+  await Bun.write(join(DIST, "SHA256SUMS"), sums.join(""));
+}
+
+for (const name of (await readdir(DIST)).sort()) {
+  console.log(`dist/${name} ${(Bun.file(join(DIST, name)).size / 1024 / 1024).toFixed(1)} MiB`);
 }

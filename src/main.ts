@@ -3,7 +3,7 @@ import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
-import { VERSION } from "./version.ts";
+import { COMMIT, VERSION } from "./version.ts";
 
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
@@ -33,7 +33,7 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "help":
       return say(USAGE);
     case "--version":
-      return say(`sixscope ${VERSION}`);
+      return say(`sixscope ${VERSION}${COMMIT === null ? "" : ` (${COMMIT})`}`);
     default:
       throw new UsageError(`there is no command ${command}`, USAGE);
   }

@@ -11,6 +11,7 @@ import {
   writeKeyFile,
 } from "../http/key-file.ts";
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { becomeOwnerOf, serviceEnvironment } from "./installed.ts";
 import { UsageError } from "./usage.ts";
 
 export const KEYS_USAGE = `sixscope keys add NAME [--limit N] [--expires DATE]   make a key and print it once
@@ -18,7 +19,8 @@ sixscope keys list                                    show the keys, without sec
 sixscope keys revoke NAME                             refuse a key from now on`;
 
 /**
- * `sixscope keys …`: makes, shows and revokes API keys in the file that the service reads.
+ * `sixscope keys …`: makes, shows and revokes API keys in the file that the service reads; root finds
+ * the file of the installed service without being told.
  *
  * @returns the text for standard output
  * @throws UsageError, KeyFileError, ConfigError
@@ -29,7 +31,9 @@ export function runKeys(
   nowMs: number = Date.now(),
 ): string {
   const [action, ...rest] = argv;
-  const path = resolve(parseConfig(environment).keysFile);
+  const service = serviceEnvironment(environment);
+  const path = resolve(parseConfig(service ?? environment).keysFile);
+  if (service !== null) becomeOwnerOf(dirname(path));
   switch (action) {
     case "add":
       return addKey(path, rest, nowMs);

@@ -8,11 +8,17 @@ import { Keyring } from "../http/keyring.ts";
 import { ProbeSlots } from "../http/probe-slots.ts";
 import { RateLimiter } from "../http/rate-limit.ts";
 import { type IcmpEngine, openIcmp } from "../icmp/engine.ts";
+import { openRawSocket } from "../icmp/raw-socket.ts";
 import { SystemError } from "../libc.ts";
 import { LineWriter } from "../line-writer.ts";
 import { createLog } from "../log.ts";
 import { listen } from "../server.ts";
 import { VERSION } from "../version.ts";
+import { dropCapabilities, inheritedRawSocket } from "./capabilities.ts";
+import { serviceManager } from "./notify.ts";
+
+/** Below it stand the ports that need a capability. */
+const FIRST_FREE_PORT = 1024;
 
 /** How long running requests may take to finish after the signal to stop. */
 const STOP_GRACE_MS = 20_000;
@@ -36,8 +42,9 @@ export async function runServe(
     priorities: environment["JOURNAL_STREAM"] !== undefined,
     write: (line) => lines.write(line),
   });
+  const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(resolve(config.keysFile), log);
-  const icmp = openIcmpOrReason();
+  const probeSlots = new ProbeSlots(config.maxProbes);
   const app = createApp({
     config,
     log,
@@ -47,19 +54,29 @@ export async function runServe(
     defaultKeyLimit: config.rate.key,
     resolvers: createResolvers(config),
     icmp,
-    probeSlots: new ProbeSlots(config.maxProbes),
+    probeSlots,
   });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const listening = await listen(app, config, renewal?.current ?? null, log);
   keyring.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
+  const manager = serviceManager(environment);
   process.on("SIGHUP", () => {
+    manager.reloading();
     keyring.reload();
     renewal?.reload();
+    manager.ready();
   });
   for (const line of startLines(config, listening.urls, icmp, keyring.activeCount())) say(line);
+  manager.ready();
+  manager.watch(
+    () =>
+      `${listening.urls.join(" ")}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
+    lifeSigns(icmp),
+  );
 
   await stopSignal();
+  manager.stopping();
   log.info("stopping; running requests may finish", { graceSeconds: STOP_GRACE_MS / 1000 });
   const impatient = stopSignal().then(() => listening.stop(0));
   await Promise.race([listening.stop(STOP_GRACE_MS), impatient]);
@@ -69,13 +86,31 @@ export async function runServe(
   await lines.flush();
 }
 
-function openIcmpOrReason(): IcmpEngine | { readonly unavailable: string } {
+function openIcmpOrReason({ listen }: Config): IcmpEngine | { readonly unavailable: string } {
   try {
-    return openIcmp();
+    dropCapabilities(
+      listen.some((address) => address.kind === "tcp" && address.port < FIRST_FREE_PORT),
+    );
+    const fd = inheritedRawSocket();
+    return openIcmp({
+      openSocket: (tag, listener) => openRawSocket(tag, listener, fd),
+    });
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;
   }
+}
+
+/** Says at each call whether the receiver has lived since the one before. */
+function lifeSigns(icmp: IcmpEngine | { readonly unavailable: string }): () => boolean {
+  if ("unavailable" in icmp) return () => true;
+  let seen = -1;
+  return () => {
+    const { beats } = icmp;
+    const isAlive = beats !== seen;
+    seen = beats;
+    return isAlive;
+  };
 }
 
 function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClient>> {

@@ -22,6 +22,8 @@ export interface IcmpEngine {
   traceroute(request: TraceRequest): Promise<TraceOutcome>;
   /** Probes of what is running that are not answered; 0 when nothing runs. */
   readonly outstanding: number;
+  /** Grows at least twice a second while the receiver lives. */
+  readonly beats: number;
   /** How often what happened, since the engine was opened. */
   readonly counters: Readonly<ProbeCounters>;
   /** Aborts all runs; resolves once the receiver has ended and the socket is closed. */
@@ -47,6 +49,9 @@ export function openIcmp(options: IcmpOptions = {}): IcmpEngine {
     traceroute: shareTraces((request) => traceroute(prober, pacer, request)),
     get outstanding() {
       return prober.outstanding;
+    },
+    get beats() {
+      return prober.beats;
     },
     get counters() {
       return prober.counters;

@@ -141,6 +141,11 @@ export class Prober {
     });
   }
 
+  /** Signs of life of the receiver; see `IcmpSocket`. */
+  get beats(): number {
+    return this.#socket.beats;
+  }
+
   /** Probes of all open runs that are not answered. */
   get outstanding(): number {
     let sum = 0;

@@ -54,9 +54,17 @@ const PACKET_INFO = HOP_LIMIT + alignControl(CMSGHDR.bytes + 4);
 const MESSAGE = PACKET_INFO + alignControl(CMSGHDR.bytes + 20);
 const OUT_BYTES = MESSAGE + MAX_MESSAGE_BYTES;
 
-/** Opens the raw socket and starts its receiver; see `OpenSocket`. */
-export function openRawSocket(tag: number, listener: SocketListener): IcmpSocket {
-  return new RawSocket(tag, listener);
+/**
+ * Opens the raw socket and starts its receiver; see `OpenSocket`.
+ *
+ * @param fd the file descriptor of a raw ICMPv6 socket that is open already, or null
+ */
+export function openRawSocket(
+  tag: number,
+  listener: SocketListener,
+  fd: number | null = null,
+): IcmpSocket {
+  return new RawSocket(tag, listener, fd);
 }
 
 class RawSocket implements IcmpSocket {
@@ -69,9 +77,9 @@ class RawSocket implements IcmpSocket {
   readonly #receiver: Receiver;
   #closing: Promise<void> | null = null;
 
-  constructor(tag: number, listener: SocketListener) {
+  constructor(tag: number, listener: SocketListener, fd: number | null) {
     this.#layOut();
-    this.#fd = this.#open(SOCK.raw, IPPROTO_ICMPV6);
+    this.#fd = fd ?? this.#open(SOCK.raw, IPPROTO_ICMPV6);
     try {
       this.#configure(tag);
       this.#receiver = new Receiver(this.#fd, listener);
@@ -111,6 +119,10 @@ class RawSocket implements IcmpSocket {
     const sentNs = this.#clock.nowNs();
     const code = this.#failure(this.#libc.sendmsg(this.#fd, this.#address, MSG_DONTWAIT));
     return code === null ? { kind: "sent", sentNs } : { kind: "failed", code };
+  }
+
+  get beats(): number {
+    return this.#receiver.beats;
   }
 
   close(): Promise<void> {

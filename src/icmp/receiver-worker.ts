@@ -29,7 +29,8 @@ const MAX_CONTROL_BYTES = 128;
 /** Packets in one message to the main thread; more make it wait, fewer cost more. */
 const MAX_BATCH = 64;
 
-const FOREVER = -1;
+/** How long to wait for packets before a sign of life, in milliseconds. */
+const BEAT_MS = 500;
 /** How soon to look again whether the main thread has caught up, in milliseconds. */
 const QUEUE_PAUSE_MS = 5;
 
@@ -59,7 +60,7 @@ function post(message: ReceiverMessage): void {
   self.postMessage(message);
 }
 
-function receive({ socketFd, wakeFd, queued }: ReceiverTask): void {
+function receive({ socketFd, wakeFd, queued, beats }: ReceiverTask): void {
   const polled = new DataView(new ArrayBuffer(2 * POLLFD.bytes));
   const wake = 0;
   const socket = POLLFD.bytes;
@@ -68,11 +69,12 @@ function receive({ socketFd, wakeFd, queued }: ReceiverTask): void {
   polled.setInt32(socket + POLLFD.fd, socketFd, true);
   polled.setInt16(socket + POLLFD.events, POLLIN, true);
   while (polled.getInt16(wake + POLLFD.revents, true) === 0) {
+    Atomics.add(beats, 0, 1);
     if (Atomics.load(queued, 0) > LIMITS.maxQueuedPackets) {
       libc.poll(addressOf(polled), 1, QUEUE_PAUSE_MS);
       continue;
     }
-    libc.poll(addressOf(polled), 2, FOREVER);
+    libc.poll(addressOf(polled), 2, BEAT_MS);
     const packets = readAll(socketFd);
     if (packets.length === 0) continue;
     Atomics.add(queued, 0, packets.length);

@@ -10,6 +10,8 @@ export interface ReceiverTask {
   readonly wakeFd: number;
   /** How many packets the main thread has not taken yet; shared by both. */
   readonly queued: Int32Array<SharedArrayBuffer>;
+  /** How often the Worker has gone round. */
+  readonly beats: Int32Array<SharedArrayBuffer>;
 }
 
 /** What the Worker says: packets as they come, and at last that it uses the file descriptors no more. */
@@ -27,6 +29,7 @@ export class Receiver {
   readonly #wakeFd: number;
   readonly #worker: Worker;
   readonly #queued = new Int32Array(new SharedArrayBuffer(4));
+  readonly #beats = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended = Promise.withResolvers<void>();
   #listener: SocketListener | null;
 
@@ -42,9 +45,19 @@ export class Receiver {
       this.#fail(event.message);
     };
     this.#worker.addEventListener("close", () => this.#fail("its thread has ended"));
-    const task: ReceiverTask = { socketFd, wakeFd: this.#wakeFd, queued: this.#queued };
+    const task: ReceiverTask = {
+      socketFd,
+      wakeFd: this.#wakeFd,
+      queued: this.#queued,
+      beats: this.#beats,
+    };
     this.#worker.postMessage(task);
     this.#worker.unref();
+  }
+
+  /** How often the thread has gone round, with or without packets; it overflows. */
+  get beats(): number {
+    return Atomics.load(this.#beats, 0);
   }
 
   /** Resolves once the thread has ended and both file descriptors are out of use; nothing is delivered from the call on. */

@@ -43,6 +43,8 @@ export interface IcmpSocket {
   sourceFor(destination: Ipv6Address, scopeId: number): SourceChoice;
   /** Sends without blocking. */
   send(packet: OutgoingPacket): SendResult;
+  /** Grows at least twice a second while the receiver lives. */
+  readonly beats: number;
   /** Resolves once nothing uses the socket any more; nothing is delivered from the call on. */
   close(): Promise<void>;
 }

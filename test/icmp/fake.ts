@@ -98,6 +98,7 @@ export const SOURCE = parseIpv6("2001:db8::1");
 
 /** A socket on a simulated network; `sent` keeps all that went out. */
 export class FakeSocket implements IcmpSocket {
+  readonly beats = 0;
   readonly sent: (OutgoingPacket & { readonly atMs: number })[] = [];
   readonly #clock: VirtualClock;
   readonly #network: Network;

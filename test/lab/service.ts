@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { watchAnswers } from "./conformance.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+/** The command that runs sixscope from its source. */
+const FROM_SOURCE = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
 
 /** How a command of sixscope ended. */
 export interface CommandResult {
@@ -12,12 +13,17 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs `sixscope` with arguments to its end. */
+/**
+ * Runs `sixscope` with arguments to its end.
+ *
+ * @param program the command that is sixscope
+ */
 export async function sixscope(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  program: readonly string[] = FROM_SOURCE,
 ): Promise<CommandResult> {
-  const child = spawn(args, environment);
+  const child = spawn([...program, ...args], environment);
   const [stdout, stderr, status] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -52,10 +58,12 @@ export interface Service extends AsyncDisposable {
  *
  * @param environment `SIXSCOPE_` variables beside those that the helper sets
  * @param wrapper a command that runs the service, such as `setpriv …`
+ * @param program the command that is sixscope
  */
 export async function startService(
   environment: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
+  program: readonly string[] = FROM_SOURCE,
 ): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), "sixscope-test-"));
   const keysFile = join(folder, "keys.json");
@@ -64,9 +72,9 @@ export async function startService(
     SIXSCOPE_KEYS_FILE: keysFile,
     ...environment,
   };
-  const added = await sixscope(["keys", "add", "test"], settings);
+  const added = await sixscope(["keys", "add", "test"], settings, program);
   const key = added.stdout.split("\n")[0] ?? "";
-  const child = spawn([], settings, wrapper);
+  const child = spawn([...wrapper, ...program], settings);
   let stderr = "";
   const stderrDone = (async () => {
     for await (const chunk of child.stderr) stderr += new TextDecoder().decode(chunk);
@@ -101,12 +109,8 @@ export async function startService(
   };
 }
 
-function spawn(
-  args: readonly string[],
-  environment: Readonly<Record<string, string>>,
-  wrapper: readonly string[] = [],
-) {
-  return Bun.spawn([...wrapper, process.execPath, MAIN, ...args], {
+function spawn(command: readonly string[], environment: Readonly<Record<string, string>>) {
+  return Bun.spawn([...command], {
     // Nothing of the test run's own environment may leak into the service's settings.
     env: { PATH: process.env["PATH"], TZ: "UTC", ...environment },
     stdin: "ignore",

@@ -1,0 +1,104 @@
+import { mkdtemp, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Glob } from "bun";
+import { ROOT, type Source } from "./source.ts";
+
+/** The machines that executables are made for. */
+export const TARGETS = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl"] as const;
+
+export type Target = (typeof TARGETS)[number];
+
+/** The target that this machine is. */
+export function hostTarget(): Target {
+  const machine = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
+  const isMusl = [...new Glob("ld-musl-*").scanSync("/lib")].length > 0;
+  return isMusl ? `${machine}-musl` : machine;
+}
+
+/** What an executable was made of. */
+export interface Compiled {
+  /** Names of the packages from node_modules that are inside, in alphabetical order. */
+  readonly packages: readonly string[];
+}
+
+/**
+ * Environment variables by which a compiled executable would be another program: `BUN_OPTIONS` gives
+ * Bun options and code to load, `BUN_BE_BUN` makes it plain Bun, the others open a debugger.
+ */
+const FOREIGN_VARIABLES = [
+  "BUN_OPTIONS",
+  "BUN_BE_BUN",
+  "BUN_INSPECT",
+  "BUN_INSPECT_CONNECT_TO",
+  "BUN_INSPECT_PRELOAD",
+] as const;
+
+/**
+ * Compiles sixscope for one target into a file.
+ *
+ * The executable reads nothing from the folder it is started in, runs no code made from text, and
+ * obeys no variable of Bun's that would make it run something else.
+ *
+ * @throws AggregateError where the sources do not compile
+ */
+export async function compile(target: Target, source: Source, outfile: string): Promise<Compiled> {
+  // Sources stand in the executable's map relative to the working directory.
+  process.chdir(ROOT);
+  // The output's name stands in the executable too; it must not differ.
+  const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
+  try {
+    const staged = join(stage, "sixscope");
+    const result = await Bun.build({
+      // A Worker's file is an entry point of its own.
+      entrypoints: [join(ROOT, "src/main.ts"), join(ROOT, "src/icmp/receiver-worker.ts")],
+      root: ROOT,
+      // In the executable there are no folders: a Worker's file stands beside the one that names it.
+      naming: "[name].[ext]",
+      compile: {
+        target: `bun-${target}`,
+        outfile: staged,
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+        autoloadTsconfig: false,
+        autoloadPackageJson: false,
+        execArgv: ["--disallow-code-generation-from-strings=strict"],
+      },
+      define: source.commit === null ? {} : { BUILD_COMMIT: JSON.stringify(source.commit) },
+      format: "esm",
+      minify: true,
+      sourcemap: "linked",
+      bytecode: true,
+      metafile: true,
+    });
+    await ignoreVariables(staged, FOREIGN_VARIABLES);
+    await rename(staged, outfile);
+    return { packages: packagesOf(Object.keys(result.metafile?.inputs ?? {})) };
+  } finally {
+    await rm(stage, { recursive: true });
+  }
+}
+
+/**
+ * Makes the runtime look for variables that nobody can set by accident: Bun has no switch for it. Each
+ * name stands once as a C string, and its first letter becomes `=`, which no name of a variable has.
+ *
+ * @throws Error where a name is not found exactly once, as another version of Bun may have it
+ */
+async function ignoreVariables(path: string, names: readonly string[]): Promise<void> {
+  const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
+  for (const name of names) {
+    const at = bytes.indexOf(`\0${name}\0`);
+    if (at < 0 || bytes.indexOf(`\0${name}\0`, at + 1) >= 0) {
+      throw new Error(`the runtime does not have the variable ${name} exactly once`);
+    }
+    bytes.write("=", at + 1);
+  }
+  await Bun.write(path, bytes);
+}
+
+function packagesOf(inputs: readonly string[]): string[] {
+  const names = inputs.flatMap(
+    (path) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
+  );
+  return [...new Set(names)].sort();
+}

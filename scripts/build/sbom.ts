@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import { ROOT, type Source } from "./source.ts";
+
+/** One component of a CycloneDX bill of materials; CycloneDX 1.6. */
+interface Component {
+  readonly type: "application" | "library" | "platform";
+  readonly "bom-ref": string;
+  readonly name: string;
+  readonly version: string;
+  readonly purl?: string;
+  readonly description?: string;
+  readonly licenses: readonly [{ readonly license: { readonly id: string } }];
+  readonly hashes?: readonly [{ readonly alg: "SHA-512"; readonly content: string }];
+}
+
+/**
+ * The bill of materials: sixscope, the packages that are inside its executable, and its runtime.
+ *
+ * @param packages names of packages in node_modules
+ */
+export async function billOfMaterials(
+  source: Source,
+  packages: readonly string[],
+): Promise<object> {
+  const lock = await Bun.file(join(ROOT, "bun.lock")).text();
+  const application: Component = {
+    type: "application",
+    "bom-ref": "sixscope",
+    name: "sixscope",
+    version: source.version,
+    licenses: license("MIT"),
+  };
+  const runtime: Component = {
+    type: "platform",
+    "bom-ref": `pkg:npm/bun@${Bun.version}`,
+    name: "bun",
+    version: Bun.version,
+    purl: `pkg:npm/bun@${Bun.version}`,
+    description: `the runtime inside the executable, revision ${Bun.revision}`,
+    licenses: license("MIT"),
+  };
+  const libraries = await Promise.all(packages.map((name) => library(name, lock)));
+  const inside = [runtime, ...libraries];
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    serialNumber: `urn:uuid:${uuidOf(JSON.stringify([source, inside]))}`,
+    version: 1,
+    metadata: {
+      timestamp: new Date(source.epochSeconds * 1000).toISOString(),
+      component: application,
+      properties: source.commit === null ? [] : [{ name: "sixscope:commit", value: source.commit }],
+    },
+    components: inside,
+    dependencies: [
+      { ref: application["bom-ref"], dependsOn: inside.map((component) => component["bom-ref"]) },
+    ],
+  };
+}
+
+/** @throws Error where the lock file does not have the package with its hash */
+async function library(name: string, lock: string): Promise<Component> {
+  const manifest = await Bun.file(join(ROOT, "node_modules", name, "package.json")).json();
+  const version: string = manifest.version;
+  const entry = lock.split("\n").find((line) => line.includes(`["${name}@${version}"`)) ?? "";
+  const hash = /"sha512-([^"]+)"/.exec(entry)?.[1];
+  if (hash === undefined) throw new Error(`bun.lock has no hash of ${name}@${version}`);
+  const purl = `pkg:npm/${name.replace(/^@/, "%40")}@${version}`;
+  return {
+    type: "library",
+    "bom-ref": purl,
+    name,
+    version,
+    purl,
+    licenses: license(manifest.license),
+    hashes: [{ alg: "SHA-512", content: Buffer.from(hash, "base64").toString("hex") }],
+  };
+}
+
+function license(id: string): Component["licenses"] {
+  return [{ license: { id } }];
+}
+
+/** A UUID that depends on a text alone; RFC 9562 section 5.8. */
+function uuidOf(text: string): string {
+  const hex = Bun.SHA256.hash(text, "hex");
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join("-");
+}

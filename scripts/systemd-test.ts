@@ -1,0 +1,325 @@
+/**
+ * Proves the package under a real systemd: boots a small Debian in a container with a network of its
+ * own, installs sixscope there, and does to it what administrators do.
+ *
+ * It needs root, and debootstrap, systemd-container, dpkg-dev and openssl from Debian. On a machine that
+ * cannot do it, it says why and ends with status 0; with CI set, a missing package is a failure.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile, hostTarget } from "./build/compile.ts";
+import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
+import { readSource } from "./build/source.ts";
+import { boot, type Machine, makeRoot, whyNoMachine } from "./systemd/machine.ts";
+import { run } from "./systemd/run.ts";
+
+const UNIT = "sixscope.service";
+const BASE = "http://[::1]:8080/api/v1";
+const PATIENCE_MS = 20_000;
+const CAP_NET_BIND_SERVICE = 1 << 10;
+const CAP_NET_RAW = 1 << 13;
+
+const missing = await whyNoMachine();
+if (missing !== null) {
+  const isFailure = missing.canBeInstalled && Boolean(process.env["CI"]);
+  console.log(`${isFailure ? "failed" : "skipped"}: ${missing.reason}`);
+  process.exit(isFailure ? 1 : 0);
+}
+
+const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
+const packages = await makePackages();
+await makeCertificate();
+const root = await makeRoot();
+try {
+  await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
+  await test(machine).catch(async (error) => {
+    const lines = await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]);
+    console.log(lines);
+    throw error;
+  });
+} finally {
+  await rm(folder, { recursive: true });
+}
+
+/** The package of these sources, and one with a higher version. */
+async function makePackages(): Promise<{ first: string; second: string }> {
+  const source = await readSource();
+  const executable = join(folder, "sixscope");
+  await compile(hostTarget(), source, executable);
+  const architecture = DEBIAN_ARCHITECTURES[hostTarget()] ?? "amd64";
+  const make = async (name: string, version: string) => {
+    await makeDebianPackage(executable, architecture, { ...source, version }, join(folder, name));
+    return `/opt/test/${name}`;
+  };
+  return {
+    first: await make("first.deb", source.version),
+    second: await make("second.deb", `${source.version}+1`),
+  };
+}
+
+async function makeCertificate(): Promise<void> {
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];
+  await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", "/CN=test", ...files]);
+}
+
+async function test(machine: Machine): Promise<void> {
+  const sh = (script: string) => machine.run(["sh", "-ec", script]);
+  const bun = async (code: string) => await machine.run(["/opt/bun", "-e", code]);
+  const show = async (property: string) =>
+    (await machine.run(["systemctl", "show", "--value", `--property=${property}`, UNIT])).trim();
+  const configure = (lines: readonly string[]) =>
+    machine.run(["tee", "-a", "/etc/sixscope/sixscope.env"], `${lines.join("\n")}\n`);
+  const get = async (
+    path: string,
+    key = "",
+    base = BASE,
+  ): Promise<{ status: number; body: unknown }> =>
+    JSON.parse(
+      await bun(`const response = await fetch(${JSON.stringify(base + path)}, {
+          headers: ${JSON.stringify(key === "" ? {} : { "X-API-Key": key })},
+          tls: { rejectUnauthorized: false },
+        });
+        console.log(JSON.stringify({ status: response.status, body: await response.json() }));`),
+    );
+  let key = "";
+
+  await step("a resolver runs inside", async () => {
+    const zone = "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n";
+    await machine.run(["tee", "/var/lib/knot/example.test.zone"], zone);
+    const configuration = `server:\n  listen: [ "::1@53", "127.0.0.1@53" ]\nzone:\n  - domain: example.test\n    storage: /var/lib/knot\n`;
+    await machine.run(["tee", "/etc/knot/knot.conf"], configuration);
+    await machine.run(["systemctl", "restart", "knot"]);
+  });
+
+  await step("the package installs, is enabled, active and ready", async () => {
+    await machine.run(["dpkg", "--install", packages.first]);
+    assert.equal(
+      await sh(`systemctl is-enabled ${UNIT}; systemctl is-active ${UNIT}`),
+      "enabled\nactive\n",
+    );
+    assert.match(
+      await show("StatusText"),
+      /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; probes running: 0$/,
+    );
+  });
+
+  await step(
+    "settings are taken up at a restart; wrong ones are named, and not tried again",
+    async () => {
+      await configure(["SIXSCOPE_MAX_PROBES=many"]);
+      await machine.succeeds(["systemctl", "restart", UNIT]);
+      assert.equal(await show("Result"), "exit-code");
+      assert.equal(await show("ExecMainStatus"), "2");
+      assert.match(
+        await sh(`journalctl --unit=${UNIT} --output=cat`),
+        /SIXSCOPE_MAX_PROBES="many": must be a whole number/,
+      );
+      await sh("sed -i '/^SIXSCOPE_MAX_PROBES/d' /etc/sixscope/sixscope.env");
+      const resolvers = ["A", "B", "C"].map((name) => `SIXSCOPE_RESOLVER_${name}=::1,127.0.0.1`);
+      await configure([...resolvers, "SIXSCOPE_RATE_ANONYMOUS=1000000", "SIXSCOPE_RATE_PREFIX=0"]);
+      await machine.run(["systemctl", "reset-failed", UNIT]);
+      await machine.run(["systemctl", "restart", UNIT]);
+    },
+  );
+
+  await step("it runs as its own user, with no capability that it does not need", async () => {
+    assert.equal((await sh(`stat --format=%U /proc/${await show("MainPID")}`)).trim(), "sixscope");
+    assert.deepEqual(await capabilities(), {
+      held: [0],
+      bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
+    });
+  });
+
+  await step("a key that root makes counts at once, and the service owns the file", async () => {
+    assert.equal((await get("/ping/::1?count=1")).status, 401);
+    key = (await machine.run(["sixscope", "keys", "add", "admin"])).split("\n")[0] ?? "";
+    await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+    const stat = await sh("stat --format='%U %G %a' /var/lib/sixscope/keys.json");
+    assert.equal(stat, "sixscope sixscope 600\n");
+    assert.match(await machine.run(["sixscope", "keys", "list"]), /^admin +active/m);
+  });
+
+  await step("all five endpoints answer", async () => {
+    assert.deepEqual(await get("/myip"), {
+      status: 200,
+      body: { ip: "::1", version: 6, isIPv6: true },
+    });
+    assert.equal((await get("/validate?address=2001:db8::1")).status, 200);
+    assertHas(await get("/dns/ns.example.test"), '"value":"::1"');
+    assertHas(await get("/ping/ns.example.test?count=2", key), '"received":2');
+    assertHas(await get("/traceroute/::1", key), '"reached":true');
+  });
+
+  await step("a reload drops no request", async () => {
+    const hammer = bun(`let failed = 0, done = 0;
+      const end = Date.now() + 1500;
+      await Promise.all(Array.from({ length: 8 }, async () => {
+        while (Date.now() < end) {
+          const ok = await fetch("${BASE}/myip").then((response) => response.ok, () => false);
+          if (ok) done++; else failed++;
+          await Bun.sleep(5);
+        }
+      }));
+      console.log(JSON.stringify({ failed, many: done > 100 }));`);
+    const pid = await show("MainPID");
+    for (let round = 0; round < 3; round++) await machine.run(["systemctl", "reload", UNIT]);
+    assert.deepEqual(JSON.parse(await hammer), { failed: 0, many: true });
+    assert.equal(await show("MainPID"), pid);
+  });
+
+  await step("a stop waits for a running ping", async () => {
+    const ping = get("/ping/::1?count=5", key);
+    await Bun.sleep(400);
+    await machine.run(["systemctl", "stop", UNIT]);
+    assertHas(await ping, '"received":5');
+    assert.equal(await show("Result"), "success");
+    await machine.run(["systemctl", "start", UNIT]);
+  });
+
+  await step("kill -9 is healed, and the keys still count", async () => {
+    await restartsAfterSignal("KILL");
+    assert.equal((await get("/ping/::1?count=1", key)).status, 200);
+  });
+
+  await step("the watchdog finds an event loop that has stopped", async () => {
+    await dropIn("watchdog", "WatchdogSec=1\nTimeoutAbortSec=1");
+    await restartsAfterSignal("STOP");
+    assert.match(await sh(`journalctl --unit=${UNIT} --output=cat`), /Watchdog timeout/);
+    await sh(`rm -r /run/systemd/system/${UNIT}.d; systemctl daemon-reload`);
+  });
+
+  await step("the journal holds readable lines with priorities", async () => {
+    const file = "/var/lib/sixscope/keys.json";
+    await sh(`cp -p ${file} /root/keys.json; echo broken > ${file}`);
+    const priorityOf = async (text: string) => {
+      const lines = await sh(`journalctl --unit=${UNIT} --output=json`);
+      const entries = lines
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      return entries.find(({ MESSAGE }) => String(MESSAGE).includes(text))?.PRIORITY;
+    };
+    await until(async () => (await priorityOf("does not parse")) === "3");
+    await sh(`cat /root/keys.json > ${file}`);
+    assert.equal(await priorityOf("msg=request"), "6");
+  });
+
+  await step("HTTPS on port 443 with a key that only root can read", async () => {
+    await sh("install -m 0600 /opt/test/cert.pem /opt/test/key.pem /etc/sixscope/tls");
+    const credentials = `/run/credentials/${UNIT}`;
+    await configure([
+      "SIXSCOPE_LISTEN=[::]:443,[::1]:8080",
+      `SIXSCOPE_TLS_CERT=${credentials}/tls_cert.pem`,
+      `SIXSCOPE_TLS_KEY=${credentials}/tls_key.pem`,
+    ]);
+    await machine.run(["systemctl", "restart", UNIT]);
+    assert.deepEqual(await capabilities(), {
+      held: [CAP_NET_BIND_SERVICE],
+      bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
+    });
+    assert.equal((await get("/ping/::1?count=1", key, "https://127.0.0.1/api/v1")).status, 200);
+    await sh(
+      "sed -i '/_TLS_/d; s/^SIXSCOPE_LISTEN=.*/SIXSCOPE_LISTEN=[::1]:8080/' /etc/sixscope/sixscope.env",
+    );
+  });
+
+  await step("an upgrade restarts it and keeps settings and keys", async () => {
+    const before = await sh("sha256sum /etc/sixscope/sixscope.env /var/lib/sixscope/keys.json");
+    const pid = await show("MainPID");
+    await machine.run(["dpkg", "--install", packages.second]);
+    assert.equal(
+      await sh("sha256sum /etc/sixscope/sixscope.env /var/lib/sixscope/keys.json"),
+      before,
+    );
+    assert.notEqual(await show("MainPID"), pid);
+    assert.equal((await get("/ping/::1?count=1", key)).status, 200);
+  });
+
+  await step("without IPv6 sockets it says so and serves over IPv4", async () => {
+    await dropIn(
+      "no-ipv6",
+      "RestrictAddressFamilies=\nRestrictAddressFamilies=AF_INET AF_UNIX\nEnvironment=SIXSCOPE_LISTEN=\nEnvironmentFile=",
+    );
+    await machine.run(["systemctl", "restart", UNIT]);
+    assert.equal(
+      (await get("/validate?address=::1", "", "http://127.0.0.1:8080/api/v1")).status,
+      200,
+    );
+    assert.match(
+      await sh(`journalctl --unit=${UNIT} --output=cat`),
+      /cannot listen on \[::1\]:8080/,
+    );
+    await sh(
+      `rm -r /run/systemd/system/${UNIT}.d; systemctl daemon-reload; systemctl restart ${UNIT}`,
+    );
+  });
+
+  await step("systemd-analyze has nothing to say against the unit", async () => {
+    const unit = `/usr/lib/systemd/system/${UNIT}`;
+    assert.equal(await sh(`systemd-analyze verify ${unit} 2>&1`), "");
+    await machine.run(["systemd-analyze", "security", "--offline=yes", "--threshold=13", unit]);
+  });
+
+  await step("removal stops it and keeps its files; a purge removes them", async () => {
+    await machine.run(["dpkg", "--remove", "sixscope"]);
+    assert.equal(await machine.succeeds(["systemctl", "is-active", UNIT]), false);
+    assert.equal(await machine.succeeds(["pgrep", "--exact", "sixscope"]), false);
+    await sh("test -e /var/lib/sixscope/keys.json -a -e /etc/sixscope/sixscope.env");
+    await machine.run(["dpkg", "--purge", "sixscope"]);
+    await sh("test ! -e /var/lib/sixscope -a ! -e /etc/sixscope -a ! -e /usr/bin/sixscope");
+  });
+
+  /** The sets of all threads: what is permitted or effective, and what could ever be had. */
+  async function capabilities(): Promise<{ held: number[]; bounding: number[] }> {
+    const status = await sh(`cat /proc/${await show("MainPID")}/task/*/status`);
+    const sets = (names: string) => {
+      const found = status.matchAll(new RegExp(`^Cap(?:${names}):\\s*(\\w+)$`, "gm"));
+      return [...new Set([...found].map(([, hex = ""]) => Number.parseInt(hex, 16)))];
+    };
+    return { held: sets("Prm|Eff|Amb"), bounding: sets("Bnd") };
+  }
+
+  async function dropIn(name: string, lines: string): Promise<void> {
+    const folder = `/run/systemd/system/${UNIT}.d`;
+    await sh(`mkdir -p ${folder}`);
+    await machine.run(["tee", `${folder}/${name}.conf`], `[Service]\n${lines}\n`);
+    await sh(`systemctl daemon-reload; systemctl restart ${UNIT}`);
+  }
+
+  /** Sends the service a signal, and waits until systemd has started another one that is ready. */
+  async function restartsAfterSignal(signal: string): Promise<void> {
+    const pid = await show("MainPID");
+    await machine.run(["kill", `-${signal}`, pid]);
+    await until(
+      async () =>
+        !["0", pid].includes(await show("MainPID")) && (await show("ActiveState")) === "active",
+    );
+  }
+}
+
+async function step(name: string, prove: () => Promise<void>): Promise<void> {
+  const startMs = performance.now();
+  try {
+    await prove();
+    console.log(`ok ${name} (${Math.round(performance.now() - startMs)} ms)`);
+  } catch (error) {
+    console.log(`FAILED ${name}`);
+    throw error;
+  }
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (performance.now() > deadlineMs) throw new Error("it does not come true");
+    await Bun.sleep(100);
+  }
+}
+
+function assertHas({ status, body }: { status: number; body: unknown }, text: string): void {
+  assert.equal(status, 200);
+  assert.ok(JSON.stringify(body).includes(text), JSON.stringify(body));
+}

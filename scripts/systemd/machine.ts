@@ -1,0 +1,143 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { run, succeeds } from "./run.ts";
+
+/** What a small Debian needs to run and to test the service. */
+const PACKAGES = ["iproute2", "knot", "procps", "systemd", "systemd-sysv"];
+
+const SUITE = "bookworm";
+const DEFAULT_MIRROR = "http://mirror.invalid/debian";
+
+/** Kept between runs; made anew when the list of packages changes. */
+const CACHE = join(process.env["XDG_CACHE_HOME"] ?? "/var/cache", "sixscope-systemd-test");
+
+const BOOT_DEADLINE_MS = 60_000;
+const POLL_MS = 50;
+
+/** A running Debian with a systemd of its own and a network of its own. */
+export interface Machine extends AsyncDisposable {
+  /** Runs a command inside and returns what it printed; throws where its status is not 0. */
+  run(command: readonly string[], input?: string): Promise<string>;
+  /** Whether a command inside ends with status 0. */
+  succeeds(command: readonly string[]): Promise<boolean>;
+}
+
+/** Why no machine can be booted here; null where it can. `canBeInstalled` says that a Debian package is all that is missing. */
+export async function whyNoMachine(): Promise<{
+  reason: string;
+  canBeInstalled: boolean;
+} | null> {
+  for (const program of ["debootstrap", "systemd-nspawn", "dpkg-deb", "nsenter", "openssl"]) {
+    if (Bun.which(program) === null) {
+      return { reason: `${program} is not installed`, canBeInstalled: true };
+    }
+  }
+  if (process.getuid?.() !== 0) return { reason: "root is needed", canBeInstalled: false };
+  const canMount = await succeeds(["unshare", "--mount", "--pid", "--net", "--fork", "true"]);
+  return canMount ? null : { reason: "the kernel forbids namespaces", canBeInstalled: false };
+}
+
+/** Makes a small Debian, or takes the one of an earlier run, and returns its folder. */
+export async function makeRoot(): Promise<string> {
+  const folder = join(CACHE, `${SUITE}-${Bun.hash(PACKAGES.join()).toString(16)}`);
+  if (existsSync(folder)) return folder;
+  await rm(CACHE, { recursive: true, force: true });
+  await mkdir(CACHE, { recursive: true });
+  const packages = `--include=${PACKAGES.join(",")}`;
+  const unfinished = `${folder}.unfinished`;
+  await run(["debootstrap", "--variant=minbase", packages, SUITE, unfinished, await mirror()]);
+  await rename(unfinished, folder);
+  return folder;
+}
+
+/** The mirror that this machine's own packages come from, where it is a Debian of the same suite. */
+async function mirror(): Promise<string> {
+  if (Bun.which("apt-get") === null) return DEFAULT_MIRROR;
+  const targets = await run(["apt-get", "indextargets", "--format", "$(RELEASE) $(SITE)"]);
+  const sites = targets.split("\n").map((line) => line.split(" "));
+  return sites.find(([release]) => release === SUITE)?.[1] ?? DEFAULT_MIRROR;
+}
+
+/**
+ * Boots a machine; what it writes is forgotten when it stops.
+ *
+ * @param files shown inside, read-only: path inside → path here
+ */
+export async function boot(
+  root: string,
+  files: Readonly<Record<string, string>>,
+): Promise<Machine> {
+  const shown = Object.entries(files).map(([inside, here]) => `--bind-ro=${here}:${inside}`);
+  const nspawn = Bun.spawn(
+    [
+      "systemd-nspawn",
+      ...["--boot", "--quiet", "--register=no", "--keep-unit", "--private-network"],
+      ...["--volatile=overlay", "--console=read-only", "--machine=sixscope-test"],
+      ...shown,
+      `--directory=${root}`,
+    ],
+    { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  );
+  const output = Promise.all([nspawn.stdout.text(), nspawn.stderr.text()]);
+  const stop = async () => {
+    nspawn.kill("SIGKILL");
+    await nspawn.exited;
+  };
+  const deadlineMs = performance.now() + BOOT_DEADLINE_MS;
+  for (;;) {
+    const init = initOf(nspawn.pid);
+    if (init !== null) {
+      const enter = ["nsenter", `--target=${init}`, "--all", "--wd=/", "env", "-i"];
+      const inside = (command: readonly string[]) => [
+        ...enter,
+        "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        ...command,
+      ];
+      // A degraded machine is good enough: what a container forbids is none of ours.
+      const state = ["sh", "-c", "systemctl is-system-running | grep -E 'running|degraded'"];
+      if (await succeeds(inside(state))) {
+        return {
+          run: (command, input) => run(inside(command), input),
+          succeeds: (command) => succeeds(inside(command)),
+          [Symbol.asyncDispose]: stop,
+        };
+      }
+    }
+    if (nspawn.exitCode !== null || performance.now() > deadlineMs) {
+      await stop();
+      throw new Error(`the machine does not boot:\n${(await output).join("")}`);
+    }
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+/** The process that is number 1 inside, by its number here; null where there is none yet. */
+function initOf(nspawn: number): number | null {
+  const queue = [nspawn];
+  for (const parent of queue) {
+    for (const task of tasksOf(parent)) {
+      const children = read(`/proc/${parent}/task/${task}/children`).split(" ").filter(Boolean);
+      for (const child of children.map(Number)) {
+        const isFirst = /^NSpid:.*\t1$/m.test(read(`/proc/${child}/status`));
+        if (isFirst && read(`/proc/${child}/comm`).trim() === "systemd") return child;
+        queue.push(child);
+      }
+    }
+  }
+  return null;
+}
+
+function tasksOf(pid: number): string[] {
+  const folder = `/proc/${pid}/task`;
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+/** A process may end at any time; then there is nothing to read. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

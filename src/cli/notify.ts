@@ -1,0 +1,91 @@
+import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
+
+/** What a service manager is told of the service; without one, nobody is. */
+export interface ServiceManager {
+  /** The service answers requests. */
+  ready(): void;
+  /** The service reads its files again; `ready` follows. */
+  reloading(): void;
+  /** The service takes no new requests. */
+  stopping(): void;
+  /**
+   * Gives the status again and again, and a sign of life as long as there is one, until `stopping`.
+   *
+   * @param status one line for people, as `systemctl status` shows it
+   * @param isAlive asked before each sign of life
+   */
+  watch(status: () => string, isAlive: () => boolean): void;
+}
+
+/** The sign of life comes so many times before the service manager gives up. */
+const BEATS_PER_WATCHDOG = 3;
+
+/** How often the status is given where there is no watchdog. */
+const STATUS_INTERVAL_MS = 5000;
+
+/**
+ * The service manager that the environment names; sd_notify(3).
+ *
+ * @param send takes a message of `NAME=value` lines
+ * @throws SystemError where NOTIFY_SOCKET is set and no socket can be had
+ */
+export function serviceManager(
+  environment: Readonly<Record<string, string | undefined>>,
+  send: (message: string) => void = sender(environment["NOTIFY_SOCKET"]),
+): ServiceManager {
+  const isWatched = [undefined, String(process.pid)].includes(environment["WATCHDOG_PID"]);
+  const watchdogMs = isWatched ? Number(environment["WATCHDOG_USEC"] ?? 0) / 1000 : 0;
+  let timer: ReturnType<typeof setInterval> | undefined;
+  return {
+    ready: () => send("READY=1"),
+    reloading: () => send("RELOADING=1"),
+    stopping() {
+      clearInterval(timer);
+      send("STOPPING=1\nSTATUS=stopping; running requests may finish");
+    },
+    watch(status, isAlive) {
+      let said = "";
+      const beat = () => {
+        const now = status();
+        const lines = [
+          ...(isAlive() ? ["WATCHDOG=1"] : []),
+          ...(now === said ? [] : [`STATUS=${now}`]),
+        ];
+        said = now;
+        if (lines.length > 0) send(lines.join("\n"));
+      };
+      beat();
+      timer = setInterval(
+        beat,
+        watchdogMs > 0 ? watchdogMs / BEATS_PER_WATCHDOG : STATUS_INTERVAL_MS,
+      );
+      timer.unref();
+    },
+  };
+}
+
+const AF_UNIX = 1;
+const SOCK_DGRAM_CLOEXEC = 0x80002;
+const MSG_NOSIGNAL = 0x4000;
+/** `struct sockaddr_un`: the family, then the path. */
+const SOCKADDR_PATH = 2;
+const MAX_PATH_BYTES = 107;
+
+/** Sends datagrams to a unix socket by its path, or by its abstract name behind an `@`. */
+function sender(path: string | undefined): (message: string) => void {
+  if (path === undefined || path === "") return () => {};
+  const libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },
+  });
+  const fd = libc.socket(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
+  if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc.errno()));
+  const name = new TextEncoder().encode(path.replace(/^@/, "\0")).subarray(0, MAX_PATH_BYTES);
+  const address = new Uint8Array(new ArrayBuffer(SOCKADDR_PATH + name.length));
+  new DataView(address.buffer).setUint16(0, AF_UNIX, true);
+  address.set(name, SOCKADDR_PATH);
+  return (message) => {
+    const bytes = new TextEncoder().encode(message);
+    libc.sendto(fd, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);
+  };
+}

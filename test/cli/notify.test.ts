@@ -1,0 +1,142 @@
+/** What a service manager hears, from the notifier alone and from a whole service. */
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { serviceManager } from "../../src/cli/notify.ts";
+import { C, loadLibc } from "../../src/libc.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { startService } from "../lab/service.ts";
+
+const labTest = testWith(labMissing);
+
+describe("watch", () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Runs a notifier for some seconds and returns what it sent, with the second of each message. */
+  function sent(
+    environment: Record<string, string>,
+    seconds: number,
+    status: () => string,
+    isAlive: () => boolean,
+  ): [number, string][] {
+    jest.useFakeTimers();
+    const messages: [number, string][] = [];
+    let second = 0;
+    const manager = serviceManager(environment, (message) => messages.push([second, message]));
+    manager.watch(status, isAlive);
+    for (second = 1; second <= seconds; second++) jest.advanceTimersByTime(1000);
+    manager.stopping();
+    return messages.slice(0, -1);
+  }
+
+  test("gives three signs of life before the watchdog would bark", () => {
+    expect(
+      sent(
+        { WATCHDOG_USEC: "6000000" },
+        6,
+        () => "up",
+        () => true,
+      ),
+    ).toEqual([
+      [0, "WATCHDOG=1\nSTATUS=up"],
+      [2, "WATCHDOG=1"],
+      [4, "WATCHDOG=1"],
+      [6, "WATCHDOG=1"],
+    ]);
+  });
+
+  test("gives none while the service is not alive", () => {
+    let asked = 0;
+    const isAlive = () => asked++ !== 1;
+    expect(sent({ WATCHDOG_USEC: "6000000" }, 4, () => "up", isAlive)).toEqual([
+      [0, "WATCHDOG=1\nSTATUS=up"],
+      [4, "WATCHDOG=1"],
+    ]);
+  });
+
+  test("tells a status once, until it changes", () => {
+    let asked = 0;
+    const status = () => (asked++ < 2 ? "one" : "two");
+    const messages = sent({ WATCHDOG_USEC: "6000000" }, 4, status, () => true);
+    expect(messages.map(([, message]) => message)).toEqual([
+      "WATCHDOG=1\nSTATUS=one",
+      "WATCHDOG=1",
+      "WATCHDOG=1\nSTATUS=two",
+    ]);
+  });
+
+  test("keeps to itself when another process is watched", () => {
+    const environment = { WATCHDOG_USEC: "1000000", WATCHDOG_PID: "1" };
+    expect(
+      sent(
+        environment,
+        4,
+        () => "up",
+        () => true,
+      ),
+    ).toHaveLength(1);
+  });
+});
+
+/** A unix datagram socket, as systemd's; Bun has none of its own. */
+class NotifySocket implements Disposable {
+  readonly #libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    bind: { args: [C.int, C.pointer, C.uint], returns: C.int },
+    recv: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
+    close: { args: [C.int], returns: C.int },
+  });
+  readonly #fd = this.#libc.socket(1, 0x80802, 0);
+  readonly #lines: string[] = [];
+
+  constructor(path: string) {
+    const name = new TextEncoder().encode(`\x01\0${path.replace(/^@/, "\0")}`);
+    if (this.#libc.bind(this.#fd, Uint8Array.from(name), name.length) !== 0) {
+      throw new Error(`cannot bind ${path}`);
+    }
+  }
+
+  /** Waits until a line that matches has come. */
+  async has(line: RegExp): Promise<void> {
+    const buffer = new Uint8Array(new ArrayBuffer(1024));
+    for (;;) {
+      const length = Number(this.#libc.recv(this.#fd, buffer, buffer.length, 0));
+      if (length >= 0) {
+        this.#lines.push(...new TextDecoder().decode(buffer.subarray(0, length)).split("\n"));
+      } else {
+        await Bun.sleep(20);
+      }
+      if (this.#lines.some((text) => line.test(text))) return;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#libc.close(this.#fd);
+  }
+}
+
+describe("a service", () => {
+  for (const kind of ["a path", "an abstract name"]) {
+    labTest(`tells ${kind} when it is ready, reloads and stops, and what it does`, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "sixscope-notify-"));
+      const path = kind === "a path" ? join(folder, "notify") : `@sixscope-test-${process.pid}`;
+      using socket = new NotifySocket(path);
+      await using service = await startService({ NOTIFY_SOCKET: path, WATCHDOG_USEC: "300000" });
+      await socket.has(/^READY=1$/);
+      await socket.has(/^WATCHDOG=1$/);
+      await socket.has(/^STATUS=http:\/\/127\.0\.0\.1:\d+ http:\/\/\[::1\]:\d+; API keys: 1; /);
+      const ping = fetch(`${service.url}/ping/::1`, { headers: { "X-API-Key": service.key } });
+      await socket.has(/; probes running: 1$/);
+      await ping;
+      service.signal("SIGHUP");
+      await socket.has(/^RELOADING=1$/);
+      service.signal("SIGTERM");
+      await socket.has(/^STOPPING=1$/);
+      expect(await service.exited).toBe(0);
+      rmSync(folder, { recursive: true });
+    });
+  }
+});

@@ -1,0 +1,45 @@
+/** What a service keeps of the capabilities that a service manager gives it. */
+import { expect } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { startService } from "../lab/service.ts";
+
+const capabilityTest = testWith(labMissing, programMissing("setpriv"));
+
+const NET_BIND_SERVICE = 1 << 10;
+
+/** Gives a command two ambient capabilities, where root has no others. */
+const CAPABILITIES = "+net_raw,+net_bind_service";
+const asServiceManager = [
+  "setpriv",
+  "--securebits=+noroot,+noroot_locked",
+  `--inh-caps=-all,${CAPABILITIES}`,
+  `--ambient-caps=${CAPABILITIES}`,
+  "--",
+];
+
+/** The permitted and effective capabilities of all threads of a process. */
+function capabilities(pid: number): Set<number> {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const sets = threads.flatMap((thread) => [
+    ...readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8").matchAll(
+      /^Cap(?:Prm|Eff):\s*(\w+)$/gm,
+    ),
+  ]);
+  return new Set(sets.map(([, hex = ""]) => Number.parseInt(hex, 16)));
+}
+
+const rows: [string, string, number][] = [
+  ["none", "127.0.0.1:8080,[::1]:8080", 0],
+  ["only that for ports below 1024", "127.0.0.1:80,[::1]:443", NET_BIND_SERVICE],
+];
+capabilityTest.each(rows)("keeps %s when it listens on %s, and pings", async (_, listen, kept) => {
+  const environment = { SIXSCOPE_LISTEN: listen };
+  await using service = await startService(environment, asServiceManager);
+  expect([...capabilities(service.pid)]).toEqual([kept]);
+  const headers = { "X-API-Key": service.key };
+  const response = await fetch(`${service.url}/ping/::1?count=1`, { headers });
+  expect(await response.json()).toMatchObject({ stats: { received: 1 } });
+  service.signal("SIGTERM");
+  expect(await service.exited).toBe(0);
+});

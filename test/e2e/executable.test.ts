@@ -1,0 +1,188 @@
+/** The compiled executable: everything in one file, and nothing around it changes what it is. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile, hostTarget } from "../../scripts/build/compile.ts";
+import { ROOT, readSource } from "../../scripts/build/source.ts";
+import { startKnot } from "../lab/dns-server.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
+import { sixscope, startService } from "../lab/service.ts";
+
+const COMPILE_TIMEOUT_MS = 60_000;
+const VERSION_LINE = /^sixscope \d+\.\d+\.\d+( \([0-9a-f]{12}(-dirty)?\))?\n$/;
+
+const labTest = testWith(labMissing);
+const dnsTest = testWith(labMissing, programMissing("knotd"));
+const curlTest = testWith(labMissing, programMissing("curl"));
+
+let folder: string;
+let executable: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "sixscope-executable-"));
+  // Everybody may run it, as an ordinary user does below.
+  chmodSync(folder, 0o755);
+  executable = join(folder, "sixscope");
+  await compile(hostTarget(), await readSource(), executable);
+}, COMPILE_TIMEOUT_MS);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Sets a folder up in which every file that Bun might read does harm. */
+function hostileFolder(): { path: string; harmDone: () => boolean } {
+  const path = mkdtempSync(join(folder, "hostile-"));
+  const harm = join(path, "harm");
+  const script = `require("node:fs").writeFileSync(${JSON.stringify(harm)}, "");\n`;
+  const files = {
+    "evil.js": script,
+    "bunfig.toml": 'preload = ["./evil.js"]\n',
+    ".env": "SIXSCOPE_LISTEN=nowhere\nBUN_OPTIONS=--version\n",
+    "package.json": '{"type":"commonjs","main":"evil.js","imports":{"#hono":"./evil.js"}}',
+    "tsconfig.json": '{"compilerOptions":{"paths":{"*":["./evil.js"]}}}',
+    "node_modules/hono/index.js": script,
+    "node_modules/hono/package.json": '{"name":"hono","main":"index.js"}',
+  };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(path, name, ".."), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  return { path, harmDone: () => existsSync(harm) };
+}
+
+test("says its version and its commit", async () => {
+  const { stdout } = await sixscope(["--version"], {}, [executable]);
+  const { commit } = await readSource();
+  expect(stdout).toMatch(VERSION_LINE);
+  expect(stdout).toContain(commit ?? "sixscope");
+});
+
+dnsTest("serves all five endpoints", async () => {
+  await using knot = await startKnot({
+    zones: { "example.test.": "@ SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n" },
+  });
+  const resolver = `[::1]:${knot.endpoint.port}`;
+  await using service = await startService({ SIXSCOPE_RESOLVER_A: resolver }, [], [executable]);
+  const get = async (path: string) =>
+    (await fetch(service.url + path, { headers: { "X-API-Key": service.key } })).json();
+  expect(await get("/myip")).toEqual({ ip: "127.0.0.1", version: 4, isIPv6: false });
+  expect(await get("/validate?address=2001:0db8::0001")).toMatchObject({
+    valid: true,
+    compressed: "2001:db8::1",
+  });
+  expect(await get("/dns/ns.example.test")).toMatchObject({ records: [{ value: "::1" }] });
+  expect(await get("/ping/ns.example.test?count=2")).toMatchObject({ stats: { received: 2 } });
+  expect(await get("/traceroute/::1")).toMatchObject({ hops: [{ hop: 1, ip: "::1" }] });
+  service.signal("SIGTERM");
+  expect(await service.exited).toBe(0);
+  expect(service.stderr()).not.toContain("error");
+});
+
+describe("in a hostile folder", () => {
+  const variables: Record<string, string>[] = [
+    {},
+    { BUN_OPTIONS: "--preload=./evil.js" },
+    { BUN_OPTIONS: "--version" },
+    { BUN_OPTIONS: "--config=bunfig.toml --env-file=.env" },
+    { BUN_BE_BUN: "1" },
+    { BUN_INSPECT: "127.0.0.1:6499" },
+    { BUN_INSPECT_PRELOAD: "./evil.js" },
+    { NODE_OPTIONS: "--require ./evil.js" },
+    { NODE_ENV: "production", NODE_PATH: "." },
+  ];
+  test.each(variables)("it stays itself with %p", async (environment) => {
+    const { path, harmDone } = hostileFolder();
+    const result = await sixscope(["--version"], environment, ["env", "-C", path, executable]);
+    expect(result).toEqual({ status: 0, stdout: expect.stringMatching(VERSION_LINE), stderr: "" });
+    expect(harmDone()).toBe(false);
+  });
+
+  labTest("it serves by its own settings", async () => {
+    const { path, harmDone } = hostileFolder();
+    const environment = { BUN_OPTIONS: "--preload=./evil.js", BUN_BE_BUN: "1" };
+    await using service = await startService(environment, ["env", "-C", path], [executable]);
+    expect((await fetch(`${service.url}/validate?address=::1`)).status).toBe(200);
+    expect(harmDone()).toBe(false);
+  });
+});
+
+labTest("writes nothing: a file system that is all read-only is enough", async () => {
+  const script = 'mount -o remount,bind,ro / && exec "$@"';
+  const readOnly = ["unshare", "--mount", "sh", "-c", script, "sh"];
+  const service = await startService({ SIXSCOPE_KEYS_FILE: join(folder, "keys.json") }, readOnly, [
+    executable,
+  ]);
+  await using _ = service;
+  expect((await fetch(`${service.url}/validate?address=::1`)).status).toBe(200);
+  const ping = `${service.url}/ping/::1?count=1`;
+  expect((await fetch(ping, { headers: { "X-API-Key": service.key } })).status).toBe(200);
+});
+
+labTest("an ordinary user needs no state directory: the folder it is in will do", async () => {
+  const home = mkdtempSync(join(folder, "home-"));
+  const inHome = ["env", "-C", home, ...(await asNobody(home)), executable];
+  const added = await sixscope(["keys", "add", "me"], {}, inHome);
+  expect(added).toMatchObject({ status: 0, stderr: "" });
+  expect(readdirSync(home)).toEqual(["keys.json"]);
+  await using service = await startService({ SIXSCOPE_KEYS_FILE: "" }, [], inHome);
+  expect(service.startLines).toContain(`API keys: 2 in ${home}/keys.json`);
+  expect((await fetch(`${service.url}/myip`)).status).toBe(200);
+});
+
+/** The command that runs another as a user without rights; the folder becomes that user's. */
+async function asNobody(folder: string): Promise<string[]> {
+  const NOBODY = "65534";
+  const isRoot = readFileSync("/proc/self/uid_map", "utf8").trim().endsWith("4294967295");
+  // The root of a user namespace is an ordinary user already.
+  if (!isRoot) return [];
+  await run(["chown", NOBODY, folder]);
+  return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"];
+}
+
+curlTest("on a machine without IPv6 it says so and serves over IPv4", async () => {
+  const script = `
+    ip link set lo up
+    echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6
+    "$1" 2>&1 &
+    curl -s --retry 20 --retry-connrefused --retry-delay 0 'http://127.0.0.1:8080/api/v1/validate?address=::1'
+    kill $!
+    wait $!`;
+  const said = await run(["unshare", "--net", "sh", "-ec", script, "sh", executable]);
+  expect(said).toMatch(/cannot listen on \[::1\]:8080/);
+  expect(said).toMatch(/listens on http:\/\/127\.0\.0\.1:8080$/m);
+  expect(said).toContain('"valid":true');
+});
+
+test(
+  "is the same to the byte when built elsewhere",
+  async () => {
+    const { dependencies } = await Bun.file(join(ROOT, "package.json")).json();
+    const [here, there] = await Promise.all(
+      ["a", "somewhere/deeper"].map(async (place) => {
+        const copy = join(folder, place);
+        for (const part of ["src", "scripts", "package.json", "tsconfig.json", "bun.lock"]) {
+          cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+        }
+        for (const name of Object.keys(dependencies)) {
+          const from = join(ROOT, "node_modules", name);
+          cpSync(from, join(copy, "node_modules", name), { recursive: true, dereference: true });
+        }
+        await run([process.execPath, join(copy, "scripts/build.ts")]);
+        return Bun.file(join(copy, "dist/sixscope")).bytes();
+      }),
+    );
+    expect(Bun.SHA256.hash(here ?? "", "hex")).toBe(Bun.SHA256.hash(there ?? "?", "hex"));
+  },
+  COMPILE_TIMEOUT_MS,
+);
