@@ -4,6 +4,7 @@ import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { Config, ListenAddress } from "./config.ts";
 import type { Certificate } from "./http/certificate.ts";
+import { CONSTANT_HEADERS } from "./http/edge.ts";
 import type { Bindings } from "./http/environment.ts";
 import { internalError } from "./http/errors.ts";
 import { SystemError } from "./libc.ts";
@@ -219,7 +220,10 @@ class Listener {
     const requestId = crypto.randomUUID();
     const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#log.error(reason, { requestId });
-    return Response.json(internalError(requestId).body, { status: 500 });
+    return new Response(JSON.stringify(internalError(requestId).body), {
+      status: 500,
+      headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
+    });
   }
 }
 

@@ -10,7 +10,7 @@ import type { Keyring } from "./keyring.ts";
 import type { RateLimiter, RateLimitState, RateLimitSubject } from "./rate-limit.ts";
 
 /** Headers of every answer, whatever it says. */
-const CONSTANT_HEADERS = {
+export const CONSTANT_HEADERS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, Retry-After",
