@@ -44,7 +44,7 @@ export interface DnsClient {
     type: RecordType,
     options?: QueryOptions,
   ): Promise<DnsOutcome<ResourceRecord>>;
-  /** Sockets that are open now. */
+  /** Attempts under way, each of which holds one socket. */
   readonly openSockets: number;
 }
 

@@ -7,7 +7,6 @@ export interface Datagram {
   readonly query: Uint8Array;
   /** How many came before it. */
   readonly index: number;
-  readonly from: { readonly port: number; readonly address: string };
   reply(bytes: Uint8Array): void;
   /** Replies to an earlier query, to the socket that it came from. */
   replyTo(index: number, bytes: Uint8Array): void;
@@ -48,7 +47,6 @@ export async function startHostileServer(
         await manners.udp({
           query,
           index,
-          from: { port, address: from },
           reply: (reply) => send(socket, reply, port, from),
           replyTo(earlier, reply) {
             const asker = arrivals[earlier];
