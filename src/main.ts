@@ -1,3 +1,4 @@
+import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
@@ -7,6 +8,7 @@ import { COMMIT, VERSION } from "./version.ts";
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
 sixscope [serve]                                      run the service
+${DOCTOR_USAGE}
 ${KEYS_USAGE}
 sixscope --help                                       show this
 sixscope --version                                    show the version
@@ -22,6 +24,10 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "serve":
       if (rest.length > 0) throw new UsageError("serve takes no arguments", USAGE);
       return await runServe(process.env, say);
+    case "doctor":
+      if (rest.length > 0) throw new UsageError("doctor takes no arguments", USAGE);
+      if (await runDoctor(process.env, say)) return;
+      throw new Error("there are problems; their lines say what to do");
     case "keys":
       return say(runKeys(rest, process.env));
     case "--help":
