@@ -87,9 +87,19 @@ async function test(machine: Machine): Promise<void> {
   let key = "";
 
   await step("a resolver runs inside", async () => {
-    const zone = "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n";
-    await machine.run(["tee", "/var/lib/knot/example.test.zone"], zone);
-    const configuration = `server:\n  listen: [ "::1@53", "127.0.0.1@53" ]\nzone:\n  - domain: example.test\n    storage: /var/lib/knot\n`;
+    const folder = "/var/lib/knot";
+    const start = "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n";
+    await machine.run(["tee", `${folder}/root.zone`], start);
+    await machine.run(["tee", `${folder}/example.zone`], start);
+    const configuration = `
+server:
+  listen: [ "::1@53", "127.0.0.1@53" ]
+zone:
+  - domain: .
+    file: ${folder}/root.zone
+  - domain: example.test
+    file: ${folder}/example.zone
+`;
     await machine.run(["tee", "/etc/knot/knot.conf"], configuration);
     await machine.run(["systemctl", "restart", "knot"]);
   });
@@ -151,6 +161,34 @@ async function test(machine: Machine): Promise<void> {
     assertHas(await get("/dns/ns.example.test"), '"value":"::1"');
     assertHas(await get("/ping/ns.example.test?count=2", key), '"received":2');
     assertHas(await get("/traceroute/::1", key), '"reached":true');
+  });
+
+  await step("doctor finds nothing wrong, and then what is made wrong", async () => {
+    await sh(
+      "ip link add uplink type veth peer name far; ip link set uplink up; ip link set far up",
+    );
+    await sh("ip address add 2001:db8::5/64 dev uplink nodad; ip -6 route add default dev uplink");
+    const doctor = (script = "") => sh(`${script}\nsixscope doctor 2>&1 || true`);
+    const healthy = await doctor();
+    assert.doesNotMatch(healthy, /^(problem|sixscope)/m);
+    for (const line of [
+      /^ok .* from \/etc\/sixscope\/sixscope\.env: they are right/m,
+      /^ok .* capabilities on \/usr\/bin\/sixscope: it has none/m,
+      /^ok .* CAP_NET_RAW: it has/m,
+      /^ok .* runs: it is active/m,
+      /^ok .* \/var\/lib\/sixscope\/keys\.json: active keys: 1/m,
+      /^ok .* resolver_c over IPv4 .* answers in/m,
+    ]) {
+      assert.match(healthy, line);
+    }
+    assert.match(
+      await doctor("setcap cap_net_raw+ep /usr/bin/sixscope"),
+      /^problem .*gives every user.*; setcap -r \/usr\/bin\/sixscope/m,
+    );
+    await sh("setcap -r /usr/bin/sixscope; chown root /var/lib/sixscope/keys.json");
+    assert.match(await doctor(), /^problem .*cannot read the keys file .*EACCES/m);
+    await sh("chown sixscope /var/lib/sixscope/keys.json");
+    assert.equal(await machine.succeeds(["sixscope", "doctor"]), true);
   });
 
   await step("a reload drops no request", async () => {

@@ -1,3 +1,4 @@
+import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
 import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
@@ -8,6 +9,7 @@ import { COMMIT, VERSION } from "./version.ts";
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
 sixscope [serve]                                      run the service
+${DOCTOR_USAGE}
 ${KEYS_USAGE}
 ${OPENAPI_USAGE}
 sixscope --help                                       show this
@@ -24,6 +26,10 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "serve":
       if (rest.length > 0) throw new UsageError("serve takes no arguments", USAGE);
       return await runServe(process.env, say);
+    case "doctor":
+      if (rest.length > 0) throw new UsageError("doctor takes no arguments", USAGE);
+      if (await runDoctor(process.env, say)) return;
+      throw new Error("there are problems; their lines say what to do");
     case "keys":
       return say(runKeys(rest, process.env));
     case "openapi":

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { run, succeeds } from "./run.ts";
 
 /** What a small Debian needs to run and to test the service. */
-const PACKAGES = ["iproute2", "knot", "procps", "systemd", "systemd-sysv"];
+const PACKAGES = ["iproute2", "knot", "libcap2-bin", "procps", "systemd", "systemd-sysv"];
 
 const SUITE = "bookworm";
 const DEFAULT_MIRROR = "http://mirror.invalid/debian";

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
-import { ROOT, readSource } from "../../scripts/build/source.ts";
+import { readSource } from "../../scripts/build/source.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
@@ -163,26 +162,3 @@ curlTest("on a machine without IPv6 it says so and serves over IPv4", async () =
   expect(said).toMatch(/listens on http:\/\/127\.0\.0\.1:8080$/m);
   expect(said).toContain('"valid":true');
 });
-
-test(
-  "is the same to the byte when built elsewhere",
-  async () => {
-    const { dependencies } = await Bun.file(join(ROOT, "package.json")).json();
-    const [here, there] = await Promise.all(
-      ["a", "somewhere/deeper"].map(async (place) => {
-        const copy = join(folder, place);
-        for (const part of ["src", "scripts", "package.json", "tsconfig.json", "bun.lock"]) {
-          cpSync(join(ROOT, part), join(copy, part), { recursive: true });
-        }
-        for (const name of Object.keys(dependencies)) {
-          const from = join(ROOT, "node_modules", name);
-          cpSync(from, join(copy, "node_modules", name), { recursive: true, dereference: true });
-        }
-        await run([process.execPath, join(copy, "scripts/build.ts")]);
-        return Bun.file(join(copy, "dist/sixscope")).bytes();
-      }),
-    );
-    expect(Bun.SHA256.hash(here ?? "", "hex")).toBe(Bun.SHA256.hash(there ?? "?", "hex"));
-  },
-  COMPILE_TIMEOUT_MS,
-);

@@ -1,0 +1,54 @@
+/**
+ * Runs the arm64 executable under the user emulation of qemu, and asks it for /validate.
+ *
+ * It needs qemu-user and libc6-arm64-cross from Debian. Without them it says so and ends with status 0,
+ * or 1 with CI set. The emulator knows no socket timestamps, so ping and traceroute cannot be tried.
+ */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile } from "./build/compile.ts";
+import { readSource } from "./build/source.ts";
+
+const LIBRARIES = "/usr/aarch64-linux-gnu";
+const DEADLINE_MS = 60_000;
+
+const missing = Bun.which("qemu-aarch64") === null ? "qemu-user" : "libc6-arm64-cross";
+if (missing === "qemu-user" || !existsSync(LIBRARIES)) {
+  const isFailure = Boolean(process.env["CI"]);
+  console.log(`${isFailure ? "failed" : "skipped"}: ${missing} is not installed`);
+  process.exit(isFailure ? 1 : 0);
+}
+
+const folder = await mkdtemp(join(tmpdir(), "sixscope-arm64-"));
+const executable = join(folder, "sixscope");
+const socket = join(folder, "socket");
+await compile("linux-arm64", await readSource(), executable);
+const service = Bun.spawn(["qemu-aarch64", "-L", LIBRARIES, executable], {
+  // On a unix socket nobody else can be in the way.
+  env: { SIXSCOPE_LISTEN: `unix:${socket}`, SIXSCOPE_KEYS_FILE: join(folder, "keys.json") },
+  stdio: ["ignore", "inherit", "inherit"],
+});
+try {
+  const deadlineMs = performance.now() + DEADLINE_MS;
+  while (!existsSync(socket)) {
+    assert.equal(service.exitCode, null, "it has ended");
+    assert.ok(performance.now() < deadlineMs, "it does not start");
+    await Bun.sleep(50);
+  }
+  const url = "http://localhost/api/v1/validate?address=2001:0db8::0001";
+  const response = await fetch(url, {
+    unix: socket,
+    headers: { "X-Forwarded-Proto": "https" },
+  });
+  const body = (await response.json()) as { compressed: string };
+  assert.deepEqual([response.status, body.compressed], [200, "2001:db8::1"]);
+  service.kill("SIGTERM");
+  assert.equal(await service.exited, 0);
+  console.log("ok the arm64 executable starts, serves /validate and stops");
+} finally {
+  service.kill("SIGKILL");
+  await rm(folder, { recursive: true });
+}

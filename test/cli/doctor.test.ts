@@ -1,0 +1,144 @@
+/** What doctor makes of what it finds; on a whole machine scripts/systemd-test.ts runs it. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkKeys } from "../../src/cli/doctor/files.ts";
+import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/host.ts";
+import { checkListeners } from "../../src/cli/doctor/network.ts";
+import { parseConfig } from "../../src/config.ts";
+import { startKnot } from "../lab/dns-server.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
+import { sixscope } from "../lab/service.ts";
+
+const LOOPBACK = "00000000000000000000000000000001 01 80 10 80       lo\n";
+const LINK_LOCAL = "fe80000000000000021122fffe334455 02 40 20 80     eth0\n";
+const GLOBAL = "20010db8000000000000000000000005 02 40 00 80     eth0\n";
+
+describe("the address", () => {
+  const rows: [string, string | null, string][] = [
+    ["one that is global", LOOPBACK + LINK_LOCAL + GLOBAL, "ok"],
+    ["loopback and link-local alone", LOOPBACK + LINK_LOCAL, "problem"],
+    ["a kernel without IPv6", null, "problem"],
+    ["an empty table", "", "problem"],
+  ];
+  test.each(rows)("%s", (_, table, state) => {
+    expect(checkAddress(table)).toMatchObject({ state });
+  });
+});
+
+/** A line of /proc/net/ipv6_route with a destination, its prefix length, flags and a device. */
+function route(destination: string, length: string, flags: string, device: string): string {
+  const zeros = "0".repeat(32);
+  return `${destination} ${length} ${zeros} 00 ${zeros} 00000400 00000001 00000000 ${flags} ${device}\n`;
+}
+
+describe("the default route", () => {
+  const zeros = "0".repeat(32);
+  const rows: [string, string | null, string][] = [
+    ["by a gateway", route(zeros, "00", "00000003", "eth0"), "ok"],
+    [
+      "unreachable, as the kernel has it by itself",
+      route(zeros, "00", "00200200", "lo"),
+      "warning",
+    ],
+    ["that is down", route(zeros, "00", "00000002", "eth0"), "warning"],
+    ["of a half of all addresses", route(zeros, "01", "00000003", "eth0"), "warning"],
+    ["a network's alone", route(`20010db8${"0".repeat(24)}`, "20", "00000001", "eth0"), "warning"],
+    ["without IPv6", null, "warning"],
+  ];
+  test.each(rows)("%s", (_, table, state) => {
+    expect(checkDefaultRoute(table)).toMatchObject({ state });
+  });
+});
+
+describe("the listeners", () => {
+  const tls = { SIXSCOPE_TLS_CERT: "/cert", SIXSCOPE_TLS_KEY: "/key" };
+  const rows: [string, Record<string, string>, string][] = [
+    ["by default", {}, "ok"],
+    ["on loopback and a unix socket", { SIXSCOPE_LISTEN: "127.0.0.2:80,unix:/run/s" }, "ok"],
+    ["everywhere over plain HTTP", { SIXSCOPE_LISTEN: "[::]:80" }, "warning"],
+    ["everywhere over HTTPS", { SIXSCOPE_LISTEN: "[::]:443", ...tls }, "ok"],
+  ];
+  test.each(rows)("%s", (_, environment, state) => {
+    expect(checkListeners(parseConfig(environment))).toMatchObject({ state });
+  });
+});
+
+describe("the keys file", () => {
+  const key = { name: "a", sha256: "0".repeat(64), created: "2026-01-01T00:00:00Z" };
+  const file = (...keys: object[]) => JSON.stringify({ version: 1, keys });
+  const rows: [string, string | null, string, string][] = [
+    ["with a key", file(key), "ok", "active keys: 1"],
+    ["whose key has expired", file({ ...key, expires: key.created }), "warning", "no key counts"],
+    ["that is missing", null, "warning", "there is none"],
+    ["that is broken", "{", "problem", "does not parse"],
+  ];
+  test.each(rows)("%s", (_, text, state, said) => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
+    const path = join(folder, "keys.json");
+    if (text !== null) writeFileSync(path, text);
+    const outcome = expect.stringContaining(said);
+    expect(checkKeys(path, Date.now())).toMatchObject({ state, outcome });
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("sixscope doctor", () => {
+  const knotTest = testWith(labMissing, programMissing("knotd"));
+  const tlsTest = testWith(labMissing, programMissing("openssl"));
+
+  knotTest("says of each resolver and family whether it answers, and what to do", async () => {
+    await using knot = await startKnot({
+      zones: { ".": "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\n" },
+    });
+    const { stdout, stderr, status } = await sixscope(["doctor"], {
+      SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port},127.0.0.1:9`,
+      SIXSCOPE_RESOLVER_B: "[::1]:9",
+      SIXSCOPE_RESOLVER_C: "2001:db8::1",
+    });
+    expect(stdout).toMatch(/^ok .* resolver_a over IPv6 .* answers in \d+ ms; nothing to do$/m);
+    expect(stdout).toMatch(/^warning .* resolver_a over IPv4 .*; the other family is used/m);
+    expect(stdout).toMatch(
+      /^problem .* resolver_b over IPv6 .*ECONNREFUSED.*SIXSCOPE_RESOLVER_B$/m,
+    );
+    expect(stdout).toMatch(/^problem .* resolver_c over IPv6 .*ENETUNREACH.*SIXSCOPE_RESOLVER_C/m);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "sixscope: there are problems; their lines say what to do\n",
+    });
+  });
+
+  test("names every wrong setting, and ends with status 1", async () => {
+    const { stdout, status } = await sixscope(["doctor"], {
+      SIXSCOPE_LISTEN: "nowhere",
+      SIXSCOPE_RESOLVER: "::1",
+    });
+    expect(stdout).toMatch(/^problem .* SIXSCOPE_LISTEN="nowhere": /m);
+    expect(stdout).toMatch(/^problem .* SIXSCOPE_RESOLVER: .* did you mean SIXSCOPE_RESOLVER_A\?/m);
+    expect(status).toBe(1);
+  });
+
+  const certificates: [string, string, RegExp][] = [
+    ["that lasts", "60", /^ok .*they match and last (59|60) days more/m],
+    ["that ends soon", "3", /^warning .*they last [23] days more/m],
+  ];
+  tlsTest.each(certificates)("looks at a certificate %s", async (_, days, line) => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
+    const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+    const files = ["-keyout", key, "-out", cert];
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    await run(["openssl", "req", "-x509", ...curve, "-days", days, "-subj", "/CN=x", ...files]);
+    const resolvers = Object.fromEntries(
+      ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
+    );
+    const { stdout } = await sixscope(["doctor"], {
+      ...resolvers,
+      SIXSCOPE_TLS_CERT: cert,
+      SIXSCOPE_TLS_KEY: key,
+    });
+    expect(stdout).toMatch(line);
+    rmSync(folder, { recursive: true });
+  });
+});
