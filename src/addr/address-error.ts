@@ -36,6 +36,18 @@ export function stopped(stop: Stop | null, reason: string, position: number): nu
   return null;
 }
 
+/** What `read` makes of the text; throws AddressError where it stops. `expected` is as in AddressError. */
+export function readOrThrow<Value>(
+  read: (text: string, stop: Stop) => Value | null,
+  text: string,
+  expected: string,
+): Value {
+  const stop: Stop = { reason: "", position: 0 };
+  const value = read(text, stop);
+  if (value === null) throw new AddressError(expected, text, stop);
+  return value;
+}
+
 /** The input in quotes, cut to a bounded length, with everything but printable ASCII escaped. */
 function quote(input: string): string {
   const start = input.slice(0, QUOTED_CHARACTERS);

@@ -1,4 +1,4 @@
-import { AddressError, type Stop, stopped } from "./address-error.ts";
+import { readOrThrow, type Stop, stopped } from "./address-error.ts";
 
 /** An IPv4 address: an immutable value. */
 export interface Ipv4Address {
@@ -25,10 +25,7 @@ export function tryParseIpv4(text: string): Ipv4Address | null {
 
 /** As `tryParseIpv4`, and throws AddressError for any other text. */
 export function parseIpv4(text: string): Ipv4Address {
-  const stop: Stop = { reason: "", position: 0 };
-  const address = readIpv4(text, stop);
-  if (address === null) throw new AddressError("an IPv4 address", text, stop);
-  return address;
+  return readOrThrow(readIpv4, text, "an IPv4 address");
 }
 
 /** As `tryParseIpv4`, and notes in `stop` where and why parsing stopped. */

@@ -1,4 +1,4 @@
-import { AddressError, type Stop, stopped } from "./address-error.ts";
+import { readOrThrow, type Stop, stopped } from "./address-error.ts";
 import { readDottedDecimal } from "./ipv4.ts";
 
 /** An IPv6 address: an immutable value of four unsigned 32-bit integers, the first bits first. */
@@ -46,10 +46,7 @@ export function tryParseIpv6(text: string): Ipv6Address | null {
 
 /** As `tryParseIpv6`, and throws AddressError for any other text. */
 export function parseIpv6(text: string): Ipv6Address {
-  const stop: Stop = { reason: "", position: 0 };
-  const address = readIpv6(text, stop);
-  if (address === null) throw new AddressError("an IPv6 address", text, stop);
-  return address;
+  return readOrThrow(readIpv6, text, "an IPv6 address");
 }
 
 /** As `tryParseIpv6`, and notes in `stop` where and why parsing stopped. */

@@ -26,6 +26,14 @@ export function prefixTable<Row extends { readonly prefix: Prefix }>(
   return { ipv4: familyTable(sorted, 4), ipv6: familyTable(sorted, 6) };
 }
 
+/** Blocks of addresses without anything else to tell about them, as an operator lists them. */
+export type PrefixList = PrefixTable<{ readonly prefix: Prefix }>;
+
+/** A list of these prefixes, for `longestMatch`. */
+export function prefixList(prefixes: readonly Prefix[]): PrefixList {
+  return prefixTable(prefixes.map((prefix) => ({ prefix })));
+}
+
 /** The row with the longest prefix that the address lies in; null where no row matches. */
 export function longestMatch<Row extends { readonly prefix: Prefix }>(
   table: PrefixTable<Row>,

@@ -1,4 +1,4 @@
-import { AddressError, type Stop, stopped } from "./address-error.ts";
+import { readOrThrow, type Stop, stopped } from "./address-error.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
 import { ipv4FromWord, readIpv4 } from "./ipv4.ts";
 import { equalIpv6, ipv6FromWords, readIpv6 } from "./ipv6.ts";
@@ -21,10 +21,7 @@ export function tryParsePrefix(text: string): Prefix | null {
 
 /** As `tryParsePrefix`, and throws AddressError for any other text. */
 export function parsePrefix(text: string): Prefix {
-  const stop: Stop = { reason: "", position: 0 };
-  const prefix = readPrefix(text, stop);
-  if (prefix === null) throw new AddressError("an address prefix", text, stop);
-  return prefix;
+  return readOrThrow(readPrefix, text, "an address prefix");
 }
 
 function readPrefix(text: string, stop: Stop | null): Prefix | null {

@@ -40,7 +40,6 @@ test.each([
   [":53", "no address"],
   ["localhost:53", "a name"],
   ["localhost", "a name alone"],
-  [`[${"1".repeat(1_000_000)}]:53`, "a megabyte"],
 ])("tryParseEndpoint(%p) is null: %s", (text) => {
   expect(tryParseEndpoint(text)).toBeNull();
   expect(tryParseEndpoint(text, 53)).toBeNull();

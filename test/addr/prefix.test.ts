@@ -66,7 +66,6 @@ describe("tryParsePrefix and parsePrefix", () => {
     ["fe80::%eth0/64", "a zone is no part of an address", "a zone"],
     ["[2001:db8::]/32", "brackets are no part of an address", "brackets"],
     [" ::/0", "white space is no part of an address", "a space before"],
-    [`::/${"0".repeat(1_000_000)}`, "longer than 49 characters", "a megabyte"],
   ])("%p is refused with %p: %s", (text, reason) => {
     expect(tryParsePrefix(text)).toBeNull();
     expect(() => parsePrefix(text)).toThrow(AddressError);

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import { type EmbeddedIpv4, embeddedIpv4, extractNat64 } from "../../src/addr/embedded.ts";
+import { formatIpv4 } from "../../src/addr/ipv4.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+
+/** One line for each embedded address. */
+function show(embedded: EmbeddedIpv4): string {
+  return embedded.mechanism === "Teredo"
+    ? `Teredo ${formatIpv4(embedded.client)}:${embedded.port} by ${formatIpv4(embedded.server)}, flags ${embedded.flags.toString(16)}`
+    : `${embedded.mechanism} ${formatIpv4(embedded.address)}`;
+}
+
+describe("embeddedIpv4", () => {
+  test.each([
+    ["::ffff:192.0.2.1", "IPv4Mapped 192.0.2.1", "RFC 4291 2.5.5.2"],
+    ["::ffff:0:192.0.2.1", "IPv4Translated 192.0.2.1", "RFC 2765 2.1"],
+    ["::192.0.2.1", "IPv4Compatible 192.0.2.1", "RFC 4291 2.5.5.1"],
+    ["::2", "IPv4Compatible 0.0.0.2", "the first compatible address"],
+    ["64:ff9b::192.0.2.33", "Nat64 192.0.2.33", "RFC 6052 2.4"],
+    ["2002:c000:201::1", "SixToFour 192.0.2.1", "RFC 3056 2"],
+    ["2002:ffff:ffff:ffff::", "SixToFour 255.255.255.255", "bits 16 to 47, and no more"],
+    [
+      "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+      "Teredo 192.0.2.45:40000 by 65.54.227.120, flags 8000",
+      "behind a cone NAT",
+    ],
+    ["2001::", "Teredo 255.255.255.255:65535 by 0.0.0.0, flags 0", "all zeros"],
+    [
+      "2001:0:ffff:ffff:ffff:ffff:ffff:ffff",
+      "Teredo 0.0.0.0:0 by 255.255.255.255, flags ffff",
+      "all ones",
+    ],
+    [
+      "2001:0:4136:e378:0:5efe:3fff:fdd2",
+      "Teredo 192.0.2.45:41217 by 65.54.227.120, flags 0",
+      "what looks like ISATAP is flags and port",
+    ],
+    ["fe80::5efe:192.0.2.143", "Isatap 192.0.2.143", "RFC 5214 6.2"],
+    ["fe80::200:5efe:192.0.2.143", "Isatap 192.0.2.143", "universal bit set"],
+    ["2001:db8::5efe:10.0.0.1", "Isatap 10.0.0.1", "in a global prefix"],
+    ["2002:c000:201:1:0:5efe:10.0.0.1", "SixToFour 192.0.2.1, Isatap 10.0.0.1", "ISATAP over 6to4"],
+    ["fe80::100:5efe:192.0.2.143", "", "another bit set"],
+    ["fe80::1:0:5efe:1", "", "5efe in another place"],
+    ["ff02::5efe:192.0.2.143", "", "multicast has no interface ID"],
+    ["5f00::5efe:192.0.2.143", "", "a segment identifier has no interface ID"],
+    ["64:ff9b:1::192.0.2.33", "", "RFC 8215 5: extract nothing by default"],
+    ["2001:db8::192.0.2.33", "", "a dotted tail says nothing"],
+    ["::", "", "unspecified"],
+    ["::1", "", "loopback"],
+    ["2001:db8::1", "", "nothing"],
+  ])("%s: %p, %s", (text, expected) => {
+    expect(embeddedIpv4(parseIpv6(text)).map(show).join(", ")).toBe(expected);
+  });
+});
+
+describe("extractNat64, RFC 6052 section 2.4", () => {
+  test.each([
+    ["2001:db8:c000:221::", 32],
+    ["2001:db8:1c0:2:21::", 40],
+    ["2001:db8:122:c000:2:2100::", 48],
+    ["2001:db8:122:3c0:0:221::", 56],
+    ["2001:db8:122:344:c0:2:2100::", 64],
+    ["2001:db8:122:344::192.0.2.33", 96],
+    ["64:ff9b::192.0.2.33", 96],
+    // Bits 64 to 71 are to be zero, and are no part of the address where they are not.
+    ["2001:db8:1c0:2:ff21:ffff:ffff:ffff", 40],
+  ] as const)("%s behind a /%i is 192.0.2.33", (text, length) => {
+    expect(formatIpv4(extractNat64(parseIpv6(text), length))).toBe("192.0.2.33");
+  });
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { type InterfaceId, interfaceIdOf } from "../../src/addr/interface-id.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+
+const ROWS: readonly (readonly [string, Omit<InterfaceId, "value">, string])[] = [
+  ["2001:db8::", { kind: "SubnetRouterAnycast" }, "RFC 4291 2.6.1"],
+  ["2001:db8::fdff:ffff:ffff:ff80", { kind: "SubnetAnycast" }, "RFC 2526, the first"],
+  ["2001:db8::fdff:ffff:ffff:fffe", { kind: "SubnetAnycast" }, "RFC 2526, home agents"],
+  ["2001:db8::fdff:ffff:ffff:ffff", { kind: "SubnetAnycast" }, "RFC 2526, the last"],
+  ["2001:db8::fdff:ffff:ffff:ff7f", { kind: "Random" }, "one before RFC 2526's"],
+  [
+    "fe80::3656:78ff:fe9a:bcde",
+    { kind: "Eui64", mac: "34:56:78:9a:bc:de" },
+    "RFC 4291 appendix A: the universal bit is inverted",
+  ],
+  [
+    "fe80::11:22ff:fe33:4455",
+    { kind: "Eui64", mac: "02:11:22:33:44:55" },
+    "a locally administered MAC address",
+  ],
+  ["fe80::3756:78ff:fe9a:bcde", { kind: "Random" }, "a group address is no interface's"],
+  ["fe80::3656:78fe:ff9a:bcde", { kind: "Random" }, "fe:ff instead of ff:fe"],
+  ["fe80::5efe:192.0.2.1", { kind: "Isatap" }, "RFC 5214"],
+  ["fe80::200:5efe:192.0.2.1", { kind: "Isatap" }, "RFC 5214, universal"],
+  ["2001:db8::1", { kind: "LowByte" }, "the least"],
+  ["2001:db8::ffff", { kind: "LowByte" }, "two bytes"],
+  ["2001:db8::ff:ffff", { kind: "LowByte" }, "the greatest"],
+  ["2001:db8::53", { kind: "EmbeddedPort", port: 53 }, "a port in decimal digits"],
+  ["2001:db8::443", { kind: "EmbeddedPort", port: 443 }, "three digits"],
+  ["2001:db8::8080", { kind: "EmbeddedPort", port: 8080 }, "four digits"],
+  ["2001:db8::54", { kind: "LowByte" }, "digits that are no service's port"],
+  ["2001:db8::1bb", { kind: "LowByte" }, "443 in hex is a number like any other"],
+  ["2001:db8::100:0", { kind: "EmbeddedIPv4", ipv4: "1.0.0.0" }, "in 32 bits, the least"],
+  ["2001:db8::192.0.2.1", { kind: "EmbeddedIPv4", ipv4: "192.0.2.1" }, "in 32 bits"],
+  ["2001:db8::192:0:2:1", { kind: "EmbeddedIPv4", ipv4: "192.0.2.1" }, "in decimal digits"],
+  ["2001:db8::192:0:2:256", { kind: "Random" }, "a group that reads above 255"],
+  ["2001:db8::192:0:2:a", { kind: "Random" }, "a group with a letter"],
+  ["2001:db8::0:1:2:3", { kind: "Random" }, "no IPv4 address begins with 0"],
+  ["2001:db8::8d4c:a91e:7b02:f635", { kind: "Random" }, "no pattern"],
+];
+
+test.each(ROWS.map(([text, expected, why]) => [text, why, expected] as const))(
+  "%s: %s",
+  (text, _, expected) => {
+    const { value, ...rest } = interfaceIdOf(parseIpv6(text)) as InterfaceId;
+    expect(rest).toEqual(expected);
+    expect(value).toHaveLength(19);
+    expect(parseIpv6(`0:0:0:0:${value}`)).toMatchObject({
+      word2: parseIpv6(text).word2,
+      word3: parseIpv6(text).word3,
+    });
+  },
+);
+
+test.each([
+  ["::1", "loopback"],
+  ["::192.0.2.1", "compatible"],
+  ["::ffff:192.0.2.1", "mapped"],
+  ["64:ff9b::192.0.2.1", "NAT64"],
+  ["2001::1", "Teredo"],
+  ["2001:20::1", "a hash"],
+  ["5f00::1", "a segment identifier"],
+  ["ff02::1", "multicast"],
+  ["4000::1", "reserved"],
+])("%s has none: %s", (text) => {
+  expect(interfaceIdOf(parseIpv6(text))).toBeNull();
+});

@@ -1,0 +1,208 @@
+import { describe, expect, test } from "bun:test";
+import { formatIp, type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { isGloballyReachable, judgeTarget } from "../../src/addr/policy.ts";
+import { type Prefix, parsePrefix } from "../../src/addr/prefix.ts";
+import { prefixList } from "../../src/addr/prefix-table.ts";
+
+function ip(text: string): IpAddress {
+  const address = tryParseIp(text);
+  if (address === null) throw new Error(`${text} is no address`);
+  return address;
+}
+
+/**
+ * A verdict in one line: `allowed`, or the rule, the refused address and the clause.
+ *
+ * @param lists such as `allow fd00::/64 deny fd00::/8 10.0.0.0/8`
+ */
+function judge(target: string, mode: "any" | "global", lists = ""): string {
+  const prefixes = { allow: [] as Prefix[], deny: [] as Prefix[] };
+  let list = prefixes.allow;
+  for (const word of lists.split(" ").filter(Boolean)) {
+    if (word === "allow" || word === "deny") list = prefixes[word];
+    else list.push(parsePrefix(word));
+  }
+  const verdict = judgeTarget(parseIpv6(target), {
+    mode,
+    allow: prefixList(prefixes.allow),
+    deny: prefixList(prefixes.deny),
+  });
+  return verdict.allowed ? "allowed" : `${verdict.rule} ${formatIp(verdict.ip)}: ${verdict.why}`;
+}
+
+describe("isGloballyReachable", () => {
+  test.each([
+    ["2606:4700:4700::1111", "a public resolver"],
+    ["2001:4860:4860::8888", "in a RIR's block behind 2001::/23"],
+    ["2001:1::1", "PCP anycast: the registry says so, though 2001::/23 does not"],
+    ["2001:20::1", "ORCHIDv2: the registry says so"],
+    ["2620:4f:8000::1", "AS112"],
+    ["64:ff9b::8.8.8.8", "NAT64 of a public address"],
+    ["64:ff9b::192.88.98.1", "NAT64 beside the deprecated block"],
+    ["2002:808:808::1", "6to4 of a public address"],
+    ["2001:0:808:808:8000:63bf:f7f7:f7f7", "Teredo, client and server public"],
+    ["2606:4700::5efe:8.8.8.8", "ISATAP of a public address"],
+    ["2d00::1", "unallocated: a new allocation must not wait for a new release"],
+    ["8.8.8.8", "IPv4"],
+    ["192.0.0.9", "IPv4, PCP anycast inside 192.0.0.0/24"],
+    ["223.255.255.255", "the last IPv4 address before multicast"],
+    ["172.32.0.0", "behind 172.16.0.0/12"],
+  ])("%s is: %s", (text) => {
+    expect(isGloballyReachable(ip(text))).toBe(true);
+  });
+
+  test.each([
+    ["::", "unspecified"],
+    ["::1", "loopback"],
+    ["::127.0.0.1", "compatible"],
+    ["::8.8.8.8", "compatible, even of a public address"],
+    ["::ffff:10.0.0.1", "mapped"],
+    ["::ffff:8.8.8.8", "mapped, even of a public address: the registry says no"],
+    ["::ffff:0:8.8.8.8", "translated"],
+    ["64:ff9b::7f00:1", "NAT64 of loopback"],
+    ["64:ff9b::10.0.0.1", "NAT64 of a private address"],
+    ["64:ff9b::169.254.169.254", "NAT64 of a metadata service"],
+    ["64:ff9b::224.0.0.1", "NAT64 of multicast"],
+    ["64:ff9b::255.255.255.255", "NAT64 of broadcast"],
+    ["64:ff9b::192.88.99.1", "NAT64 of the deprecated 6to4 relay"],
+    ["64:ff9b:1::8.8.8.8", "local-use NAT64"],
+    ["2002:7f00:1::", "6to4 of loopback"],
+    ["2002:a00:1::1", "6to4 of a private address"],
+    ["2002:c058:6301::", "6to4 of the deprecated relay"],
+    ["2001:0:808:808:8000:63bf:f5ff:fffe", "Teredo, client 10.0.0.1"],
+    ["2001:0:a00:1:8000:63bf:f7f7:f7f7", "Teredo, server 10.0.0.1"],
+    ["2001:0:7f00:1:8000:63bf:f7f7:f7f7", "Teredo, server 127.0.0.1"],
+    ["2606:4700::5efe:10.0.0.1", "ISATAP of a private address"],
+    ["2606:4700::200:5efe:192.168.1.1", "ISATAP of a private address, universal bit set"],
+    ["2002:808:808:1:0:5efe:10.0.0.1", "ISATAP of a private address over 6to4 of a public one"],
+    ["100::1", "discard only"],
+    ["100:0:0:1::1", "dummy prefix"],
+    ["2001:2::1", "benchmarking"],
+    ["2001:10::1", "the first ORCHID, its flags are empty"],
+    ["2001:5::1", "protocol assignment without a row of its own"],
+    ["2001:db8::1", "documentation"],
+    ["3fff::1", "the newer documentation"],
+    ["5f00::1", "segment routing"],
+    ["fc00::1", "unique-local"],
+    ["fd12:3456::1", "unique-local, locally assigned"],
+    ["fe80::1", "link-local"],
+    ["fec0::1", "site-local"],
+    ["ff0e::1", "multicast of global scope"],
+    ["4000::1", "reserved"],
+    ["200::1", "reserved"],
+    ["0.0.0.0", "this host"],
+    ["10.0.0.1", "private"],
+    ["100.64.0.1", "shared"],
+    ["127.0.0.1", "loopback"],
+    ["169.254.0.1", "link-local"],
+    ["172.31.255.255", "private"],
+    ["192.0.0.8", "dummy address"],
+    ["192.0.2.1", "documentation"],
+    ["192.168.0.1", "private"],
+    ["198.19.255.255", "benchmarking"],
+    ["198.51.100.1", "documentation"],
+    ["203.0.113.1", "documentation"],
+    ["224.0.0.1", "multicast"],
+    ["239.255.255.255", "multicast"],
+    ["240.0.0.1", "reserved"],
+    ["255.255.255.255", "broadcast"],
+  ])("%s is not: %s", (text) => {
+    expect(isGloballyReachable(ip(text))).toBe(false);
+  });
+});
+
+describe("judgeTarget without lists", () => {
+  test.each([
+    ["2606:4700:4700::1111", "allowed"],
+    ["::1", "global ::1: it is Loopback Address (::1/128, RFC 4291)"],
+    ["fec0::1", "global fec0::1: it is SiteLocal (fec0::/10, RFC 3879)"],
+    [
+      "64:ff9b::7f00:1",
+      "global 127.0.0.1: it embeds 127.0.0.1 (Nat64), which is Loopback (127.0.0.0/8, RFC 1122)",
+    ],
+    [
+      "64:ff9b::e000:1",
+      "global 224.0.0.1: it embeds 224.0.0.1 (Nat64), which is Multicast (224.0.0.0/4, RFC 5771)",
+    ],
+    [
+      "2001:0:808:808:8000:63bf:f5ff:fffe",
+      "global 10.0.0.1: it embeds 10.0.0.1 (Teredo), which is Private-Use (10.0.0.0/8, RFC 1918)",
+    ],
+    [
+      "::ffff:8.8.8.8",
+      "global ::ffff:8.8.8.8: it is IPv4-mapped Address (::ffff:0:0/96, RFC 4291)",
+    ],
+  ])("%s under global: %s", (target, expected) => {
+    expect(judge(target, "global")).toBe(expected);
+  });
+
+  test.each(["::1", "fe80::1", "fd00::1", "fec0::1", "::ffff:10.0.0.1", "4000::1", "2600::"])(
+    "%s is allowed under any",
+    (target) => {
+      expect(judge(target, "any")).toBe("allowed");
+    },
+  );
+
+  test.each([
+    ["ff02::1", "Multicast"],
+    ["ff0e::1", "Multicast"],
+    ["::", "Unspecified"],
+  ])("%s is no target under either mode, not even where a list allows it", (target, type) => {
+    const refused = `unicast ${target}: it is no unicast address but ${type}`;
+    expect(judge(target, "any")).toBe(refused);
+    expect(judge(target, "global")).toBe(refused);
+    expect(judge(target, "any", `allow ::/0 ${target}`)).toBe(refused);
+  });
+});
+
+describe("judgeTarget with lists", () => {
+  test.each([
+    ["fd00::1", "global", "allow fd00::/64", "allowed", "allow wins over global"],
+    ["fd00:0:0:1::1", "global", "allow fd00::/64", "global", "outside of what is allowed"],
+    ["fd00::1", "any", "deny fd00::/8", "deny", "deny wins over any"],
+    ["2600::1", "global", "deny 2600::/16", "deny", "deny wins over global"],
+    ["fd00::1", "any", "allow fd00::/64 deny fd00::/8", "deny", "deny wins over allow"],
+    ["fd00::1", "any", "allow fd00::1 deny ::/0", "deny", "even where allow is longer"],
+    ["64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "an embedded address is denied"],
+    ["64:ff9b::10.0.0.1", "any", "deny 11.0.0.0/8", "allowed", "another one is not"],
+    ["::ffff:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "mapped"],
+    ["fd00::5efe:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "ISATAP"],
+    ["2001:0:a00:1::", "any", "deny 10.0.0.0/8", "deny", "a Teredo server"],
+    [
+      "64:ff9b::10.0.0.1",
+      "any",
+      "allow 64:ff9b::/96 deny 10.0.0.0/8",
+      "deny",
+      "a denied IPv4 address in an allowed IPv6 prefix",
+    ],
+    ["64:ff9b::10.0.0.1", "global", "allow 10.0.0.0/8", "allowed", "an embedded one allowed"],
+    ["64:ff9b::10.0.0.1", "global", "allow 64:ff9b::/96", "allowed", "allowed as a whole"],
+    ["64:ff9b::10.0.0.1", "global", "allow 11.0.0.0/8", "global", "another one allowed"],
+    [
+      "fd00::5efe:198.51.100.1",
+      "global",
+      "allow 198.51.100.0/24",
+      "global",
+      "an allowed IPv4 address in the low bits opens no IPv6 network",
+    ],
+    [
+      "2001:0:a00:1:8000:63bf:f5ff:fffd",
+      "global",
+      "allow 10.0.0.1",
+      "global",
+      "the Teredo server is allowed, the client 10.0.0.2 is not",
+    ],
+  ] as const)("%s under %s, %s: %s, %s", (target, mode, lists, expected) => {
+    expect(judge(target, mode, lists).split(" ")[0]).toBe(expected);
+  });
+
+  test("names the denied prefix, the longest that matches", () => {
+    expect(judge("fd00::1", "any", "deny fc00::/7 fd00::/64")).toBe(
+      "deny fd00::1: it lies in the denied fd00::/64",
+    );
+    expect(judge("64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8")).toBe(
+      "deny 10.0.0.1: it embeds 10.0.0.1 (Nat64), which lies in the denied 10.0.0.0/8",
+    );
+  });
+});
