@@ -10,6 +10,7 @@ import { startInternet } from "../test/lab/internet.ts";
 import type { Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { findProgram, run } from "../test/lab/run.ts";
+import { type Service, startService } from "../test/lab/service.ts";
 
 const TARGET = "2001:db8:2::7";
 const engine = openIcmp();
@@ -39,13 +40,31 @@ async function ourPing(target: string, count: number, intervalMs: number): Promi
   return outcome.kind === "done" ? outcome.samples.map(({ rttMs }) => rttMs) : [];
 }
 
+/** As `ourPing`, by requests to a running service. */
+async function servicePing(
+  { url, key }: Service,
+  target: string,
+  count: number,
+): Promise<number[]> {
+  const PER_REQUEST = 10;
+  const times: number[] = [];
+  for (let sent = 0; sent < count; sent += PER_REQUEST) {
+    const response = await fetch(`${url}/ping/${target}?count=${PER_REQUEST}`, {
+      headers: { "X-API-Key": key },
+    });
+    const { results } = (await response.json()) as { results: { rtt: number }[] };
+    times.push(...results.map(({ rtt }) => rtt));
+  }
+  return times;
+}
+
 async function rtt(): Promise<void> {
   await using chain = await startKernelChain({ routers: 2 });
   const COUNT = 200;
   const rows: Record<string, Record<string, string>> = {};
-  const compare = async (name: string) => {
+  const compare = async (name: string, pingOurs = () => ourPing(chain.target, COUNT, 20)) => {
     const [ours, theirs] = await Promise.all([
-      ourPing(chain.target, COUNT, 20),
+      pingOurs(),
       output("ping", "-6", "-n", "-i", "0.02", "-c", `${COUNT}`, chain.target),
     ]);
     rows[name] = {
@@ -59,6 +78,18 @@ async function rtt(): Promise<void> {
   const busy = setInterval(() => Bun.sleepSync(50), 1);
   await compare("event loop blocked for 50 ms at a time");
   clearInterval(busy);
+  if (findProgram("wrk") !== null) {
+    await using service = await startService({
+      SIXSCOPE_RATE_ANONYMOUS: "10000000",
+      SIXSCOPE_PING_INTERVAL_MS: "20",
+      SIXSCOPE_LOG_LEVEL: "warn",
+    });
+    const load = output("wrk", "-t1", "-c2", "-d6s", `${service.url}/myip`);
+    await compare("under load", () => servicePing(service, chain.target, COUNT));
+    const [, rate = "?"] = /Requests\/sec:\s+(\d+)/.exec(await load) ?? [];
+    rows[`the service under ${rate} requests a second`] = rows["under load"] ?? {};
+    delete rows["under load"];
+  }
   if (findProgram("fping") !== null) {
     const text = await output("fping", "-6", "-C", `${COUNT}`, "-p", "20", "-q", chain.target);
     const times = text.split(":").at(-1)?.trim().split(/\s+/).map(Number) ?? [];

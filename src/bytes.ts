@@ -62,7 +62,7 @@ export class ByteWriter {
 
   /** @param limitBytes the most that can be written; one more byte throws OutOfBoundsError */
   constructor(limitBytes: number) {
-    this.#buffer = new Uint8Array(new ArrayBuffer(limitBytes));
+    this.#buffer = new Uint8Array(limitBytes);
   }
 
   /** Bytes written so far. */
@@ -91,9 +91,9 @@ export class ByteWriter {
     return this;
   }
 
-  /** A view of what has been written. */
+  /** A copy of what has been written; small ones cost less to copy than to view. */
   finish(): Uint8Array {
-    return this.#buffer.subarray(0, this.#length);
+    return this.#buffer.slice(0, this.#length);
   }
 
   #advance(count: number): number {

@@ -22,6 +22,8 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 
 /** Where the service says what happens; one line a call, line breaks in it escaped. */
 export interface Log {
+  /** Whether lines of a level are written at all. */
+  writes(level: LogLevel): boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
@@ -78,6 +80,7 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
   });
   const logger = getLogger(CATEGORY);
   return {
+    writes: (other) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level),
     debug: (message, fields) => logger.debug(message, fields),
     info: (message, fields) => logger.info(message, fields),
     warn: (message, fields) => logger.warn(message, fields),

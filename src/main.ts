@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs";
 import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
+import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
@@ -11,6 +12,7 @@ const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 sixscope [serve]                                      run the service
 ${DOCTOR_USAGE}
 ${KEYS_USAGE}
+${OPENAPI_USAGE}
 sixscope --help                                       show this
 sixscope --version                                    show the version
 
@@ -33,6 +35,8 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
       throw new Error("there are problems; their lines say what to do");
     case "keys":
       return say(runKeys(rest, process.env));
+    case "openapi":
+      return await print(runOpenApi(rest));
     case "--help":
     case "-h":
     case "help":
@@ -47,6 +51,13 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
 /** Writes by itself: process.stdout costs 2 ms of the start and the memory of a stream. */
 function say(line: string): void {
   writeSync(STANDARD_OUTPUT, `${line}\n`);
+}
+
+/** Waits until a long text is written, for a pipe takes it piece by piece; a reader may stop early. */
+async function print(text: string): Promise<void> {
+  await Bun.write(Bun.stdout, `${text}\n`).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
 }
 
 /** Tells on standard error what went wrong, and returns the exit status for it. */

@@ -4,6 +4,7 @@ import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { Config, ListenAddress } from "./config.ts";
 import type { Certificate } from "./http/certificate.ts";
+import { CONSTANT_HEADERS } from "./http/edge.ts";
 import type { Bindings } from "./http/environment.ts";
 import { internalError } from "./http/errors.ts";
 import { SystemError } from "./libc.ts";
@@ -200,10 +201,8 @@ class Listener {
 
   #serve(address: ListenAddress, certificate: Certificate | null): OpenServer {
     const encrypted = address.kind === "tcp" && certificate !== null;
-    const fetch = (request: Request, server: Server<undefined>) => {
-      const { draining } = open;
-      const connection = connectionOf(request, server, address, encrypted);
-      return this.#app.fetch(request, { ...connection, draining });
+    const fetch = (request: Request) => {
+      return this.#app.fetch(request, bindingsOf(request, open, address, encrypted));
     };
     const common = {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
@@ -221,14 +220,17 @@ class Listener {
     const requestId = crypto.randomUUID();
     const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#log.error(reason, { requestId });
-    return Response.json(internalError(requestId).body, { status: 500 });
+    return new Response(JSON.stringify(internalError(requestId).body), {
+      status: 500,
+      headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
+    });
   }
 }
 
 type CommonOptions = Pick<
   Bun.Serve.Options<undefined>,
   "development" | "maxRequestBodySize" | "error"
-> & { fetch(request: Request, server: Server<undefined>): Response | Promise<Response> };
+> & { fetch(request: Request): Response | Promise<Response> };
 
 function start(
   common: CommonOptions,
@@ -243,15 +245,16 @@ function start(
     : Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
 }
 
-function connectionOf(
+function bindingsOf(
   request: Request,
-  server: Server<undefined>,
+  { server, draining }: OpenServer,
   address: ListenAddress,
   encrypted: boolean,
-): Omit<Bindings, "draining"> {
+): Bindings {
   return {
     peer: address.kind === "unix" ? null : (server.requestIP(request)?.address ?? null),
     encrypted,
+    draining,
     allowSeconds: (seconds) =>
       server.timeout(
         request,

@@ -3,16 +3,32 @@ import { formatIpv6 } from "./addr/format.ts";
 import { looksLikeIpv4 } from "./addr/ip.ts";
 import { type Ipv6Address, tryParseIpv6 } from "./addr/ipv6.ts";
 import { judgeTarget } from "./addr/policy.ts";
+import { tryParseZoned } from "./addr/zone.ts";
 import type { Config, ResolverName } from "./config.ts";
 import type { DnsClient } from "./dns/client.ts";
 import { parseHostname } from "./dns/hostname.ts";
 import { lookupAddresses } from "./dns/lookup.ts";
 import { ApiError, invalidAddress, invalidHostname, quote } from "./http/errors.ts";
 import { requireAnswer } from "./http/resolver-errors.ts";
+import { interfaceIndex } from "./icmp/interfaces.ts";
 
 export interface TargetDependencies {
   readonly config: Pick<Config, "targets" | "targetResolver">;
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
+}
+
+/** Where probes go. */
+export interface Destination {
+  readonly address: Ipv6Address;
+  /** Index of the interface that a link-local address is meant on, 0 for any other address. */
+  readonly scopeId: number;
+}
+
+/** What a target says by itself; no address where it is a name. */
+interface ParsedTarget {
+  readonly address: Ipv6Address | null;
+  /** The name of an interface, behind a link-local address. */
+  readonly zone: string | null;
 }
 
 /**
@@ -21,35 +37,50 @@ export interface TargetDependencies {
  * A name is resolved once; what the policy has judged is what gets probed, so that a name cannot
  * change its address in between.
  *
- * @throws ApiError INVALID_ADDRESS, INVALID_HOSTNAME, TARGET_NOT_ALLOWED, NO_IPV6_ADDRESS, or what
- *   the resolver's failure calls for
+ * @throws ApiError INVALID_ADDRESS, INVALID_HOSTNAME, INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED,
+ *   NO_IPV6_ADDRESS, or what the resolver's failure calls for
  */
 export async function resolveTarget(
   target: string,
   { config, resolvers }: TargetDependencies,
   signal: AbortSignal,
-): Promise<Ipv6Address> {
-  const address = parseTarget(target) ?? (await lookUp(target, config, resolvers, signal));
+): Promise<Destination> {
+  const { address: given, zone } = parseTarget(target);
+  const address = given ?? (await lookUp(target, config, resolvers, signal));
+  const type = classifyIpv6(address);
   const verdict = judgeTarget(address, config.targets);
   if (!verdict.allowed) {
     const ip = formatIpv6(address);
-    const type = classifyIpv6(address);
     throw new ApiError(
       "TARGET_NOT_ALLOWED",
       `${ip} may not be probed here, for ${verdict.why}; choose another target.`,
       { target, ip, type },
     );
   }
-  return address;
+  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, zone) : 0 };
 }
 
-/** Null where the target is a name; an address that is no IPv6 address is an error. */
-function parseTarget(target: string): Ipv6Address | null {
+/** An address that is no IPv6 address is an error; a zone stands behind link-local addresses only. */
+function parseTarget(target: string): ParsedTarget {
   const address = tryParseIpv6(target);
-  if (address === null && (target.includes(":") || looksLikeIpv4(target))) {
-    throw invalidAddress(target);
-  }
-  return address;
+  if (address !== null) return { address, zone: null };
+  const zoned = tryParseZoned(target);
+  if (zoned !== null) return zoned;
+  if (target.includes(":") || looksLikeIpv4(target)) throw invalidAddress(target);
+  return { address: null, zone: null };
+}
+
+/** A link-local address says nothing without the link: every interface has the same ones. */
+function scopeOf(target: string, zone: string | null): number {
+  const scopeId = zone === null ? null : interfaceIndex(zone);
+  if (scopeId !== null) return scopeId;
+  const what =
+    zone === null ? "is link-local and names no interface" : `names ${quote(zone)}, which is none`;
+  throw new ApiError(
+    "INVALID_PARAMETER",
+    `${quote(target)} ${what}; add one of this machine's interfaces to the address, as in fe80::1%25eth0.`,
+    { parameter: "target", value: target },
+  );
 }
 
 async function lookUp(

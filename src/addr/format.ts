@@ -4,6 +4,7 @@ import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 /** The hex digits of every byte, without and with a leading zero: joining these is faster than toString(16). */
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16));
 const PADDED_HEX = HEX.map((digits) => digits.padStart(2, "0"));
+const BINARY = HEX.map((_, byte) => byte.toString(2).padStart(8, "0"));
 
 /** The canonical text of RFC 5952: lower case, longest run of zero groups compressed, `::ffff:192.0.2.1` for mapped addresses. */
 export function formatIpv6(address: Ipv6Address): string {
@@ -27,10 +28,8 @@ export function formatIpv6Integer({ word0, word1, word2, word3 }: Ipv6Address): 
 }
 
 /** Eight groups of 16 binary digits, separated as in the expanded form, 135 characters. */
-export function formatIpv6Binary(address: Ipv6Address): string {
-  return groupsOf(address)
-    .map((group) => group.toString(2).padStart(16, "0"))
-    .join(":");
+export function formatIpv6Binary({ word0, word1, word2, word3 }: Ipv6Address): string {
+  return `${expand(word0, BINARY)}:${expand(word1, BINARY)}:${expand(word2, BINARY)}:${expand(word3, BINARY)}`;
 }
 
 function groupsOf({ word0, word1, word2, word3 }: Ipv6Address): readonly number[] {
@@ -71,7 +70,7 @@ function joinGroups(groups: readonly number[], start: number, end: number): stri
   return text;
 }
 
-function expand(word: number): string {
-  const bytes = PADDED_HEX;
+/** Two groups of a word, each of two bytes as the table writes them. */
+function expand(word: number, bytes: readonly string[] = PADDED_HEX): string {
   return `${bytes[word >>> 24]}${bytes[(word >>> 16) & 255]}:${bytes[(word >>> 8) & 255]}${bytes[word & 255]}`;
 }

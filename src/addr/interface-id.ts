@@ -1,7 +1,8 @@
 import { typeEntry } from "./classify.ts";
 import { isIsatap } from "./embedded.ts";
-import { formatIpv4, ipv4FromBytes } from "./ipv4.ts";
-import { type Ipv6Address, ipv6ToBytes } from "./ipv6.ts";
+import { formatIpv6Expanded } from "./format.ts";
+import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
+import type { Ipv6Address } from "./ipv6.ts";
 
 /** The last 64 bits of an address, and how they seem to have been made. */
 export interface InterfaceId {
@@ -33,6 +34,13 @@ export type InterfaceIdKind =
   | "EmbeddedIPv4"
   | "Random";
 
+/** Characters of four groups of the expanded form. */
+const VALUE_LENGTH = 19;
+
+/** In the first byte of the interface ID; RFC 4291 appendix A. */
+const UNIVERSAL_BIT = 0x02;
+const GROUP_BIT = 0x01000000;
+
 /** Ports of services that servers are numbered by. */
 const SERVICE_PORTS: ReadonlySet<number> = new Set([
   21, 22, 23, 25, 53, 80, 110, 123, 143, 179, 389, 443, 465, 587, 636, 853, 993, 995, 1194, 3306,
@@ -42,24 +50,22 @@ const SERVICE_PORTS: ReadonlySet<number> = new Set([
 /** The interface ID of an address; null where its type has none. */
 export function interfaceIdOf(address: Ipv6Address): InterfaceId | null {
   if (!typeEntry(address).interfaceId) return null;
-  const bytes = ipv6ToBytes(address).subarray(8);
-  const value = bytes.toHex().replace(/....(?=.)/g, "$&:");
-  return { value, ...recognize(address, bytes) };
+  const value = formatIpv6Expanded(address).slice(-VALUE_LENGTH);
+  return { value, ...recognize(address, value) };
 }
 
 /** First match wins: reserved values and fixed formats before habits. */
-function recognize(address: Ipv6Address, bytes: Uint8Array): Omit<InterfaceId, "value"> {
+function recognize(address: Ipv6Address, value: string): Omit<InterfaceId, "value"> {
   const { word2, word3 } = address;
   if (word2 === 0 && word3 === 0) return { kind: "SubnetRouterAnycast" };
   if (word2 === 0xfdffffff && word3 >= 0xffffff80) return { kind: "SubnetAnycast" };
   if (isIsatap(address)) return { kind: "Isatap" };
-  const mac = macOf(bytes);
-  if (mac !== null) return { kind: "Eui64", mac };
+  if (isEui64(address)) return { kind: "Eui64", mac: macOf(word2, value) };
   if (word2 === 0) {
     const port = decimalReading(word3);
     if (port !== null && SERVICE_PORTS.has(port)) return { kind: "EmbeddedPort", port };
     if (word3 < 0x01000000) return { kind: "LowByte" };
-    return { kind: "EmbeddedIPv4", ipv4: formatIpv4(ipv4FromBytes(bytes.subarray(4))) };
+    return { kind: "EmbeddedIPv4", ipv4: formatIpv4(ipv4FromWord(word3)) };
   }
   const octets = [word2 >>> 16, word2 & 0xffff, word3 >>> 16, word3 & 0xffff].map(decimalReading);
   if (octets.every((octet) => octet !== null && octet <= 255) && octets[0] !== 0) {
@@ -69,15 +75,19 @@ function recognize(address: Ipv6Address, bytes: Uint8Array): Omit<InterfaceId, "
 }
 
 /**
- * The MAC address of a modified EUI-64: `ff:fe` stands in its middle and its universal bit is
- * inverted. No interface has a group address, so where that bit is set it is something else.
+ * Whether it is a modified EUI-64 made of a MAC address: `ff:fe` stands in its middle. No interface
+ * has a group address, so where that bit is set it is something else.
  */
-function macOf(bytes: Uint8Array): string | null {
-  const [first = 0, second, third, fourth, fifth, ...rest] = bytes;
-  if (fourth !== 0xff || fifth !== 0xfe || (first & 1) === 1) return null;
-  return [first ^ 2, second, third, ...rest]
-    .map((byte = 0) => byte.toString(16).padStart(2, "0"))
-    .join(":");
+function isEui64({ word2, word3 }: Ipv6Address): boolean {
+  return (word2 & 0xff) === 0xff && word3 >>> 24 === 0xfe && (word2 & GROUP_BIT) === 0;
+}
+
+/** The MAC address in a modified EUI-64 of the form `0211:22ff:fe33:4455`: its universal bit is inverted. */
+function macOf(word2: number, value: string): string {
+  const first = ((word2 >>> 24) ^ UNIVERSAL_BIT).toString(16).padStart(2, "0");
+  const [, second, third, fourth, fifth, sixth] =
+    /^..(..):(..)ff:fe(..):(..)(..)$/.exec(value) ?? [];
+  return [first, second, third, fourth, fifth, sixth].join(":");
 }
 
 /** What hex digits say to whoever reads them as decimal ones: 80 for 0x80, null for 0x8a. */

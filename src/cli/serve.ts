@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
-import { BASE_PATH, createApp } from "../app.ts";
+import { createApp } from "../app.ts";
 import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config.ts";
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { CertificateRenewal } from "../http/certificate.ts";
+import { BASE_PATH } from "../http/endpoint.ts";
 import { Keyring } from "../http/keyring.ts";
 import { ProbeSlots } from "../http/probe-slots.ts";
 import { RateLimiter } from "../http/rate-limit.ts";

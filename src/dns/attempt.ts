@@ -1,14 +1,17 @@
 import type { Endpoint } from "../addr/endpoint.ts";
-import { type ExchangeContext, exchangeTcp, exchangeUdp, type Unreachable } from "./exchange.ts";
+import { exchangeTcp, exchangeUdp, type Unreachable } from "./exchange.ts";
 import { type Reply, refusesEdns } from "./judge.ts";
-import { createQuery } from "./query.ts";
+import { createQuery, type RandomSource } from "./query.ts";
 import type { RecordType } from "./record.ts";
+import type { Sockets } from "./socket.ts";
+import type { SocketPlaces } from "./socket-places.ts";
 
-/** What carried the message that decided. */
-export type Transport = "udp" | "tcp";
-
-/** How one server took the question; null when the signal stopped the attempt. */
-export type AttemptEnd = ((Reply | Unreachable) & { readonly transport: Transport }) | null;
+/** What an attempt needs of the world. */
+export interface AttemptContext {
+  readonly sockets: Sockets;
+  readonly places: SocketPlaces;
+  readonly fillRandom: RandomSource;
+}
 
 /** A question on its way: the name in canonical form, and the type. */
 export interface Asked {
@@ -16,37 +19,47 @@ export interface Asked {
   readonly type: RecordType;
 }
 
+/** What carried the message that decided. */
+export type Transport = "udp" | "tcp";
+
+/** How one server took the question; null when the signal stopped the attempt. */
+export type AttemptEnd = ((Reply | Unreachable) & { readonly transport: Transport }) | null;
+
 /**
  * Asks one server: over UDP, over TCP where a datagram cannot be the answer, and once more without
- * EDNS where the server does not take that.
+ * EDNS where the server does not take that. All of it takes one place, for it has one socket at a time.
  *
- * @param isFirst whether the query had no socket before
+ * @param isFirst whether no other attempt for the same question has begun
  */
 export async function attempt(
-  context: ExchangeContext,
+  context: AttemptContext,
   server: Endpoint,
   asked: Asked,
   isFirst: boolean,
   signal: AbortSignal,
 ): Promise<AttemptEnd> {
-  const end = await ask(context, server, asked, true, isFirst, signal);
-  return end?.kind === "reply" && refusesEdns(end.message)
-    ? ask(context, server, asked, false, false, signal)
-    : end;
+  if (!(await context.places.take(!isFirst, signal))) return null;
+  try {
+    const end = await ask(context, server, asked, true, signal);
+    return end?.kind === "reply" && refusesEdns(end.message)
+      ? await ask(context, server, asked, false, signal)
+      : end;
+  } finally {
+    context.places.give();
+  }
 }
 
 async function ask(
-  context: ExchangeContext,
+  { sockets, fillRandom }: AttemptContext,
   server: Endpoint,
   { name, type }: Asked,
   withEdns: boolean,
-  isFirst: boolean,
   signal: AbortSignal,
 ): Promise<AttemptEnd> {
-  const newQuery = () => createQuery(name, type, withEdns, context.fillRandom);
-  const overUdp = await exchangeUdp(context, server, newQuery(), !isFirst, signal);
+  const newQuery = () => createQuery(name, type, withEdns, fillRandom);
+  const overUdp = await exchangeUdp(sockets, server, newQuery(), signal);
   if (overUdp?.kind !== "ask-tcp") return overUdp && { ...overUdp, transport: "udp" };
-  const overTcp = await exchangeTcp(context, server, newQuery(), signal);
+  const overTcp = await exchangeTcp(sockets, server, newQuery(), signal);
   if (overTcp?.kind !== "reply" && overUdp.fallback !== null) {
     return { kind: "reply", message: overUdp.fallback, transport: "udp" };
   }

@@ -1,8 +1,7 @@
 import type { Endpoint } from "../addr/endpoint.ts";
-import { type Asked, attempt } from "./attempt.ts";
+import { type Asked, type AttemptContext, attempt } from "./attempt.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { Coalescer } from "./coalesce.ts";
-import type { ExchangeContext } from "./exchange.ts";
 import { ATTEMPT_STARTS_MS, MAX_OPEN_SOCKETS, MAX_SERVERS, QUERY_TIMEOUT_MS } from "./limits.ts";
 import { canonicalName } from "./name.ts";
 import { conclude, type DnsOutcome, isDecisive, type Resolution, resolutionOf } from "./outcome.ts";
@@ -45,7 +44,7 @@ export interface DnsClient {
     type: RecordType,
     options?: QueryOptions,
   ): Promise<DnsOutcome<ResourceRecord>>;
-  /** Sockets that are open now. */
+  /** Attempts under way, each of which holds one socket. */
   readonly openSockets: number;
 }
 
@@ -62,7 +61,7 @@ export function createDnsClient({
   }
   const inTurn = alternateFamilies(servers);
   const places = new SocketPlaces(maxOpenSockets);
-  const context: ExchangeContext = { sockets, places, fillRandom };
+  const context: AttemptContext = { sockets, places, fillRandom };
   const coalescer = new Coalescer<Resolution<ResourceRecord>>();
 
   /** Asks the servers, for everybody who waits for this question. */

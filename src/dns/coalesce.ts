@@ -30,7 +30,8 @@ export class Coalescer<Result> {
       shared.waiting -= 1;
       if (shared.waiting === 0) {
         this.#shared.delete(key);
-        shared.controller.abort();
+        // Only where somebody left is there work to end.
+        if (signal?.aborted) shared.controller.abort();
       }
     }
   }

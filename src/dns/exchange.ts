@@ -1,16 +1,8 @@
 import type { Endpoint } from "../addr/endpoint.ts";
 import { type AskTcp, judgeDatagram, judgeStreamed, type Reply } from "./judge.ts";
 import { frameMessage, MessageStream } from "./message-stream.ts";
-import type { Query, RandomSource } from "./query.ts";
+import type { Query } from "./query.ts";
 import { type DnsSocket, errorCode, type SocketEvents, type Sockets } from "./socket.ts";
-import type { SocketPlaces } from "./socket-places.ts";
-
-/** What an exchange needs of the world. */
-export interface ExchangeContext {
-  readonly sockets: Sockets;
-  readonly places: SocketPlaces;
-  readonly fillRandom: RandomSource;
-}
 
 /** The server could not be reached, or broke off. */
 export interface Unreachable {
@@ -19,21 +11,15 @@ export interface Unreachable {
   readonly code: string;
 }
 
-/**
- * Sends the query in a datagram from a socket of its own, and waits for the reply. Null when the
- * signal stopped it.
- *
- * @param hasBegun whether the query has had a socket before
- */
+/** Sends the query in a datagram, from a socket of its own, and waits for the reply. Null when the signal stopped it. */
 export function exchangeUdp(
-  context: ExchangeContext,
+  sockets: Sockets,
   server: Endpoint,
   query: Query,
-  hasBegun: boolean,
   signal: AbortSignal,
 ): Promise<Reply | AskTcp | Unreachable | null> {
-  return exchange(context, hasBegun, signal, {
-    open: (events) => context.sockets.openUdp(server, events),
+  return exchange(signal, {
+    open: (events) => sockets.openUdp(server, events),
     bytes: query.bytes,
     judge: (datagram) => judgeDatagram(datagram, query),
   });
@@ -41,17 +27,17 @@ export function exchangeUdp(
 
 /** The same over a connection of its own; RFC 7766. */
 export function exchangeTcp(
-  context: ExchangeContext,
+  sockets: Sockets,
   server: Endpoint,
   query: Query,
   signal: AbortSignal,
 ): Promise<Reply | Unreachable | null> {
   const stream = new MessageStream();
-  return exchange(context, true, signal, {
-    open: (events) => context.sockets.openTcp(server, events),
+  return exchange(signal, {
+    open: (events) => sockets.openTcp(server, events),
     bytes: frameMessage(query.bytes),
-    judge: (chunk) => {
-      const message = stream.add(chunk);
+    judge: (piece) => {
+      const message = stream.add(piece);
       return message === null ? null : judgeStreamed(message, query);
     },
   });
@@ -65,14 +51,12 @@ interface Exchange<Verdict> {
   judge(received: Uint8Array): Verdict | null;
 }
 
-/** Holds a place and a socket from the first to the last moment of an exchange, and no longer. */
+/** Holds a socket from the first to the last moment of an exchange, and no longer. */
 async function exchange<Verdict>(
-  { places }: ExchangeContext,
-  hasBegun: boolean,
   signal: AbortSignal,
   { open, bytes, judge }: Exchange<Verdict>,
 ): Promise<Verdict | Unreachable | null> {
-  if (!(await places.take(hasBegun, signal))) return null;
+  if (signal.aborted) return null;
   const { promise: end, resolve, reject } = Promise.withResolvers<Verdict | Unreachable | null>();
   const stop = () => resolve(null);
   signal.addEventListener("abort", stop);
@@ -89,14 +73,14 @@ async function exchange<Verdict>(
       },
       failed: (code) => resolve({ kind: "unreachable", code }),
     });
-    if (signal.aborted) return null;
     socket.send(bytes);
     return await end;
   } catch (error) {
-    return { kind: "unreachable", code: errorCode(error) };
+    const code = errorCode(error);
+    if (code === null) throw error;
+    return { kind: "unreachable", code };
   } finally {
     signal.removeEventListener("abort", stop);
     socket?.close();
-    places.give();
   }
 }

@@ -26,91 +26,106 @@ export function escapedByte(byte: number): string {
 }
 
 /** A name, or its end from some label on. */
-interface Suffix {
+interface NameEnd {
   /** Empty for the root. */
   readonly text: string;
   /** Bytes on the wire without compression. */
   readonly bytes: number;
-  /** Pointers on the way to the end. */
+  /** Pointers on the way. */
   readonly pointers: number;
   /** Offset that the first of these pointers leads to, -1 without one. */
   readonly target: number;
 }
 
-const ROOT: Suffix = { text: "", bytes: 1, pointers: 0, target: -1 };
+const ROOT: NameEnd = { text: "", bytes: 1, pointers: 0, target: -1 };
 
 /**
- * Reads the names of one message. Every end of a name is read once and remembered, so that the work
+ * Reads the names of one message. What pointers lead to is read once and remembered, so that the work
  * is bounded by the size of the message, however its names point at each other.
  */
 export class NameReader {
-  readonly #suffixes = new Map<number, Suffix>();
+  readonly #known = new Map<number, NameEnd>();
 
   /**
    * The name at the reader's offset; RFC 1035 section 4.1.4. Throws DnsFormatError for a name that is
    * cut short or longer than 255 bytes, for a label type that is not in use, and for a pointer that
-   * does not lead backwards.
+   * does not lead backwards: to before the first of the labels that it follows.
    */
   read(reader: ByteReader): string {
-    return this.#readPart(reader, 0).text || ".";
+    const { bytes, offset, end } = reader;
+    reader.offset = behindName(bytes, offset, end);
+    return this.#endAt(bytes, offset, offset, 0, 0).text || ".";
   }
 
-  /** @param pointers how many pointers have led here; 0 where the name itself stands */
-  #readPart(reader: ByteReader, pointers: number): Suffix {
-    if (pointers > MAX_POINTERS) throw tooManyPointers();
-    const { bytes, end, offset: start } = reader;
-    const labels: number[] = [];
-    let at = start;
-    let suffix: Suffix | undefined;
-    while (suffix === undefined) {
-      // The name itself is always read to its end, for the reader must stand behind it.
-      const known = pointers > 0 ? this.#suffixes.get(at) : undefined;
-      const length = byteAt(bytes, at, end);
-      if (known !== undefined) {
-        if (known.target >= start) throw notBackwards();
-        suffix = known;
-      } else if (length === 0) {
-        at += 1;
-        suffix = ROOT;
-      } else if (length >= POINTER) {
-        const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
-        if (target >= start) throw notBackwards();
-        at += 2;
-        const rest = this.#readPart(new ByteReader(bytes, target), pointers + 1);
-        suffix = { text: rest.text, bytes: rest.bytes, pointers: rest.pointers + 1, target };
-      } else {
-        if (length > MAX_LABEL_BYTES) {
-          throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
-        }
-        labels.push(at);
-        at += 1 + length;
-        if (at - start >= MAX_NAME_BYTES) throw tooLong();
-      }
-    }
-    reader.offset = at;
-    return this.#prepend(bytes, labels, suffix);
+  /**
+   * The end of a name from a label or pointer on.
+   *
+   * @param start offset of the first label of the row that `at` belongs to
+   * @param before bytes of the name before `at`
+   * @param pointers how many pointers have led here
+   */
+  #endAt(bytes: Uint8Array, at: number, start: number, before: number, pointers: number): NameEnd {
+    checkLength(before, pointers);
+    const end = this.#known.get(at) ?? this.#readEnd(bytes, at, start, before, pointers);
+    checkLength(before + end.bytes, pointers + end.pointers);
+    if (end.target >= start) throw notBackwards();
+    // What stands in its place is read once anyway; what pointers lead to may be led to again.
+    if (pointers > 0) this.#known.set(at, end);
+    return end;
   }
 
-  /** Puts the labels that begin at these offsets before the rest of the name. */
-  #prepend(bytes: Uint8Array, labels: readonly number[], rest: Suffix): Suffix {
-    const { pointers, target } = rest;
-    if (pointers > MAX_POINTERS) throw tooManyPointers();
-    let suffix = rest;
-    for (let index = labels.length - 1; index >= 0; index--) {
-      const at = labels[index] as number;
-      const length = bytes[at] as number;
-      const text = `${labelText(bytes, at + 1, length)}.${suffix.text}`;
-      suffix = { text, bytes: suffix.bytes + 1 + length, pointers, target };
-      this.#suffixes.set(at, suffix);
+  #readEnd(
+    bytes: Uint8Array,
+    at: number,
+    start: number,
+    before: number,
+    pointers: number,
+  ): NameEnd {
+    const length = byteAt(bytes, at, bytes.length);
+    if (length === 0) return ROOT;
+    if (length >= POINTER) {
+      const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, bytes.length);
+      if (target >= start) throw notBackwards();
+      const end = this.#endAt(bytes, target, target, before, pointers + 1);
+      return { text: end.text, bytes: end.bytes, pointers: end.pointers + 1, target };
     }
-    if (suffix.bytes > MAX_NAME_BYTES) throw tooLong();
-    return suffix;
+    const next = behindLabel(bytes, at, bytes.length);
+    const rest = this.#endAt(bytes, next, start, before + next - at, pointers);
+    return {
+      text: `${labelText(bytes, at + 1, next)}.${rest.text}`,
+      bytes: rest.bytes + next - at,
+      pointers: rest.pointers,
+      target: rest.target,
+    };
   }
 }
 
-function labelText(bytes: Uint8Array, start: number, length: number): string {
+/** The offset behind a name, its pointer included. */
+function behindName(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  for (;;) {
+    const length = byteAt(bytes, at, end);
+    if (length === 0) return at + 1;
+    if (length >= POINTER) {
+      byteAt(bytes, at + 1, end);
+      return at + 2;
+    }
+    at = behindLabel(bytes, at, end);
+  }
+}
+
+/** The offset behind a label. */
+function behindLabel(bytes: Uint8Array, at: number, end: number): number {
+  const length = byteAt(bytes, at, end);
+  if (length > MAX_LABEL_BYTES) {
+    throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
+  }
+  return at + 1 + length;
+}
+
+function labelText(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
-  for (let at = start; at < start + length; at++) text += BYTE_TEXT[bytes[at] as number];
+  for (let at = start; at < end; at++) text += BYTE_TEXT[bytes[at] as number];
   return text;
 }
 
@@ -133,7 +148,7 @@ export function writeName(writer: ByteWriter, text: string): void {
       throw new DnsFormatError(`a label has more than ${MAX_LABEL_BYTES} bytes`);
     }
     total += 1 + label.length;
-    if (total > MAX_NAME_BYTES) throw tooLong();
+    checkLength(total, 0);
     writer.uint8(label.length).put(Uint8Array.from(label));
     label = [];
   };
@@ -195,12 +210,14 @@ function notBackwards(): DnsFormatError {
   return new DnsFormatError("a compression pointer does not lead backwards");
 }
 
-function tooManyPointers(): DnsFormatError {
-  return new DnsFormatError(`a name has more than ${MAX_POINTERS} compression pointers`);
-}
-
-function tooLong(): DnsFormatError {
-  return new DnsFormatError(`a name has more than ${MAX_NAME_BYTES} bytes`);
+/** Throws for a name that is longer than any can be, or that takes longer to read. */
+function checkLength(bytes: number, pointers: number): void {
+  if (bytes > MAX_NAME_BYTES) {
+    throw new DnsFormatError(`a name has more than ${MAX_NAME_BYTES} bytes`);
+  }
+  if (pointers > MAX_POINTERS) {
+    throw new DnsFormatError(`a name has more than ${MAX_POINTERS} compression pointers`);
+  }
 }
 
 function badEscape(): DnsFormatError {

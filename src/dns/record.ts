@@ -33,8 +33,8 @@ export interface RecordData {
   AAAA: Ipv6Address;
   A: Ipv4Address;
   MX: MailExchange;
-  /** The character-strings; one at least. */
-  TXT: readonly Uint8Array[];
+  /** One or more character-strings, each behind its length: kept whole, for there can be 65,535 of them. */
+  TXT: Uint8Array;
   NS: string;
   CNAME: string;
   SOA: StartOfAuthority;
@@ -117,15 +117,17 @@ const CODECS: { readonly [Type in RecordType]: RecordCodec<RecordData[Type]> } =
   TXT: {
     code: 16,
     decode: (reader) => {
-      const strings: Uint8Array[] = [];
-      do strings.push(reader.take(reader.uint8()));
-      while (reader.remaining > 0);
+      const strings = reader.take(reader.remaining);
+      let end = 0;
+      while (end < strings.length) end += 1 + (strings[end] as number);
+      if (end === 0) throw new DnsFormatError("a TXT record holds no string");
+      if (end > strings.length) throw new DnsFormatError("a string of a TXT record is cut short");
       return strings;
     },
     encode: (writer, strings) => {
-      for (const string of strings) writer.uint8(string.length).put(string);
+      writer.put(strings);
     },
-    format: (strings) => strings.map(formatCharacterString).join(" "),
+    format: formatCharacterStrings,
   },
   /** RFC 1035 section 3.3.11. */
   NS: nameCodec(2),
@@ -166,10 +168,15 @@ const BYTE_TEXT: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   return character === '"' || character === "\\" ? `\\${character}` : character;
 });
 
-function formatCharacterString(bytes: Uint8Array): string {
-  let text = '"';
-  for (const byte of bytes) text += BYTE_TEXT[byte];
-  return `${text}"`;
+function formatCharacterStrings(strings: Uint8Array): string {
+  const texts: string[] = [];
+  for (let at = 0; at < strings.length; ) {
+    const end = at + 1 + (strings[at] as number);
+    let text = "";
+    for (at += 1; at < end; at++) text += BYTE_TEXT[strings[at] as number];
+    texts.push(`"${text}"`);
+  }
+  return texts.join(" ");
 }
 
 /** The number of a record type. */

@@ -1,4 +1,4 @@
-/** Bounds how many sockets are open: each needs a place, and gives it back when it is closed. */
+/** Bounds how many sockets are open: who opens one takes a place before, and gives it back afterwards. */
 export class SocketPlaces {
   readonly #limit: number;
   #taken = 0;
@@ -10,7 +10,7 @@ export class SocketPlaces {
     this.#limit = limit;
   }
 
-  /** Places in use: the number of open sockets. */
+  /** Places in use. */
   get taken(): number {
     return this.#taken;
   }

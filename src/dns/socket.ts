@@ -6,7 +6,7 @@ import { formatIp } from "../addr/ip.ts";
 export interface SocketEvents {
   /** A datagram, or some bytes of a stream. */
   data(bytes: Uint8Array): void;
-  /** The socket is of no more use. @param code an errno name; `EOF` where the peer ended a stream */
+  /** The socket is of no more use. @param code an errno name, or `EOF` where the peer ended a stream */
   failed(code: string): void;
 }
 
@@ -23,18 +23,18 @@ export interface Sockets {
   openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
 }
 
-/** The errno name of a system error. Throws what is none: that would be a bug. */
-export function errorCode(error: unknown): string {
-  if (error instanceof Error && "code" in error && typeof error.code === "string") {
-    return error.code;
-  }
-  throw error;
+/** The errno name of a system error; null for any other error, which is a bug. */
+export function errorCode(error: unknown): string | null {
+  return error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : null;
 }
 
 /** The machine's sockets. */
 export const systemSockets: Sockets = { openUdp, openTcp };
 
 async function openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocket> {
+  const fail = (error: unknown) => events.failed(errorCode(error) ?? "UNKNOWN");
   const socket = await Bun.udpSocket({
     hostname: server.address.version === 6 ? "::" : "0.0.0.0",
     connect: { hostname: formatIp(server.address), port: server.port },
@@ -46,7 +46,7 @@ async function openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocke
         if (port === peer.port && address === peer.address) events.data(bytes);
       },
       // Bun 1.4.4 hands over the error alone, its types promise the socket before it.
-      error: (...parts: unknown[]) => events.failed(errorCode(parts.at(-1))),
+      error: (...parts: unknown[]) => fail(parts.at(-1)),
     },
   });
   return {
@@ -55,7 +55,7 @@ async function openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocke
         socket.send(bytes);
       } catch (error) {
         // An ICMP error that arrived meanwhile.
-        events.failed(errorCode(error));
+        fail(error);
       }
     },
     close: () => socket.close(),
@@ -66,7 +66,7 @@ async function openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocke
 async function openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket> {
   const socket = connect({ host: formatIp(server.address), port: server.port });
   socket.on("data", (bytes: Uint8Array) => events.data(bytes));
-  socket.on("error", (error) => events.failed(errorCode(error)));
+  socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));
   socket.on("end", () => events.failed("EOF"));
   return {
     send: (bytes) => socket.write(bytes),

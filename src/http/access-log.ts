@@ -33,9 +33,10 @@ export function accessLog({
     const endMs = nowMs();
     const { status } = context.res;
     if (status >= FIRST_REFUSAL_STATUS && !refusals.mayLog(`status ${status}`)) return;
-    const { address } = context.var.caller;
+    const { requestId, caller, key } = context.get("facts");
+    const { address } = caller;
     log.info("request", {
-      id: context.var.requestId,
+      id: requestId,
       ...(clients ? { client: address === null ? "unknown" : formatIp(address) } : {}),
       method: context.req.method,
       route: routeOf(context),
@@ -43,7 +44,7 @@ export function accessLog({
       ms: Math.round((endMs - startMs) * 1000) / 1000,
       // Whoever goes away early has not seen the status.
       ...(context.req.raw.signal.aborted ? { clientGone: true } : {}),
-      ...(context.var.key === null ? {} : { key: context.var.key.name }),
+      ...(key === null ? {} : { key: key.name }),
     });
   };
 }

@@ -1,23 +1,21 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Log } from "../log.ts";
+import { answerText } from "./answer.ts";
+import { WINDOW_SECONDS } from "./bucket-table.ts";
 import { type Caller, identifyCaller, type TrustedProxies } from "./client-address.ts";
-import type { AppEnv } from "./environment.ts";
+import type { AppEnv, Facts } from "./environment.ts";
 import { ApiError, tooMany } from "./errors.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";
-import {
-  type RateLimiter,
-  type RateLimitState,
-  type RateLimitSubject,
-  WINDOW_SECONDS,
-} from "./rate-limit.ts";
+import type { RateLimiter, RateLimitState, RateLimitSubject } from "./rate-limit.ts";
 
 /** Headers of every answer, whatever it says. */
-const CONSTANT_HEADERS = {
+export const CONSTANT_HEADERS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, Retry-After",
   "Cache-Control": "no-store",
+  "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",
 } as const;
 
@@ -29,7 +27,7 @@ const PREFLIGHT_HEADERS = {
 } as const;
 
 /** Browsers that have met HTTPS here come back with HTTPS only, for a year. */
-const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
+const STRICT_TRANSPORT_SECURITY = { "Strict-Transport-Security": "max-age=31536000" } as const;
 
 /** The form of a request id that a trusted proxy may hand in. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
@@ -46,38 +44,36 @@ export interface EdgeDependencies {
 /**
  * What every request passes before a route: who calls, over what, how often.
  *
- * Headers are set before the answer exists, so that it is built once, and errors have them too.
+ * Headers are decided on before the answer exists, so that it is built once, and errors have them too.
  */
 export function edge(dependencies: EdgeDependencies): MiddlewareHandler<AppEnv> {
   const { trustedProxies, keyring, rateLimiter, defaultKeyLimit } = dependencies;
   const warnOfForwarding = onceUntrustedForwarding(dependencies.log);
 
-  return async (context, next) => {
+  // Not async: a request that goes through shall not wait for one more promise.
+  return (context, next) => {
     const { headers } = context.req.raw;
     const caller = identifyCaller(context.env, headers, trustedProxies);
     const key = findKey(keyring, headers);
-    context.set("caller", caller);
-    context.set("key", key);
-    context.set("requestId", requestId(caller, headers));
     if (caller.untrustedForwarding) warnOfForwarding(context.env.peer);
 
     const preflight = isPreflight(context);
     const subject = subjectOf(caller, key, defaultKeyLimit);
     const state =
       caller.secure && !preflight ? rateLimiter.take(subject) : rateLimiter.peek(subject);
-    setHeaders(context, state);
+    context.set("facts", factsOf(context, caller, key, state));
 
     if (!caller.secure) throw httpsRequired();
-    if (preflight) return context.body(null, 204, PREFLIGHT_HEADERS);
+    if (preflight) return Promise.resolve(answerText(context, null, 204, PREFLIGHT_HEADERS));
     if (!state.allowed) throw rateLimited(state, rateLimiter.nowSeconds());
     if (context.env.malformedTarget) throw malformedTarget(headers);
-    return await next();
+    return next();
   };
 }
 
 /** Lets only requests with a valid key pass. */
 export const requireKey: MiddlewareHandler<AppEnv> = async (context, next) => {
-  if (context.var.key === null) {
+  if (context.get("facts").key === null) {
     const sent = context.req.header("x-api-key") !== undefined;
     throw new ApiError(
       "UNAUTHORIZED",
@@ -100,7 +96,7 @@ function findKey(keyring: Pick<Keyring, "find">, headers: Headers): KeyRecord | 
 function subjectOf(caller: Caller, key: KeyRecord | null, defaultLimit: number): RateLimitSubject {
   return key === null
     ? { kind: "address", address: caller.address }
-    : { kind: "key", id: key.sha256, limit: key.limit ?? defaultLimit };
+    : { kind: "key", sha256: key.sha256, limit: key.limit ?? defaultLimit };
 }
 
 /** Only a trusted proxy may name the request, so that a log cannot be confused from outside. */
@@ -115,22 +111,35 @@ function isPreflight(context: Context<AppEnv>): boolean {
   );
 }
 
-function setHeaders(context: Context<AppEnv>, state: RateLimitState): void {
-  for (const [name, value] of Object.entries(CONSTANT_HEADERS)) context.header(name, value);
-  if (context.env.draining) context.header("Connection", "close");
-  if (context.env.encrypted) {
-    context.header("Strict-Transport-Security", STRICT_TRANSPORT_SECURITY);
-  }
-  context.header("X-Request-Id", context.var.requestId);
-  context.header("X-RateLimit-Limit", String(state.limit));
-  context.header("X-RateLimit-Remaining", String(state.remaining));
-  context.header("X-RateLimit-Reset", String(state.resetSeconds));
+function factsOf(
+  context: Context<AppEnv>,
+  caller: Caller,
+  key: KeyRecord | null,
+  state: RateLimitState,
+): Facts {
+  const id = requestId(caller, context.req.raw.headers);
+  const { draining, encrypted } = context.env;
+  return {
+    requestId: id,
+    caller,
+    key,
+    headers: {
+      ...CONSTANT_HEADERS,
+      "X-Request-Id": id,
+      "X-RateLimit-Limit": String(state.limit),
+      "X-RateLimit-Remaining": String(state.remaining),
+      "X-RateLimit-Reset": String(state.resetSeconds),
+      ...(draining ? { Connection: "close" } : {}),
+      ...(encrypted ? STRICT_TRANSPORT_SECURITY : {}),
+    },
+  };
 }
 
 function httpsRequired(): ApiError {
   return new ApiError(
     "HTTPS_REQUIRED",
     "This service answers over HTTPS only; repeat the request with https://.",
+    {},
   );
 }
 

@@ -12,11 +12,17 @@ export interface Bindings extends Connection {
 }
 
 /** What the edge has found out about a request before a route sees it. */
-export interface Variables {
-  requestId: string;
-  caller: Caller;
+export interface Facts {
+  readonly requestId: string;
+  readonly caller: Caller;
   /** The valid key that came with the request, or null. */
-  key: KeyRecord | null;
+  readonly key: KeyRecord | null;
+  /** Headers of the answer, whatever it says. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Variables {
+  facts: Facts;
 }
 
 /** The types of a Hono context in this app. */

@@ -1,48 +1,26 @@
-/** Every error code of the interface and the status that goes with it. */
-export const ERROR_STATUS = {
-  INVALID_ADDRESS: 400,
-  INVALID_HOSTNAME: 400,
-  INVALID_PARAMETER: 400,
-  TARGET_NOT_ALLOWED: 400,
-  HTTPS_REQUIRED: 400,
-  UNAUTHORIZED: 401,
-  NOT_FOUND: 404,
-  HOSTNAME_NOT_FOUND: 404,
-  NO_IPV6_ADDRESS: 404,
-  RATE_LIMITED: 429,
-  TOO_MANY_PROBES: 429,
-  RESOLVER_TIMEOUT: 500,
-  RESOLVER_FAILURE: 500,
-  ICMP_UNAVAILABLE: 500,
-  NETWORK_UNREACHABLE: 500,
-  INTERNAL_ERROR: 500,
-} as const;
-
-export type ErrorCode = keyof typeof ERROR_STATUS;
-
-export type ErrorDetails = Readonly<Record<string, unknown>>;
+import { ERRORS, type ErrorCode, type ErrorDetails } from "./error-table.ts";
 
 /** The body of every error response. */
-export interface ErrorBody {
+export interface ErrorBody<Code extends ErrorCode = ErrorCode> {
   readonly error: {
-    readonly code: ErrorCode;
+    readonly code: Code;
     readonly message: string;
-    readonly details: ErrorDetails;
+    readonly details: ErrorDetails<Code>;
   };
 }
 
 /** An outcome that the caller gets as an error response; thrown by handlers, written in one place. */
-export class ApiError extends Error {
+export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = "ApiError";
-  readonly code: ErrorCode;
-  readonly details: ErrorDetails;
+  readonly code: Code;
+  readonly details: ErrorDetails<Code>;
   /** Response headers that belong to this error, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
-    code: ErrorCode,
+    code: Code,
     message: string,
-    details: ErrorDetails = {},
+    details: ErrorDetails<Code>,
     headers: Readonly<Record<string, string>> = {},
   ) {
     super(message);
@@ -51,11 +29,11 @@ export class ApiError extends Error {
     this.headers = headers;
   }
 
-  get status(): (typeof ERROR_STATUS)[ErrorCode] {
-    return ERROR_STATUS[this.code];
+  get status(): (typeof ERRORS)[Code]["status"] {
+    return ERRORS[this.code].status;
   }
 
-  get body(): ErrorBody {
+  get body(): ErrorBody<Code> {
     return { error: { code: this.code, message: this.message, details: this.details } };
   }
 }
@@ -102,10 +80,10 @@ export function internalError(requestId: string): ApiError {
 }
 
 /** A 429: `retryAfterSeconds` stands in the details and in `Retry-After`. */
-export function tooMany(
-  code: "RATE_LIMITED" | "TOO_MANY_PROBES",
+export function tooMany<Code extends "RATE_LIMITED" | "TOO_MANY_PROBES">(
+  code: Code,
   message: string,
-  details: ErrorDetails & { readonly retryAfterSeconds: number },
+  details: ErrorDetails<Code>,
 ): ApiError {
   return new ApiError(code, message, details, { "Retry-After": String(details.retryAfterSeconds) });
 }

@@ -3,8 +3,8 @@ import { clientGone, tooMany } from "./errors.ts";
 /** Most runs end within seconds, so a client that waits this long finds a free place. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** How long an owner below its fair share waits for the next free place. */
-const MAX_WAIT_MS = 2_000;
+/** How long an owner below its fair share waits for the next free place: longer than runs last with the default settings. */
+const MAX_WAIT_MS = 5_000;
 
 /** Somebody who waits for a place. */
 interface Waiter {
@@ -28,7 +28,7 @@ interface Place {
 export class ProbeSlots {
   readonly #limit: number;
   readonly #held = new Map<string, number>();
-  /** In the order of arrival; never more than places. */
+  /** In the order of arrival; of each owner no more than its share. */
   readonly #waiting: Waiter[] = [];
   #running = 0;
 

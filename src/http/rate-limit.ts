@@ -1,16 +1,5 @@
 import type { IpAddress } from "../addr/ip.ts";
-
-/** A client's window, and so the time after which its bucket is full again. */
-export const WINDOW_SECONDS = 60;
-
-/**
- * The most buckets held in one table. A bucket takes about 200 bytes, so a full table takes 13 MB;
- * it is full when more than a thousand new addresses a second call for a minute.
- */
-const MAX_BUCKETS = 65_536;
-
-/** Buckets that newcomers share, by the network they come from, while the table is full. */
-const SHARED_BUCKETS = 1_024;
+import { type BucketKey, BucketTable, WINDOW_SECONDS } from "./bucket-table.ts";
 
 /** The state of a client's bucket after a request. */
 export interface RateLimitState {
@@ -23,67 +12,6 @@ export interface RateLimitState {
   readonly resetSeconds: number;
 }
 
-interface Bucket {
-  used: number;
-  /** Unix second in which the window began. */
-  readonly startSeconds: number;
-}
-
-/**
- * Token buckets by key, of a bounded number.
- *
- * Buckets stand in the order in which their windows began, so those that ended are found at the
- * front, and a bucket in use is never thrown out for a newcomer: newcomers to a full table share
- * buckets by the network that they come from.
- */
-export class BucketTable {
-  readonly #buckets = new Map<string, Bucket>();
-  readonly #shared = new Map<number, Bucket>();
-  readonly #maxBuckets: number;
-  /** Unknown to attackers, so that they cannot choose whose shared bucket they empty. */
-  readonly #seed = BigInt(crypto.getRandomValues(new Uint32Array(1))[0] ?? 0);
-
-  constructor(maxBuckets = MAX_BUCKETS) {
-    this.#maxBuckets = maxBuckets;
-  }
-
-  /** Buckets held now, without the shared ones. */
-  get size(): number {
-    return this.#buckets.size;
-  }
-
-  /** The bucket of a key whose window has not ended, or null. */
-  find(key: string, network: string, nowSeconds: number): Bucket | null {
-    const own = this.#buckets.get(key);
-    if (own !== undefined && !hasEnded(own, nowSeconds)) return own;
-    if (this.#buckets.size < this.#maxBuckets) return null;
-    const shared = this.#shared.get(this.#slot(network));
-    return shared !== undefined && !hasEnded(shared, nowSeconds) ? shared : null;
-  }
-
-  /** Begins a window for a key that `find` has no bucket for. */
-  begin(key: string, network: string, nowSeconds: number): Bucket {
-    this.#buckets.delete(key);
-    for (const [ended, bucket] of this.#buckets) {
-      if (!hasEnded(bucket, nowSeconds)) break;
-      this.#buckets.delete(ended);
-    }
-    const bucket = { used: 0, startSeconds: nowSeconds };
-    if (this.#buckets.size < this.#maxBuckets) this.#buckets.set(key, bucket);
-    else this.#shared.set(this.#slot(network), bucket);
-    return bucket;
-  }
-
-  #slot(network: string): number {
-    return Number(Bun.hash.wyhash(network, this.#seed) % BigInt(SHARED_BUCKETS));
-  }
-}
-
-/** A clock that was set back ends the window too, instead of stretching it. */
-function hasEnded(bucket: Bucket, nowSeconds: number): boolean {
-  return nowSeconds >= bucket.startSeconds + WINDOW_SECONDS || nowSeconds < bucket.startSeconds;
-}
-
 /** Requests a minute. */
 export interface RateLimits {
   readonly anonymous: number;
@@ -94,15 +22,27 @@ export interface RateLimits {
 /** Whose buckets a request counts on. */
 export type RateLimitSubject =
   | { readonly kind: "address"; readonly address: IpAddress | null }
-  | { readonly kind: "key"; readonly id: string; readonly limit: number };
+  | {
+      readonly kind: "key";
+      /** SHA-256 of the key in hex; its first 128 bits name the bucket. */
+      readonly sha256: string;
+      readonly limit: number;
+    };
 
 /** One of the buckets that a request counts on. */
 interface Account {
   readonly table: BucketTable;
-  readonly key: string;
-  readonly network: string;
+  readonly key: BucketKey;
+  /** What newcomers share a bucket by when the table is full: the first 32 bits of the address. */
+  readonly network: number;
   readonly limit: number;
 }
+
+/** All peers on the unix socket that name no client share one bucket, under an address nobody has. */
+const UNKNOWN_CLIENT: BucketKey = [0, 0, 0, 0];
+
+/** IPv4 addresses lie where IPv6 has the mapped ones; RFC 4291 section 2.5.5.2. */
+const MAPPED = 0xffff;
 
 /**
  * Counts requests against each client's bucket, and each IPv6 /64's.
@@ -131,60 +71,78 @@ export class RateLimiter {
   /** Takes one token from every bucket that the request counts on, or none where one is empty. */
   take(subject: RateLimitSubject): RateLimitState {
     const now = this.nowSeconds();
-    const accounts = this.#accountsOf(subject);
-    const buckets = accounts.map(
-      ({ table, key, network }) => table.find(key, network, now) ?? table.begin(key, network, now),
-    );
-    const allowed = accounts.every(({ limit }, index) => (buckets[index]?.used ?? 0) < limit);
-    if (allowed) for (const bucket of buckets) bucket.used += 1;
-    return { ...tightest(accounts, buckets, now), allowed };
+    const own = this.#ownAccount(subject);
+    const ownBucket = own.table.begin(own.key, own.network, now);
+    const wider = this.#prefixAccount(subject);
+    if (wider === null) return take(own, ownBucket, true);
+    const widerBucket = wider.table.begin(wider.key, wider.network, now);
+    const allowed = hasToken(own, ownBucket) && hasToken(wider, widerBucket);
+    return tighter(take(own, ownBucket, allowed), take(wider, widerBucket, allowed));
   }
 
   /** The state as it is, without taking a token or beginning a window. */
   peek(subject: RateLimitSubject): RateLimitState {
     const now = this.nowSeconds();
-    const accounts = this.#accountsOf(subject);
-    const buckets = accounts.map(({ table, key, network }) => table.find(key, network, now));
-    const state = tightest(accounts, buckets, now);
-    return { ...state, allowed: state.remaining > 0 };
+    const peekAt = (account: Account): RateLimitState => {
+      const bucket = account.table.find(account.key, account.network, now);
+      if (bucket >= 0) return take(account, bucket, false);
+      const { limit } = account;
+      return { allowed: true, limit, remaining: limit, resetSeconds: now + WINDOW_SECONDS };
+    };
+    const own = peekAt(this.#ownAccount(subject));
+    const wider = this.#prefixAccount(subject);
+    return wider === null ? own : tighter(own, peekAt(wider));
   }
 
-  #accountsOf(subject: RateLimitSubject): Account[] {
+  #ownAccount(subject: RateLimitSubject): Account {
     if (subject.kind === "key") {
-      const { id, limit } = subject;
-      return [{ table: this.#keys, key: id, network: id, limit }];
+      const key = keyOfHash(subject.sha256);
+      return { table: this.#keys, key, network: key[0], limit: subject.limit };
     }
     const { address } = subject;
-    const { anonymous, prefix } = this.#limits;
     const table = this.#addresses;
-    if (address === null) return [{ table, key: "unix", network: "unix", limit: anonymous }];
+    const limit = this.#limits.anonymous;
+    if (address === null) return { table, key: UNKNOWN_CLIENT, network: 0, limit };
     if (address.version === 4) {
-      const key = String(address.word);
-      return [{ table, key, network: String(address.word >>> 16), limit: anonymous }];
+      return { table, key: [0, 0, MAPPED, address.word], network: address.word >>> 16, limit };
     }
     const { word0, word1, word2, word3 } = address;
-    const network = String(word0);
-    const half = `${network}:${word1}`;
-    const own = { table, key: `${half}:${word2}:${word3}`, network, limit: anonymous };
-    return prefix === 0
-      ? [own]
-      : [own, { table: this.#prefixes, key: half, network, limit: prefix }];
+    return { table, key: [word0, word1, word2, word3], network: word0, limit };
+  }
+
+  #prefixAccount(subject: RateLimitSubject): Account | null {
+    const limit = this.#limits.prefix;
+    if (limit === 0 || subject.kind === "key" || subject.address?.version !== 6) return null;
+    const { word0, word1 } = subject.address;
+    return { table: this.#prefixes, key: [word0, word1, 0, 0], network: word0, limit };
   }
 }
 
-/** The state of the bucket with the fewest tokens left: the one that a client will meet first. */
-function tightest(
-  accounts: readonly Account[],
-  buckets: readonly (Bucket | null)[],
-  nowSeconds: number,
-): Omit<RateLimitState, "allowed"> {
-  const states = accounts.map(({ limit }, index) => {
-    const bucket = buckets[index] ?? { used: 0, startSeconds: nowSeconds };
-    return {
-      limit,
-      remaining: Math.max(0, limit - bucket.used),
-      resetSeconds: bucket.startSeconds + WINDOW_SECONDS,
-    };
-  });
-  return states.reduce((a, b) => (b.remaining < a.remaining ? b : a));
+function hasToken({ table, limit }: Account, bucket: number): boolean {
+  return table.used(bucket) < limit;
+}
+
+/** The state of a bucket, after a token was taken where `wanted` and there is one. */
+function take(account: Account, bucket: number, wanted: boolean): RateLimitState {
+  const { table, limit } = account;
+  const allowed = hasToken(account, bucket);
+  if (allowed && wanted) table.takeToken(bucket);
+  return {
+    allowed,
+    limit,
+    // A key's limit can be lowered while its window lasts.
+    remaining: Math.max(0, limit - table.used(bucket)),
+    resetSeconds: table.endSeconds(bucket),
+  };
+}
+
+/** The state of the bucket that a client will find empty first. */
+function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
+  return { ...(b.remaining < a.remaining ? b : a), allowed: a.allowed && b.allowed };
+}
+
+/** The first 128 bits of a SHA-256 in hex. */
+function keyOfHash(sha256: string): BucketKey {
+  const word = (index: number) => Number.parseInt(sha256.slice(index * 8, index * 8 + 8), 16);
+  return [word(0), word(1), word(2), word(3)];
 }

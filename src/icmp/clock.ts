@@ -14,6 +14,7 @@ export interface Timespec {
   readonly nanoseconds: number;
 }
 
+/** Nanoseconds in a millisecond. */
 export const NS_PER_MS = 1e6;
 const NS_PER_SECOND = 1e9;
 const REALTIME = 0;

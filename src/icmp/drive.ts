@@ -18,8 +18,10 @@ export interface Driver {
   wake(): void;
 }
 
-/** A timer that fires later than this was held up by a busy event loop, and packets may wait behind it. */
+/** What is done later than this was held up by a busy event loop, and packets may wait to be taken. */
 const LATE_NS = 2 * NS_PER_MS;
+/** How long they are given then, in milliseconds: time for the event loop to turn. */
+const GRACE_MS = 1;
 
 /**
  * Asks a machine whenever it wants, with one timer at a time. When the event loop was blocked, packets
@@ -27,35 +29,43 @@ const LATE_NS = 2 * NS_PER_MS;
  */
 export function drive(machine: Machine, clock: Clock, signal: AbortSignal): Driver {
   const { promise, resolve } = Promise.withResolvers<"done" | "aborted">();
-  let cancelTimer: (() => void) | null = null;
+  let cancelTimer = () => {};
+  /** When the machine wants to be asked. */
+  let dueNs = Infinity;
   let over = false;
 
+  const isLate = () => clock.nowNs() - dueNs > LATE_NS;
   const finish = (how: "done" | "aborted") => {
     over = true;
-    cancelTimer?.();
+    cancelTimer();
     signal.removeEventListener("abort", abort);
     resolve(how);
   };
   const abort = () => finish("aborted");
-  const arm = (atNs: number, nowNs: number) => {
-    const delayMs = Math.max(0, (atNs - nowNs) / NS_PER_MS);
-    cancelTimer = clock.after(delayMs, () => {
-      if (clock.nowNs() - atNs <= LATE_NS) wake();
-      else cancelTimer = clock.after(1, wake);
-    });
-  };
-  const wake = () => {
-    if (over) return;
-    cancelTimer?.();
-    cancelTimer = null;
+  const ask = () => {
+    cancelTimer();
     const nowNs = clock.nowNs();
     const nextNs = machine.step(nowNs);
-    if (nextNs === null) finish("done");
-    else if (!over) arm(nextNs, nowNs);
+    if (nextNs === null) {
+      finish("done");
+    } else if (!over) {
+      dueNs = nextNs;
+      cancelTimer = clock.after(Math.max(0, (dueNs - nowNs) / NS_PER_MS), onTimer);
+    }
+  };
+  const onTimer = () => {
+    if (isLate()) cancelTimer = clock.after(GRACE_MS, ask);
+    else ask();
   };
 
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
-  else wake();
-  return { finished: promise, wake };
+  else ask();
+  return {
+    finished: promise,
+    wake: () => {
+      // When it is late, the timer is about to fire, and asks once all packets are in.
+      if (!over && !isLate()) ask();
+    },
+  };
 }

@@ -20,7 +20,7 @@ export interface IcmpEngine {
   ping(request: PingRequest): Promise<PingOutcome>;
   /** Finds the routers on the way to a target. Rejects when the receiver has failed. */
   traceroute(request: TraceRequest): Promise<TraceOutcome>;
-  /** Probes in flight; 0 when nothing runs. */
+  /** Probes of what is running that are not answered; 0 when nothing runs. */
   readonly outstanding: number;
   /** Grows at least twice a second while the receiver lives. */
   readonly beats: number;

@@ -35,6 +35,7 @@ export interface Extensions {
   readonly interfaces: readonly InterfaceInformation[];
 }
 
+/** What an error says that has no extensions. */
 export const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
 
 interface Collected {

@@ -14,8 +14,7 @@ interface Distance {
  * once and then slowly, and so near hops would be silent for all but the first few traces.
  *
  * Nothing is guessed: each trace asks each of its hops itself. But where routers at a distance do
- * answer, a trace that was not answered asks again when its turn has come, and it looks as far ahead as
- * others have found routers.
+ * answer, a trace that was not answered asks again when its turn has come.
  */
 export class HopPacer {
   readonly #distances = new Map<number, Distance>();
@@ -38,15 +37,6 @@ export class HopPacer {
     if (waitNs > LIMITS.maxTurnMs * NS_PER_MS) return nowNs;
     this.#take(distance, nowNs);
     return nowNs + waitNs;
-  }
-
-  /** The farthest distance at which a router has answered lately, 0 for none. */
-  farthestAnswering(nowNs: number): number {
-    let farthest = 0;
-    for (const [hop, distance] of this.#distances) {
-      if (hop > farthest && this.#isAnswering(distance, nowNs)) farthest = hop;
-    }
-    return farthest;
   }
 
   #at(hop: number): Distance {

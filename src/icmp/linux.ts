@@ -1,10 +1,16 @@
 /** Numbers and layouts of the Linux socket interface, alike on x86_64 and arm64. */
 
+/** The address family of IPv6; bits/socket.h. */
 export const AF_INET6 = 10;
+/** Kinds of socket, and flags beside them; bits/socket_type.h. */
 export const SOCK = { dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
+/** The protocol of a raw ICMPv6 socket; netinet/in.h. */
 export const IPPROTO_ICMPV6 = 58;
+/** There is something to read; poll.h. */
 export const POLLIN = 1;
+/** Fails with EAGAIN instead of waiting; bits/socket.h. */
 export const MSG_DONTWAIT = 0x40;
+/** Flags of an eventfd; sys/eventfd.h. */
 export const EFD_NONBLOCK_CLOEXEC = 0x80800;
 
 /** Socket options, as level and name. */

@@ -40,6 +40,7 @@ export interface OtherMessage {
   readonly body: Uint8Array;
 }
 
+/** An ICMPv6 message of any type. */
 export type IcmpMessage = EchoMessage | ErrorMessage | OtherMessage;
 
 type Decoder = (view: DataView, bytes: Uint8Array) => IcmpMessage;

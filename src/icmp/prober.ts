@@ -43,7 +43,7 @@ export const TARGET_BUSY = "target-busy";
 
 /** The probes of one ping or trace. */
 export interface ProbeRun {
-  /** Probes that are neither answered nor given up. */
+  /** Its probes that are not answered, until it is closed. */
   readonly outstanding: number;
   /** Sends one probe; null, `TARGET_BUSY`, or the errno name of a refusal, which concerns this probe only. */
   send(label: number, hopLimit: number): string | null;
@@ -146,7 +146,7 @@ export class Prober {
     return this.#socket.beats;
   }
 
-  /** Probes in flight over all runs. */
+  /** Probes of all open runs that are not answered. */
   get outstanding(): number {
     let sum = 0;
     for (const run of this.#runs) sum += run.outstanding;
@@ -165,8 +165,8 @@ export class Prober {
   }
 
   /** The source address for a run; see `IcmpSocket`. */
-  sourceFor(target: Ipv6Address, scopeId: number, flowLabel: number): SourceChoice {
-    return this.#socket.sourceFor(target, scopeId, flowLabel);
+  sourceFor(target: Ipv6Address, scopeId: number): SourceChoice {
+    return this.#socket.sourceFor(target, scopeId);
   }
 
   /** Begins a run; `onEvent` is called for each answer until the run is closed. */
@@ -315,8 +315,9 @@ function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
   return true;
 }
 
+/** The kernel names a scope for link-local senders only; theirs must be the target's. */
 function isFromTarget({ source, scopeId }: ReceivedPacket, plan: RunPlan): boolean {
-  return equalIpv6(source, plan.target) && scopeId === plan.scopeId;
+  return equalIpv6(source, plan.target) && (scopeId === 0 || scopeId === plan.scopeId);
 }
 
 /** A receipt before the sending means that the wall clock was set just then; the reading of the packet counts then. */

@@ -89,13 +89,13 @@ class RawSocket implements IcmpSocket {
     }
   }
 
-  sourceFor(destination: Ipv6Address, scopeId: number, flowLabel: number): SourceChoice {
+  sourceFor(destination: Ipv6Address, scopeId: number): SourceChoice {
     if (!isUnicast(destination)) return { kind: "failed", code: "EINVAL" };
     const fd = this.#open(SOCK.dgram, 0);
     try {
       const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
       const nameBytes = new Uint32Array(new ArrayBuffer(4)).fill(SOCKADDR.bytes);
-      writeName(name, destination, scopeId, flowLabel, UNUSED_PORT);
+      writeName(name, destination, scopeId, 0, UNUSED_PORT);
       const code =
         this.#failure(this.#libc.connect(fd, name, SOCKADDR.bytes)) ??
         this.#failure(this.#libc.getsockname(fd, name, nameBytes));

@@ -51,10 +51,10 @@ export async function runProbes<M extends ProbeMachine>(
 ): Promise<Ended<M>> {
   const { ending } = prober;
   if (ending.reason instanceof Error) throw ending.reason;
-  const flowLabel = prober.chooseFlowLabel();
-  const choice = prober.sourceFor(target, scopeId, flowLabel);
+  const choice = prober.sourceFor(target, scopeId);
   if (choice.kind === "failed") return { kind: "unreachable", code: choice.code };
   const source = choice.address;
+  const flowLabel = prober.chooseFlowLabel();
   const plan = { target, scopeId, source, flowLabel, timeoutMs, maxProbes };
   const run = prober.open(plan, (event) => {
     machine.take(event, prober.clock.nowNs());
@@ -62,8 +62,7 @@ export async function runProbes<M extends ProbeMachine>(
   });
   const machine = create(run.send, source);
   const driver = drive(machine, prober.clock, signal ? AbortSignal.any([signal, ending]) : ending);
-  const how = await driver.finished;
-  run.close();
+  const how = await driver.finished.finally(run.close);
   if (ending.reason instanceof Error) throw ending.reason;
   return how === "done" ? { kind: "done", machine, source, flowLabel } : { kind: "aborted" };
 }

@@ -40,7 +40,7 @@ export type SourceChoice =
 /** All that the ICMPv6 module wants of the operating system, apart from a clock and random bytes. */
 export interface IcmpSocket {
   /** Asks the routing table; sends nothing. */
-  sourceFor(destination: Ipv6Address, scopeId: number, flowLabel: number): SourceChoice;
+  sourceFor(destination: Ipv6Address, scopeId: number): SourceChoice;
   /** Sends without blocking. */
   send(packet: OutgoingPacket): SendResult;
   /** Grows at least twice a second while the receiver lives. */

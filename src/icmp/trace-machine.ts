@@ -66,7 +66,7 @@ export class TraceMachine implements ProbeMachine {
   }
 
   step(nowNs: number): number | null {
-    const end = this.#end(nowNs);
+    const end = this.#end;
     this.#askNew(end, nowNs);
     let wakeNs = Infinity;
     let laterRttMs: number | null = null;
@@ -106,9 +106,9 @@ export class TraceMachine implements ProbeMachine {
   }
 
   /** The last hop that may be asked, by what is known so far. */
-  #end(nowNs: number): number {
-    const last = Math.max(lastAnswered(this.#answers), this.#pacer.farthestAnswering(nowNs));
-    return finalHop(this.#answers) ?? Math.min(this.#task.maxHops, last + LIMITS.lookAhead);
+  get #end(): number {
+    const ahead = lastAnswered(this.#answers) + LIMITS.lookAhead;
+    return finalHop(this.#answers) ?? Math.min(this.#task.maxHops, ahead);
   }
 
   /** Asks the next few hops that were not asked before. */

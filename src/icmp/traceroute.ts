@@ -30,7 +30,9 @@ export async function traceroute(
   pacer: HopPacer,
   request: TraceRequest,
 ): Promise<TraceOutcome> {
-  const { target, maxHops, timeoutMs, onAddress = () => {} } = request;
+  const { target, maxHops, timeoutMs } = request;
+  // What the caller does with it is none of the receiver's business.
+  const onAddress = (address: Ipv6Address) => queueMicrotask(() => request.onAddress?.(address));
   const maxProbes = maxHops * LIMITS.maxTriesPerHop;
   const ended = await runProbes(prober, request, maxProbes, (send, source) => {
     const task = { source, target, maxHops, timeoutMs, onAddress };

@@ -1,45 +1,109 @@
-import type { Handler } from "hono";
+import { z } from "zod";
 import { RESOLVER_NAMES, type ResolverName } from "../config.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
-import type { AppEnv } from "../http/environment.ts";
+import { endpoint } from "../http/endpoint.ts";
 import { invalidHostname } from "../http/errors.ts";
-import { choiceParameter, readParameters } from "../http/parameters.ts";
+import { choiceParameter, pathParameter } from "../http/parameters.ts";
 import { requireAnswer } from "../http/resolver-errors.ts";
-
-/** The query parameters of `/dns/{hostname}`. */
-const parameters = {
-  type: choiceParameter(RECORD_TYPES, "AAAA"),
-  resolver: choiceParameter(RESOLVER_NAMES, "resolver_a"),
-};
+import { extendedError, resolverName } from "../http/schemas.ts";
 
 export interface DnsDependencies {
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
 }
 
 /** `GET /dns/{hostname}`: the records of a name, as one resolver gives them. */
-export function dnsRoute({ resolvers }: DnsDependencies): Handler<AppEnv> {
-  return async (context) => {
-    const hostname = context.req.param("hostname") ?? "";
-    const { type, resolver } = readParameters(context, parameters);
-    const parsed = parseHostname(hostname, type);
-    if (!parsed.ok) throw invalidHostname(hostname, parsed.reason);
-    const { signal } = context.req.raw;
-    const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
-    const answer = requireAnswer(outcome, hostname, resolver);
-    return context.json({
-      hostname,
-      records: answer.records.map(({ type, value, ttl }) => ({ type, value, ttl })),
-      resolver,
-      queryTime: answer.queryTimeMs,
+export const dns = endpoint(
+  {
+    path: "/dns/{hostname}",
+    operationId: "queryDns",
+    summary: "DNS records of a name",
+    description:
+      "First the CNAME chain in order, then the records asked for. A name that exists without a record of the asked type has an empty list.",
+    needsKey: false,
+    parameters: {
+      hostname: pathParameter({
+        description:
+          "The name; beyond ASCII it is converted by UTS 46. With type PTR an IPv4 or IPv6 address may stand for its reverse name.",
+        example: "www.example.com",
+      }),
+      type: choiceParameter(RECORD_TYPES, {
+        default: "AAAA",
+        description: "The type of the records asked for.",
+        example: "AAAA",
+      }),
+      resolver: choiceParameter(RESOLVER_NAMES, {
+        default: "resolver_a",
+        description: "The resolver that is asked.",
+        example: "resolver_a",
+      }),
+    },
+    response: dnsResult,
+    example: {
+      hostname: "www.example.com",
+      records: [
+        { type: "CNAME", value: "web.example.com.", ttl: 300 },
+        { type: "AAAA", value: "2001:db8::80", ttl: 300 },
+      ],
+      resolver: "resolver_a",
+      queryTime: 6,
       details: {
-        server: answer.server,
-        transport: answer.transport,
-        rcode: answer.rcode,
-        authenticated: answer.authenticated,
-        extendedErrors: answer.extendedErrors,
+        server: "[2001:db8::53]:53",
+        transport: "udp",
+        rcode: "NOERROR",
+        authenticated: false,
+        extendedErrors: [],
       },
-    });
-  };
+    },
+    errors: ["INVALID_HOSTNAME", "HOSTNAME_NOT_FOUND", "RESOLVER_TIMEOUT", "RESOLVER_FAILURE"],
+  },
+  ({ resolvers }: DnsDependencies) =>
+    async ({ hostname, type, resolver }, context) => {
+      const parsed = parseHostname(hostname, type);
+      if (!parsed.ok) throw invalidHostname(hostname, parsed.reason);
+      const { signal } = context.req.raw;
+      const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
+      const answer = requireAnswer(outcome, hostname, resolver);
+      return {
+        hostname,
+        records: answer.records.map(({ type, value, ttl }) => ({ type, value, ttl })),
+        resolver,
+        queryTime: answer.queryTimeMs,
+        details: {
+          server: answer.server,
+          transport: answer.transport,
+          rcode: answer.rcode,
+          authenticated: answer.authenticated,
+          extendedErrors: answer.extendedErrors,
+        },
+      };
+    },
+);
+
+function dnsResult() {
+  const record = z
+    .strictObject({
+      type: z.enum(RECORD_TYPES).describe("The record's type."),
+      value: z.string().describe("The data in the presentation form of RFC 1035."),
+      ttl: z.int().min(0).max(0xffff_ffff).describe("Seconds that it may be kept."),
+    })
+    .meta({ id: "DnsRecord", description: "A record of a name." });
+  return z
+    .strictObject({
+      hostname: z.string().describe("The name as it was sent."),
+      records: z.array(record).describe("The CNAME chain in order, then the records asked for."),
+      resolver: resolverName(),
+      queryTime: z.int().min(0).describe("Milliseconds from the question to the answer."),
+      details: z.strictObject({
+        server: z.string().describe("Address and port of the server that answered."),
+        transport: z.enum(["udp", "tcp"]).describe("What the answer came over."),
+        rcode: z.string().describe("The response code's name."),
+        authenticated: z
+          .boolean()
+          .describe("Whether the server claims to have checked the answer by DNSSEC."),
+        extendedErrors: z.array(extendedError()).describe("What the server says about the answer."),
+      }),
+    })
+    .meta({ id: "DnsResult", description: "The records of a name, as one resolver gives them." });
 }

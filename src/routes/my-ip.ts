@@ -1,20 +1,37 @@
-import type { Handler } from "hono";
+import { z } from "zod";
 import { formatIp } from "../addr/ip.ts";
-import type { AppEnv } from "../http/environment.ts";
+import { endpoint } from "../http/endpoint.ts";
+import { ipText } from "../http/schemas.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
-export function myIpRoute(): Handler<AppEnv> {
-  return (context) => {
-    const { address } = context.var.caller;
+export const myIp = endpoint(
+  {
+    path: "/myip",
+    operationId: "getMyIp",
+    summary: "Your public address",
+    description: "The address that your connection comes from, and whether it is IPv4 or IPv6.",
+    needsKey: false,
+    parameters: {},
+    response: () =>
+      z
+        .strictObject({
+          ip: ipText("The address."),
+          version: z
+            .literal([4, 6])
+            .meta({ type: "integer", description: "The IP version of your connection." }),
+          isIPv6: z.boolean().describe("Whether your connection is IPv6."),
+        })
+        .meta({ id: "MyIp", description: "Where a request comes from." }),
+    example: { ip: "2001:db8::1", version: 6, isIPv6: true },
+    errors: [],
+  },
+  () => (_, context) => {
+    const { address } = context.get("facts").caller;
     if (address === null) {
       throw new Error(
         "the proxy on the unix socket sent no X-Forwarded-For, so the client's address is unknown",
       );
     }
-    return context.json({
-      ip: formatIp(address),
-      version: address.version,
-      isIPv6: address.version === 6,
-    });
-  };
-}
+    return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
+  },
+);

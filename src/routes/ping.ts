@@ -1,54 +1,103 @@
-import type { Handler } from "hono";
+import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import type { AppEnv } from "../http/environment.ts";
-import { integerParameter, readParameters } from "../http/parameters.ts";
+import { endpoint } from "../http/endpoint.ts";
+import { integerParameter } from "../http/parameters.ts";
+import { ipv6Text } from "../http/schemas.ts";
 import type { PingSample } from "../icmp/ping.ts";
-import { type ProbeDependencies, probeTarget, requireDone, round } from "./probe.ts";
+import {
+  icmpCode,
+  icmpType,
+  PROBE_ERRORS,
+  type ProbeDependencies,
+  probeTarget,
+  requireDone,
+  round,
+  targetParameter,
+} from "./probe.ts";
 
-/** The query parameters of `/ping/{target}`. */
-const parameters = { count: integerParameter({ minimum: 1, maximum: 10, default: 4 }) };
+/** The most echo requests of one ping. */
+const MAX_COUNT = 10;
 
 /** `GET /ping/{target}`: echo requests to the target and their round-trip times. */
-export function pingRoute(dependencies: ProbeDependencies): Handler<AppEnv> {
-  const { pingIntervalMs: intervalMs, probeTimeoutMs: timeoutMs } = dependencies.config;
+export const ping = endpoint(
+  {
+    path: "/ping/{target}",
+    operationId: "ping",
+    summary: "Round-trip times to a target (beta)",
+    description:
+      "Sends ICMPv6 echo requests. The answer comes as soon as the last one is decided; one without a reply stands in `details.lost` with its reason.",
+    needsKey: true,
+    parameters: {
+      target: targetParameter,
+      count: integerParameter({
+        minimum: 1,
+        maximum: MAX_COUNT,
+        default: 4,
+        description: "Echo requests to send.",
+        example: 2,
+      }),
+    },
+    response: pingResult,
+    example: {
+      target: "www.example.com",
+      ip: "2001:db8::80",
+      results: [{ seq: 1, ttl: 57, rtt: 11.204 }],
+      stats: { transmitted: 2, received: 1, loss: 50, min: 11.204, avg: 11.204, max: 11.204 },
+      details: {
+        source: "2001:db8::1",
+        timeout: 2000,
+        lost: [{ seq: 2, reason: "timeout" }],
+        duplicates: 0,
+        late: 0,
+      },
+    },
+    errors: PROBE_ERRORS,
+  },
+  (dependencies: ProbeDependencies) => {
+    const { pingIntervalMs: intervalMs, probeTimeoutMs: timeoutMs } = dependencies.config;
 
-  return async (context) => {
-    const { count } = readParameters(context, parameters);
-    context.env.allowSeconds(((count - 1) * intervalMs + timeoutMs) / 1000);
-    return await probeTarget(context, dependencies, async (engine, target, address, signal) => {
-      const outcome = requireDone(
-        await engine.ping({ target: address, count, intervalMs, timeoutMs, signal }),
+    return async ({ target, count }, context) => {
+      context.env.allowSeconds(((count - 1) * intervalMs + timeoutMs) / 1000);
+      return await probeTarget(
         target,
-        address,
+        context,
+        dependencies,
+        async (engine, { address, scopeId }, signal) => {
+          const outcome = requireDone(
+            await engine.ping({ target: address, scopeId, count, intervalMs, timeoutMs, signal }),
+            target,
+            address,
+          );
+          const { samples, transmitted } = outcome;
+          return {
+            target,
+            ip: formatIpv6(address),
+            results: samples.map(({ seq, hopLimit, rttMs }) => ({
+              seq,
+              ttl: hopLimit,
+              rtt: round(rttMs, 3),
+            })),
+            stats: {
+              transmitted,
+              received: samples.length,
+              loss: round((1 - samples.length / transmitted) * 100, 2),
+              ...summarize(samples),
+            },
+            details: {
+              source: formatIpv6(outcome.source),
+              timeout: outcome.timeoutMs,
+              lost: outcome.lost.map((sample) =>
+                "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
+              ),
+              duplicates: outcome.duplicates,
+              late: outcome.late,
+            },
+          };
+        },
       );
-      const { samples, transmitted } = outcome;
-      return context.json({
-        target,
-        ip: formatIpv6(address),
-        results: samples.map(({ seq, hopLimit, rttMs }) => ({
-          seq,
-          ttl: hopLimit,
-          rtt: round(rttMs, 3),
-        })),
-        stats: {
-          transmitted,
-          received: samples.length,
-          loss: round((1 - samples.length / transmitted) * 100, 2),
-          ...summarize(samples),
-        },
-        details: {
-          source: formatIpv6(outcome.source),
-          timeout: outcome.timeoutMs,
-          lost: outcome.lost.map((sample) =>
-            "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
-          ),
-          duplicates: outcome.duplicates,
-          late: outcome.late,
-        },
-      });
-    });
-  };
-}
+    };
+  },
+);
 
 /** Least, mean and greatest round-trip time in milliseconds; null without a single reply. */
 function summarize(samples: readonly PingSample[]) {
@@ -60,4 +109,64 @@ function summarize(samples: readonly PingSample[]) {
     avg: round(sum / times.length, 3),
     max: round(Math.max(...times), 3),
   };
+}
+
+function pingResult() {
+  const seq = z.int().min(1).max(MAX_COUNT).describe("The number of the request, from 1.");
+  const some = z.int().min(0).max(MAX_COUNT);
+  const sample = z
+    .strictObject({
+      seq,
+      ttl: z.int().min(0).max(255).describe("The hop limit with which the reply arrived."),
+      rtt: z.number().min(0).describe("The round-trip time in milliseconds."),
+    })
+    .meta({ id: "PingSample", description: "An echo request that was answered in time." });
+  const statistic = (which: string) =>
+    z
+      .number()
+      .min(0)
+      .nullable()
+      .describe(`The ${which} round-trip time in milliseconds; null without a single reply.`);
+  const stats = z
+    .strictObject({
+      transmitted: some.describe("Requests that left the service's machine."),
+      received: some.describe("Requests that were answered in time."),
+      loss: z.number().min(0).max(100).describe("Requests that were not, in percent."),
+      min: statistic("least"),
+      avg: statistic("mean"),
+      max: statistic("greatest"),
+    })
+    .meta({ id: "PingStats", description: "What the requests of a ping come to." });
+  const lost = z
+    .union([
+      z.strictObject({ seq, reason: z.literal("timeout").describe("No answer came in time.") }),
+      z.strictObject({
+        seq,
+        reason: z.literal("not-sent").describe("The service's own machine refused to send it."),
+        errno: z.string().describe("The system's name of the error, such as EPERM."),
+      }),
+      z.strictObject({
+        seq,
+        reason: z.string().describe("The name of the ICMPv6 error, such as no-route."),
+        type: icmpType(),
+        code: icmpCode(),
+        from: ipv6Text("Who sent the error."),
+      }),
+    ])
+    .meta({ id: "LostSample", description: "An echo request without a reply." });
+  return z
+    .strictObject({
+      target: z.string().describe("The target as it was sent."),
+      ip: ipv6Text("The address that was pinged."),
+      results: z.array(sample).describe("The requests that were answered, in their order."),
+      stats,
+      details: z.strictObject({
+        source: ipv6Text("The address that the requests came from."),
+        timeout: z.int().min(1).describe("Milliseconds that a request may stay unanswered."),
+        lost: z.array(lost).describe("The requests without a reply, in their order."),
+        duplicates: z.int().min(0).describe("Further answers to an answered request."),
+        late: z.int().min(0).describe("Answers that came after the timeout."),
+      }),
+    })
+    .meta({ id: "PingResult", description: "What came of the echo requests to a target." });
 }

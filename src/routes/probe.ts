@@ -1,13 +1,16 @@
 import type { Context } from "hono";
+import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config.ts";
 import type { AppEnv } from "../http/environment.ts";
+import type { ErrorCode } from "../http/error-table.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
+import { pathParameter } from "../http/parameters.ts";
 import type { ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
 import type { NoResult } from "../icmp/run.ts";
-import { resolveTarget, type TargetDependencies } from "../target.ts";
+import { type Destination, resolveTarget, type TargetDependencies } from "../target.ts";
 
 /** What pings and traces need. */
 export interface ProbeDependencies extends TargetDependencies {
@@ -17,21 +20,46 @@ export interface ProbeDependencies extends TargetDependencies {
   readonly probeSlots: ProbeSlots;
 }
 
+/** What is pinged or traced. */
+export const targetParameter = pathParameter({
+  description:
+    "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
+  example: "www.example.com",
+});
+
+/** What pings and traces can answer beside what every endpoint can. */
+export const PROBE_ERRORS: readonly ErrorCode[] = [
+  "INVALID_ADDRESS",
+  "INVALID_HOSTNAME",
+  "TARGET_NOT_ALLOWED",
+  "HOSTNAME_NOT_FOUND",
+  "NO_IPV6_ADDRESS",
+  "TOO_MANY_PROBES",
+  "RESOLVER_TIMEOUT",
+  "RESOLVER_FAILURE",
+  "ICMP_UNAVAILABLE",
+  "NETWORK_UNREACHABLE",
+];
+
+const byte = () => z.int().min(0).max(255);
+
+/** The schema of an ICMPv6 error's type. */
+export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
+
+/** The schema of an ICMPv6 error's code. */
+export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
+
 /**
- * Runs a ping or a trace to the target in the path: with a raw socket, a free place, and an address
- * that the policy allows.
+ * Runs a ping or a trace to a target: with a raw socket, a free place, and an address that the policy
+ * allows.
  *
  * @throws ApiError ICMP_UNAVAILABLE, TOO_MANY_PROBES, and those of `resolveTarget`
  */
 export async function probeTarget<T>(
+  target: string,
   context: Context<AppEnv>,
   dependencies: ProbeDependencies,
-  run: (
-    engine: IcmpEngine,
-    target: string,
-    address: Ipv6Address,
-    signal: AbortSignal,
-  ) => Promise<T>,
+  run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { icmp, probeSlots } = dependencies;
   if ("unavailable" in icmp) {
@@ -42,11 +70,9 @@ export async function probeTarget<T>(
     );
   }
   const { signal } = context.req.raw;
-  const target = context.req.param("target") ?? "";
-  const owner = context.var.key?.sha256 ?? "";
+  const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {
-    const address = await resolveTarget(target, dependencies, signal);
-    return await run(icmp, target, address, signal);
+    return await run(icmp, await resolveTarget(target, dependencies, signal), signal);
   });
 }
 

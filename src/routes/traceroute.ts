@@ -1,56 +1,106 @@
-import type { Handler } from "hono";
+import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { lookupHostname } from "../dns/lookup.ts";
-import type { AppEnv } from "../http/environment.ts";
-import { integerParameter, readParameters } from "../http/parameters.ts";
-import type { TraceError, TraceHop } from "../icmp/trace-report.ts";
-import { type ProbeDependencies, probeTarget, requireDone, round } from "./probe.ts";
+import { endpoint } from "../http/endpoint.ts";
+import { integerParameter } from "../http/parameters.ts";
+import { ipv6Text, schemaOf } from "../http/schemas.ts";
+import type { InterfaceInformation, MplsLabel } from "../icmp/extensions.ts";
+import type { TraceError, TraceHop, TraceReason } from "../icmp/trace-report.ts";
+import {
+  icmpCode,
+  icmpType,
+  PROBE_ERRORS,
+  type ProbeDependencies,
+  probeTarget,
+  requireDone,
+  round,
+  targetParameter,
+} from "./probe.ts";
 
-/** The query parameters of `/traceroute/{target}`. */
-const parameters = { maxHops: integerParameter({ minimum: 1, maximum: 64, default: 30 }) };
+type Role = InterfaceInformation["role"];
+
+/** The greatest hop limit that a trace tries. */
+const MAX_HOPS = 64;
 
 /** How many probe timeouts a trace may take when every hop is silent and asked again. */
 const LONGEST_TRACE_TIMEOUTS = 6;
 
 /** `GET /traceroute/{target}`: the routers on the way to the target, with their names. */
-export function tracerouteRoute(dependencies: ProbeDependencies): Handler<AppEnv> {
-  const { probeTimeoutMs: timeoutMs, targetResolver } = dependencies.config;
-  const resolver = dependencies.resolvers[targetResolver];
+export const traceroute = endpoint(
+  {
+    path: "/traceroute/{target}",
+    operationId: "traceroute",
+    summary: "The routers on the way to a target (beta)",
+    description:
+      "Every hop from the first to the target, or to where the trace ended. All hops are asked at once. A silent hop keeps its row; silent hops at the end are cut.",
+    needsKey: true,
+    parameters: {
+      target: targetParameter,
+      maxHops: integerParameter({
+        minimum: 1,
+        maximum: MAX_HOPS,
+        default: 30,
+        description: "Hops after which the trace ends.",
+        example: 30,
+      }),
+    },
+    response: traceResult,
+    example: {
+      target: "www.example.com",
+      ip: "2001:db8::80",
+      hops: [
+        { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
+        { hop: 2, ip: null, hostname: null, rtt: null },
+        { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
+      ],
+      details: { reached: true, reason: "reached", source: "2001:db8::1", flowLabel: 493_374 },
+    },
+    errors: PROBE_ERRORS,
+  },
+  (dependencies: ProbeDependencies) => {
+    const { probeTimeoutMs: timeoutMs, targetResolver } = dependencies.config;
+    const resolver = dependencies.resolvers[targetResolver];
 
-  return async (context) => {
-    const { maxHops } = readParameters(context, parameters);
-    context.env.allowSeconds((timeoutMs * LONGEST_TRACE_TIMEOUTS) / 1000);
-    return await probeTarget(context, dependencies, async (engine, target, address, signal) => {
-      const names = new HopNames(resolver, signal);
-      const outcome = requireDone(
-        await engine.traceroute({
-          target: address,
-          maxHops,
-          timeoutMs,
-          signal,
-          onAddress: (hop) => names.ask(hop),
-        }),
+    return async ({ target, maxHops }, context) => {
+      context.env.allowSeconds((timeoutMs * LONGEST_TRACE_TIMEOUTS) / 1000);
+      return await probeTarget(
         target,
-        address,
-      );
-      const { reached, reason, error, source, flowLabel } = outcome;
-      return context.json({
-        target,
-        ip: formatIpv6(address),
-        hops: await Promise.all(outcome.hops.map((hop) => presentHop(hop, names))),
-        details: {
-          reached,
-          reason,
-          ...(error === null ? {} : { error: presentError(error) }),
-          source: formatIpv6(source),
-          flowLabel,
+        context,
+        dependencies,
+        async (engine, { address, scopeId }, signal) => {
+          const names = new HopNames(resolver, signal);
+          const outcome = requireDone(
+            await engine.traceroute({
+              target: address,
+              scopeId,
+              maxHops,
+              timeoutMs,
+              signal,
+              onAddress: (hop) => names.ask(hop),
+            }),
+            target,
+            address,
+          );
+          const { reached, reason, error, source, flowLabel } = outcome;
+          return {
+            target,
+            ip: formatIpv6(address),
+            hops: await Promise.all(outcome.hops.map((hop) => presentHop(hop, names))),
+            details: {
+              reached,
+              reason,
+              ...(error === null ? {} : { error: presentError(error) }),
+              source: formatIpv6(source),
+              flowLabel,
+            },
+          };
         },
-      });
-    });
-  };
-}
+      );
+    };
+  },
+);
 
 /** Names of hops, asked for while the trace still runs; each address once. */
 class HopNames {
@@ -102,4 +152,89 @@ async function presentHop(hop: TraceHop, names: HopNames) {
 
 function presentError({ from, ...error }: TraceError) {
   return { ...error, from: formatIpv6(from) };
+}
+
+function traceResult() {
+  const ipOrNull = (description: string) =>
+    z.string().nullable().meta({ format: "ipv6", description });
+  const mtu = z.int().min(0).max(0xffff_ffff);
+  const mpls = schemaOf<MplsLabel>()(
+    z
+      .strictObject({
+        label: z.int().min(0).max(0xf_ffff).describe("20 bits."),
+        trafficClass: z.int().min(0).max(7),
+        bottomOfStack: z.boolean(),
+        ttl: z.int().min(0).max(255).describe("Hops that the label has left."),
+      })
+      .meta({ id: "MplsLabel", description: "An entry of an MPLS label stack, RFC 4950." }),
+  );
+  const aboutInterface = z
+    .strictObject({
+      role: z.enum(["incoming", "sub-ip", "outgoing", "next-hop"] satisfies Role[]),
+      index: z.int().min(0).max(0xffff_ffff).nullable(),
+      address: ipOrNull("The interface's IPv6 address."),
+      name: z.string().nullable(),
+      mtu: mtu.nullable().describe("Bytes."),
+    })
+    .meta({
+      id: "InterfaceInformation",
+      description:
+        "What a router tells of one of its interfaces, RFC 5837; null where it does not.",
+    });
+  const hop = z
+    .strictObject({
+      hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
+      ip: ipOrNull("The hop's address; null where it was silent."),
+      hostname: z.string().nullable().describe("Its name; null where it has none."),
+      rtt: z
+        .number()
+        .min(0)
+        .nullable()
+        .describe("The round-trip time to it in milliseconds; null where it was silent."),
+      details: z
+        .strictObject({
+          rtts: z.array(z.number().min(0)).describe("All times in milliseconds, of more than one."),
+          addresses: z.array(ipv6Text("An address.")).describe("All addresses, of more than one."),
+          mpls: z.array(mpls).describe("The label stack with which the request arrived there."),
+          interfaces: z.array(aboutInterface),
+          mtu: mtu.describe("The MTU in bytes of the link behind the hop."),
+        })
+        .partial()
+        .exactOptional()
+        .describe("What else the hop told; absent where that is nothing."),
+    })
+    .meta({ id: "Hop", description: "A hop of a trace." });
+  const error = z
+    .strictObject({
+      type: icmpType(),
+      code: icmpCode(),
+      name: z.string().describe("Its name, such as no-route."),
+      from: ipv6Text("Who sent it."),
+      fromTarget: z.boolean().describe("Whether the target itself sent it."),
+    })
+    .meta({ id: "TraceError", description: "The ICMPv6 error that ended a trace." });
+  return z
+    .strictObject({
+      target: z.string().describe("The target as it was sent."),
+      ip: ipv6Text("The address that was traced."),
+      hops: z.array(hop).describe("The hops in the order of the route."),
+      details: z.strictObject({
+        reached: z.boolean().describe("Whether the target replied."),
+        reason: z
+          .enum([
+            "reached",
+            "unreachable",
+            "prohibited",
+            "packet-too-big",
+            "parameter-problem",
+            "gap-limit",
+            "max-hops",
+          ] satisfies TraceReason[])
+          .describe("Why the trace ended."),
+        error: error.exactOptional(),
+        source: ipv6Text("The address that the requests came from."),
+        flowLabel: z.int().min(0).max(0xf_ffff).describe("The flow label of all requests."),
+      }),
+    })
+    .meta({ id: "TraceResult", description: "The routers on the way to a target." });
 }

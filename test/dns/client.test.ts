@@ -332,6 +332,19 @@ describe("sockets", () => {
     expect(network.mostOpen).toBe(2);
   });
 
+  test("what was begun ends before something else begins", async () => {
+    const { client, network } = start(
+      { [V6]: { udp: truncates, tcp: answers } },
+      { maxOpenSockets: 1 },
+    );
+    await Promise.all(["a", "b", "c"].map((name) => client.query(name, "AAAA")));
+    expect(
+      network.arrivals.map(
+        ({ transport, query }) => `${askedName(query).toLowerCase()} ${transport}`,
+      ),
+    ).toEqual(["a. udp", "a. tcp", "b. udp", "b. tcp", "c. udp", "c. tcp"]);
+  });
+
   test("who waits for one waits to the deadline and no longer", async () => {
     const { client, ask, clock } = start({ [V6]: {} }, { maxOpenSockets: 1 });
     client.query("first", "AAAA");

@@ -7,7 +7,6 @@ export interface Datagram {
   readonly query: Uint8Array;
   /** How many came before it. */
   readonly index: number;
-  readonly from: { readonly port: number; readonly address: string };
   reply(bytes: Uint8Array): void;
   /** Replies to an earlier query, to the socket that it came from. */
   replyTo(index: number, bytes: Uint8Array): void;
@@ -20,6 +19,8 @@ export interface Manners {
   udp(datagram: Datagram): void | Promise<void>;
   /** A whole query has arrived over a connection. */
   tcp?(query: Uint8Array, connection: Socket): void | Promise<void>;
+  /** Some bytes have arrived over a connection. */
+  tcpPiece?(bytes: Uint8Array): void;
 }
 
 /** A DNS server on the loopback interface that behaves as badly as a test wants. */
@@ -46,7 +47,6 @@ export async function startHostileServer(
         await manners.udp({
           query,
           index,
-          from: { port, address: from },
           reply: (reply) => send(socket, reply, port, from),
           replyTo(earlier, reply) {
             const asker = arrivals[earlier];
@@ -58,7 +58,7 @@ export async function startHostileServer(
       error() {},
     },
   });
-  const tcp = manners.tcp ? await listen(manners.tcp.bind(manners), socket.port, address) : null;
+  const tcp = manners.tcp ? await listen(manners, socket.port, address) : null;
   return {
     endpoint: tryParseEndpoint(address, socket.port) as Endpoint,
     arrivals,
@@ -79,7 +79,7 @@ function send(socket: Bun.udp.Socket<"buffer">, bytes: Uint8Array, port: number,
 }
 
 async function listen(
-  serve: NonNullable<Manners["tcp"]>,
+  manners: Manners,
   port: number,
   host: string,
 ): Promise<{ stop(): Promise<void> }> {
@@ -88,8 +88,9 @@ async function listen(
     connections.add(connection);
     const stream = new MessageStream();
     connection.on("data", (bytes: Uint8Array) => {
+      manners.tcpPiece?.(bytes);
       const query = stream.add(bytes);
-      if (query !== null) serve(query.slice(), connection);
+      if (query !== null) manners.tcp?.(query.slice(), connection);
     });
     connection.on("error", () => {});
     connection.on("close", () => connections.delete(connection));

@@ -25,7 +25,7 @@ export async function startKnot(zones: Readonly<Record<string, string>>): Promis
   const config = `server:
     listen: ::1@${port}
     rundir: ${folder}
-    udp-workers: 1
+    udp-workers: 4
     tcp-workers: 1
     background-workers: 1
 database:

@@ -11,6 +11,7 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { type Endpoint, formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { tryDecodeHeader } from "../../src/dns/message.ts";
+import { frameMessage } from "../../src/dns/message-stream.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
@@ -35,7 +36,10 @@ const FATES = [
 ] as const;
 const DEAD_V6 = "fd53::d";
 const DEAD_V4 = "198.51.100.13";
+/** Takes datagrams and drops TCP. */
+const DEAD_TCP = "fd53::7c";
 const ALIVE_V4 = "127.0.0.1";
+const ADDRESSES = [...FATES.map(([address]) => address), DEAD_V6, DEAD_V4, DEAD_TCP];
 
 function run(...command: string[]): void {
   const { exitCode, stderr } = Bun.spawnSync(command);
@@ -45,9 +49,8 @@ function run(...command: string[]): void {
 beforeAll(() => {
   if (labMissing !== null) return;
   const family = (address: string) => (address.includes(":") ? "ip6" : "ip");
-  for (const address of [...FATES.map(([one]) => one), DEAD_V6, DEAD_V4]) {
-    run("ip", "addr", "add", address, "dev", "lo");
-  }
+  // Without `nodad` an address of IPv6 cannot be used at once.
+  for (const address of ADDRESSES) run("ip", "addr", "add", address, "dev", "lo", "nodad");
   run("nft", "add table inet dns-test");
   run("nft", "add chain inet dns-test in { type filter hook input priority 0 ; }");
   for (const [address, reject] of FATES) {
@@ -59,14 +62,13 @@ beforeAll(() => {
   for (const address of [DEAD_V6, DEAD_V4]) {
     run("nft", `add rule inet dns-test in ${family(address)} daddr ${address} drop`);
   }
+  run("nft", `add rule inet dns-test in ip6 daddr ${DEAD_TCP} meta l4proto tcp drop`);
 });
 
 afterAll(() => {
   if (labMissing !== null) return;
   run("nft", "delete table inet dns-test");
-  for (const address of [...FATES.map(([one]) => one), DEAD_V6, DEAD_V4]) {
-    run("ip", "addr", "del", address, "dev", "lo");
-  }
+  for (const address of ADDRESSES) run("ip", "addr", "del", address, "dev", "lo");
 });
 
 const running: HostileServer[] = [];
@@ -169,14 +171,10 @@ describe("a dead server", () => {
   testWithLab(
     "over TCP is not waited for beyond the deadline, and leaves no socket behind",
     async () => {
-      // Truncates over UDP from an address whose TCP packets are dropped.
-      const address = "fd53::7c";
-      run("ip", "addr", "add", address, "dev", "lo");
-      run("nft", `add rule inet dns-test in ip6 daddr ${address} meta l4proto tcp drop`);
       const before = socketsOfProcess();
       const server = await startHostileServer(
         { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })) },
-        address,
+        DEAD_TCP,
       );
       const clock = new FakeClock();
       const client = createDnsClient({ servers: [server.endpoint], clock });
@@ -189,9 +187,24 @@ describe("a dead server", () => {
       expect(client.openSockets).toBe(0);
       await server.stop();
       await eventually(() => socketsOfProcess() <= before);
-      run("ip", "addr", "del", address, "dev", "lo");
     },
   );
+});
+
+test("a query over TCP is its length and its message in one piece", async () => {
+  const pieces: Uint8Array[] = [];
+  const server = await serve({
+    udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })),
+    tcp: (query, connection) => {
+      connection.write(frameMessage(replyTo(query)));
+    },
+    tcpPiece: (piece) => pieces.push(piece),
+  });
+  const client = createDnsClient({ servers: [server.endpoint] });
+  expect(await client.query("a", "AAAA")).toMatchObject({ kind: "no-data", transport: "tcp" });
+  expect(pieces.map(({ length }) => length)).toEqual([
+    2 + (((pieces[0]?.[0] ?? 0) << 8) | (pieces[0]?.[1] ?? 0)),
+  ]);
 });
 
 describe("the machine's own clock", () => {

@@ -6,7 +6,7 @@ import { generateApiKey } from "../../src/http/api-key.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { runIp } from "../lab/run.ts";
-import { type Service, startService } from "../lab/service.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 
@@ -205,6 +205,34 @@ describe("clients that vanish", () => {
       }
     }
   });
+});
+
+describe("a key that takes all places", () => {
+  labTest(
+    "does not keep another key out",
+    async () => {
+      await using busy = await startService({ SIXSCOPE_MAX_PROBES: "4" });
+      const { stdout } = await sixscope(["keys", "add", "hog"], {
+        SIXSCOPE_KEYS_FILE: busy.keysFile,
+      });
+      const hog = { "X-API-Key": stdout.split("\n")[0] ?? "" };
+      const ping = async (target: string, headers: Record<string, string>) =>
+        (await fetch(`${busy.url}/ping/${target}?count=1`, { headers })).status;
+      while ((await ping("::1", hog)) === 401) await Bun.sleep(50);
+      let isOver = false;
+      const hogging = Array.from({ length: 12 }, async () => {
+        while (!isOver) await ping(SILENT_TARGET, hog);
+      });
+      const statuses = [];
+      for (let request = 0; request < 4; request++) {
+        statuses.push(await ping("::1", { "X-API-Key": busy.key }));
+      }
+      isOver = true;
+      await Promise.all(hogging);
+      expect(statuses).toEqual([200, 200, 200, 200]);
+    },
+    60_000,
+  );
 });
 
 labTest("nothing of all this was an error of ours", () => {

@@ -92,6 +92,20 @@ labTest("maxHops ends the trace and says so", async () => {
   });
 });
 
+labTest("a link-local target is probed on the interface that its zone names", async () => {
+  const shown = await chain.exec(1, ["ip", "-6", "-o", "addr", "show", "uplink", "scope", "link"]);
+  const [, router = ""] = /inet6 (\S+)\//.exec(shown) ?? [];
+  expect(await get(`/ping/${router}%25${chain.device}?count=1`)).toMatchObject({
+    target: `${router}%${chain.device}`,
+    ip: router,
+    results: [{ seq: 1, ttl: 64 }],
+  });
+  expect(await get(`/traceroute/${router}%25${chain.device}`)).toMatchObject({
+    ip: router,
+    hops: [{ hop: 1, ip: router }],
+  });
+});
+
 labTest("four pings at the default interval are answered at once after the last", async () => {
   const body = (await get(`/ping/${chain.target}`)) as { results: unknown[] };
   expect(body).toMatchObject({

@@ -1,7 +1,9 @@
 /** What the README shows is what a reader gets: every curl with its answer, against a running service. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ERRORS } from "../../src/http/error-table.ts";
+import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
@@ -85,4 +87,38 @@ labTest("every type has an example in the table, and it is of that type", async 
     expect({ address, ...(answer as object) }).toMatchObject({ address, type });
   }
   expect(new Set(typeRows.map(([type]) => type)).size).toBe(29);
+});
+
+test("the table of endpoints is that of the interface document", () => {
+  const rows = README.matchAll(/^\| `(\/[\w{}./]+)` \|(.*)\|( needed)? \|$/gm);
+  const documented = Object.entries(interfaceDocument.paths).map(([path, { get }]) => ({
+    path,
+    parameters: get.parameters.filter(({ in: place }) => place === "query").map(({ name }) => name),
+    needsKey: get.security.length === 1,
+  }));
+
+  const told = [...rows].map(([, path, parameters = "", key]) => ({
+    path,
+    parameters: [...parameters.matchAll(/(?:^ |; )`(\w+)`/g)].map(([, name]) => name),
+    needsKey: key === " needed",
+  }));
+  expect(told).toEqual(documented);
+});
+
+test("the table of errors is that of the interface", () => {
+  const rows = README.matchAll(/^\| (\d{3}) \| `([A-Z0-9_]+)` \| (.+) \|$/gm);
+  const told = [...rows].map(([, status, code = "", meaning]) => [
+    code,
+    { status: Number(status), meaning },
+  ]);
+  const kinds = Object.entries(ERRORS).map(([code, { status, meaning }]) => [
+    code,
+    { status, meaning },
+  ]);
+  expect(told).toEqual(kinds);
+});
+
+labTest("the interface document is where the README says", async () => {
+  const [, url = ""] = /curl -s '([^']*)' > sixscope\.json/.exec(README) ?? [];
+  expect(await get(new URL(url).pathname, false)).toEqual(interfaceDocument);
 });

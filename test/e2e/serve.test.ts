@@ -136,6 +136,31 @@ describe("stop", () => {
     },
   );
 
+  labTest("every request that was taken up under load gets its answer", async () => {
+    await using service = await startService({ SIXSCOPE_RATE_ANONYMOUS: "1000000" });
+    let answered = 0;
+    let isOver = false;
+    const clients = Array.from({ length: 16 }, async (_, client) => {
+      while (!isOver) {
+        // A refused or reset connection was never taken up; an answer cut short would be.
+        const response = await fetch(`${service.url}/myip`, { keepalive: client % 2 === 0 }).catch(
+          () => null,
+        );
+        if (response === null) continue;
+        expect(await response.json()).toMatchObject({ ip: "127.0.0.1" });
+        answered += 1;
+      }
+    });
+    await Bun.sleep(500);
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+    isOver = true;
+    await Promise.all(clients);
+    await Bun.sleep(100);
+    expect(answered).toBeGreaterThan(100);
+    expect(service.stderr().match(/ msg=request /g)).toHaveLength(answered);
+  });
+
   labTest("an idle connection does not hold it up", async () => {
     await using service = await startService();
     await fetch(`${service.url}/myip`, { keepalive: true });

@@ -102,6 +102,7 @@ describe("HTTPS", () => {
         });
         expect(await response.json()).toMatchObject({ ip: "127.0.0.1" });
       }
+      await logHas("SIXSCOPE_TRUSTED_PROXIES");
       expect(service.stderr().match(/SIXSCOPE_TRUSTED_PROXIES/g)).toHaveLength(1);
     },
   );

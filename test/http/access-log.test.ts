@@ -20,13 +20,16 @@ function setUp(options: { format?: LogFormat; clients?: boolean; priorities?: bo
   const app = new Hono<AppEnv>();
   app.use(accessLog({ log, clients, nowMs: () => (ms += 1.25) }));
   app.use(async (context, next) => {
-    context.set("requestId", "id-1");
-    context.set("key", null);
-    context.set("caller", {
-      address: tryParseIp("192.0.2.1"),
-      secure: true,
-      viaTrustedProxy: false,
-      untrustedForwarding: false,
+    context.set("facts", {
+      requestId: "id-1",
+      key: null,
+      caller: {
+        address: tryParseIp("192.0.2.1"),
+        secure: true,
+        viaTrustedProxy: false,
+        untrustedForwarding: false,
+      },
+      headers: {},
     });
     await next();
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
-import { BucketTable, RateLimiter } from "../../src/http/rate-limit.ts";
+import { type BucketKey, BucketTable } from "../../src/http/bucket-table.ts";
+import { RateLimiter } from "../../src/http/rate-limit.ts";
 
 const START_MS = 1_700_000_000_400;
 const START_SECONDS = 1_700_000_000;
@@ -90,7 +91,7 @@ describe("an IPv6 /64", () => {
 describe("a key", () => {
   test("has its own bucket with its own limit", () => {
     const { limiter, take } = setUp();
-    const key = { kind: "key", id: "k", limit: 4 } as const;
+    const key = { kind: "key", sha256: "0123456789abcdef".repeat(4), limit: 4 } as const;
     expect([1, 2, 3, 4, 5].map(() => limiter.take(key).allowed)).toEqual([
       true,
       true,
@@ -113,24 +114,70 @@ describe("peek", () => {
   });
 });
 
+/** Slots of one key that fill up: with 16 slots, every key looks at all of them. */
+function fullTable(nowSeconds: number) {
+  const table = new BucketTable(16, 1);
+  const keys = Array.from({ length: 16 }, (_, word): BucketKey => [1, 2, 3, word]);
+  const buckets = keys.map((key) => table.begin(key, 1, nowSeconds));
+  return { table, keys, buckets };
+}
+
 describe("a full table", () => {
-  test("keeps every bucket in use, grows no further, and still limits newcomers", () => {
-    const table = new BucketTable(2);
-    const honest = table.begin("honest", "net-1", 0);
-    table.begin("second", "net-1", 0);
-    const shared = table.begin("newcomer", "net-2", 1);
-    expect(table.size).toBe(2);
-    expect(table.find("honest", "net-1", 2)).toBe(honest);
-    expect(table.find("another newcomer", "net-2", 2)).toBe(shared);
+  test("has a bucket for each key until then", () => {
+    const { buckets } = fullTable(100);
+    expect(new Set(buckets).size).toBe(16);
   });
 
-  test("takes newcomers again once windows have ended", () => {
-    const table = new BucketTable(2);
-    table.begin("first", "net", 0);
-    table.begin("second", "net", 30);
-    const later = table.begin("third", "net", 60);
-    expect(table.size).toBe(2);
-    expect(table.find("third", "net", 61)).toBe(later);
-    expect(table.find("first", "net", 61)).toBeNull();
+  test("keeps every bucket in use, and lets newcomers of one network share one", () => {
+    const { table, keys, buckets } = fullTable(100);
+    const shared = table.begin([9, 9, 9, 9], 7, 101);
+    table.takeToken(shared);
+    expect(buckets).not.toContain(shared);
+    expect(table.begin([9, 9, 9, 8], 7, 102)).toBe(shared);
+    expect(table.find([9, 9, 9, 7], 7, 102)).toBe(shared);
+    expect(table.used(shared)).toBe(1);
+    expect(keys.map((key) => table.begin(key, 1, 159))).toEqual(buckets);
   });
+
+  test("takes newcomers again once windows have ended, in place of those", () => {
+    const { table, keys, buckets } = fullTable(100);
+    table.takeToken(buckets[0] ?? -1);
+    const later = table.begin([9, 9, 9, 9], 7, 160);
+    expect(buckets).toContain(later);
+    expect(table.used(later)).toBe(0);
+    expect(table.endSeconds(later)).toBe(220);
+    expect(keys.map((key) => table.find(key, 1, 160))).toEqual(Array(16).fill(-1));
+  });
+
+  test("finds a key behind a slot whose window has ended", () => {
+    const table = new BucketTable(16, 1);
+    const keys = Array.from({ length: 8 }, (_, word): BucketKey => [word, 0, 0, 0]);
+    for (const [index, key] of keys.entries()) table.begin(key, 1, 100 + index * 10);
+    const live = keys.slice(4).map((key) => table.find(key, 1, 195));
+    expect(live.every((bucket) => bucket >= 0)).toBe(true);
+    expect(keys.slice(4).map((key) => table.begin(key, 1, 195))).toEqual(live);
+  });
+});
+
+describe("five million addresses", () => {
+  // biome-ignore format: a table
+  test.each<[string, (index: number) => number]>([
+    ["of one /32", () => 0x20010db8],
+    ["of everywhere", (index) => Math.imul(index, 0x9e3779b1) >>> 0],
+  ])("%s: no growth, and an honest client keeps its bucket", (_, word0) => {
+    const clock = { ms: START_MS };
+    const limiter = new RateLimiter({ anonymous: 100, prefix: 1000 }, () => clock.ms);
+    const honest = { kind: "address", address: address("2001:db8:1::1") } as const;
+    expect(limiter.take(honest).remaining).toBe(99);
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    for (let index = 0; index < 5_000_000; index++) {
+      const word1 = Math.imul(index, 0x85ebca6b) >>> 0;
+      const flood = { version: 6, word0: word0(index), word1, word2: 0, word3: index } as const;
+      limiter.take({ kind: "address", address: flood });
+    }
+    Bun.gc(true);
+    expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(40);
+    expect(limiter.take(honest).remaining).toBe(98);
+  }, 60_000);
 });

@@ -93,6 +93,7 @@ export interface Response {
 /** What the network does with a request: responses, or an errno name where the kernel refuses it. */
 export type Network = (packet: OutgoingPacket, sentMs: number) => readonly Response[] | string;
 
+/** The address that everything is sent from. */
 export const SOURCE = parseIpv6("2001:db8::1");
 
 /** A socket on a simulated network; `sent` keeps all that went out. */

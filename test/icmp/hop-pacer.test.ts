@@ -52,12 +52,3 @@ describe("when a silent hop may be asked again", () => {
     expect(crowd(40).reserve(1, later)).toBe(later);
   });
 });
-
-test("the farthest router that answered lately", () => {
-  const pacer = new HopPacer();
-  expect(pacer.farthestAnswering(NOW)).toBe(0);
-  pacer.answered(12, NOW);
-  pacer.answered(3, NOW + 5000 * MS);
-  expect(pacer.farthestAnswering(NOW + LIMITS.knownMs * MS)).toBe(12);
-  expect(pacer.farthestAnswering(NOW + (LIMITS.knownMs + 1) * MS)).toBe(3);
-});

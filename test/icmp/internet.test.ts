@@ -14,6 +14,7 @@ import {
   type Router,
 } from "../lab/internet-description.ts";
 import { describeWith, tunMissing } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 
 const TARGET = "2001:db8:2::7";
 
@@ -127,6 +128,31 @@ describeWith(tunMissing)("over a simulated internet", () => {
       expect(taken.size).toBeGreaterThan(1);
     },
   );
+
+  test("what goes out has the flow label and source that are reported, one checksum, and its hop limit", async () => {
+    const net = await internet({ routers: routers(5, 5), end: { rttMs: 5 } });
+    const { flowLabel, source } = await trace();
+    const probes = await net.stop();
+    expect(new Set(probes.map((probe) => probe.flowLabel))).toEqual(new Set([flowLabel]));
+    expect(new Set(probes.map((probe) => probe.source))).toEqual(new Set([formatIpv6(source)]));
+    expect(new Set(probes.map((probe) => probe.checksum)).size).toBe(1);
+    expect(probes.every((probe) => probe.checksumIsRight)).toBe(true);
+    const hopLimits = probes.map((probe) => probe.hopLimit).slice(0, 6);
+    expect(hopLimits.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  test("a ping keeps its source when the machine gets a better one", async () => {
+    const net = await internet({ end: { rttMs: 1 } });
+    const pending = ping({ count: 8, intervalMs: 50 });
+    await run(["ip", "addr", "add", "2001:db8::99/128", "dev", net.device, "nodad"]);
+    const route = ["ip", "-6", "route", "replace", TARGET, "dev", net.device];
+    await run([...route, "src", "2001:db8::99"]);
+    const { samples, source } = await pending;
+    const probes = await net.stop();
+    expect(samples).toHaveLength(8);
+    expect(new Set(probes.map((probe) => probe.source))).toEqual(new Set([formatIpv6(source)]));
+    expect(formatIpv6(source)).toBe(net.source);
+  });
 
   test("a quarter of all packets lost costs a ping its share, and a trace nothing", async () => {
     const lossy = routers(10, 5).map((router) => ({ ...router, loss: [1] }));

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { labMissing, testWith } from "../lab/lab.ts";
+import { LIMITS } from "../../src/icmp/limits.ts";
+import { encodeEchoRequest } from "../../src/icmp/message.ts";
+import { openRawSocket } from "../../src/icmp/raw-socket.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 
 const LOOPBACK = parseIpv6("::1");
 const test = testWith(labMissing);
@@ -34,6 +38,52 @@ test("four pings of ::1 are all answered", async () => {
   for (const { rttMs } of outcome.samples) expect(rttMs).toBeGreaterThan(0);
   expect(engine.outstanding).toBe(0);
 });
+
+test("replies that came in time count, however long the event loop was blocked", async () => {
+  const request = { target: LOOPBACK, count: 1, intervalMs: 10, timeoutMs: 100 };
+  const pending = Array.from({ length: 300 }, () => engine.ping(request));
+  Bun.sleepSync(400);
+  for (const outcome of await Promise.all(pending)) {
+    expect(outcome).toMatchObject({ transmitted: 1, lost: [], late: 0 });
+  }
+});
+
+test("a flood while the event loop is blocked is cut by the kernel, not piled up", async () => {
+  const TAG = 0x5a;
+  const SLICES = 30;
+  const SLICE = 1000;
+  let received = 0;
+  const socket = openRawSocket(TAG, {
+    packets: (packets) => {
+      received += packets.length;
+    },
+    failed: (error) => {
+      throw error;
+    },
+  });
+  // The receiver's thread is at work before the flood begins.
+  const packet = {
+    destination: LOOPBACK,
+    source: LOOPBACK,
+    scopeId: 0,
+    hopLimit: 64,
+    flowLabel: 1,
+  };
+  const message = encodeEchoRequest(TAG * 256, 0, new Uint8Array(56));
+  while (received === 0) {
+    socket.send({ ...packet, message });
+    await Bun.sleep(1);
+  }
+  for (let slice = 0; slice < SLICES; slice++) {
+    for (let count = 0; count < SLICE; count++) socket.send({ ...packet, message });
+    // Time for the receiver to empty the kernel's buffer, which has room for far less than all.
+    Bun.sleepSync(20);
+  }
+  for (let before = -1; before < received; await Bun.sleep(100)) before = received;
+  await socket.close();
+  expect(received).toBeGreaterThan(LIMITS.maxQueuedPackets);
+  expect(received).toBeLessThan(SLICES * SLICE * 0.85);
+}, 30_000);
 
 test("a trace to ::1 has one hop", async () => {
   const seen: unknown[] = [];
@@ -74,3 +124,15 @@ test.each([
   });
   expect(engine.counters.sent).toBe(sent);
 });
+
+testWith(labMissing, programMissing("setpriv"))(
+  "without CAP_NET_RAW an engine cannot be opened, and the error says why",
+  async () => {
+    const module = import.meta.resolve("../../src/icmp/engine.ts");
+    const script = `
+      const { openIcmp } = await import(${JSON.stringify(module)});
+      try { openIcmp(); } catch (error) { console.log(error.name, error.code); }`;
+    const bare = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"];
+    expect(await run([...bare, process.execPath, "-e", script])).toBe("SystemError EPERM\n");
+  },
+);

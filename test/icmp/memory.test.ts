@@ -1,7 +1,9 @@
 import { expect } from "bun:test";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { labEnvironment } from "../lab/run.ts";
+
+const EXCHANGE = fileURLToPath(import.meta.resolve("./exchange.ts"));
 
 /** SIXSCOPE_TEST_PACKETS=1000000 for the long run. */
 const PACKETS = Number(process.env["SIXSCOPE_TEST_PACKETS"] ?? 20_000);
@@ -15,10 +17,11 @@ testWith(labMissing).each([
 ])(
   `${PACKETS} packets through the FFI layer: no crash, no growth, with %s`,
   async (_name, environment) => {
-    const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "exchange.ts"), String(PACKETS)],
-      { env: { ...labEnvironment, ...environment }, stdout: "pipe", stderr: "inherit" },
-    );
+    const child = Bun.spawn([process.execPath, EXCHANGE, String(PACKETS)], {
+      env: { ...labEnvironment, ...environment },
+      stdout: "pipe",
+      stderr: "inherit",
+    });
     const [output, status] = [await child.stdout.text(), await child.exited];
     expect(status).toBe(0);
     const { rssMiddle, rssEnd, ...counts } = JSON.parse(output);

@@ -52,6 +52,11 @@ function byNumber(
   };
 }
 
+/** Resolves when so much time has passed. */
+function waiting(clock: VirtualClock, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve));
+}
+
 describe("a ping", () => {
   test("sends at its interval and answers with the last reply", async () => {
     const lab = start(byNumber((_, reply) => [reply]));
@@ -141,6 +146,18 @@ describe("a ping", () => {
     const outcome = await lab.clock.run(pending);
     expect(outcome).toMatchObject({ samples: [{ seq: 1, rttMs: 10 }], lost: [], late: 0 });
     expect(lab.clock.pending).toBe(0);
+  });
+
+  test("finds them all when they come one by one", async () => {
+    const lab = start(
+      byNumber((nth, reply) => [{ ...reply, readAfterMs: 3000 - 10 * nth + 0.1 * nth }]),
+    );
+    const request = { ...REQUEST, count: 4, intervalMs: 10 };
+    const pending = lab.engine.ping(request);
+    for (let turn = 0; turn < 3; turn++) await lab.clock.run(waiting(lab.clock, 10));
+    lab.clock.block(2990);
+    const outcome = await lab.clock.run(pending);
+    expect(outcome).toMatchObject({ lost: [], late: 0 });
   });
 
   test("loses every fourth sample where a quarter is lost", async () => {

@@ -81,6 +81,7 @@ function property<T>(name: string, input: fc.Arbitrary<T>, holds: (value: T) => 
 
 const change = fc.integer({ min: 1, max: 255 });
 
+/** Each with a name. */
 export const PROPERTIES: readonly Property[] = [
   property("a message decodes to views within its bytes, or to null", packets, (bytes) => {
     const message = decodeMessage(bytes);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { watchAnswers } from "./conformance.ts";
 
 /** The command that runs sixscope from its source. */
 const FROM_SOURCE = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
@@ -52,7 +53,8 @@ export interface Service extends AsyncDisposable {
 }
 
 /**
- * Starts the service on free ports of both loopback addresses and waits until it listens.
+ * Starts the service on free ports of both loopback addresses and waits until it listens. While it
+ * runs, `fetch` throws for an answer of it that is not as the interface document says.
  *
  * @param environment `SIXSCOPE_` variables beside those that the helper sets
  * @param wrapper a command that runs the service, such as `setpriv …`
@@ -87,6 +89,7 @@ export async function startService(
   const urls = (listening.split(" listens on ")[1] ?? "")
     .split(" and ")
     .map((url) => (url.startsWith("unix:") ? "http://localhost/api/v1" : `${url}/api/v1`));
+  const unwatch = watchAnswers(urls);
   return {
     urls,
     url: urls[0] ?? "",
@@ -98,6 +101,7 @@ export async function startService(
     signal: (name) => child.kill(name),
     exited: child.exited,
     async [Symbol.asyncDispose]() {
+      unwatch();
       child.kill("SIGKILL");
       await child.exited;
       rmSync(folder, { recursive: true, force: true });

@@ -1,0 +1,215 @@
+/**
+ * Measures the DNS client beside its peers, all against one local knotd: `bun run bench dns`. Runs in a
+ * network namespace of its own, as the tests do.
+ */
+import "../test/lab/enter.ts";
+import { Resolver } from "node:dns";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Endpoint, formatEndpoint } from "../src/addr/endpoint.ts";
+import { formatIp } from "../src/addr/ip.ts";
+import { createDnsClient } from "../src/dns/client.ts";
+import { decodeMessage } from "../src/dns/message.ts";
+import { createQuery } from "../src/dns/query.ts";
+import { startKnot } from "../test/dns/knot.ts";
+import { labMissing, programMissing } from "../test/lab/lab.ts";
+
+const ZONE = `
+$ORIGIN bench.example.
+$TTL 300
+@ SOA ns hostmaster 1 2 3 4 5
+@ NS ns
+ns AAAA ::1
+* AAAA 2001:db8::1
+${Array.from({ length: 10 }, (_, at) => `ten AAAA 2001:db8::${at}`).join("\n")}
+`;
+
+const AT_ONCE = [1, 32, 256] as const;
+const ROUNDS = 5;
+const QUERIES_A_ROUND = 10_000;
+const DNSPERF_SECONDS = 3;
+const TIMED_QUERIES = 200;
+
+interface Speed {
+  readonly perSecond: number;
+  readonly cpuMicroseconds: number;
+}
+
+/** One name never asked before: Bun's own resolver keeps answers. */
+let asked = 0;
+const newName = () => `n${asked++}.bench.example`;
+
+/** Asks `count` times, `atOnce` at a time. */
+async function measure(ask: () => Promise<unknown>, atOnce: number, count: number): Promise<Speed> {
+  const cpuStart = process.cpuUsage();
+  const startMs = performance.now();
+  let left = count;
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (left-- > 0) await ask();
+    }),
+  );
+  const tookMs = performance.now() - startMs;
+  const { user, system } = process.cpuUsage(cpuStart);
+  return { perSecond: (count / tookMs) * 1000, cpuMicroseconds: (user + system) / count };
+}
+
+function ourAsk(server: Endpoint): () => Promise<unknown> {
+  const client = createDnsClient({ servers: [server] });
+  return async () => {
+    const outcome = await client.query(newName(), "AAAA");
+    if (outcome.kind !== "answer") throw new Error(`our client: ${outcome.kind}`);
+  };
+}
+
+function nodeAsk(server: Endpoint): () => Promise<unknown> {
+  const resolver = new Resolver();
+  resolver.setServers([formatEndpoint(server)]);
+  return () =>
+    new Promise<void>((resolve, reject) => {
+      resolver.resolve6(newName(), (error) => (error ? reject(error) : resolve()));
+    });
+}
+
+/** What a socket of its own costs each query in Bun, with nothing done to the bytes. */
+function bareAsk({ address, port }: Endpoint): () => Promise<unknown> {
+  const { bytes } = createQuery("n.bench.example.", "AAAA", true, () => {});
+  return async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const socket = await Bun.udpSocket({
+      hostname: "::",
+      connect: { hostname: formatIp(address), port },
+      socket: { data: () => resolve(), error() {} },
+    });
+    socket.send(bytes);
+    await promise;
+    socket.close();
+  };
+}
+
+/** dnsperf's own figures; it sends from few sockets and decodes only the header. */
+async function dnsperf({ address, port }: Endpoint, atOnce: number): Promise<Speed> {
+  const names = join(tmpdir(), `sixscope-bench-${process.pid}`);
+  await Bun.write(names, Array.from({ length: 10_000 }, () => `${newName()} AAAA\n`).join(""));
+  const run = Bun.spawnSync([
+    ...["dnsperf", "-s", formatIp(address), "-p", String(port), "-d", names],
+    ...["-q", String(atOnce), "-c", "1", "-T", "1", "-l", String(DNSPERF_SECONDS)],
+  ]);
+  await Bun.file(names).delete();
+  const said = run.stdout.toString();
+  const completed = Number(/Queries completed:\s+(\d+)/.exec(said)?.[1]);
+  return {
+    perSecond: Number(/Queries per second:\s+([\d.]+)/.exec(said)?.[1]),
+    cpuMicroseconds: Number(run.resourceUsage?.cpuTime.total ?? 0) / completed,
+  };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
+
+function show(label: string, speeds: readonly Speed[]): void {
+  const perSecond = Math.round(median(speeds.map((speed) => speed.perSecond)));
+  const cpu = median(speeds.map((speed) => speed.cpuMicroseconds)).toFixed(1);
+  console.log(
+    `  ${label.padEnd(34)}${String(perSecond).padStart(8)} queries/s ${cpu.padStart(7)} µs CPU each`,
+  );
+}
+
+async function compareThroughput(server: Endpoint): Promise<void> {
+  const ours = ourAsk(server);
+  const node = nodeAsk(server);
+  const bare = bareAsk(server);
+  for (const ask of [ours, node, bare]) await measure(ask, 32, QUERIES_A_ROUND);
+  for (const atOnce of AT_ONCE) {
+    console.log(`\n${atOnce} at once, median of ${ROUNDS} rounds`);
+    const peers: [string, () => Promise<unknown>][] = [
+      ["sixscope, a socket for each query", ours],
+      ["node:dns of Bun, one socket", node],
+    ];
+    // A datagram that the server drops would never be sent again.
+    if (atOnce <= 32) peers.push(["a bare Bun socket for each query", bare]);
+    const speeds = new Map<string, Speed[]>();
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [label, ask] of peers) {
+        const speed = await measure(ask, atOnce, QUERIES_A_ROUND);
+        speeds.set(label, [...(speeds.get(label) ?? []), speed]);
+      }
+    }
+    for (const [label, all] of speeds) show(label, all);
+    // With one query at a time, dnsperf measures its own pauses.
+    if (atOnce > 1 && programMissing("dnsperf") === null) {
+      show("dnsperf, one socket", [await dnsperf(server, atOnce)]);
+    }
+  }
+}
+
+/** The answer of ten records as the server sends it, compressed. */
+async function tenRecords({ address, port }: Endpoint): Promise<Uint8Array> {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const socket = await Bun.udpSocket({
+    hostname: "::",
+    connect: { hostname: formatIp(address), port },
+    binaryType: "uint8array",
+    socket: { data: (_, bytes) => resolve(bytes), error() {} },
+  });
+  socket.send(createQuery("ten.bench.example.", "AAAA", true, () => {}).bytes);
+  const bytes = await promise;
+  socket.close();
+  return bytes;
+}
+
+function measureDecoding(bytes: Uint8Array): void {
+  const { answers } = decodeMessage(bytes);
+  const batches = Array.from({ length: 200 }, () => {
+    const startMs = performance.now();
+    for (let times = 0; times < 1000; times++) decodeMessage(bytes);
+    return performance.now() - startMs;
+  });
+  // Milliseconds of a thousand are microseconds of one.
+  const [best, middle] = [Math.min(...batches), median(batches)];
+  console.log(
+    `\ndecoding an answer of ${answers.length} records: ${best.toFixed(2)} µs at best, ${middle.toFixed(2)} µs median`,
+  );
+}
+
+async function compareQueryTime(server: Endpoint): Promise<void> {
+  const client = createDnsClient({ servers: [server] });
+  const [ours, shown, digs]: [number[], number[], number[]] = [[], [], []];
+  for (let times = 0; times < TIMED_QUERIES; times++) {
+    const startMs = performance.now();
+    const { queryTimeMs } = await client.query(newName(), "AAAA");
+    ours.push((performance.now() - startMs) * 1000);
+    shown.push(queryTimeMs);
+    const dig = Bun.spawnSync([
+      ...[
+        "dig",
+        "-u",
+        `@${formatIp(server.address)}`,
+        "-p",
+        String(server.port),
+        newName(),
+        "AAAA",
+      ],
+    ]).stdout.toString();
+    digs.push(Number(/Query time: (\d+) usec/.exec(dig)?.[1]));
+  }
+  console.log(
+    `\none query, median of ${TIMED_QUERIES}: sixscope ${median(ours).toFixed(0)} µs (queryTime ${median(shown)} ms), dig ${median(digs)} µs`,
+  );
+}
+
+const missing = labMissing ?? programMissing("knotd") ?? programMissing("dig");
+if (missing !== null) {
+  console.error(`no measurement: ${missing}`);
+  process.exit(1);
+}
+const knot = await startKnot({ "bench.example": ZONE });
+try {
+  await compareThroughput(knot.endpoint);
+  measureDecoding(await tenRecords(knot.endpoint));
+  await compareQueryTime(knot.endpoint);
+} finally {
+  await knot.stop();
+}
+process.exit(0);

@@ -1,0 +1,30 @@
+import type { Context } from "hono";
+import type { AppEnv } from "./environment.ts";
+
+/**
+ * Answers with JSON, and with the headers that the edge has decided on.
+ *
+ * All headers go into the Response at once: setting them one by one costs more than the rest of a
+ * small answer.
+ *
+ * @param extra headers of this answer alone
+ */
+export function answerJson(
+  context: Context<AppEnv>,
+  body: unknown,
+  status?: number,
+  extra?: Readonly<Record<string, string>>,
+): Response {
+  return answerText(context, JSON.stringify(body), status, extra);
+}
+
+/** As `answerJson`, with JSON that is text already; null for no body at all. */
+export function answerText(
+  context: Context<AppEnv>,
+  text: string | null,
+  status = 200,
+  extra?: Readonly<Record<string, string>>,
+): Response {
+  const { headers } = context.get("facts");
+  return new Response(text, { status, headers: extra ? { ...headers, ...extra } : headers });
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { answerText } from "../http/answer.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import { describeInterface } from "../http/openapi.ts";
+import { once } from "../http/schemas.ts";
+import { type DnsDependencies, dns } from "./dns.ts";
+import { myIp } from "./my-ip.ts";
+import { ping } from "./ping.ts";
+import type { ProbeDependencies } from "./probe.ts";
+import { traceroute } from "./traceroute.ts";
+import { validate } from "./validate.ts";
+
+/** What the endpoints need. */
+export type EndpointDependencies = DnsDependencies & ProbeDependencies;
+
+/** `GET /openapi.json`: the interface as a document. */
+const openApi: Endpoint<unknown> = {
+  path: "/openapi.json",
+  operationId: "getInterface",
+  summary: "This document",
+  description: "The interface in OpenAPI 3.1, as `sixscope openapi` prints it.",
+  needsKey: false,
+  parameters: {},
+  response: () =>
+    z
+      .looseObject({ openapi: z.string().describe("The version of OpenAPI.") })
+      .meta({ id: "OpenApiDocument", description: "A document of OpenAPI 3.1." }),
+  example: { openapi: "3.1.1", info: { title: "sixscope" } },
+  errors: [],
+  createHandler: () => (context) => answerText(context, interfaceText()),
+};
+
+/** Every endpoint of the interface. To add one: a file that defines it, and its row here. */
+export const ENDPOINTS: readonly Endpoint<EndpointDependencies>[] = [
+  myIp,
+  validate,
+  dns,
+  ping,
+  traceroute,
+  openApi,
+];
+
+/** The OpenAPI document as text; made at the first call, so that a start does not wait for it. */
+export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS), null, 2));

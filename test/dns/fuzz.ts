@@ -1,0 +1,234 @@
+import fc from "fast-check";
+import { DnsFormatError } from "../../src/dns/format-error.ts";
+import { parseHostname } from "../../src/dns/hostname.ts";
+import { interpret } from "../../src/dns/interpret.ts";
+import { judgeDatagram, judgeStreamed } from "../../src/dns/judge.ts";
+import { decodeMessage, encodeMessage, type Message } from "../../src/dns/message.ts";
+import { MessageStream } from "../../src/dns/message-stream.ts";
+import { canonicalName, encodeName } from "../../src/dns/name.ts";
+import { createQuery } from "../../src/dns/query.ts";
+import { formatRecord, RECORD_TYPES, type ResourceRecord } from "../../src/dns/record.ts";
+
+/** Milliseconds that decoding a message may take on an idle machine of 2024. */
+export const DECODE_LIMIT_MS = 1;
+
+/** What it may take on a slow or busy one: this many times what the yardstick takes. */
+const DECODE_LIMIT_YARDSTICKS = 8;
+
+/** The yardstick: an ordinary message of 4,094 addresses, about as great as a message can be. */
+const ADDRESS = "00 0001 0001 00000000 0004 c0000201".replaceAll(" ", "");
+const YARDSTICK = Uint8Array.fromHex(`0000818000000ffe00000000${ADDRESS.repeat(4094)}`);
+
+/** More than any message that fits into a datagram has without compression. */
+const UNCOMPRESSED_LIMIT_BYTES = 1 << 20;
+
+const byte = fc.integer({ min: 0, max: 0xff });
+const uint16 = fc.integer({ min: 0, max: 0xffff });
+const uint32 = fc.integer({ min: 0, max: 0xffffffff });
+
+/** Text of a name; a few labels of any bytes, some of them known, so that names meet each other. */
+const name: fc.Arbitrary<string> = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom("a", "A", "www", "example", "*"),
+      fc.array(byte, { minLength: 1, maxLength: 20 }).map((bytes) => bytes.map(escaped).join("")),
+    ),
+    { maxLength: 6 },
+  )
+  .map((labels) => canonicalName(`${labels.join(".")}.`.replace(/^\.$/, ".")));
+
+function escaped(value: number): string {
+  return `\\${String(value).padStart(3, "0")}`;
+}
+
+const strings = fc
+  .array(fc.uint8Array({ maxLength: 40 }), { minLength: 1, maxLength: 4 })
+  .map((all) => Uint8Array.from(all.flatMap((string) => [string.length, ...string])));
+
+const data = {
+  AAAA: fc
+    .tuple(uint32, uint32, uint32, uint32)
+    .map(([word0, word1, word2, word3]) => ({ version: 6, word0, word1, word2, word3 })),
+  A: uint32.map((word) => ({ version: 4, word })),
+  MX: fc.record({ preference: uint16, exchange: name }),
+  TXT: strings,
+  NS: name,
+  CNAME: name,
+  SOA: fc.record({
+    primaryServer: name,
+    mailbox: name,
+    serial: uint32,
+    refresh: uint32,
+    retry: uint32,
+    expire: uint32,
+    minimum: uint32,
+  }),
+  PTR: name,
+} as const;
+
+const record: fc.Arbitrary<ResourceRecord> = fc
+  .constantFrom(...RECORD_TYPES)
+  .chain((type) =>
+    fc.record({ owner: name, type: fc.constant(type), ttl: uint32, data: data[type] }),
+  )
+  .map((value) => value as unknown as ResourceRecord);
+
+/** Any message that can be encoded. */
+export const message: fc.Arbitrary<Message> = fc.record({
+  id: uint16,
+  flags: uint16.map((flags) => flags & 0xfff0),
+  rcode: fc.integer({ min: 0, max: 15 }),
+  question: fc.option(fc.record({ name, type: uint16, class: uint16 })),
+  answers: fc.array(record, { maxLength: 8 }),
+  edns: fc.option(
+    fc.record({
+      payloadBytes: uint16,
+      version: byte,
+      dnssecOk: fc.boolean(),
+      extendedErrors: fc.array(fc.record({ code: fc.integer({ min: 1000, max: 0xffff }) }), {
+        maxLength: 3,
+      }),
+    }),
+  ),
+});
+
+/** A change of bytes: another byte, a pointer, bytes cut out, bytes put in, the end cut off. */
+const mutation = fc.oneof(
+  fc.tuple(fc.nat(), byte).map(([at, value]) => (bytes: number[]) => {
+    bytes[at % bytes.length] = value;
+  }),
+  fc.tuple(fc.nat(), fc.integer({ min: 0, max: 300 })).map(([at, target]) => (bytes: number[]) => {
+    bytes.splice(at % bytes.length, 2, 0xc0 | (target >> 8), target & 0xff);
+  }),
+  fc.tuple(fc.nat(), fc.nat(20)).map(([at, count]) => (bytes: number[]) => {
+    bytes.splice(at % bytes.length, count);
+  }),
+  fc.tuple(fc.nat(), fc.array(byte, { maxLength: 20 })).map(([at, more]) => (bytes: number[]) => {
+    bytes.splice(at % bytes.length, 0, ...more);
+  }),
+  fc.nat().map((at) => (bytes: number[]) => {
+    bytes.splice(at % bytes.length);
+  }),
+);
+
+/** Bytes that may be a message: random ones, whole messages, and messages that were changed. */
+const received: fc.Arbitrary<Uint8Array> = fc.oneof(
+  fc.uint8Array({ maxLength: 600 }),
+  message.map((whole) => encodeMessage(whole)),
+  fc
+    .tuple(message, fc.array(mutation, { minLength: 1, maxLength: 6 }))
+    .map(([whole, mutations]) => {
+      const bytes = [...encodeMessage(whole)];
+      for (const mutate of mutations) if (bytes.length > 0) mutate(bytes);
+      return Uint8Array.from(bytes);
+    }),
+);
+
+/** The message, or null for bytes that are none; any error but the module's own is thrown. */
+export function tryDecode(bytes: Uint8Array): Message | null {
+  try {
+    return decodeMessage(bytes);
+  } catch (error) {
+    if (error instanceof DnsFormatError) return null;
+    throw error;
+  }
+}
+
+function decodeMs(bytes: Uint8Array): number {
+  const startMs = performance.now();
+  tryDecode(bytes);
+  return performance.now() - startMs;
+}
+
+/** Whether a message is decoded within the limit, allowing for a machine that is slow or busy just now. */
+export function isDecodedInTime(bytes: Uint8Array): boolean {
+  let fastestMs = decodeMs(bytes);
+  let yardstickMs = 0;
+  for (let run = 0; run < 100 && fastestMs > DECODE_LIMIT_MS; run++) {
+    fastestMs = Math.min(fastestMs, decodeMs(bytes));
+    yardstickMs = run === 0 ? decodeMs(YARDSTICK) : Math.min(yardstickMs, decodeMs(YARDSTICK));
+  }
+  return fastestMs <= Math.max(DECODE_LIMIT_MS, DECODE_LIMIT_YARDSTICKS * yardstickMs);
+}
+
+function same(a: unknown, b: unknown): void {
+  if (!Bun.deepEquals(a, b, true)) throw new Error(`${Bun.inspect(a)} is not ${Bun.inspect(b)}`);
+}
+
+/** What must hold for every input, by name. */
+export const PROPERTIES: Readonly<Record<string, fc.IRawProperty<unknown>>> = {
+  "decoding is total and quick, and what it yields is stable": fc.property(received, (bytes) => {
+    const copy = bytes.slice();
+    if (!isDecodedInTime(bytes)) throw new Error(`decoding takes more than ${DECODE_LIMIT_MS} ms`);
+    same(bytes, copy);
+    const decoded = tryDecode(bytes);
+    if (decoded === null) return;
+    const encoded = encodeMessage(decoded, UNCOMPRESSED_LIMIT_BYTES);
+    const again = decodeMessage(encoded);
+    same(again, decoded);
+    same(encodeMessage(again, UNCOMPRESSED_LIMIT_BYTES), encoded);
+  }),
+  "every message that can be encoded is decoded as it was": fc.property(message, (whole) => {
+    same(decodeMessage(encodeMessage(whole)), whole);
+  }),
+  "every judgement is one of those that there are": fc.property(
+    received,
+    fc.boolean(),
+    fc.constantFrom(...RECORD_TYPES),
+    (bytes, fits, type) => {
+      const query = createQuery("www.example.", type, true, (random) => random.fill(0x5a));
+      // Half of them get past the header and the question.
+      const head = query.bytes.subarray(0, query.bytes.length - 11).with(2, 0x81);
+      const datagram = fits ? Uint8Array.from([...head, ...bytes]) : bytes;
+      if (fits) datagram.set(bytes.subarray(0, 6), 6);
+      for (const verdict of [judgeDatagram(datagram, query), judgeStreamed(datagram, query)]) {
+        if (verdict?.kind !== "reply") continue;
+        const { records } = interpret(verdict.message, "www.example.", type);
+        for (const { value } of records.map(formatRecord)) {
+          if (!/^[\x20-\x7e]+$/.test(value)) throw new Error(`not printable: ${value}`);
+        }
+      }
+    },
+  ),
+  "a name's text and its bytes are two forms of the same": fc.property(name, (text) => {
+    same(canonicalName(text), text);
+    same(encodeName(canonicalName(text)), encodeName(text));
+  }),
+  "any text is a name, or refused with a reason": fc.property(
+    fc.oneof(
+      fc.string({ unit: "binary", maxLength: 80 }),
+      fc.string({ unit: "grapheme", maxLength: 80 }),
+      fc.domain(),
+      fc.ipV4Extended(),
+      fc.ipV6(),
+      fc.stringMatching(/^[a-z0-9*_./é。１:-]{0,40}$/u),
+    ),
+    fc.constantFrom(...RECORD_TYPES),
+    (text, type) => {
+      const parsed = parseHostname(text, type);
+      if (!parsed.ok) {
+        if (!/^it [\x20-\x7e]+$/.test(parsed.reason)) throw new Error(parsed.reason);
+        return;
+      }
+      encodeName(parsed.name);
+      if (!/^(?:\.|[A-Za-z0-9*_/.-]{1,253})$/.test(parsed.name)) throw new Error(parsed.name);
+      same(parseHostname(parsed.name, type), parsed);
+    },
+  ),
+  "a stream yields its first message, however it is cut": fc.property(
+    fc.uint8Array({ maxLength: 300 }),
+    fc.uint8Array({ maxLength: 10 }),
+    fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1 }),
+    (whole, behind, cuts) => {
+      const bytes = Uint8Array.from([whole.length >> 8, whole.length & 0xff, ...whole, ...behind]);
+      const stream = new MessageStream();
+      let result: Uint8Array | null = null;
+      for (let at = 0, turn = 0; at < bytes.length && result === null; turn++) {
+        const cut = cuts[turn % cuts.length] as number;
+        result = stream.add(bytes.subarray(at, at + cut));
+        at += cut;
+      }
+      same(result, whole);
+    },
+  ),
+};

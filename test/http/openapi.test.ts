@@ -1,0 +1,334 @@
+/** The interface document: true to OpenAPI, to the contract, and to what the service answers. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import {
+  interfaceDocument,
+  mismatches,
+  requireDocumented,
+  watchAnswers,
+} from "../lab/conformance.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+const { paths, components } = interfaceDocument;
+
+function operationAt(path: string) {
+  const operation = paths[path]?.get;
+  if (operation === undefined) throw new Error(`the document has no ${path}`);
+  return operation;
+}
+
+function schemaNamed(name: string) {
+  const schema = components.schemas[name];
+  if (schema === undefined) throw new Error(`the document has no schema ${name}`);
+  return schema;
+}
+
+describe("the document", () => {
+  test("is accepted by a validator of OpenAPI 3.1", async () => {
+    const validator = new Validator();
+    expect(await validator.validate(structuredClone(interfaceDocument))).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+  });
+
+  test("has the components that it refers to, and no others", () => {
+    const text = JSON.stringify(interfaceDocument);
+    const references = [...text.matchAll(/"#\/components\/(\w+\/[^"]+)"/g)];
+    const present = (["schemas", "headers", "examples"] as const).flatMap((kind) =>
+      Object.keys(components[kind]).map((name) => `${kind}/${name}`),
+    );
+    expect(new Set(references.map(([, name = ""]) => name))).toEqual(new Set(present));
+  });
+
+  test("shows examples that its own schemas accept", () => {
+    const wrong: string[] = [];
+    const check = (what: string, schema: object, value: unknown) =>
+      wrong.push(...mismatches(schema, value).map((problem) => `${what} ${problem}`));
+    for (const [path, { get }] of Object.entries(paths)) {
+      for (const { name, schema, example } of get.parameters) check(name, schema, example);
+      for (const [status, { content }] of Object.entries(get.responses)) {
+        const { schema, examples } = content["application/json"];
+        expect(Object.keys(examples).length).toBeGreaterThan(0);
+        for (const [name, example] of Object.entries(examples)) {
+          const { value } = "$ref" in example ? exampleOf(name) : example;
+          check(`${path} ${status} ${name}`, schema, value);
+        }
+      }
+    }
+    for (const [name, { schema, example }] of Object.entries(components.headers)) {
+      check(name, schema, example);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+function exampleOf(code: string) {
+  return components.examples[code] ?? { value: undefined };
+}
+
+/** The contract, written down once more and not taken from the code. */
+describe("the contract in the document", () => {
+  const TYPES = ["AAAA", "A", "MX", "TXT", "NS", "CNAME", "SOA", "PTR"];
+  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c"];
+  const target = { name: "target", in: "path", required: true, schema: { type: "string" } };
+  const integer = (name: string, maximum: number, fallback: number) => ({
+    name,
+    in: "query",
+    required: false,
+    schema: { type: "integer", minimum: 1, maximum, default: fallback },
+  });
+  const choice = (name: string, words: string[], fallback: string) => ({
+    name,
+    in: "query",
+    required: false,
+    schema: { type: "string", enum: words, default: fallback },
+  });
+  const PROBE_ERRORS = [
+    "INVALID_ADDRESS",
+    "INVALID_HOSTNAME",
+    "TARGET_NOT_ALLOWED",
+    "UNAUTHORIZED",
+    "HOSTNAME_NOT_FOUND",
+    "NO_IPV6_ADDRESS",
+    "TOO_MANY_PROBES",
+    "RESOLVER_TIMEOUT",
+    "RESOLVER_FAILURE",
+    "ICMP_UNAVAILABLE",
+    "NETWORK_UNREACHABLE",
+  ];
+  const DNS_ERRORS = [
+    "INVALID_HOSTNAME",
+    "HOSTNAME_NOT_FOUND",
+    "RESOLVER_TIMEOUT",
+    "RESOLVER_FAILURE",
+  ];
+
+  // biome-ignore format: a table
+  const endpoints: [path: string, parameters: object[], errors: string[]][] = [
+    ["/myip", [], []],
+    ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
+    ["/dns/{hostname}", [{ ...target, name: "hostname" }, choice("type", TYPES, "AAAA"), choice("resolver", RESOLVERS, "resolver_a")], DNS_ERRORS],
+    ["/ping/{target}", [target, integer("count", 10, 4)], PROBE_ERRORS],
+    ["/traceroute/{target}", [target, integer("maxHops", 64, 30)], PROBE_ERRORS],
+    ["/openapi.json", [], []],
+  ];
+
+  test("its endpoints are these", () => {
+    expect(Object.keys(paths)).toEqual(endpoints.map(([path]) => path));
+  });
+
+  test.each(endpoints)("%s: parameters, errors, key", (path, parameters, errors) => {
+    const operation = operationAt(path);
+    expect(operation.parameters).toEqual(
+      parameters.map((parameter) => ({
+        ...(parameter as (typeof operation.parameters)[number]),
+        description: expect.stringMatching(/\.$/),
+        example: expect.anything(),
+      })),
+    );
+    const { 200: success, ...failures } = operation.responses;
+    const codes = Object.values(failures).flatMap(({ content }) =>
+      Object.keys(content["application/json"].examples),
+    );
+    const common = ["INVALID_PARAMETER", "HTTPS_REQUIRED", "RATE_LIMITED", "INTERNAL_ERROR"];
+    expect(success).toBeDefined();
+    expect(codes.toSorted()).toEqual([...common, ...errors].toSorted());
+    const key = { apiKey: [] };
+    expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? [key] : [{}, key]);
+  });
+
+  // biome-ignore format: a table
+  test.each<[name: string, fields: Record<string, unknown>]>([
+    ["MyIp", { ip: "string", version: "integer", isIPv6: "boolean" }],
+    ["Validation", { valid: "boolean", type: undefined, compressed: "string", expanded: "string", details: undefined }],
+    ["DnsResult", { hostname: "string", records: "array", resolver: undefined, queryTime: "integer", details: "object" }],
+    ["DnsRecord", { type: "string", value: "string", ttl: "integer" }],
+    ["PingResult", { target: "string", ip: "string", results: "array", stats: undefined, details: "object" }],
+    ["PingSample", { seq: "integer", ttl: "integer", rtt: "number" }],
+    ["PingStats", { transmitted: "integer", received: "integer", loss: "number", min: ["number", "null"], avg: ["number", "null"], max: ["number", "null"] }],
+    ["TraceResult", { target: "string", ip: "string", hops: "array", details: "object" }],
+    ["Hop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], rtt: ["number", "null"], details: "object" }],
+  ])("%s has these fields of these types, and no others", (name, fields) => {
+    const { properties, additionalProperties } = schemaNamed(name);
+    const types = Object.entries(properties ?? {}).map(([field, schema]) => [
+      field,
+      typeof schema === "object" ? schema.type : schema,
+    ]);
+    expect(Object.fromEntries(types)).toEqual(fields);
+    expect(additionalProperties).toBe(false);
+  });
+
+  test.each([
+    ["DnsResult", "queryTime", /[Mm]illiseconds/],
+    ["DnsRecord", "ttl", /[Ss]econds/],
+    ["PingSample", "rtt", /milliseconds/],
+    ["PingStats", "loss", /percent/],
+    ["PingStats", "min", /milliseconds/],
+    ["PingStats", "avg", /milliseconds/],
+    ["PingStats", "max", /milliseconds/],
+    ["Hop", "rtt", /milliseconds/],
+  ])("%s.%s names its unit", (name, field, unit) => {
+    expect(schemaNamed(name).properties?.[field]).toMatchObject({
+      description: expect.stringMatching(unit),
+    });
+  });
+});
+
+describe("an answer is held against the document", () => {
+  const headers = {
+    "X-RateLimit-Limit": "100",
+    "X-RateLimit-Remaining": "99",
+    "X-RateLimit-Reset": "1767225600",
+    "X-Request-Id": "1",
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "X-Request-Id",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+  };
+  const body = { ip: "::1", version: 6, isIPv6: true };
+  const notFound = (code: string, details: object) => ({ error: { code, message: ".", details } });
+  const here = { method: "GET", path: "/" };
+
+  interface Answer {
+    method?: string;
+    path?: string;
+    status?: number;
+    headers?: Record<string, string>;
+    body?: unknown;
+  }
+
+  async function check(answer: Answer): Promise<string> {
+    const { method = "GET", path = "/myip", status = 200 } = answer;
+    const response = Response.json(answer.body ?? body, {
+      status,
+      headers: { ...headers, ...answer.headers },
+    });
+    for (const [name, value] of Object.entries(answer.headers ?? {})) {
+      if (value === "") response.headers.delete(name);
+    }
+    const url = new URL(`http://localhost/api/v1${path}`);
+    return await requireDocumented(method, url, response).then(
+      () => "accepted",
+      (error: Error) => error.message,
+    );
+  }
+
+  test.each<[what: string, answer: Answer, verdict: string | RegExp]>([
+    ["as it is described", {}, "accepted"],
+    ["with a key that is not described", { body: { ...body, more: 1 } }, /"more"/],
+    ["without a key", { body: { ip: "::1", version: 6 } }, /isIPv6/],
+    ["with a value of another type", { body: { ...body, isIPv6: "yes" } }, /isIPv6 must be bool/],
+    ["with a value of another form", { body: { ...body, ip: "1.2.3" } }, /\/ip must match format/],
+    [
+      "with null where an answer is certain",
+      { body: { ...body, ip: null } },
+      /\/ip must be string/,
+    ],
+    ["with a status that is not described", { status: 418 }, /status 418/],
+    ["without a header", { headers: { "X-Request-Id": "" } }, /X-Request-Id is missing/],
+    [
+      "with a header of another type",
+      { headers: { "X-RateLimit-Limit": "many" } },
+      /X-RateLimit-Limit/,
+    ],
+    ["with a header that is not described", { headers: { "X-Powered-By": "Bun" } }, /x-powered-by/],
+    ["that is no JSON", { headers: { "Content-Type": "text/html" } }, /content type is text\/html/],
+    ["to HEAD with a body", { method: "HEAD" }, /there is a body/],
+    [
+      "of a path that is not described",
+      { path: "/", status: 404, body: notFound("NOT_FOUND", here) },
+      "accepted",
+    ],
+    ["of success at such a path", { path: "/", body: {} }, /status 200/],
+    ["of success of another method", { method: "POST" }, /status 200/],
+    [
+      "with an error of another endpoint",
+      { status: 404, body: notFound("NOT_FOUND", here) },
+      /status 404/,
+    ],
+    [
+      "with an unknown code",
+      { path: "/", status: 404, body: notFound("GONE", here) },
+      /code must be equal/,
+    ],
+    ["with wrong details", { path: "/", status: 404, body: notFound("NOT_FOUND", {}) }, /'method'/],
+  ])("%s", async (_, answer, verdict) => {
+    expect(await check(answer)).toMatch(verdict);
+  });
+});
+
+test("fetch throws for an undocumented answer of a service that is watched", async () => {
+  await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const url = `http://127.0.0.1:${server.port}/api/v1/myip`;
+  const unwatch = watchAnswers([url]);
+  const refusal = await fetch(url).catch((error: Error) => error.message);
+  unwatch();
+
+  expect(refusal).toContain("X-Request-Id is missing");
+  expect((await fetch(url)).status).toBe(200);
+});
+
+describe("where the document is had", () => {
+  const labTest = testWith(labMissing);
+  let service: Service;
+
+  beforeAll(async () => {
+    if (labMissing === null) service = await startService();
+  });
+
+  afterAll(async () => {
+    if (labMissing === null) await service[Symbol.asyncDispose]();
+  });
+
+  const printed = `${JSON.stringify(interfaceDocument, null, 2)}\n`;
+
+  test("sixscope openapi prints it, whatever the settings are", async () => {
+    const result = await sixscope(["openapi"], { SIXSCOPE_MAX_PROBES: "none" });
+    expect(result).toEqual({ status: 0, stdout: printed, stderr: "" });
+  });
+
+  // A pipe holds 64 KiB, and a process that ends early leaves it at that.
+  test.each([
+    ["takes its time", "{ sleep 0.3; cat; }", printed],
+    ["stops after the first line", "head -n 1", "{\n"],
+  ])("sixscope openapi ends well with a reader that %s", async (_, reader, read) => {
+    const script = `{ "$0" "$1" openapi; echo "status $?" >&2; } | ${reader}`;
+    const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN], { stderr: "pipe" });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect({ stdout, stderr }).toEqual({ stdout: read, stderr: "status 0\n" });
+  });
+
+  test("sixscope openapi takes no arguments", async () => {
+    const { status, stdout, stderr } = await sixscope(["openapi", "--yaml"]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toContain("openapi takes no arguments");
+  });
+
+  labTest("the service answers with the same, and counts it on the rate limit", async () => {
+    const responses = [1, 2].map(async () => await fetch(`${service.url}/openapi.json`));
+    const [first, second] = await Promise.all(responses);
+    expect(await first?.text()).toBe(printed.trimEnd());
+    expect(first?.headers.get("content-type")).toBe("application/json");
+    const remaining = [first, second].map((answer) => answer?.headers.get("x-ratelimit-remaining"));
+    expect(remaining.toSorted()).toEqual(["98", "99"]);
+  });
+
+  labTest("the example of /validate is what the service answers", async () => {
+    const { parameters, responses } = operationAt("/validate");
+    const response = await fetch(`${service.url}/validate?address=${parameters[0]?.example}`);
+    expect(responses["200"]?.content["application/json"].examples).toEqual({
+      validateAddress: { value: await response.json() },
+    });
+  });
+
+  labTest("plain HTTP from elsewhere does not get it", async () => {
+    const response = await fetch(`${service.url}/openapi.json`, {
+      headers: { "X-Forwarded-For": "192.0.2.1" },
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: "HTTPS_REQUIRED" } });
+  });
+});

@@ -1,0 +1,140 @@
+/** Holds what a running service answers against the interface document. */
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { BASE_PATH } from "../../src/http/endpoint.ts";
+import type { describeInterface } from "../../src/http/openapi.ts";
+import { interfaceText } from "../../src/routes/endpoints.ts";
+
+/** The document as a client reads it. */
+export const interfaceDocument: ReturnType<typeof describeInterface> = JSON.parse(interfaceText());
+
+const { paths, components } = interfaceDocument;
+
+type Documented = (typeof components.responses)["NotFound"];
+
+/** Headers of the connection and the body, which HTTP defines. */
+const TRANSPORT_HEADERS = ["connection", "content-length", "content-type", "date", "keep-alive"];
+
+/** What browsers read in the answer to a preflight, and clients never see. */
+const PREFLIGHT_HEADERS = [
+  "access-control-allow-headers",
+  "access-control-allow-methods",
+  "access-control-max-age",
+];
+
+const operations = Object.entries(paths).map(([path, { get }]) => ({
+  form: new RegExp(`^${BASE_PATH}${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
+  responses: get.responses,
+}));
+
+/** What is answered where there is no operation: errors that befall every request, and NotFound. */
+const elsewhere: Readonly<Record<string, Documented | undefined>> = {
+  ...paths["/openapi.json"]?.get.responses,
+  200: undefined,
+  404: components.responses.NotFound,
+};
+
+const ajv = addFormats(new Ajv2020({ allErrors: true, allowUnionTypes: true }));
+ajv.addVocabulary(["components"]);
+const validators = new Map<object, ValidateFunction>();
+
+/** What a schema of the document has against a value. */
+export function mismatches(schema: object, value: unknown): string[] {
+  const validate = validators.get(schema) ?? ajv.compile({ ...schema, components });
+  validators.set(schema, validate);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
+}
+
+/**
+ * Holds an answer against the document: status, headers and body, and nothing beside them. The
+ * answer can still be read.
+ *
+ * @throws Error that names every difference
+ */
+export async function requireDocumented(
+  method: string,
+  { pathname }: URL,
+  response: Response,
+): Promise<void> {
+  const text = await response.clone().text();
+  const isPreflight = method === "OPTIONS" && response.status === 204;
+  const problems = isPreflight
+    ? [...headerProblems(response, components.responses.NotFound, PREFLIGHT_HEADERS)]
+    : [...answerProblems(method, pathname, response, text)];
+  if ((isPreflight || method === "HEAD") && text !== "") problems.push("there is a body");
+  if (problems.length === 0) return;
+  const answer = `${method} ${pathname}: ${response.status} ${text}`;
+  throw new Error([`${answer}\nis not as the document says:`, ...problems].join("\n- "));
+}
+
+function* answerProblems(method: string, pathname: string, response: Response, text: string) {
+  const isRead = method === "GET" || method === "HEAD";
+  const operation = operations.find(({ form }) => isRead && form.test(pathname));
+  const documented = (operation?.responses ?? elsewhere)[response.status];
+  if (documented === undefined) {
+    yield `the status ${response.status} is not documented`;
+    return;
+  }
+  yield* headerProblems(response, documented);
+  const contentType = response.headers.get("content-type");
+  if (!contentType?.startsWith("application/json")) yield `the content type is ${contentType}`;
+  else if (method !== "HEAD") {
+    yield* mismatches(documented.content["application/json"].schema, JSON.parse(text));
+  }
+}
+
+function* headerProblems(
+  { headers }: Response,
+  documented: Documented,
+  alsoKnown: readonly string[] = [],
+) {
+  const known = new Set([...TRANSPORT_HEADERS, ...alsoKnown]);
+  for (const name of Object.keys(documented.headers)) {
+    known.add(name.toLowerCase());
+    const { required, schema } = components.headers[name] ?? {};
+    const text = headers.get(name);
+    if (text === null) {
+      if (required) yield `the header ${name} is missing`;
+      continue;
+    }
+    const value = schema?.type === "integer" ? Number(text) : text;
+    for (const problem of mismatches(schema ?? {}, value)) yield `the header ${name}${problem}`;
+  }
+  for (const name of headers.keys()) {
+    if (!known.has(name)) yield `the header ${name} is not documented`;
+  }
+}
+
+const plainFetch = globalThis.fetch;
+const origins = new Set<string>();
+
+/**
+ * Makes `fetch` throw, from now on, where an answer of this service is not as the document says.
+ *
+ * @param urls of its listeners
+ * @returns what ends that
+ */
+export function watchAnswers(urls: readonly string[]): () => void {
+  const watched = urls.map((url) => new URL(url).origin);
+  for (const origin of watched) origins.add(origin);
+  globalThis.fetch = checkedFetch;
+  return () => {
+    for (const origin of watched) origins.delete(origin);
+    if (origins.size === 0) globalThis.fetch = plainFetch;
+  };
+}
+
+const checkedFetch = Object.assign(
+  async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const response = await plainFetch(input, init);
+    const { url, method } = input instanceof Request ? input : { url: input, method: "GET" };
+    if (origins.has(new URL(url).origin)) {
+      await requireDocumented(init?.method ?? method, new URL(url), response);
+    }
+    return response;
+  },
+  { preconnect: plainFetch.preconnect },
+);
