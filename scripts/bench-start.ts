@@ -54,6 +54,8 @@ async function firstAnswer({ url }: Program): Promise<void> {
       await response.text();
       return;
     }
+    // Asking without a pause would take a processor from the one that starts.
+    await Bun.sleep(1);
   }
 }
 

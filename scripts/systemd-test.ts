@@ -6,12 +6,12 @@
  * cannot do it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
-import { readSource } from "./build/source.ts";
+import { ROOT, readSource } from "./build/source.ts";
 import { boot, type Machine, makeRoot, whyNoMachine } from "./systemd/machine.ts";
 import { run } from "./systemd/run.ts";
 
@@ -31,6 +31,7 @@ if (missing !== null) {
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 const packages = await makePackages();
 await makeCertificate();
+await placeUnit();
 const root = await makeRoot();
 try {
   await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
@@ -57,6 +58,13 @@ async function makePackages(): Promise<{ first: string; second: string }> {
     first: await make("first.deb", source.version),
     second: await make("second.deb", `${source.version}+1`),
   };
+}
+
+/** What an archive holds beside the executable, as far as it is installed. */
+async function placeUnit(): Promise<void> {
+  for (const name of ["sixscope.service", "sixscope.sysusers", "sixscope.env"]) {
+    await copyFile(join(ROOT, "systemd", name), join(folder, name));
+  }
 }
 
 async function makeCertificate(): Promise<void> {
@@ -308,6 +316,16 @@ zone:
     await sh("test -e /var/lib/sixscope/keys.json -a -e /etc/sixscope/sixscope.env");
     await machine.run(["dpkg", "--purge", "sixscope"]);
     await sh("test ! -e /var/lib/sixscope -a ! -e /etc/sixscope -a ! -e /usr/bin/sixscope");
+  });
+
+  await step("the README's commands install it from the archive", async () => {
+    const readme = await Bun.file(join(ROOT, "README.md")).text();
+    const [, commands = ""] =
+      /### From the archive\n\n```sh\ntar [^\n]*\n([^`]+)```/.exec(readme) ?? [];
+    assert.notEqual(commands, "");
+    await sh(`cd /opt/test\n${commands}`);
+    key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
+    await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
   });
 
   /** The sets of all threads: what is permitted or effective, and what could ever be had. */
