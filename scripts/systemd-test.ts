@@ -6,7 +6,7 @@
  * cannot do it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "./build/compile.ts";
@@ -28,9 +28,11 @@ if (missing !== null) {
   process.exit(isFailure ? 1 : 0);
 }
 
+const readme = await Bun.file(join(ROOT, "README.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 const packages = await makePackages();
-await makeCertificate();
+await makeCertificate("first");
+await makeCertificate("second");
 await placeUnit();
 const root = await makeRoot();
 try {
@@ -67,10 +69,16 @@ async function placeUnit(): Promise<void> {
   }
 }
 
-async function makeCertificate(): Promise<void> {
+/** Makes a certificate, in a folder as certbot keeps them. */
+async function makeCertificate(name: string): Promise<void> {
+  const lineage = join(folder, name);
+  await mkdir(lineage);
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];
-  await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", "/CN=test", ...files]);
+  const files = [
+    ...["-keyout", join(lineage, "privkey.pem")],
+    ...["-out", join(lineage, "fullchain.pem")],
+  ];
+  await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", `/CN=${name}`, ...files]);
 }
 
 async function test(machine: Machine): Promise<void> {
@@ -254,7 +262,9 @@ zone:
   });
 
   await step("HTTPS on port 443 with a key that only root can read", async () => {
-    await sh("install -m 0600 /opt/test/cert.pem /opt/test/key.pem /etc/sixscope/tls");
+    const install = "install -m 0600 /opt/test/first";
+    await sh(`${install}/fullchain.pem /etc/sixscope/tls/cert.pem`);
+    await sh(`${install}/privkey.pem /etc/sixscope/tls/key.pem`);
     const credentials = `/run/credentials/${UNIT}`;
     await configure([
       "SIXSCOPE_LISTEN=[::]:443,[::1]:8080",
@@ -267,6 +277,26 @@ zone:
       bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
     });
     assert.equal((await get("/ping/::1?count=1", key, "https://127.0.0.1/api/v1")).status, 200);
+    await sh("sed -i '/_TLS_/d' /etc/sixscope/sixscope.env");
+  });
+
+  await step("certbot's hook of the README renews the certificate without a restart", async () => {
+    const hook = part("### With a certificate of its own", "```sh\n#!/bin/sh\n");
+    const renew = (name: string) => sh(`RENEWED_LINEAGE=/opt/test/${name}\n${hook}`);
+    const shown = async () =>
+      bun(`const socket = require("node:tls").connect({ host: "::1", port: 443, rejectUnauthorized: false }, () => {
+          console.log(socket.getPeerCertificate().subject.CN);
+          socket.end();
+        });`);
+    await renew("first");
+    const [cert, key] = ["/etc/sixscope/cert.pem", "/etc/sixscope/key.pem"];
+    await configure([`SIXSCOPE_TLS_CERT=${cert}`, `SIXSCOPE_TLS_KEY=${key}`]);
+    await machine.run(["systemctl", "restart", UNIT]);
+    assert.equal(await shown(), "first\n");
+    const pid = await show("MainPID");
+    await renew("second");
+    await until(async () => (await shown()) === "second\n");
+    assert.equal(await show("MainPID"), pid);
     await sh(
       "sed -i '/_TLS_/d; s/^SIXSCOPE_LISTEN=.*/SIXSCOPE_LISTEN=[::1]:8080/' /etc/sixscope/sixscope.env",
     );
@@ -319,10 +349,7 @@ zone:
   });
 
   await step("the README's commands install it from the archive", async () => {
-    const readme = await Bun.file(join(ROOT, "README.md")).text();
-    const [, commands = ""] =
-      /### From the archive\n\n```sh\ntar [^\n]*\n([^`]+)```/.exec(readme) ?? [];
-    assert.notEqual(commands, "");
+    const commands = part("### From the archive", "```sh\ntar ").replace(/^.*\n/, "");
     await sh(`cd /opt/test\n${commands}`);
     key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
     await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
@@ -354,6 +381,14 @@ zone:
         !["0", pid].includes(await show("MainPID")) && (await show("ActiveState")) === "active",
     );
   }
+}
+
+/** What the README has below a heading, behind the beginning of a block of code, to the block's end. */
+function part(heading: string, beginning: string): string {
+  const section = readme.slice(readme.indexOf(`\n${heading}\n`) + 1);
+  const code = section.slice(section.indexOf(beginning) + beginning.length);
+  assert.ok(readme.includes(`\n${heading}\n`) && section.includes(beginning), heading);
+  return code.slice(0, code.indexOf("```"));
 }
 
 async function step(name: string, prove: () => Promise<void>): Promise<void> {
