@@ -2,8 +2,8 @@
  * Proves the package under a real systemd: boots a small Debian in a container with a network of its
  * own, installs sixscope there, and does to it what administrators do.
  *
- * It needs root, and debootstrap, systemd-container, dpkg-dev and openssl from Debian. On a machine that
- * cannot do it, it says why and ends with status 0; with CI set, a missing package is a failure.
+ * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot do
+ * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { compile, hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
 import { ROOT, readSource } from "./build/source.ts";
-import { boot, type Machine, makeRoot, whyNoMachine } from "./systemd/machine.ts";
+import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
 import { run } from "./systemd/run.ts";
 
 const UNIT = "sixscope.service";
@@ -21,7 +21,7 @@ const PATIENCE_MS = 20_000;
 const CAP_NET_BIND_SERVICE = 1 << 10;
 const CAP_NET_RAW = 1 << 13;
 
-const missing = await whyNoMachine();
+const missing = (await whyNoTools()) ?? (await whyNoMachine(await makeRoot()));
 if (missing !== null) {
   const isFailure = missing.canBeInstalled && Boolean(process.env["CI"]);
   console.log(`${isFailure ? "failed" : "skipped"}: ${missing.reason}`);
@@ -30,24 +30,29 @@ if (missing !== null) {
 
 const readme = await Bun.file(join(ROOT, "README.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
-const packages = await makePackages();
-await makeCertificate("first");
-await makeCertificate("second");
-await placeUnit();
-const root = await makeRoot();
 try {
-  await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
-  await test(machine).catch(async (error) => {
-    const lines = await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]);
-    console.log(lines);
+  const packages = await makePackages();
+  await makeCertificate("first");
+  await makeCertificate("second");
+  await placeUnit();
+  const shown = { "/opt/test": folder, "/opt/bun": process.execPath };
+  await using machine = await boot(await makeRoot(), shown);
+  await test(machine, packages).catch(async (error) => {
+    console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
     throw error;
   });
 } finally {
   await rm(folder, { recursive: true });
 }
 
+/** Two versions of the package, by their paths inside the machine. */
+interface Packages {
+  readonly first: string;
+  readonly second: string;
+}
+
 /** The package of these sources, and one with a higher version. */
-async function makePackages(): Promise<{ first: string; second: string }> {
+async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const executable = join(folder, "sixscope");
   await compile(hostTarget(), source, executable);
@@ -81,7 +86,7 @@ async function makeCertificate(name: string): Promise<void> {
   await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", `/CN=${name}`, ...files]);
 }
 
-async function test(machine: Machine): Promise<void> {
+async function test(machine: Machine, packages: Packages): Promise<void> {
   const sh = (script: string) => machine.run(["sh", "-ec", script]);
   const bun = async (code: string) => await machine.run(["/opt/bun", "-e", code]);
   const show = async (property: string) =>
