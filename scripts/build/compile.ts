@@ -15,6 +15,9 @@ export function hostTarget(): Target {
   return isMusl ? `${machine}-musl` : machine;
 }
 
+/** A Worker's file is an entry point of its own. */
+const ENTRY_POINTS = ["src/main.ts", "src/icmp/receiver-worker.ts"];
+
 /** What an executable was made of. */
 export interface Compiled {
   /** Names of the packages from node_modules that are inside, in alphabetical order. */
@@ -39,9 +42,15 @@ const FOREIGN_VARIABLES = [
  * The executable reads nothing from the folder it is started in, runs no code made from text, and
  * obeys no variable of Bun's that would make it run something else.
  *
+ * @param entryPoints files of the project, to compile another program the same way
  * @throws AggregateError where the sources do not compile
  */
-export async function compile(target: Target, source: Source, outfile: string): Promise<Compiled> {
+export async function compile(
+  target: Target,
+  source: Source,
+  outfile: string,
+  entryPoints: readonly string[] = ENTRY_POINTS,
+): Promise<Compiled> {
   // Sources stand in the executable's map relative to the working directory.
   process.chdir(ROOT);
   // The output's name stands in the executable too; it must not differ.
@@ -49,8 +58,7 @@ export async function compile(target: Target, source: Source, outfile: string): 
   try {
     const staged = join(stage, "sixscope");
     const result = await Bun.build({
-      // A Worker's file is an entry point of its own.
-      entrypoints: [join(ROOT, "src/main.ts"), join(ROOT, "src/icmp/receiver-worker.ts")],
+      entrypoints: entryPoints.map((path) => join(ROOT, path)),
       root: ROOT,
       // In the executable there are no folders: a Worker's file stands beside the one that names it.
       naming: "[name].[ext]",

@@ -9,6 +9,11 @@ const PACKAGES = ["iproute2", "knot", "libcap2-bin", "procps", "systemd", "syste
 const SUITE = "bookworm";
 const DEFAULT_MIRROR = "http://mirror.invalid/debian";
 
+const NSPAWN = [
+  "systemd-nspawn",
+  ...["--quiet", "--register=no", "--keep-unit", "--private-network", "--volatile=overlay"],
+];
+
 /** Kept between runs; made anew when the list of packages changes. */
 const CACHE = join(process.env["XDG_CACHE_HOME"] ?? "/var/cache", "sixscope-systemd-test");
 
@@ -23,19 +28,28 @@ export interface Machine extends AsyncDisposable {
   succeeds(command: readonly string[]): Promise<boolean>;
 }
 
-/** Why no machine can be booted here; null where it can. `canBeInstalled` says that a Debian package is all that is missing. */
-export async function whyNoMachine(): Promise<{
-  reason: string;
-  canBeInstalled: boolean;
-} | null> {
+/** Why no machine can be had here, and whether a Debian package is all that is missing. */
+export interface Missing {
+  readonly reason: string;
+  readonly canBeInstalled: boolean;
+}
+
+/** Why no machine can be made here; null where one can. */
+export async function whyNoTools(): Promise<Missing | null> {
   for (const program of ["debootstrap", "systemd-nspawn", "dpkg-deb", "nsenter", "openssl"]) {
     if (Bun.which(program) === null) {
       return { reason: `${program} is not installed`, canBeInstalled: true };
     }
   }
-  if (process.getuid?.() !== 0) return { reason: "root is needed", canBeInstalled: false };
-  const canMount = await succeeds(["unshare", "--mount", "--pid", "--net", "--fork", "true"]);
-  return canMount ? null : { reason: "the kernel forbids namespaces", canBeInstalled: false };
+  return process.getuid?.() === 0 ? null : { reason: "root is needed", canBeInstalled: false };
+}
+
+/** Why a machine that was made does not run here; null where it does. */
+export async function whyNoMachine(root: string): Promise<Missing | null> {
+  return await run([...NSPAWN, `--directory=${root}`, "true"]).then(
+    () => null,
+    (error) => ({ reason: `no container runs here: ${error.message}`, canBeInstalled: false }),
+  );
 }
 
 /** Makes a small Debian, or takes the one of an earlier run, and returns its folder. */
@@ -71,9 +85,8 @@ export async function boot(
   const shown = Object.entries(files).map(([inside, here]) => `--bind-ro=${here}:${inside}`);
   const nspawn = Bun.spawn(
     [
-      "systemd-nspawn",
-      ...["--boot", "--quiet", "--register=no", "--keep-unit", "--private-network"],
-      ...["--volatile=overlay", "--console=read-only", "--machine=sixscope-test"],
+      ...NSPAWN,
+      ...["--boot", "--console=read-only", "--machine=sixscope-test"],
       ...shown,
       `--directory=${root}`,
     ],

@@ -3,8 +3,8 @@ import { checkExecutable, checkKeys, checkTls } from "./doctor/files.ts";
 import { type Finding, formatFinding, ok, problem } from "./doctor/finding.ts";
 import { checkAddress, checkClock, checkDefaultRoute, checkRawSocket } from "./doctor/host.ts";
 import { checkListeners, checkResolvers } from "./doctor/network.ts";
-import { asUser, checkService, serviceUser } from "./doctor/service.ts";
-import { INSTALLED, serviceEnvironment } from "./installed.ts";
+import { checkService, serviceUser } from "./doctor/service.ts";
+import { INSTALLED, runAs, serviceEnvironment } from "./installed.ts";
 
 export const DOCTOR_USAGE =
   "sixscope doctor                                       find out what is wrong, and what to do";
@@ -57,7 +57,7 @@ function checkSettings(
 /** What the settings name, seen with the rights of whoever serves. */
 async function checkConfigured(config: Config, isService: boolean): Promise<readonly Finding[]> {
   const user = isService ? serviceUser() : null;
-  const asServer = <T>(run: () => T) => (user === null ? run() : asUser(user, run));
+  const asServer = <T>(run: () => T) => (user === null ? run() : runAs(user, run));
   const nowMs = Date.now();
   const { tls } = config;
   return [

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 /** What an installation as a service puts where; the unit and the package say the same. */
 export const INSTALLED = {
@@ -38,13 +38,28 @@ export function parseEnvironmentFile(text: string): Record<string, string> {
   );
 }
 
-/**
- * Lets root go on as the owner of a folder, so that the files made there are the owner's, and nothing
- * that the owner may have put there can lead root astray.
- */
-export function becomeOwnerOf(folder: string): void {
-  const { uid, gid } = statSync(folder);
+/** A user of this machine, with its own group. */
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Lets root go on with the rights of another user. */
+export function become({ uid, gid }: User): void {
   process.setgroups?.([gid]);
   process.setegid?.(gid);
   process.seteuid?.(uid);
+}
+
+/** Runs something with the rights of another user, and then goes on as root. */
+export function runAs<T>(user: User, run: () => T): T {
+  const groups = process.getgroups?.() ?? [];
+  become(user);
+  try {
+    return run();
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+    process.setgroups?.(groups);
+  }
 }

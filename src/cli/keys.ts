@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parseConfig } from "../config.ts";
@@ -11,7 +11,7 @@ import {
   writeKeyFile,
 } from "../http/key-file.ts";
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
-import { becomeOwnerOf, serviceEnvironment } from "./installed.ts";
+import { become, serviceEnvironment } from "./installed.ts";
 import { UsageError } from "./usage.ts";
 
 export const KEYS_USAGE = `sixscope keys add NAME [--limit N] [--expires DATE]   make a key and print it once
@@ -33,7 +33,8 @@ export function runKeys(
   const [action, ...rest] = argv;
   const service = serviceEnvironment(environment);
   const path = resolve(parseConfig(service ?? environment).keysFile);
-  if (service !== null) becomeOwnerOf(dirname(path));
+  // So the file is the service's, and nothing that the service put there can lead root astray.
+  if (service !== null) become(statSync(dirname(path)));
   switch (action) {
     case "add":
       return addKey(path, rest, nowMs);

@@ -64,6 +64,17 @@ export function serviceManager(
   };
 }
 
+/** Says at each call whether a number has changed since the one before. */
+export function growing(count: () => number): () => boolean {
+  let seen: number | null = null;
+  return () => {
+    const now = count();
+    const hasGrown = now !== seen;
+    seen = now;
+    return hasGrown;
+  };
+}
+
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 0x80002;
 const MSG_NOSIGNAL = 0x4000;

@@ -15,7 +15,7 @@ import { createLog } from "../log.ts";
 import { listen } from "../server.ts";
 import { VERSION } from "../version.ts";
 import { dropCapabilities, inheritedRawSocket } from "./capabilities.ts";
-import { serviceManager } from "./notify.ts";
+import { growing, serviceManager } from "./notify.ts";
 
 /** Below it stand the ports that need a capability. */
 const FIRST_FREE_PORT = 1024;
@@ -72,7 +72,7 @@ export async function runServe(
   manager.watch(
     () =>
       `${listening.urls.join(" ")}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
-    lifeSigns(icmp),
+    "unavailable" in icmp ? () => true : growing(() => icmp.beats),
   );
 
   await stopSignal();
@@ -99,18 +99,6 @@ function openIcmpOrReason({ listen }: Config): IcmpEngine | { readonly unavailab
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;
   }
-}
-
-/** Says at each call whether the receiver has lived since the one before. */
-function lifeSigns(icmp: IcmpEngine | { readonly unavailable: string }): () => boolean {
-  if ("unavailable" in icmp) return () => true;
-  let seen = -1;
-  return () => {
-    const { beats } = icmp;
-    const isAlive = beats !== seen;
-    seen = beats;
-    return isAlive;
-  };
 }
 
 function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClient>> {

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { serviceManager } from "../../src/cli/notify.ts";
+import { growing, serviceManager } from "../../src/cli/notify.ts";
+import { openIcmp } from "../../src/icmp/engine.ts";
 import { C, loadLibc } from "../../src/libc.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { startService } from "../lab/service.ts";
@@ -78,6 +79,24 @@ describe("watch", () => {
         () => true,
       ),
     ).toHaveLength(1);
+  });
+});
+
+describe("growing", () => {
+  test("is true as long as the number changes, also when it overflows", () => {
+    const counts = [0, 1, 1, 5, 5, -7];
+    const isAlive = growing(() => counts.shift() ?? 0);
+    expect(Array.from({ length: 6 }, isAlive)).toEqual([true, true, false, true, false, true]);
+  });
+
+  labTest("the beats of a receiver grow, and end with it", async () => {
+    const engine = openIcmp();
+    const isAlive = growing(() => engine.beats);
+    expect(isAlive()).toBe(true);
+    while (!isAlive()) await Bun.sleep(20);
+    await engine.close();
+    isAlive();
+    expect(isAlive()).toBe(false);
   });
 });
 

@@ -1,32 +1,13 @@
 import { readFileSync } from "node:fs";
-import { INSTALLED } from "../installed.ts";
+import { INSTALLED, type User } from "../installed.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
-/** A user of this machine. */
-interface User {
-  readonly uid: number;
-  readonly gid: number;
-}
-
 /** The service's user; null where there is none. */
-export function serviceUser(passwords = readFileSync("/etc/passwd", "utf8")): User | null {
+export function serviceUser(): User | null {
+  const passwords = readFileSync("/etc/passwd", "utf8");
   const line = passwords.split("\n").find((entry) => entry.startsWith(`${INSTALLED.user}:`));
   const [, , uid, gid] = line?.split(":") ?? [];
   return uid === undefined || gid === undefined ? null : { uid: Number(uid), gid: Number(gid) };
-}
-
-/** Runs something with the rights of another user, and comes back; for root. */
-export function asUser<T>({ uid, gid }: User, run: () => T): T {
-  process.setgroups?.([gid]);
-  process.setegid?.(gid);
-  process.seteuid?.(uid);
-  try {
-    return run();
-  } finally {
-    process.seteuid?.(0);
-    process.setegid?.(0);
-    process.setgroups?.([0]);
-  }
 }
 
 /** Whether the installed service has the user and the capability that it needs, and runs. */

@@ -1,0 +1,10 @@
+/** The least that a service with Hono can be, to measure ours beside it. */
+import { Hono } from "hono";
+
+const app = new Hono().get("/", (context) => context.json({ hello: "world" }));
+Bun.serve({
+  hostname: "127.0.0.1",
+  port: Number(process.env["PORT"]),
+  development: false,
+  fetch: app.fetch,
+});
