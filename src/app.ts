@@ -6,12 +6,13 @@ import { type EdgeDependencies, edge, requireKey } from "./http/edge.ts";
 import { BASE_PATH } from "./http/endpoint.ts";
 import type { AppEnv, Bindings } from "./http/environment.ts";
 import { ApiError, internalError } from "./http/errors.ts";
+import type { Parameters } from "./http/parameters.ts";
 import { Repeats } from "./http/repeats.ts";
 import type { Log } from "./log.ts";
 import { ENDPOINTS, type EndpointDependencies } from "./routes/endpoints.ts";
 
 /** Methods that every endpoint has; HEAD works where GET does. */
-const ALLOW = "GET, HEAD, OPTIONS";
+const ALLOW = "GET, HEAD";
 
 /** Stands in for a request target that is not absolute; no route has this path. */
 const MALFORMED_TARGET = "http://malformed.invalid/";
@@ -34,13 +35,15 @@ export function createApp(dependencies: AppDependencies): App {
   app.use(edge(dependencies));
 
   const api = new Hono<AppEnv>();
-  for (const { path, needsKey, createHandler } of ENDPOINTS) {
-    const route = path.replace(/\{(\w+)\}/g, ":$1");
-    if (needsKey) api.get(route, requireKey);
-    api.get(route, createHandler(dependencies));
-    api.all(route, (context) => {
-      throw notFound(context, { Allow: ALLOW });
-    });
+  for (const { path, needsKey, parameters, createHandler } of ENDPOINTS) {
+    const handler = createHandler(dependencies);
+    for (const route of routesOf(path, parameters)) {
+      if (needsKey) api.get(route, requireKey);
+      api.get(route, handler);
+      api.all(route, (context) => {
+        throw notFound(context, { Allow: ALLOW });
+      });
+    }
   }
   app.route(BASE_PATH, api);
 
@@ -70,6 +73,15 @@ export function createApp(dependencies: AppDependencies): App {
         : app.fetch(request, bindings);
     },
   };
+}
+
+/** The path as Hono writes it; and without its last segment, where that may be empty. */
+function routesOf(path: string, parameters: Parameters): string[] {
+  const route = path.replace(/\{(\w+)\}/g, ":$1");
+  const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
+  return last?.in === "path" && last.whenEmpty !== undefined
+    ? [route, route.replace(/[^/]+$/, "")]
+    : [route];
 }
 
 function notFound(context: Context<AppEnv>, headers: Record<string, string> = {}): ApiError {

@@ -104,13 +104,15 @@ class Listener {
   #current: OpenServer;
   /** Has the old certificate, and runs on until its clients have gone. */
   #retired: OpenServer | null = null;
-  /** One renewal at a time. */
-  #renewals: Promise<void> = Promise.resolve();
+  /** The newest certificate that is not served yet; one renewal runs at a time. */
+  #next: Certificate | null = null;
 
   constructor(app: App, address: ListenAddress, certificate: Certificate | null, log: Log) {
     this.#app = app;
     this.#address = address;
     this.#log = log;
+    // Servers with certificates share a port, but not with another process.
+    if (certificate !== null) this.#serve(address, null).server.stop(true);
     this.#current = this.#serve(address, certificate);
   }
 
@@ -122,7 +124,15 @@ class Listener {
 
   renew(certificate: Certificate): void {
     if (this.#address.kind === "unix") return;
-    this.#renewals = this.#renewals.then(() => this.#replace(certificate));
+    this.#next = certificate;
+    if (this.#retired === null) void this.#renewAll();
+  }
+
+  async #renewAll(): Promise<void> {
+    for (let next = this.#next; next !== null; next = this.#next) {
+      this.#next = null;
+      await this.#replace(next);
+    }
   }
 
   /** Takes no new connections; resolves when running requests have their answers. */
@@ -161,6 +171,10 @@ class Listener {
       );
       return;
     }
+    this.#log.info("new certificate in force", {
+      listener: this.url,
+      expires: new Date(certificate.expiresMs).toISOString(),
+    });
     this.#retired = old;
     old.draining = true;
     await Bun.sleep(DRAIN_MS);
@@ -239,10 +253,10 @@ function start(
 ): Server<undefined> {
   if (address.kind === "unix") return Bun.serve({ ...common, unix: address.path });
   const { hostname, port } = address;
-  const tcp = { ...common, hostname, port, idleTimeout: IDLE_TIMEOUT_SECONDS };
-  return certificate === null
-    ? Bun.serve(tcp)
-    : Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
+  // Without this Bun shares the port with whoever has it, as long as development is off.
+  const tcp = { ...common, hostname, port, idleTimeout: IDLE_TIMEOUT_SECONDS, reusePort: false };
+  if (certificate === null) return Bun.serve(tcp);
+  return Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
 }
 
 function bindingsOf(

@@ -8,7 +8,7 @@ import type { Config, ResolverName } from "./config.ts";
 import type { DnsClient } from "./dns/client.ts";
 import { parseHostname } from "./dns/hostname.ts";
 import { lookupAddresses } from "./dns/lookup.ts";
-import { ApiError, invalidAddress, invalidHostname, quote } from "./http/errors.ts";
+import { ApiError, invalidAddress, quote, refusedHostname } from "./http/errors.ts";
 import { requireAnswer } from "./http/resolver-errors.ts";
 import { interfaceIndex } from "./icmp/interfaces.ts";
 
@@ -91,7 +91,7 @@ async function lookUp(
 ): Promise<Ipv6Address> {
   const resolver = config.targetResolver;
   const parsed = parseHostname(target, "AAAA");
-  if (!parsed.ok) throw invalidHostname(target, parsed.reason);
+  if (!parsed.ok) throw refusedHostname(target, parsed);
   const { outcome, addresses } = await lookupAddresses(resolvers[resolver], parsed.name, {
     signal,
   });

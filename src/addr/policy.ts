@@ -1,4 +1,4 @@
-import { classifyIpv6, typeEntry } from "./classify.ts";
+import { type AddressType, classifyIpv6, typeEntry } from "./classify.ts";
 import { carriedAddresses, type EmbeddedIpv4, embeddedIpv4 } from "./embedded.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
 import type { Ipv4Address } from "./ipv4.ts";
@@ -25,13 +25,16 @@ export type TargetVerdict =
   | { readonly allowed: true }
   | {
       readonly allowed: false;
-      /** `unicast`: multicast and unspecified are no targets. `deny`: a denied prefix. `global`: not globally reachable. */
+      /** `unicast`: multicast, unspecified and mapped addresses are no targets. `deny`: a denied prefix. `global`: not globally reachable. */
       readonly rule: "unicast" | "deny" | "global";
       /** The address that was refused: the target, or one that it embeds. */
       readonly ip: IpAddress;
       /** A clause to put behind the target: `it embeds 10.0.0.1 (Nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`. */
       readonly why: string;
     };
+
+/** Multicast reaches many, `::` nobody, and a mapped address would be sent to over IPv4. */
+const NEVER_TARGETS: ReadonlySet<AddressType> = new Set(["Multicast", "Unspecified", "IPv4Mapped"]);
 
 /** An address on trial: the target itself, or an IPv4 address that it embeds. */
 interface Subject {
@@ -41,15 +44,14 @@ interface Subject {
 }
 
 /**
- * The whole decision on a target: multicast and unspecified never, then deny over allow over mode.
+ * The whole decision on a target: multicast, unspecified and mapped ones never, then deny over allow over mode.
  * Low bits that look like an embedded address can be chosen by anybody, so an allowed IPv4 prefix
  * lifts only the objection to that IPv4 address.
  */
 export function judgeTarget(target: Ipv6Address, policy: TargetPolicy): TargetVerdict {
   const type = classifyIpv6(target);
-  if (type === "Multicast" || type === "Unspecified") {
-    return refuse("unicast", target, `it is no unicast address but ${type}`);
-  }
+  if (NEVER_TARGETS.has(type))
+    return refuse("unicast", target, `no IPv6 host has a ${type} address`);
   const self: Subject = { ip: target, clause: "it" };
   const subjects = [self, ...embeddedIpv4(target).flatMap(subjectsOf)];
   for (const { ip, clause } of subjects) {

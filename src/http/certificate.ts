@@ -79,9 +79,6 @@ export class CertificateRenewal {
       if (next.cert === this.#current.cert && next.key === this.#current.key) return;
       this.#current = next;
       this.#onRenewal(next);
-      this.#log.info("new certificate in force", {
-        expires: new Date(next.expiresMs).toISOString(),
-      });
     } catch (error) {
       this.#log.error(
         `${error instanceof Error ? error.message : error}; the old certificate stays in force`,

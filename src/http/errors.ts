@@ -57,12 +57,25 @@ export function invalidAddress(input: string): ApiError {
   );
 }
 
-/** A name that breaks the rules of DNS names. */
-export function invalidHostname(hostname: string, reason: string): ApiError {
-  return new ApiError("INVALID_HOSTNAME", `${quote(hostname)} is no host name: ${reason}.`, {
-    hostname,
+/** A text that cannot be asked for in the DNS: `reason` ends a sentence that names it. */
+export function refusedHostname(
+  hostname: string,
+  {
+    code,
     reason,
-  });
+  }: { readonly code: "INVALID_HOSTNAME" | "INVALID_ADDRESS"; readonly reason: string },
+): ApiError {
+  return code === "INVALID_ADDRESS"
+    ? new ApiError(
+        code,
+        `${quote(hostname)} cannot be looked up, for ${reason}; write it like 2001:db8::1 or 192.0.2.1.`,
+        { address: hostname },
+      )
+    : new ApiError(
+        code,
+        `${quote(hostname)} is no host name, for ${reason}; write it like www.example.com.`,
+        { hostname, reason },
+      );
 }
 
 /** Ends the work for a client that nobody is waiting for any more; no response of it is ever read. */

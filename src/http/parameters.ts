@@ -23,9 +23,11 @@ interface QueryParameter<T> extends About<T> {
   readonly expected: string;
 }
 
-/** A segment of the path, which is always there; the endpoint itself judges it. */
+/** A segment of the path; the endpoint itself judges it. */
 interface PathParameter extends About<string> {
   readonly in: "path";
+  /** What it is where the path ends with a slash; without this, nothing is there. */
+  readonly whenEmpty?: string;
   readonly schema: z.ZodType<string, string | undefined>;
 }
 
@@ -86,7 +88,7 @@ export function textParameter(expected: string, about: About<string>): QueryPara
 }
 
 /** A segment of the path; the endpoint itself judges it. */
-export function pathParameter(about: About<string>): PathParameter {
+export function pathParameter(about: About<string> & { whenEmpty?: string }): PathParameter {
   return { in: "path", schema: z.string(), ...about };
 }
 
@@ -104,7 +106,7 @@ export function parameterReader<P extends Parameters>(
     for (const [name, parameter] of entries) {
       values[name] =
         parameter.in === "path"
-          ? context.req.param(name)
+          ? (context.req.param(name) ?? parameter.whenEmpty)
           : readQuery(name, context.req.queries(name) ?? [], parameter);
     }
     return values as ValuesOf<P>;

@@ -88,7 +88,7 @@ export const ERROR_HEADERS = {
     description: "The methods of the path; absent where there is nothing at the path.",
     required: false,
     schema: text,
-    example: "GET, HEAD, OPTIONS",
+    example: "GET, HEAD",
   },
 } as const satisfies Record<string, ResponseHeader>;
 

@@ -4,7 +4,7 @@ import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { invalidHostname } from "../http/errors.ts";
+import { refusedHostname } from "../http/errors.ts";
 import { choiceParameter, pathParameter } from "../http/parameters.ts";
 import { requireAnswer } from "../http/resolver-errors.ts";
 import { extendedError, resolverName } from "../http/schemas.ts";
@@ -24,6 +24,8 @@ export const dns = endpoint(
     needsKey: false,
     parameters: {
       hostname: pathParameter({
+        // A dot alone is the root, and URL parsers take it away.
+        whenEmpty: ".",
         description:
           "The name; beyond ASCII it is converted by UTS 46. With type PTR an IPv4 or IPv6 address may stand for its reverse name.",
         example: "www.example.com",
@@ -56,12 +58,18 @@ export const dns = endpoint(
         extendedErrors: [],
       },
     },
-    errors: ["INVALID_HOSTNAME", "HOSTNAME_NOT_FOUND", "RESOLVER_TIMEOUT", "RESOLVER_FAILURE"],
+    errors: [
+      "INVALID_ADDRESS",
+      "INVALID_HOSTNAME",
+      "HOSTNAME_NOT_FOUND",
+      "RESOLVER_TIMEOUT",
+      "RESOLVER_FAILURE",
+    ],
   },
   ({ resolvers }: DnsDependencies) =>
     async ({ hostname, type, resolver }, context) => {
       const parsed = parseHostname(hostname, type);
-      if (!parsed.ok) throw invalidHostname(hostname, parsed.reason);
+      if (!parsed.ok) throw refusedHostname(hostname, parsed);
       const { signal } = context.req.raw;
       const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
       const answer = requireAnswer(outcome, hostname, resolver);
