@@ -5,6 +5,7 @@ import { LIMITS } from "../../src/icmp/limits.ts";
 import { encodeEchoRequest } from "../../src/icmp/message.ts";
 import { openRawSocket } from "../../src/icmp/raw-socket.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { RawSocket } from "../lab/raw-socket.ts";
 import { run } from "../lab/run.ts";
 
 const LOOPBACK = parseIpv6("::1");
@@ -46,6 +47,30 @@ test("replies that came in time count, however long the event loop was blocked",
   for (const outcome of await Promise.all(pending)) {
     expect(outcome).toMatchObject({ transmitted: 1, lost: [], late: 0 });
   }
+});
+
+test.each([
+  ["neighbour solicitations", 135],
+  ["neighbour advertisements", 136],
+  ["echo requests", 128],
+  ["echo replies of another program", 129],
+])("a flood of %s does not wake the receiver", async (_, type) => {
+  const FLOOD = 2000;
+  const message = new Uint8Array(24).fill(0x77);
+  message.set([type, 0, 0, 0]);
+  using sender = new RawSocket();
+  // Its tag is 1, and so not that of the replies.
+  const other = openIcmp({ random: (bytes) => bytes.fill(1) });
+  const before = { ...other.counters };
+  const { beats } = other;
+  for (let sent = 0; sent < FLOOD; sent++) {
+    sender.send({ destination: "::1", message, hopLimit: 255 });
+  }
+  await Bun.sleep(50);
+  // It wakes by itself a few times a second, to see whether it shall end.
+  expect(other.beats - beats).toBeLessThan(FLOOD / 100);
+  expect({ ...other.counters }).toEqual(before);
+  await other.close();
 });
 
 test("a flood while the event loop is blocked is cut by the kernel, not piled up", async () => {
