@@ -18,9 +18,8 @@ async function run(command: readonly string[], folder: string): Promise<void> {
   if (status !== 0) throw new Error(`${command.join(" ")}: ${complaint}`);
 }
 
-/** Builds in a fresh clone; returns the SHA-256 of each file by its name. */
+/** Builds in a folder; returns the SHA-256 of each file by its name. */
 async function build(folder: string): Promise<Map<string, string>> {
-  await run(["git", "clone", "--quiet", ROOT, folder], ROOT);
   await run([process.execPath, "run", "build", mode], folder);
   const sums = new Map<string, string>();
   for (const name of (await readdir(join(folder, "dist"))).sort()) {
@@ -32,8 +31,12 @@ async function build(folder: string): Promise<Map<string, string>> {
 
 const folder = await mkdtemp(join(tmpdir(), "sixscope-reproduce-"));
 try {
-  const first = await build(join(folder, "one"));
-  const second = await build(join(folder, "another/place"));
+  const [one, another] = [join(folder, "one"), join(folder, "another/place")];
+  // The second is a clone of the first: whoever commits meanwhile changes neither.
+  await run(["git", "clone", "--quiet", ROOT, one], ROOT);
+  await run(["git", "clone", "--quiet", one, another], ROOT);
+  const first = await build(one);
+  const second = await build(another);
   const names = [...new Set([...first.keys(), ...second.keys()])];
   for (const name of names) {
     const isSame = first.get(name) === second.get(name);

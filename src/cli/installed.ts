@@ -14,10 +14,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * The environment of the installed service, for root who says nothing else about it; null for
  * everybody else, and where no service is installed.
  */
-export function serviceEnvironment(
-  environment: Environment,
-  { environmentFile, stateDirectory }: typeof INSTALLED = INSTALLED,
-): Environment | null {
+export function serviceEnvironment(environment: Environment): Environment | null {
+  const { environmentFile, stateDirectory } = INSTALLED;
   const isTold = ["SIXSCOPE_KEYS_FILE", "STATE_DIRECTORY"].some((name) => environment[name]);
   if (process.getuid?.() !== 0 || isTold || !existsSync(environmentFile)) return null;
   return {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
 import { parseEnvironmentFile } from "../../src/cli/installed.ts";
 import { parseConfig } from "../../src/config.ts";
 
@@ -20,6 +21,34 @@ const rows: [string, string, Record<string, string>][] = [
 ];
 test.each(rows)("an environment file with %s", (_, text, expected) => {
   expect(parseEnvironmentFile(text)).toEqual(expected);
+});
+
+const edges: [string, boolean][] = [
+  ["::1", true],
+  ["7fff::", true],
+  ["8000::", true],
+  ["dfff::", true],
+  ["efff::", true],
+  ["f7ff::", true],
+  ["fbff::", true],
+  ["fd00::1", true],
+  ["fe80::1", true],
+  ["feff:ffff::", true],
+  ["ff02::1", false],
+  ["ffff::", false],
+  ["0.0.0.1", true],
+  ["127.0.0.1", true],
+  ["191.255.255.255", true],
+  ["223.255.255.255", true],
+  ["224.0.0.1", false],
+  ["255.255.255.255", false],
+];
+test.each(edges)("the unit's firewall on %s: %p", (address, isAllowed) => {
+  const lines = read("systemd/sixscope.service").matchAll(/^IPAddressAllow=(.+)$/gm);
+  const allowed = [...lines].flatMap(([, list = ""]) => list.split(" ").map(parsePrefix));
+  expect(allowed.some((prefix) => prefixContains(prefix, parsePrefix(address).network))).toBe(
+    isAllowed,
+  );
 });
 
 test("the sample has every setting once, each with a value that is right", () => {
