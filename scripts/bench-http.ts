@@ -104,7 +104,10 @@ function middleware(): void {
   const subject = { kind: "address", address: tryParseIp("2001:db8::1") } as const;
   const wrongKey = generateApiKey();
   const steps: [string, () => unknown][] = [
-    ["who calls", () => identifyCaller({ peer: "::1", encrypted: false }, request, trusted)],
+    [
+      "who calls",
+      () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trusted),
+    ],
     ["rate limit, IPv6", () => limiter.take(subject)],
     ["a wrong key, well formed", () => keyring.find(wrongKey)],
     ["a wrong key, malformed", () => keyring.find("sx_wrong")],

@@ -9,6 +9,10 @@ const SO_ATTACH_REUSEPORT_CBPF = 51;
 /** bpf(4): `ret #k`. */
 const BPF_RETURN_CONSTANT = 0x06;
 
+/** Bytes of a `struct sock_fprog`, and of a `struct sock_filter` that it points to. */
+const PROGRAM_BYTES = 16;
+const INSTRUCTION_BYTES = 8;
+
 /** Descriptors of this process's sockets that listen for connections. */
 export function listeningSockets(): ReadonlySet<number> {
   const libc = loadSocketOptions();
@@ -35,18 +39,18 @@ export function listeningSockets(): ReadonlySet<number> {
  */
 export function steerConnections(descriptor: number, index: number): void {
   const libc = loadSocketOptions();
-  const instruction = new ArrayBuffer(8);
-  new DataView(instruction).setUint16(0, BPF_RETURN_CONSTANT, true);
-  new DataView(instruction).setUint32(4, index, true);
-  const program = new ArrayBuffer(16);
-  new DataView(program).setUint16(0, 1, true);
-  new DataView(program).setBigUint64(8, BigInt(addressOf(instruction)), true);
+  // Both in one buffer, which stays where it is for as long as the call has it.
+  const program = new DataView(new ArrayBuffer(PROGRAM_BYTES + INSTRUCTION_BYTES));
+  program.setUint16(0, 1, true);
+  program.setBigUint64(8, BigInt(addressOf(program) + PROGRAM_BYTES), true);
+  program.setUint16(PROGRAM_BYTES, BPF_RETURN_CONSTANT, true);
+  program.setUint32(PROGRAM_BYTES + 4, index, true);
   const result = libc.setsockopt(
     descriptor,
     SOL_SOCKET,
     SO_ATTACH_REUSEPORT_CBPF,
     addressOf(program),
-    program.byteLength,
+    PROGRAM_BYTES,
   );
   if (result !== 0) throw new SystemError("setsockopt", errnoName(libc.errno()));
 }

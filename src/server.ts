@@ -1,33 +1,10 @@
 import { rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
-import type { Server } from "bun";
 import type { App } from "./app.ts";
-import type { Config, ListenAddress } from "./config.ts";
+import type { Config } from "./config.ts";
 import type { Certificate } from "./http/certificate.ts";
-import { CONSTANT_HEADERS } from "./http/edge.ts";
-import type { Bindings } from "./http/environment.ts";
-import { internalError } from "./http/errors.ts";
-import { SystemError } from "./libc.ts";
+import { describeAddress, Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
-import { listeningSockets, steerConnections } from "./reuseport.ts";
-
-/** No endpoint takes a body; a little one is tolerated. */
-const MAX_BODY_BYTES = 16 * 1024;
-
-/** How long a connection may be silent; handlers that work longer say so. */
-const IDLE_TIMEOUT_SECONDS = 15;
-
-/** The most that Bun takes for a silent connection. */
-const MAX_IDLE_TIMEOUT_SECONDS = 255;
-
-/** TLS 1.2, as Bun wants it: a number. */
-const TLS_1_2 = 0x0303;
-
-/**
- * How long a server with an old certificate runs on: long enough for a client that is in the middle
- * of connecting, short enough that the next renewal is taken up within ten seconds.
- */
-const DRAIN_MS = 8_000;
 
 /** What is listening. */
 export interface Listening {
@@ -67,7 +44,7 @@ export async function listen(
       listeners.push(new Listener(app, address, certificate, log));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      const message = `cannot listen on ${describe(address)}: ${reason}`;
+      const message = `cannot listen on ${describeAddress(address)}: ${reason}`;
       const isLast = address === config.listen.at(-1);
       if (config.listenIsDefault && isFamilyMissing(error) && !(isLast && listeners.length === 0)) {
         log.warn(message);
@@ -90,199 +67,6 @@ export async function listen(
   };
 }
 
-/** A server of Bun's, and whether it asks its clients to come back on new connections. */
-interface OpenServer {
-  readonly server: Server<undefined>;
-  draining: boolean;
-}
-
-/** One address that is listened on; a new certificate means a new server on the same port. */
-class Listener {
-  readonly #app: App;
-  readonly #address: ListenAddress;
-  readonly #log: Log;
-  #current: OpenServer;
-  /** Has the old certificate, and runs on until its clients have gone. */
-  #retired: OpenServer | null = null;
-  /** The newest certificate that is not served yet; one renewal runs at a time. */
-  #next: Certificate | null = null;
-
-  constructor(app: App, address: ListenAddress, certificate: Certificate | null, log: Log) {
-    this.#app = app;
-    this.#address = address;
-    this.#log = log;
-    // Servers with certificates share a port, but not with another process.
-    if (certificate !== null) this.#serve(address, null).server.stop(true);
-    this.#current = this.#serve(address, certificate);
-  }
-
-  get url(): string {
-    const address = this.#boundAddress();
-    if (address.kind === "unix") return describe(address);
-    return `${this.#current.server.protocol}://${describe(address)}`;
-  }
-
-  renew(certificate: Certificate): void {
-    if (this.#address.kind === "unix") return;
-    this.#next = certificate;
-    if (this.#retired === null) void this.#renewAll();
-  }
-
-  async #renewAll(): Promise<void> {
-    for (let next = this.#next; next !== null; next = this.#next) {
-      this.#next = null;
-      await this.#replace(next);
-    }
-  }
-
-  /** Takes no new connections; resolves when running requests have their answers. */
-  async finish(): Promise<void> {
-    await Promise.all(
-      this.#open().map((open) => {
-        open.draining = true;
-        return open.server.stop();
-      }),
-    );
-  }
-
-  /** Closes every connection. */
-  async end(): Promise<void> {
-    await Promise.all(this.#open().map(({ server }) => server.stop(true)));
-    if (this.#address.kind === "unix") rmSync(this.#address.path, { force: true });
-  }
-
-  #open(): OpenServer[] {
-    return this.#retired === null ? [this.#current] : [this.#current, this.#retired];
-  }
-
-  /**
-   * Bun ignores a new certificate in `reload()`, so a second server shares the port, takes all new
-   * connections, and the first one closes each of its own behind an answer. What is still open after
-   * the drain has been idle all the time.
-   */
-  async #replace(certificate: Certificate): Promise<void> {
-    const old = this.#current;
-    try {
-      this.#current = this.#serveInsteadOf(this.#boundAddress(), certificate);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#log.error(
-        `the new certificate cannot be served: ${reason}; the old one stays in force`,
-      );
-      return;
-    }
-    this.#log.info("new certificate in force", {
-      listener: this.url,
-      expires: new Date(certificate.expiresMs).toISOString(),
-    });
-    this.#retired = old;
-    old.draining = true;
-    await Bun.sleep(DRAIN_MS);
-    await old.server.stop();
-    this.#retired = null;
-  }
-
-  /** Where steering fails, both servers take connections until the old one stops. */
-  #serveInsteadOf(address: ListenAddress, certificate: Certificate): OpenServer {
-    const NEWEST_OF_TWO = 1;
-    const before = this.#orNull(listeningSockets);
-    const next = this.#serve(address, certificate);
-    this.#orNull(() => {
-      for (const descriptor of listeningSockets()) {
-        if (before?.has(descriptor) === false) steerConnections(descriptor, NEWEST_OF_TWO);
-      }
-    });
-    return next;
-  }
-
-  #orNull<T>(call: () => T): T | null {
-    try {
-      return call();
-    } catch (error) {
-      if (!(error instanceof SystemError)) throw error;
-      this.#log.debug("new connections cannot be steered", { reason: error.message });
-      return null;
-    }
-  }
-
-  /** The address with the port that the system has chosen where the configuration says 0. */
-  #boundAddress(): ListenAddress {
-    const address = this.#address;
-    return address.kind === "unix"
-      ? address
-      : { ...address, port: this.#current.server.port ?? address.port };
-  }
-
-  #serve(address: ListenAddress, certificate: Certificate | null): OpenServer {
-    const encrypted = address.kind === "tcp" && certificate !== null;
-    const fetch = (request: Request) => {
-      return this.#app.fetch(request, bindingsOf(request, open, address, encrypted));
-    };
-    const common = {
-      // Bun inlines NODE_ENV as "development", which would show source code in error pages.
-      development: false,
-      maxRequestBodySize: MAX_BODY_BYTES,
-      fetch,
-      error: (error: unknown) => this.#unforeseen(error),
-    };
-    const open: OpenServer = { server: start(common, address, certificate), draining: false };
-    return open;
-  }
-
-  /** What was thrown past the app itself. */
-  #unforeseen(error: unknown): Response {
-    const requestId = crypto.randomUUID();
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#log.error(reason, { requestId });
-    return new Response(JSON.stringify(internalError(requestId).body), {
-      status: 500,
-      headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
-    });
-  }
-}
-
-type CommonOptions = Pick<
-  Bun.Serve.Options<undefined>,
-  "development" | "maxRequestBodySize" | "error"
-> & { fetch(request: Request): Response | Promise<Response> };
-
-function start(
-  common: CommonOptions,
-  address: ListenAddress,
-  certificate: Certificate | null,
-): Server<undefined> {
-  if (address.kind === "unix") return Bun.serve({ ...common, unix: address.path });
-  const { hostname, port } = address;
-  // Without this Bun shares the port with whoever has it, as long as development is off.
-  const tcp = { ...common, hostname, port, idleTimeout: IDLE_TIMEOUT_SECONDS, reusePort: false };
-  if (certificate === null) return Bun.serve(tcp);
-  return Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
-}
-
-function bindingsOf(
-  request: Request,
-  { server, draining }: OpenServer,
-  address: ListenAddress,
-  encrypted: boolean,
-): Bindings {
-  return {
-    peer: address.kind === "unix" ? null : (server.requestIP(request)?.address ?? null),
-    encrypted,
-    draining,
-    allowSeconds: (seconds) =>
-      server.timeout(
-        request,
-        Math.min(MAX_IDLE_TIMEOUT_SECONDS, Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS),
-      ),
-  };
-}
-
-function tlsOptions({ cert, key }: Certificate): Bun.TLSOptions {
-  // Bun takes minVersion, which its types do not list.
-  const options: Bun.TLSOptions & { minVersion: number } = { cert, key, minVersion: TLS_1_2 };
-  return options;
-}
-
 /** A socket file that a killed process left behind answers nobody and is in the way. */
 async function removeStaleSocket(path: string): Promise<void> {
   if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return;
@@ -299,10 +83,4 @@ async function removeStaleSocket(path: string): Promise<void> {
 function isFamilyMissing(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT";
-}
-
-function describe(address: ListenAddress): string {
-  if (address.kind === "unix") return `unix:${address.path}`;
-  const host = address.hostname.includes(":") ? `[${address.hostname}]` : address.hostname;
-  return `${host}:${address.port}`;
 }

@@ -12,6 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/main.ts"],
   ["src/cli/"],
   ["src/server.ts"],
+  ["src/listener.ts"],
   ["src/app.ts"],
   ["src/routes/"],
   ["src/target.ts"],

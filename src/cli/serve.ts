@@ -57,16 +57,17 @@ export async function runServe(
     probeSlots,
   });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
-  const listening = await listen(app, config, renewal?.current ?? null, log);
-  keyring.watch();
-  renewal?.watch((certificate) => listening.renew(certificate));
   const manager = serviceManager(environment);
+  // Before anything listens: who signals early shall not end the service.
   process.on("SIGHUP", () => {
     manager.reloading();
     keyring.reload();
     renewal?.reload();
     manager.ready();
   });
+  const listening = await listen(app, config, renewal?.current ?? null, log);
+  keyring.watch();
+  renewal?.watch((certificate) => listening.renew(certificate));
   for (const line of startLines(config, listening.urls, icmp, keyring.activeCount())) say(line);
   manager.ready();
   manager.watch(

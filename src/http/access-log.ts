@@ -6,6 +6,10 @@ import type { AppEnv } from "./environment.ts";
 import { Repeats } from "./repeats.ts";
 
 const FIRST_REFUSAL_STATUS = 400;
+const PREFLIGHT_STATUS = 204;
+
+/** What scanners ask for can be as long as a request; nobody reads more of it than this. */
+const MAX_PATH_CHARACTERS = 100;
 
 /** What `accessLog` needs. */
 export interface AccessLogOptions {
@@ -17,22 +21,23 @@ export interface AccessLogOptions {
 }
 
 /**
- * Writes one line for each request. A flood of refusals, which costs its sender nothing, is counted
- * instead.
+ * Writes one line for each request. A flood of what costs its sender nothing, refusals and preflights,
+ * is counted instead.
  */
 export function accessLog({
   log,
   clients,
   nowMs = () => performance.now(),
 }: AccessLogOptions): MiddlewareHandler<AppEnv> {
-  const refusals = new Repeats(log);
+  const floods = new Repeats(log);
 
   return async (context, next) => {
     const startMs = nowMs();
     await next();
     const endMs = nowMs();
     const { status } = context.res;
-    if (status >= FIRST_REFUSAL_STATUS && !refusals.mayLog(`status ${status}`)) return;
+    const isFree = status >= FIRST_REFUSAL_STATUS || status === PREFLIGHT_STATUS;
+    if (isFree && !floods.mayLog(`status ${status}`)) return;
     const { requestId, caller, key } = context.get("facts");
     const { address } = caller;
     log.info("request", {
@@ -52,5 +57,5 @@ export function accessLog({
 /** The pattern that the path matched, so that lines of one endpoint look alike; the path where none did. */
 function routeOf(context: Context<AppEnv>): string {
   const pattern = routePath(context, -1);
-  return pattern === "/*" ? context.req.path : pattern;
+  return pattern === "/*" ? context.req.path.slice(0, MAX_PATH_CHARACTERS) : pattern;
 }

@@ -4,12 +4,15 @@ import { parsePrefix } from "../addr/prefix.ts";
 import { longestMatch, type PrefixList, prefixList } from "../addr/prefix-table.ts";
 
 /** What the listener knows of the connection that a request came over. */
-export interface Connection {
-  /** The peer's address as the socket gives it; null on a unix socket. */
-  readonly peer: string | null;
-  /** Whether the connection itself is TLS. */
-  readonly encrypted: boolean;
-}
+export type Connection =
+  | { readonly kind: "unix" }
+  | {
+      readonly kind: "tcp";
+      /** The peer's address as the socket gives it. */
+      readonly peer: string;
+      /** Whether the connection itself is TLS. */
+      readonly encrypted: boolean;
+    };
 
 /** Whose forwarding headers are believed. */
 export interface TrustedProxies {
@@ -49,13 +52,16 @@ export function identifyCaller(
   headers: Headers,
   trusted: TrustedProxies,
 ): Caller {
-  const peer = connection.peer === null ? null : parsePeer(connection.peer);
-  const viaTrustedProxy = peer === null ? trusted.unix : isTrusted(peer, trusted);
+  const isUnix = connection.kind === "unix";
+  const encrypted = !isUnix && connection.encrypted;
+  const peer = isUnix ? null : parsePeer(connection.peer);
+  // What is no address is nobody, and so not trusted: only a unix socket has no address by its kind.
+  const viaTrustedProxy = isUnix ? trusted.unix : peer !== null && isTrusted(peer, trusted);
   const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
   if (!viaTrustedProxy) {
     return {
       address: peer,
-      secure: connection.encrypted || (isLoopback(peer) && !forwarded),
+      secure: encrypted || (isLoopback(peer) && !forwarded),
       viaTrustedProxy,
       untrustedForwarding: forwarded,
     };
@@ -65,7 +71,7 @@ export function identifyCaller(
     address: forwardedAddress(peer, headers.get("x-forwarded-for"), trusted),
     secure:
       protocols === null
-        ? connection.encrypted || (isLoopback(peer) && !forwarded)
+        ? encrypted || (isLoopback(peer) && !forwarded)
         : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https"),
     viaTrustedProxy,
     untrustedForwarding: false,

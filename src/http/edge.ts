@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
+import { formatIp, type IpAddress } from "../addr/ip.ts";
 import type { Log } from "../log.ts";
 import { answerText } from "./answer.ts";
 import { WINDOW_SECONDS } from "./bucket-table.ts";
@@ -7,13 +8,13 @@ import type { AppEnv, Facts } from "./environment.ts";
 import { ApiError, tooMany } from "./errors.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";
-import type { RateLimiter, RateLimitState, RateLimitSubject } from "./rate-limit.ts";
+import { RateLimiter, type RateLimitState, type RateLimitSubject } from "./rate-limit.ts";
 
 /** Headers of every answer, whatever it says. */
 export const CONSTANT_HEADERS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, Retry-After",
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Content-Type-Options, Retry-After",
   "Cache-Control": "no-store",
   "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",
@@ -28,6 +29,9 @@ const PREFLIGHT_HEADERS = {
 
 /** Browsers that have met HTTPS here come back with HTTPS only, for a year. */
 const STRICT_TRANSPORT_SECURITY = { "Strict-Transport-Security": "max-age=31536000" } as const;
+
+/** Preflights a minute on one connection after the other; a browser keeps the answer for a day. */
+const MAX_PREFLIGHTS = 1_000;
 
 /** The form of a request id that a trusted proxy may hand in. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
@@ -49,19 +53,23 @@ export interface EdgeDependencies {
 export function edge(dependencies: EdgeDependencies): MiddlewareHandler<AppEnv> {
   const { trustedProxies, keyring, rateLimiter, defaultKeyLimit } = dependencies;
   const warnOfForwarding = onceUntrustedForwarding(dependencies.log);
+  const preflights = new RateLimiter({ anonymous: MAX_PREFLIGHTS, prefix: 0 });
 
   // Not async: a request that goes through shall not wait for one more promise.
   return (context, next) => {
     const { headers } = context.req.raw;
-    const caller = identifyCaller(context.env, headers, trustedProxies);
+    const caller = identifyCaller(context.env.connection, headers, trustedProxies);
     const key = findKey(keyring, headers);
-    if (caller.untrustedForwarding) warnOfForwarding(context.env.peer);
+    if (caller.untrustedForwarding) warnOfForwarding(caller.address);
 
     const preflight = isPreflight(context);
     const subject = subjectOf(caller, key, defaultKeyLimit);
-    const state =
-      caller.secure && !preflight ? rateLimiter.take(subject) : rateLimiter.peek(subject);
-    context.set("facts", factsOf(context, caller, key, state));
+    const isCounted = caller.secure && !preflight;
+    const state = isCounted ? rateLimiter.take(subject) : rateLimiter.peek(subject);
+    const isWelcome = preflight ? preflights.take(subject).allowed : state.allowed;
+    // Bun reads on while answers pile up; a client that gets them for nothing shall not have it so.
+    const closes = context.env.draining || !caller.secure || !isWelcome;
+    context.set("facts", factsOf(context, caller, key, state, closes));
 
     if (!caller.secure) throw httpsRequired();
     if (preflight) return Promise.resolve(answerText(context, null, 204, PREFLIGHT_HEADERS));
@@ -116,9 +124,11 @@ function factsOf(
   caller: Caller,
   key: KeyRecord | null,
   state: RateLimitState,
+  closes: boolean,
 ): Facts {
   const id = requestId(caller, context.req.raw.headers);
-  const { draining, encrypted } = context.env;
+  const { connection } = context.env;
+  const isEncrypted = connection.kind === "tcp" && connection.encrypted;
   return {
     requestId: id,
     caller,
@@ -129,8 +139,8 @@ function factsOf(
       "X-RateLimit-Limit": String(state.limit),
       "X-RateLimit-Remaining": String(state.remaining),
       "X-RateLimit-Reset": String(state.resetSeconds),
-      ...(draining ? { Connection: "close" } : {}),
-      ...(encrypted ? STRICT_TRANSPORT_SECURITY : {}),
+      ...(closes ? { Connection: "close" } : {}),
+      ...(isEncrypted ? STRICT_TRANSPORT_SECURITY : {}),
     },
   };
 }
@@ -161,14 +171,14 @@ function malformedTarget(headers: Headers): ApiError {
 }
 
 /** An operator who forgot to name the proxy learns it from one line, not from one for each request. */
-function onceUntrustedForwarding(log: Log): (peer: string | null) => void {
+function onceUntrustedForwarding(log: Log): (peer: IpAddress | null) => void {
   let said = false;
   return (peer) => {
     if (said) return;
     said = true;
     log.warn(
       "a request with forwarding headers came from a peer that is not trusted, and they were ignored; if it is your proxy, name it in SIXSCOPE_TRUSTED_PROXIES",
-      { peer: peer ?? "unix" },
+      { peer: peer === null ? "unix" : formatIp(peer) },
     );
   };
 }

@@ -2,7 +2,8 @@ import type { Caller, Connection } from "./client-address.ts";
 import type { KeyRecord } from "./key-file.ts";
 
 /** What the server hands to the app with each request. */
-export interface Bindings extends Connection {
+export interface Bindings {
+  readonly connection: Connection;
   /** Keeps the connection open for a handler that may stay silent for so many seconds. */
   readonly allowSeconds: (seconds: number) => void;
   /** Whether the client is asked to come back on a new connection. */

@@ -9,7 +9,7 @@ import {
   rmSync,
   type Stats,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
@@ -88,7 +88,8 @@ export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
     const existing = statSync(path, { throwIfNoEntry: false });
     const file = openSync(temporary, "wx", 0o600);
     try {
-      writeSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
+      // Unlike write(2), it writes all or throws, also where the disk is full.
+      writeFileSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
       fsyncSync(file);
     } finally {
       closeSync(file);

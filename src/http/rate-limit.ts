@@ -72,11 +72,13 @@ export class RateLimiter {
   take(subject: RateLimitSubject): RateLimitState {
     const now = this.nowSeconds();
     const own = this.#ownAccount(subject);
-    const ownBucket = own.table.begin(own.key, own.network, now);
     const wider = this.#prefixAccount(subject);
-    if (wider === null) return take(own, ownBucket, true);
+    if (wider === null) return take(own, own.table.begin(own.key, own.network, now), true);
     const widerBucket = wider.table.begin(wider.key, wider.network, now);
-    const allowed = hasToken(own, ownBucket) && hasToken(wider, widerBucket);
+    // A /64 that has used up its tokens gets no further places in the table of addresses.
+    if (!hasToken(wider, widerBucket)) return this.peek(subject);
+    const ownBucket = own.table.begin(own.key, own.network, now);
+    const allowed = hasToken(own, ownBucket);
     return tighter(take(own, ownBucket, allowed), take(wider, widerBucket, allowed));
   }
 

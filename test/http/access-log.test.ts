@@ -6,8 +6,7 @@ import type { AppEnv, Bindings } from "../../src/http/environment.ts";
 import { createLog, type LogFormat } from "../../src/log.ts";
 
 const BINDINGS: Bindings = {
-  peer: "192.0.2.1",
-  encrypted: false,
+  connection: { kind: "tcp", peer: "192.0.2.1", encrypted: false },
   draining: false,
   allowSeconds: () => {},
 };

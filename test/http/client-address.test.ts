@@ -10,7 +10,11 @@ const TRUSTED = {
 };
 
 function caller(peer: string | null, headers: Record<string, string>, encrypted = false) {
-  const found = identifyCaller({ peer, encrypted }, new Headers(headers), TRUSTED);
+  const found = identifyCaller(
+    peer === null ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
+    new Headers(headers),
+    TRUSTED,
+  );
   return { ...found, address: found.address === null ? null : formatIp(found.address) };
 }
 
@@ -30,6 +34,7 @@ describe("the client's address", () => {
     ["garbage is not believed, nor what stands left of it", "10.0.0.1", "198.51.100.1, unknown", "10.0.0.1"],
     ["garbage behind a trusted hop", "10.0.0.1", "_hidden, 10.0.0.2", "10.0.0.2"],
     ["an empty entry", "10.0.0.1", "198.51.100.1,", "10.0.0.1"],
+    ["a peer that is no address is nobody, and not trusted", "", "198.51.100.1", null],
     ["a link-local peer without its zone", "fe80::1%eth0", "", "fe80::1"],
   ];
   test.each(rows)("%s", (_, peer, list, expected) => {
@@ -41,7 +46,11 @@ describe("the client's address", () => {
       ["X-Forwarded-For", "203.0.113.66"],
       ["X-Forwarded-For", "198.51.100.1, 10.0.0.2"],
     ]);
-    const { address } = identifyCaller({ peer: "10.0.0.1", encrypted: false }, headers, TRUSTED);
+    const { address } = identifyCaller(
+      { kind: "tcp", peer: "10.0.0.1", encrypted: false },
+      headers,
+      TRUSTED,
+    );
     expect(address && formatIp(address)).toBe("198.51.100.1");
   });
 
