@@ -3,7 +3,7 @@ import { AddressError } from "./addr/address-error.ts";
 import { type Endpoint, tryParseEndpoint } from "./addr/endpoint.ts";
 import { formatIp, tryParseIp } from "./addr/ip.ts";
 import type { TargetPolicy } from "./addr/policy.ts";
-import { parsePrefix } from "./addr/prefix.ts";
+import { parsePrefix, unmapPrefix } from "./addr/prefix.ts";
 import { type PrefixList, prefixList } from "./addr/prefix-table.ts";
 import { MAX_SERVERS } from "./dns/limits.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
@@ -80,7 +80,7 @@ function list<T>(parse: (entry: string) => T | null, expected: string) {
           entries.push(value);
           continue;
         }
-        context.addIssue(`${JSON.stringify(entry)} is not ${expected}`);
+        context.addIssue(`${JSON.stringify(entry)} must be ${expected}`);
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
         context.addIssue(`${error.message}; it must be ${expected}`);
@@ -118,6 +118,20 @@ function parseListenAddress(text: string): ListenAddress | null {
   return { kind: "tcp", hostname: address ? formatIp(address) : hostname, port: Number(port) };
 }
 
+/** That one variable is not set without another; reported together with all other problems. */
+function needs(
+  name: string,
+  other: string,
+): [
+  (env: Readonly<Record<string, unknown>>) => boolean,
+  { path: string[]; error: string; when: () => boolean },
+] {
+  return [
+    (env) => env[name] === undefined || env[other] !== undefined,
+    { path: [name], error: `needs ${other} beside it; set both or neither`, when: () => true },
+  ];
+}
+
 const PREFIX_EXPECTED = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
 const endpoints = list((text) => {
@@ -134,12 +148,13 @@ const environmentSchema = z
   .strictObject({
     SIXSCOPE_LISTEN: list(
       parseListenAddress,
-      "127.0.0.1:8080, [::1]:8080, localhost:8080 or unix:/path",
+      "an address and a port, such as 127.0.0.1:8080 or [::1]:8080, or localhost and a port, or unix: and an absolute path",
     ).prefault("127.0.0.1:8080,[::1]:8080"),
     SIXSCOPE_TLS_CERT: z.string().optional(),
     SIXSCOPE_TLS_KEY: z.string().optional(),
     SIXSCOPE_TRUSTED_PROXIES: list(
-      (text) => (text === "unix" ? ("unix" as const) : parsePrefix(text)),
+      // Peers are never mapped, so a prefix shall not be either.
+      (text) => (text === "unix" ? ("unix" as const) : unmapPrefix(parsePrefix(text))),
       `unix, ${PREFIX_EXPECTED}`,
     ).prefault("unix"),
     SIXSCOPE_KEYS_FILE: z.string().optional(),
@@ -160,11 +175,8 @@ const environmentSchema = z
     SIXSCOPE_LOG_FORMAT: choice(LOG_FORMATS).default("text"),
     SIXSCOPE_LOG_CLIENTS: choice(["yes", "no"]).default("yes"),
   })
-  .refine((env) => (env.SIXSCOPE_TLS_CERT === undefined) === (env.SIXSCOPE_TLS_KEY === undefined), {
-    path: ["SIXSCOPE_TLS_CERT"],
-    error: "must be set together with SIXSCOPE_TLS_KEY, or neither",
-    when: () => true,
-  });
+  .refine(...needs("SIXSCOPE_TLS_CERT", "SIXSCOPE_TLS_KEY"))
+  .refine(...needs("SIXSCOPE_TLS_KEY", "SIXSCOPE_TLS_CERT"));
 
 /**
  * Reads the settings from environment variables; an empty value counts as not set.

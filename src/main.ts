@@ -5,6 +5,7 @@ import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
+import { CertificateError } from "./http/certificate.ts";
 import { COMMIT, VERSION } from "./version.ts";
 
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
@@ -24,7 +25,11 @@ const DONE = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
+/** What the command line or the settings are to blame for. */
+const WRONG = [UsageError, ConfigError, CertificateError];
+
 async function main([command = "serve", ...rest]: readonly string[]): Promise<void> {
+  if (rest.includes("--help") || rest.includes("-h")) return say(USAGE);
   switch (command) {
     case "serve":
       if (rest.length > 0) throw new UsageError("serve takes no arguments", USAGE);
@@ -68,7 +73,7 @@ function complain(error: unknown): number {
       : [error instanceof Error ? error.message : String(error)];
   for (const line of lines) process.stderr.write(`sixscope: ${line}\n`);
   if (error instanceof UsageError) process.stderr.write(`\n${error.usage}\n`);
-  return error instanceof UsageError || error instanceof ConfigError ? WRONG_USAGE : FAILED;
+  return WRONG.some((kind) => error instanceof kind) ? WRONG_USAGE : FAILED;
 }
 
 process.exit(await main(Bun.argv.slice(2)).then(() => DONE, complain));

@@ -121,6 +121,12 @@ describe("values", () => {
     ]);
   });
 
+  test("trusted proxies: a mapped prefix is that of IPv4, as peers are", () => {
+    expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "::ffff:10.0.0.0/104" }).trustedProxies).toEqual(
+      parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies,
+    );
+  });
+
   test("trusted proxies: the unix listener only where it is named", () => {
     expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies.unix).toBe(false);
     expect(
@@ -178,7 +184,7 @@ describe("problems", () => {
       "SIXSCOPE_LISTENS: there is no such setting; did you mean SIXSCOPE_LISTEN?",
       'SIXSCOPE_LOG_LEVEL="loud": must be debug, info, warn or error',
       'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 10000',
-      "SIXSCOPE_TLS_CERT: must be set together with SIXSCOPE_TLS_KEY, or neither",
+      'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT beside it; set both or neither',
     ]);
   });
 

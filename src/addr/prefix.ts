@@ -1,7 +1,7 @@
 import { readOrThrow, type Stop, stopped } from "./address-error.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
 import { ipv4FromWord, readIpv4 } from "./ipv4.ts";
-import { equalIpv6, ipv6FromWords, readIpv6 } from "./ipv6.ts";
+import { equalIpv6, ipv6FromWords, isIpv4Mapped, readIpv6 } from "./ipv6.ts";
 
 /** A block of addresses of one family: all that share the first `length` bits of `network`. */
 export interface Prefix {
@@ -10,6 +10,9 @@ export interface Prefix {
   /** Bits that count: 0 to 32 for IPv4, 0 to 128 for IPv6. */
   readonly length: number;
 }
+
+/** Bits of `::ffff:0:0/96`, RFC 4291 section 2.5.5.2. */
+const MAPPED_BITS = 96;
 
 /** Characters of the longest text form: 45 of an address, a slash and three digits. */
 const MAX_TEXT_LENGTH = 49;
@@ -64,6 +67,15 @@ export function prefixOf(ip: IpAddress, length: number): Prefix {
     ip.word3 & mask(length - 96),
   );
   return { network, length };
+}
+
+/** The IPv4 block that a block of IPv4-mapped addresses stands for; any other block as it is. */
+export function unmapPrefix(prefix: Prefix): Prefix {
+  const { network, length } = prefix;
+  const bits = length - MAPPED_BITS;
+  return bits >= 0 && network.version === 6 && isIpv4Mapped(network)
+    ? { network: ipv4FromWord(network.word3), length: bits }
+    : prefix;
 }
 
 /** The canonical text: `2001:db8::/32`; the length stands also behind a single address. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parseConfig } from "../config.ts";
@@ -6,12 +6,14 @@ import { generateApiKey, hashApiKey } from "../http/api-key.ts";
 import {
   isActive,
   isKeyName,
+  KeyFileError,
   type KeyRecord,
   readKeyFile,
   writeKeyFile,
 } from "../http/key-file.ts";
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
 import { become, serviceEnvironment } from "./installed.ts";
+import { ownCommand } from "./own-command.ts";
 import { UsageError } from "./usage.ts";
 
 export const KEYS_USAGE = `sixscope keys add NAME [--limit N] [--expires DATE]   make a key and print it once
@@ -32,7 +34,7 @@ export function runKeys(
 ): string {
   const [action, ...rest] = argv;
   const service = serviceEnvironment(environment);
-  const path = resolve(parseConfig(service ?? environment).keysFile);
+  const path = realPath(resolve(parseConfig(service ?? environment).keysFile));
   // So the file is the service's, and nothing that the service put there can lead root astray.
   if (service !== null) become(statSync(dirname(path)));
   switch (action) {
@@ -48,6 +50,11 @@ export function runKeys(
         KEYS_USAGE,
       );
   }
+}
+
+/** Where a symbolic link leads, so that the file is replaced and not the link to it. */
+function realPath(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 function addKey(path: string, argv: readonly string[], nowMs: number): string {
@@ -77,9 +84,8 @@ function addKey(path: string, argv: readonly string[], nowMs: number): string {
   changeKeys(path, (keys) => {
     const taken = keys.find((other) => other.name === name && isActive(other, nowMs));
     if (taken !== undefined) {
-      throw new UsageError(
+      throw new KeyFileError(
         `there is a key named ${JSON.stringify(name)} already; choose another name or revoke it first`,
-        KEYS_USAGE,
       );
     }
     return [...keys.filter((other) => other.name !== name), { ...record, sha256: hashApiKey(key) }];
@@ -95,7 +101,7 @@ function listKeys(path: string, argv: readonly string[], nowMs: number): string 
     throw new UsageError("keys list takes no arguments", KEYS_USAGE);
   }
   const keys = readKeyFile(path);
-  if (keys.length === 0) return `No keys in ${path}. Make one: sixscope keys add NAME`;
+  if (keys.length === 0) return `No keys in ${path}. Make one: ${ownCommand()} keys add NAME`;
   const rows = keys.map((key) => [
     key.name,
     stateOf(key, nowMs),
@@ -110,9 +116,8 @@ function revokeKey(path: string, argv: readonly string[], nowMs: number): string
   const name = onlyName(parse(argv, {}).positionals);
   changeKeys(path, (keys) => {
     if (!keys.some((key) => key.name === name && key.revoked === undefined)) {
-      throw new UsageError(
-        `there is no key named ${JSON.stringify(name)} to revoke; see sixscope keys list`,
-        KEYS_USAGE,
+      throw new KeyFileError(
+        `there is no key named ${JSON.stringify(name)} to revoke; see ${ownCommand()} keys list`,
       );
     }
     const revoked = new Date(nowMs).toISOString();
@@ -143,6 +148,11 @@ function changeKeys(
 
 /** Holds flock(2) on a directory, so that no lock file is left and a crash frees it. */
 function lockDirectory(path: string): () => void {
+  if (!existsSync(path)) {
+    throw new KeyFileError(
+      `there is no folder ${path} for the keys file; make it, or set SIXSCOPE_KEYS_FILE`,
+    );
+  }
   const LOCK_EXCLUSIVE = 2;
   const directory = openSync(path, "r");
   const libc = loadLibc({ flock: { args: [C.int, C.int], returns: C.int } });
@@ -156,16 +166,15 @@ function lockDirectory(path: string): () => void {
 
 /** A date means its end in UTC; a moment is taken as it stands. */
 function parseExpiry(text: string, nowMs: number): string {
-  const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text);
-  const moment = new Date(isDate ? `${text}T23:59:59.999Z` : text);
-  const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text);
-  if (
-    (!isDate && !isMoment) ||
-    Number.isNaN(moment.getTime()) ||
-    (isDate && !moment.toISOString().startsWith(text))
-  ) {
+  const FORM = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
+  const [, day = "", time] = FORM.exec(text) ?? [];
+  const moment = new Date(time === undefined ? `${day}T23:59:59.999Z` : text);
+  // Date reads 30 February as 2 March.
+  const dayBegins = new Date(`${day}T00:00:00Z`);
+  const isDay = !Number.isNaN(dayBegins.getTime()) && dayBegins.toISOString().startsWith(day);
+  if (!isDay || Number.isNaN(moment.getTime())) {
     throw new UsageError(
-      `--expires ${text}: must be a date such as 2027-01-31 or a moment such as 2027-01-31T12:00:00Z`,
+      `--expires ${text}: must be a date such as 2027-01-31, whose end in UTC is meant, or a moment such as 2027-01-31T12:00:00Z`,
       KEYS_USAGE,
     );
   }

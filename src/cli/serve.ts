@@ -16,6 +16,7 @@ import { listen } from "../server.ts";
 import { VERSION } from "../version.ts";
 import { dropCapabilities, inheritedRawSocket } from "./capabilities.ts";
 import { growing, serviceManager } from "./notify.ts";
+import { ownCommand } from "./own-command.ts";
 
 /** Below it stand the ports that need a capability. */
 const FIRST_FREE_PORT = 1024;
@@ -133,12 +134,6 @@ function exampleRequest(url: string): string {
   return url.startsWith("unix:")
     ? `curl -s --unix-socket ${url.slice("unix:".length)} -H 'X-Forwarded-Proto: https' 'http://localhost${path}'`
     : `curl -s '${url}${path}'`;
-}
-
-/** How the person at the terminal calls this program. */
-function ownCommand(): string {
-  if (Bun.main.startsWith("/$bunfs/")) return "sixscope";
-  return process.execPath.includes("/_npx/") ? "npx -y bun@1.4.4 run sixscope" : "bun run sixscope";
 }
 
 function stopSignal(): Promise<void> {

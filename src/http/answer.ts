@@ -26,5 +26,14 @@ export function answerText(
   extra?: Readonly<Record<string, string>>,
 ): Response {
   const { headers } = context.get("facts");
-  return new Response(text, { status, headers: extra ? { ...headers, ...extra } : headers });
+  const { method } = context.req;
+  // The body of an answer to HEAD is cut off, and its length would be said to be 0.
+  const length =
+    method === "HEAD" && text !== null
+      ? { "Content-Length": String(Buffer.byteLength(text)) }
+      : null;
+  return new Response(text, {
+    status,
+    headers: extra || length ? { ...headers, ...extra, ...length } : headers,
+  });
 }

@@ -78,13 +78,16 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
 /**
  * Replaces a keys file in one step: a reader sees the old or the new one, never a part.
  *
- * A new file gets mode 0600; an existing one keeps its mode and owner.
+ * A new file gets mode 0600; an existing one keeps its mode and owner. The path must be that of the
+ * file itself, not of a symbolic link to it.
  *
  * @throws KeyFileError where it cannot be written
  */
 export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
+    // Left over by a killed process that had this one's number, or laid as a trap.
+    rmSync(temporary, { force: true });
     const existing = statSync(path, { throwIfNoEntry: false });
     const file = openSync(temporary, "wx", 0o600);
     try {

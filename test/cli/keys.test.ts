@@ -1,8 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/http/api-key.ts";
+import { writeKeyFile } from "../../src/http/key-file.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 import { sixscope } from "../lab/service.ts";
 
 let folder: string;
@@ -114,22 +126,24 @@ describe("wrong usage ends with status 2 and says what would be right", () => {
     ["limit of zero", ["add", "a", "--limit", "0"], "--limit 0"],
     ["limit that is no number", ["add", "a", "--limit", "1e3"], "--limit 1e3"],
     ["a day that does not exist", ["add", "a", "--expires", "2099-02-30"], "--expires 2099-02-30"],
+    [
+      "a moment on such a day",
+      ["add", "a", "--expires", "2099-02-30T12:00:00Z"],
+      "--expires 2099-02-30T12",
+    ],
+    [
+      "a moment without a zone",
+      ["add", "a", "--expires", "2099-01-30T12:00:00"],
+      "--expires 2099-01-30T12",
+    ],
     ["a date that has passed", ["add", "a", "--expires", "2020-01-01"], "lies in the past"],
     ["unknown option", ["add", "a", "--days", "3"], "--days"],
-    ["unknown name to revoke", ["revoke", "nobody"], "no key named"],
   ];
   test.each(rows)("%s", async (_, args, said) => {
     const { status, stderr } = await keys(...args);
     expect(status).toBe(2);
     expect(stderr).toContain(said);
     expect(stderr).toContain("sixscope keys add NAME");
-  });
-
-  test("a name that is taken", async () => {
-    await keys("add", "me");
-    const { status, stderr } = await keys("add", "me");
-    expect(status).toBe(2);
-    expect(stderr).toContain('there is a key named "me" already');
   });
 });
 
@@ -148,3 +162,72 @@ test("a folder that does not exist is named: status 1", async () => {
   expect(status).toBe(1);
   expect(stderr).toContain(join(folder, "no"));
 });
+
+describe("what cannot be done ends with status 1 and without the usage", () => {
+  test("a name that is taken", async () => {
+    await keys("add", "me");
+    const { status, stderr } = await keys("add", "me");
+    expect(status).toBe(1);
+    expect(stderr).toStartWith('sixscope: there is a key named "me" already');
+  });
+
+  test("an unknown name to revoke", async () => {
+    const { status, stderr } = await keys("revoke", "nobody");
+    expect(status).toBe(1);
+    expect(stderr).toContain('there is no key named "nobody" to revoke');
+  });
+});
+
+test("a symbolic link is followed, not replaced", async () => {
+  const link = join(folder, "link.json");
+  await keys("add", "first");
+  symlinkSync(file, link);
+  await sixscope(["keys", "add", "second"], { SIXSCOPE_KEYS_FILE: link });
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect((await keys("list")).stdout).toMatch(/^second +active/m);
+});
+
+test("a link that waits where the new file is written leads nowhere", async () => {
+  const victim = join(folder, "victim");
+  writeFileSync(victim, "untouched");
+  const { pid } = process;
+  symlinkSync(victim, `${file}.${pid}.tmp`);
+  writeKeyFile(file, []);
+  expect(readFileSync(victim, "utf8")).toBe("untouched");
+  expect(lstatSync(file).isFile()).toBe(true);
+});
+
+test("the help of a command is the help", async () => {
+  for (const args of [["add", "--help"], ["--help"]]) {
+    const { status, stdout } = await keys(...args);
+    expect({ status, helps: stdout.includes("sixscope keys revoke NAME") }).toEqual({
+      status: 0,
+      helps: true,
+    });
+  }
+});
+
+testWith(labMissing)(
+  "a full disk destroys no keys: status 1, and the file is as it was",
+  async () => {
+    await run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", folder]);
+    try {
+      let last = "";
+      for (let count = 0; ; count++) {
+        const { status, stderr } = await keys("add", `a-rather-long-name-for-key-${count}`);
+        if (status === 0) {
+          last = readFileSync(file, "utf8");
+          continue;
+        }
+        expect(status).toBe(1);
+        expect(stderr).toContain("cannot write the keys file");
+        break;
+      }
+      expect(readFileSync(file, "utf8")).toBe(last);
+      expect(readdirSync(folder)).toEqual(["keys.json"]);
+    } finally {
+      await run(["umount", folder]);
+    }
+  },
+  60_000,
+);

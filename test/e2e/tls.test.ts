@@ -170,12 +170,12 @@ describe("renewal", () => {
     30_000,
   );
 
-  tlsTest("files that cannot be used prevent the start: status 1", async () => {
+  tlsTest("files that cannot be used prevent the start: status 2", async () => {
     const { status, stderr } = await sixscope([], {
       SIXSCOPE_TLS_CERT: file("first.pem"),
       SIXSCOPE_TLS_KEY: file("second.key"),
     });
-    expect(status).toBe(1);
+    expect(status).toBe(2);
     expect(stderr).toContain("does not belong to the certificate");
   });
 });

@@ -328,8 +328,10 @@ describe("answers", () => {
 
   labTest("HEAD works where GET does", async () => {
     const response = await get("/validate?address=::1", {}, "HEAD");
+    const { headers } = await get("/validate?address=::1");
     expect(response.status).toBe(200);
     expect(await response.text()).toBe("");
+    expect(response.headers.get("content-length")).toBe(headers.get("content-length"));
     expectCommonHeaders(response);
   });
 
