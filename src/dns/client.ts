@@ -4,9 +4,16 @@ import { type Clock, systemClock } from "./clock.ts";
 import { Coalescer } from "./coalesce.ts";
 import { ATTEMPT_STARTS_MS, MAX_OPEN_SOCKETS, MAX_SERVERS, QUERY_TIMEOUT_MS } from "./limits.ts";
 import { canonicalName } from "./name.ts";
-import { conclude, type DnsOutcome, isDecisive, type Resolution, resolutionOf } from "./outcome.ts";
+import {
+  conclude,
+  type DnsOutcome,
+  isDecisive,
+  type Resolution,
+  resolutionOf,
+  shownOutcome,
+} from "./outcome.ts";
 import type { RandomSource } from "./query.ts";
-import { formatRecord, type RecordType, type ResourceRecord } from "./record.ts";
+import type { RecordType, ResourceRecord } from "./record.ts";
 import { alternateFamilies, runSchedule } from "./schedule.ts";
 import { type Sockets, systemSockets } from "./socket.ts";
 import { SocketPlaces } from "./socket-places.ts";
@@ -100,10 +107,7 @@ export function createDnsClient({
   return {
     resolve,
     async query(name, type, options) {
-      const outcome = await resolve(name, type, options);
-      return "records" in outcome
-        ? { ...outcome, records: outcome.records.map(formatRecord) }
-        : outcome;
+      return shownOutcome(await resolve(name, type, options));
     },
     get openSockets() {
       return places.taken;
