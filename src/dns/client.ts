@@ -94,14 +94,14 @@ export function createDnsClient({
     type: RecordType,
     { timeoutMs = QUERY_TIMEOUT_MS, signal }: QueryOptions = {},
   ): Promise<DnsOutcome<ResourceRecord>> {
-    const startMs = clock.now();
+    const startMs = clock.nowMs();
     const asked: Asked = { name: canonicalName(name), type };
     // The time is part of it, so that nobody's ends early with somebody else's, and so is the case of
     // the name, which shows in an answer that repeats it.
     const key = `${timeoutMs} ${type} ${asked.name}`;
     const shared = await coalescer.join(key, signal, (stop) => ask(asked, timeoutMs, stop));
     const resolution = shared ?? ({ kind: "aborted" } as const);
-    return { ...resolution, queryTimeMs: Math.round(clock.now() - startMs) };
+    return { ...resolution, queryTimeMs: Math.round(clock.nowMs() - startMs) };
   }
 
   return {
