@@ -100,7 +100,7 @@ async function lookUp(
   if (address !== undefined) return address;
   throw new ApiError(
     "NO_IPV6_ADDRESS",
-    `${quote(target)} exists and has no AAAA record, so it cannot be reached over IPv6.`,
+    `${quote(target)} exists and has no AAAA record, so it cannot be reached over IPv6; choose a target that has one.`,
     { hostname: target, resolver },
   );
 }

@@ -21,7 +21,14 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
   ["src/reuseport.ts"],
-  ["src/bytes.ts", "src/libc.ts", "src/line-writer.ts", "src/log.ts", "src/version.ts"],
+  [
+    "src/bytes.ts",
+    "src/libc.ts",
+    "src/line-writer.ts",
+    "src/log.ts",
+    "src/text.ts",
+    "src/version.ts",
+  ],
   ["package.json"],
 ];
 

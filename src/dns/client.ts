@@ -4,9 +4,16 @@ import { type Clock, systemClock } from "./clock.ts";
 import { Coalescer } from "./coalesce.ts";
 import { ATTEMPT_STARTS_MS, MAX_OPEN_SOCKETS, MAX_SERVERS, QUERY_TIMEOUT_MS } from "./limits.ts";
 import { canonicalName } from "./name.ts";
-import { conclude, type DnsOutcome, isDecisive, type Resolution, resolutionOf } from "./outcome.ts";
+import {
+  conclude,
+  type DnsOutcome,
+  isDecisive,
+  type Resolution,
+  resolutionOf,
+  shownOutcome,
+} from "./outcome.ts";
 import type { RandomSource } from "./query.ts";
-import { formatRecord, type RecordType, type ResourceRecord } from "./record.ts";
+import type { RecordType, ResourceRecord } from "./record.ts";
 import { alternateFamilies, runSchedule } from "./schedule.ts";
 import { type Sockets, systemSockets } from "./socket.ts";
 import { SocketPlaces } from "./socket-places.ts";
@@ -87,23 +94,20 @@ export function createDnsClient({
     type: RecordType,
     { timeoutMs = QUERY_TIMEOUT_MS, signal }: QueryOptions = {},
   ): Promise<DnsOutcome<ResourceRecord>> {
-    const startMs = clock.now();
+    const startMs = clock.nowMs();
     const asked: Asked = { name: canonicalName(name), type };
     // The time is part of it, so that nobody's ends early with somebody else's, and so is the case of
     // the name, which shows in an answer that repeats it.
     const key = `${timeoutMs} ${type} ${asked.name}`;
     const shared = await coalescer.join(key, signal, (stop) => ask(asked, timeoutMs, stop));
     const resolution = shared ?? ({ kind: "aborted" } as const);
-    return { ...resolution, queryTimeMs: Math.round(clock.now() - startMs) };
+    return { ...resolution, queryTimeMs: Math.round(clock.nowMs() - startMs) };
   }
 
   return {
     resolve,
     async query(name, type, options) {
-      const outcome = await resolve(name, type, options);
-      return "records" in outcome
-        ? { ...outcome, records: outcome.records.map(formatRecord) }
-        : outcome;
+      return shownOutcome(await resolve(name, type, options));
     },
     get openSockets() {
       return places.taken;

@@ -1,4 +1,5 @@
 import type { ByteReader, ByteWriter } from "../bytes.ts";
+import { safeText } from "../text.ts";
 import { MAX_EXTENDED_TEXT_LENGTH } from "./limits.ts";
 
 /** What a resolver says about the reason for its answer; RFC 8914. */
@@ -49,28 +50,16 @@ const NAMES: readonly string[] = [
   "Invalid Query Type",
 ];
 
-/**
- * Controls, line and paragraph separators, and what changes the direction or look of the text around
- * it: nothing that a resolver says shall rearrange a terminal or a page.
- */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/gu;
-
 /** Reads the option's data; the reader spans exactly that. Throws OutOfBoundsError for less than two bytes. */
 export function decodeExtendedError(reader: ByteReader): ExtendedError {
   const code = reader.uint16();
   const name = NAMES[code];
-  const text = safeText(reader.take(reader.remaining));
+  // RFC 8914 section 2 lets the text end in a NUL.
+  const text = safeText(reader.take(reader.remaining), MAX_EXTENDED_TEXT_LENGTH);
   return { code, ...(name !== undefined && { name }), ...(text !== "" && { text }) };
 }
 
 /** Writes the option's data. */
 export function encodeExtendedError(writer: ByteWriter, { code, text = "" }: ExtendedError): void {
   writer.uint16(code).put(new TextEncoder().encode(text));
-}
-
-/** UTF-8 that may end in a NUL (RFC 8914 section 2), with a replacement character for all that is not safe to print. */
-function safeText(bytes: Uint8Array): string {
-  const end = bytes.at(-1) === 0 ? -1 : bytes.length;
-  const text = new TextDecoder().decode(bytes.subarray(0, end)).replace(UNSAFE, "\ufffd");
-  return [...text].slice(0, MAX_EXTENDED_TEXT_LENGTH).join("");
 }

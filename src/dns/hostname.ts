@@ -1,5 +1,5 @@
 import { domainToASCII } from "node:url";
-import { looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
+import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import { reverseName } from "../addr/reverse.ts";
 import { MAX_HOSTNAME_LENGTH, MAX_LABEL_BYTES, MAX_UNICODE_HOSTNAME_LENGTH } from "./limits.ts";
 import type { RecordType } from "./record.ts";
@@ -32,22 +32,27 @@ const FINAL_DOT = /[.\u3002\uff0e\uff61]$/;
  * non-transitional. A trailing dot is dropped; single labels pass, for there is no search list.
  */
 export function parseHostname(input: string, type: RecordType): ParsedHostname {
-  const ip = tryParseIp(input);
+  const name = input.replace(FINAL_DOT, "");
+  if (name === "" && input !== "") return { ok: true, name: "." };
+  // No address ends in a dot, so what does is none, whatever stands before it.
+  return parseName(name, name === input ? tryParseIp(name) : null, type);
+}
+
+/** The name that a text asks for which has lost its final dot; `ip` is the address that it is. */
+function parseName(name: string, ip: IpAddress | null, type: RecordType): ParsedHostname {
   if (ip !== null && type === "PTR") return { ok: true, name: reverseName(ip) };
   if (ip !== null) return refused("it is an IP address; ask for its name with type=PTR");
-  if (type === "PTR" && (input.includes(":") || looksLikeIpv4(input))) {
+  if (type === "PTR" && (name.includes(":") || looksLikeIpv4(name))) {
     return { ok: false, code: "INVALID_ADDRESS", reason: "it is no valid IPv4 or IPv6 address" };
   }
-  if (looksLikeIpv4(input)) return refused("it has the form of an IPv4 address");
-  if (input === ".") return { ok: true, name: "." };
-  const name = input.replace(FINAL_DOT, "");
+  if (looksLikeIpv4(name)) return refused("it has the form of an IPv4 address");
   const character = REFUSED_ASCII.exec(name)?.[0];
   if (character !== undefined) return refused(`it holds ${nameOf(character)}`);
   if (!NOT_ASCII.test(name)) return checkLabels(name);
   const converted = convertToAscii(name);
   return converted === null
     ? refused("it is no valid internationalised name (UTS 46)")
-    : parseHostname(converted, type);
+    : parseName(converted, tryParseIp(converted), type);
 }
 
 /** The ASCII form of a name by UTS 46, which is still to be checked; null where it has none. */

@@ -31,6 +31,12 @@ export const MAX_EXTENDED_ERRORS = 8;
 /** Characters kept of an extended error's text, which RFC 8914 section 2 wants to be short. */
 export const MAX_EXTENDED_TEXT_LENGTH = 256;
 
+/**
+ * Characters of all values that are shown of one answer: every byte of the largest message as `\DDD`.
+ * Only compressed names get beyond it, two bytes of which can stand for a thousand characters.
+ */
+export const MAX_ANSWER_CHARACTERS = 4 * 65_536;
+
 /** Servers of one client; a system's resolver configuration has three. */
 export const MAX_SERVERS = 16;
 

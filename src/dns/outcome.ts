@@ -3,7 +3,7 @@ import type { Asked, AttemptEnd, Transport } from "./attempt.ts";
 import type { ExtendedError } from "./extended-error.ts";
 import { interpret } from "./interpret.ts";
 import { FLAG } from "./message.ts";
-import type { DnsRecord, ResourceRecord } from "./record.ts";
+import { type DnsRecord, type ResourceRecord, tryFormatRecords } from "./record.ts";
 import { rcodeName } from "./response-code.ts";
 import type { ScheduleEnd } from "./schedule.ts";
 
@@ -12,7 +12,7 @@ interface FromServer {
   /** The server's address and port: `[2001:db8::1]:53`. */
   readonly server: string;
   readonly transport: Transport;
-  /** The response code's name; `MALFORMED` or `UNREACHABLE` where no code can be had. */
+  /** The response code's name; `MALFORMED`, `UNREACHABLE` or `TOO_LARGE` where none tells what became of the question. */
   readonly rcode: string;
   /** Whether the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
   readonly authenticated: boolean;
@@ -25,7 +25,8 @@ interface FromServer {
  * - `answer`: the CNAME chain in order, then the records asked for;
  * - `no-data`: the name (with a chain: its end) exists without such records; `records` is the chain;
  * - `name-error`: the name (with a chain: its end) does not exist; `records` is the chain;
- * - `failure`: every server failed or refused, as `rcode` says of the first;
+ * - `failure`: every server failed or refused, as `rcode` says of the first; or, with the rcode
+ *   `TOO_LARGE`, the values of an answer have more than 262,144 characters in presentation form;
  * - `malformed`: a server's reply broke the protocol, and no other server answered;
  * - `unreachable`: no server could be reached; `reason` is the first's errno name;
  * - `timeout`: no server answered in time;
@@ -86,4 +87,14 @@ export function conclude({
   const said = results.find(isDecisive) ?? first("failure") ?? first("malformed");
   if (said !== undefined) return said;
   return (reason === "failed" ? results[0] : undefined) ?? { kind: "timeout" };
+}
+
+/** The outcome with its records in presentation form, or `TOO_LARGE` where that would be too much. */
+export function shownOutcome(outcome: DnsOutcome<ResourceRecord>): DnsOutcome {
+  if (!("records" in outcome)) return outcome;
+  const { records, ...rest } = outcome;
+  const shown = tryFormatRecords(records);
+  return shown === null
+    ? { ...rest, kind: "failure", rcode: "TOO_LARGE" }
+    : { ...outcome, records: shown };
 }

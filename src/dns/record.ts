@@ -3,6 +3,7 @@ import { formatIpv4, type Ipv4Address, ipv4FromWord } from "../addr/ipv4.ts";
 import { type Ipv6Address, ipv6FromWords } from "../addr/ipv6.ts";
 import type { ByteReader, ByteWriter } from "../bytes.ts";
 import { DnsFormatError } from "./format-error.ts";
+import { MAX_ANSWER_CHARACTERS } from "./limits.ts";
 import { escapedByte, type NameReader, writeName } from "./name.ts";
 
 /** The record types that can be asked for, in the order of the interface. */
@@ -215,6 +216,19 @@ export function encodeRecordData(writer: ByteWriter, record: ResourceRecord): vo
 /** The record as the interface shows it. */
 export function formatRecord(record: ResourceRecord): DnsRecord {
   return { type: record.type, value: codecOf(record).format(record.data), ttl: record.ttl };
+}
+
+/** The records as the interface shows them; null where their values have more than 262,144 characters. */
+export function tryFormatRecords(records: Iterable<ResourceRecord>): readonly DnsRecord[] | null {
+  const shown: DnsRecord[] = [];
+  let characters = 0;
+  for (const record of records) {
+    const formatted = formatRecord(record);
+    characters += formatted.value.length;
+    if (characters > MAX_ANSWER_CHARACTERS) return null;
+    shown.push(formatted);
+  }
+  return shown;
 }
 
 /** The codec that fits the record's data; that the two belong together is beyond the type checker. */

@@ -31,11 +31,24 @@ export function errorCode(error: unknown): string | null {
 }
 
 /** The machine's sockets. */
-export const systemSockets: Sockets = { openUdp, openTcp };
+export const systemSockets: Sockets = {
+  openUdp: (server, events) => openUdp(server, events),
+  openTcp,
+};
 
-async function openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocket> {
+/** What makes a connected UDP socket: `Bun.udpSocket`, as far as it is used. */
+type MakeUdpSocket = (
+  options: Bun.udp.ConnectSocketOptions<"uint8array">,
+) => Promise<Pick<Bun.udp.ConnectedSocket<"uint8array">, "send" | "close" | "remoteAddress">>;
+
+/** Opens a UDP socket that hears the server alone. @param makeSocket for tests */
+export async function openUdp(
+  server: Endpoint,
+  events: SocketEvents,
+  makeSocket: MakeUdpSocket = Bun.udpSocket,
+): Promise<DnsSocket> {
   const fail = (error: unknown) => events.failed(errorCode(error) ?? "UNKNOWN");
-  const socket = await Bun.udpSocket({
+  const socket = await makeSocket({
     hostname: server.address.version === 6 ? "::" : "0.0.0.0",
     connect: { hostname: formatIp(server.address), port: server.port },
     binaryType: "uint8array",

@@ -1,15 +1,21 @@
+import { tryParseIp } from "../addr/ip.ts";
 import type { ResolverName } from "../config.ts";
+import { withoutFinalDot } from "../dns/name.ts";
 import type { DnsOutcome } from "../dns/outcome.ts";
+import type { DnsRecord, ResourceRecord } from "../dns/record.ts";
 import { ApiError, clientGone, quote } from "./errors.ts";
 
 type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
 
+type Failure = Extract<DnsOutcome, { readonly kind: "failure" | "malformed" | "unreachable" }>;
+
 /**
  * Passes an answer through, be it without a record of the asked type.
  *
+ * @param hostname what was asked for, as the caller wrote it; an address where its name was asked for
  * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
  */
-export function requireAnswer<Shown>(
+export function requireAnswer<Shown extends DnsRecord | ResourceRecord>(
   outcome: DnsOutcome<Shown>,
   hostname: string,
   resolver: ResolverName,
@@ -22,7 +28,7 @@ export function requireAnswer<Shown>(
     case "name-error":
       throw new ApiError(
         "HOSTNAME_NOT_FOUND",
-        `${quote(hostname)} does not exist, says ${resolver} (NXDOMAIN); check its spelling.`,
+        whatIsMissing(hostname, endOfChain(outcome.records), `says ${resolver} (NXDOMAIN)`),
         details,
       );
     case "timeout":
@@ -35,13 +41,49 @@ export function requireAnswer<Shown>(
     case "malformed":
     case "unreachable": {
       const { rcode, extendedErrors } = outcome;
-      throw new ApiError(
-        "RESOLVER_FAILURE",
-        `${resolver} failed with ${rcode} for ${quote(hostname)}; try again or another resolver.`,
-        { ...details, rcode, ...(extendedErrors.length > 0 && { extendedErrors }) },
-      );
+      throw new ApiError("RESOLVER_FAILURE", whatFailed(outcome, hostname, resolver), {
+        ...details,
+        rcode,
+        ...(extendedErrors.length > 0 && { extendedErrors }),
+      });
     }
     case "aborted":
       throw clientGone();
   }
+}
+
+/** What does not exist: the name itself, or the one that its CNAME records lead to. */
+function whatIsMissing(hostname: string, end: string | null, source: string): string {
+  const name = quote(hostname);
+  const lead = end && `CNAME records lead to ${quote(end)}, which does not exist`;
+  if (tryParseIp(hostname) !== null) {
+    const why = lead === null ? "" : `, for its ${lead}`;
+    return `${name} has no reverse name${why}, ${source}; check the address, or ask its holder for a PTR record.`;
+  }
+  return lead === null
+    ? `${name} does not exist, ${source}; check its spelling.`
+    : `${name} exists, but its ${lead}, ${source}; ask its owner to correct them, or try another name.`;
+}
+
+/** What happened instead of an answer, with the errno name for the operator who reads it in the log. */
+function whatFailed(outcome: Failure, hostname: string, resolver: ResolverName): string {
+  const name = quote(hostname);
+  const next = "try again or another resolver";
+  if (outcome.kind === "unreachable") {
+    return `${resolver} could not be reached for ${name} (${outcome.reason}); ${next}.`;
+  }
+  if (outcome.kind === "malformed") {
+    return `${resolver} gave a malformed answer for ${name}, such as a loop of CNAME records; ${next}.`;
+  }
+  if (outcome.rcode === "TOO_LARGE") {
+    return `${resolver} gave an answer for ${name} that is too large to show; ask for another type or name.`;
+  }
+  return `${resolver} failed with ${outcome.rcode} for ${name}; ${next}.`;
+}
+
+/** The name that a CNAME chain leads to, null without a chain. */
+function endOfChain(chain: readonly (DnsRecord | ResourceRecord)[]): string | null {
+  const last = chain.at(-1);
+  if (last?.type !== "CNAME") return null;
+  return withoutFinalDot("value" in last ? last.value : last.data);
 }

@@ -1,4 +1,5 @@
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
+import { safeText } from "../text.ts";
 import { internetChecksum } from "./checksum.ts";
 import { type ErrorMessage, TYPE } from "./message.ts";
 
@@ -135,7 +136,7 @@ function collectInterface(classType: number, body: Uint8Array, into: Collected):
     if (offset >= body.length) return;
     const length = body[offset] as number;
     if (length < 1 || length > MAX_NAME_BYTES || offset + length > body.length) return;
-    name = printable(body.subarray(offset + 1, offset + length));
+    name = safeText(body.subarray(offset + 1, offset + length), MAX_NAME_BYTES);
     offset += Math.ceil(length / 4) * 4;
   }
   if (classType & HAS.mtu) {
@@ -144,11 +145,6 @@ function collectInterface(classType: number, body: Uint8Array, into: Collected):
   }
   const role = ROLES[classType >>> 6] as InterfaceInformation["role"];
   into.interfaces.push({ role, index, address, name, mtuBytes });
-}
-
-/** The text of an interface name, padding and control characters removed. */
-function printable(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes).replace(/\p{Cc}/gu, "");
 }
 
 function viewOf(bytes: Uint8Array): DataView {

@@ -10,7 +10,7 @@ export class FakeClock implements Clock {
   #nowMs = 0;
   readonly #timers = new Set<Timer>();
 
-  now(): number {
+  nowMs(): number {
     return this.#nowMs;
   }
 

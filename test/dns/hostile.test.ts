@@ -5,7 +5,7 @@ import { frameMessage } from "../../src/dns/message-stream.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
-import { aaaa, askedName, cname, hex, replyMessage, replyTo } from "./messages.ts";
+import { aaaa, askedName, cname, hex, replyMessage, replyTo, swellingReply } from "./messages.ts";
 
 /*
  * Real sockets, a real loopback interface, and a server that attacks. Time stands still unless a test
@@ -492,6 +492,29 @@ describe("no answer is made of", () => {
     expect(outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
     expect(client.openSockets).toBe(0);
   });
+});
+
+test("a small message that swells when it is shown is refused, not shown", async () => {
+  let bytes = 0;
+  const { client } = await start({
+    udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
+    tcp: (query, connection) => {
+      const reply = swellingReply(query, 4600);
+      bytes = reply.length;
+      connection.write(frameMessage(reply));
+    },
+  });
+  const { queryTimeMs, ...outcome } = await client.query("www.example", "NS");
+  expect(bytes).toBeLessThan(65_536);
+  expect(outcome as object).toEqual({
+    kind: "failure",
+    rcode: "TOO_LARGE",
+    server: expect.any(String),
+    transport: "tcp",
+    authenticated: false,
+    extendedErrors: [],
+  });
+  expect(client.openSockets).toBe(0);
 });
 
 test("SERVFAIL comes with what the server says about it", async () => {

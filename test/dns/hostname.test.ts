@@ -12,6 +12,10 @@ describe("accepted", () => {
     ["a trailing dot is dropped", "www.example.com.", "www.example.com"],
     ["case is kept", "WwW.Example.COM", "WwW.Example.COM"],
     ["the root", ".", "."],
+    ["the root as an ideographic full stop", "。", "."],
+    ["the root as a full-width full stop", "．", "."],
+    ["the root as a half-width ideographic full stop", "｡", "."],
+    ["an ideographic full stop at the end is dropped", "www.example.com。", "www.example.com"],
     ["a single label", "localhost", "localhost"],
     ["a number", "1", "1"],
     ["three numbers", "1.2.3", "1.2.3"],
@@ -84,6 +88,17 @@ describe("refused", () => {
     ["IPv4", "192.0.2.1", "it is an IP address; ask for its name with type=PTR"],
     ["the shape of IPv4", "192.0.2.256", "it has the form of an IPv4 address"],
     ["IPv4 with a leading zero", "192.0.2.01", "it has the form of an IPv4 address"],
+    ["IPv4 and a final dot", "192.0.2.1.", "it has the form of an IPv4 address"],
+    // These were asked for as names.
+    ["IPv4 and an ideographic full stop", "192.0.2.1。", "it has the form of an IPv4 address"],
+    ["IPv4 and a full-width full stop", "192.0.2.1．", "it has the form of an IPv4 address"],
+    [
+      "IPv4 in full-width digits and an ideographic full stop",
+      "１９２.0.2.1。",
+      "it is an IP address; ask for its name with type=PTR",
+    ],
+    ["two ideographic full stops at the end", "例え。。", "it has an empty label"],
+    ["two ideographic full stops alone", "。。", "it has an empty label"],
     [
       "IPv4 in full-width digits",
       "１９２.0.2.1",
@@ -131,6 +146,7 @@ describe("refused", () => {
     ["IPv4 with a decimal above 255", "192.0.2.256"],
     ["IPv4 with a leading zero", "192.0.2.01"],
     ["IPv4 with a trailing dot", "192.0.2.1."],
+    ["IPv4 with an ideographic full stop", "192.0.2.1。"],
     ["a port", "192.0.2.1:53"],
   ])("no address, with PTR: %s", (_, input) => {
     expect(parseHostname(input, "PTR")).toEqual({

@@ -36,6 +36,26 @@ export function replyMessage(query: Uint8Array, changes: Partial<Message> = {}):
   };
 }
 
+/**
+ * A reply to the query that holds this many NS records, all but the first of 14 bytes, whose compressed
+ * name has 940 characters when it is shown.
+ */
+export function swellingReply(query: Uint8Array, count: number): Uint8Array {
+  const head = replyTo(query, { edns: null });
+  head.set([count >>> 8, count & 0xff], 6);
+  const name = [...[63, 63, 63, 45].flatMap((length) => [length, ...Array(length).fill(1)]), 0];
+  const first = [0xc0, 0x0c, 0, 2, 0, 1, 0, 0, 1, 44, 0, name.length, ...name];
+  const offset = head.length + 12;
+  const other = [0xc0, 0x0c, 0, 2, 0, 1, 0, 0, 1, 44, 0, 2, 0xc0 | (offset >>> 8), offset & 0xff];
+  return Uint8Array.from([
+    ...head,
+    ...first,
+    ...Array(count - 1)
+      .fill(other)
+      .flat(),
+  ]);
+}
+
 /** The name that the query asks for, in the case that it was sent. */
 export function askedName(query: Uint8Array): string {
   return decodeMessage(query).question?.name ?? "";

@@ -9,6 +9,7 @@ import {
   RECORD_TYPES,
   type RecordType,
   type ResourceRecord,
+  tryFormatRecords,
   typeCode,
   typeOfCode,
 } from "../../src/dns/record.ts";
@@ -69,6 +70,39 @@ describe("data and its text", () => {
     const writer = new ByteWriter(512);
     encodeRecordData(writer, record);
     expect(writer.finish()).toEqual(hex(data));
+  });
+});
+
+describe("the values of one answer", () => {
+  // A message of 64 KB with compressed names was 4.5 MB when it was shown.
+  const name = `${"\\001".repeat(63)}.`;
+  const record: ResourceRecord = { owner: "a.", type: "NS", ttl: 1, data: name };
+
+  test("have 262,144 characters at most", () => {
+    const full = Math.floor(262_144 / name.length);
+    expect(tryFormatRecords(Array(full).fill(record))).toHaveLength(full);
+    expect(tryFormatRecords(Array(full + 1).fill(record))).toBeNull();
+  });
+
+  test("may be the largest TXT record with nothing but escapes", () => {
+    const strings = new Uint8Array(65_535 - 40);
+    for (let at = 0; at < strings.length; at += 256) {
+      strings[at] = Math.min(255, strings.length - at - 1);
+    }
+    const [shown] = tryFormatRecords([{ owner: "a.", type: "TXT", ttl: 1, data: strings }]) ?? [];
+    expect(shown?.value.length).toBeGreaterThan(261_000);
+  });
+
+  test("are not formatted beyond it", () => {
+    let formatted = 0;
+    const counting = (function* () {
+      for (let count = 0; count < 5000; count++) {
+        formatted += 1;
+        yield record;
+      }
+    })();
+    expect(tryFormatRecords(counting)).toBeNull();
+    expect(formatted).toBe(Math.floor(262_144 / name.length) + 1);
   });
 });
 

@@ -34,7 +34,7 @@ function start(servers: readonly Endpoint[], timeoutMs = 5000) {
       const { promise, resolve } = Promise.withResolvers<string | null>();
       const attempt: Attempt = {
         server: formatEndpoint(server).replace(/:53$/, ""),
-        atMs: clock.now(),
+        atMs: clock.nowMs(),
         isFirst,
         finish: resolve,
         stopped: false,

@@ -104,7 +104,12 @@ describe("interface information", () => {
     [
       "a name with control characters",
       "000c 02 02 08 65 1b 5b 74 68 00 00",
-      { ...none, role: "incoming", name: "e[th" },
+      { ...none, role: "incoming", name: "e\ufffd[th" },
+    ],
+    [
+      "a name that turns the direction of text",
+      "000c 02 02 08 65 e280ae 74 68 30",
+      { ...none, role: "incoming", name: "e\ufffdth0" },
     ],
     ["an index cut short: skipped", "0006 02 08 0000", null],
     ["an address of unknown family: skipped", `0018 02 04 0003 0000 ${address}`, null],

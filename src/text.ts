@@ -1,0 +1,15 @@
+/**
+ * Controls, line and paragraph separators, and what changes the direction or look of the text around
+ * it: nothing that a stranger says shall rearrange a terminal or a page.
+ */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/gu;
+
+/**
+ * The text of bytes that a stranger sent as UTF-8, without NULs at its end, cut to `maxCharacters` code
+ * points; each one that is not safe to print is replaced by U+FFFD, and so is what is no UTF-8.
+ */
+export function safeText(bytes: Uint8Array, maxCharacters: number): string {
+  const end = bytes.findLastIndex((byte) => byte !== 0) + 1;
+  const text = new TextDecoder().decode(bytes.subarray(0, end)).replace(UNSAFE, "\ufffd");
+  return [...text].slice(0, maxCharacters).join("");
+}
