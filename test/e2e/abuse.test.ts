@@ -128,6 +128,7 @@ describe("requests that are too much", () => {
     ["a header of 20 KB", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
     ["a thousand headers", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\n${"X-A: 1\r\n".repeat(1_000)}\r\n`, /^HTTP\/1\.1 (200|400|431) /],
     ["a body of a megabyte", `POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n${"a".repeat(1_000_000)}`, /^HTTP\/1\.1 (404|413) /],
+    ["a body of 17 KB", `POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 17000\r\n\r\n${"a".repeat(17_000)}`, /^HTTP\/1\.1 413 /],
     ["a body that announces a terabyte", "POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1099511627776\r\n\r\n", /^HTTP\/1\.1 (400|404|413) /],
     ["two lengths", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", /^HTTP\/1\.1 400 /],
     ["a length and chunks", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", /^HTTP\/1\.1 400 /],
@@ -154,6 +155,45 @@ describe("requests that are too much", () => {
       Array.from({ length: count }, (_, index) => (index + 1).toString().padStart(4, "0")),
     );
   });
+});
+
+describe("a client that resets its connection", () => {
+  labTest("is not taken for a proxy: it can name nobody else", async () => {
+    const loggedBefore = service.stderr().length;
+    const request =
+      "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.7\r\nX-Forwarded-Proto: https\r\nX-Request-Id: spoofed\r\n\r\n";
+    for (let round = 0; round < 10; round++) {
+      const sockets = await Promise.all(Array.from({ length: 50 }, open));
+      // The service finds all of it at once: the request, and that nobody is there any more.
+      process.kill(service.pid, "SIGSTOP");
+      for (const socket of sockets) {
+        await new Promise((sent) => socket.write(request, sent));
+        socket.resetAndDestroy();
+      }
+      process.kill(service.pid, "SIGCONT");
+      await expectHealthy();
+    }
+    expect(service.stderr().slice(loggedBefore)).not.toMatch(/203\.0\.113\.7|spoofed/);
+  });
+});
+
+describe("a client that asks on and on and reads nothing", () => {
+  // biome-ignore format: a table
+  labTest.each([
+    ["preflights", "OPTIONS /api/v1/myip HTTP/1.1\r\nHost: x\r\nAccess-Control-Request-Method: GET\r\n\r\n"],
+    ["requests that are refused", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"],
+  ])("%s: memory stays where it is", async (_, request) => {
+    await expectHealthy();
+    const before = residentMegabytes();
+    const socket = await open();
+    const batch = request.repeat(1_000);
+    for (let sent = 0; sent < 300 && !socket.destroyed; sent++) {
+      await new Promise((done) => socket.write(batch, done));
+    }
+    expect(residentMegabytes() - before).toBeLessThan(60);
+    socket.destroy();
+    await expectHealthy();
+  }, 60_000);
 });
 
 describe("a hundred thousand wrong keys", () => {

@@ -1,6 +1,6 @@
 /** The service as a process: what it says, how it starts, and how it ends. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -57,6 +57,32 @@ describe("start", () => {
     });
     expect(status).toBe(1);
     expect(stderr).toContain(`cannot listen on 127.0.0.1:${taken.port}`);
+  });
+
+  labTest("a second service on the same port or socket is told so: status 1", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
+    const socket = join(folder, "socket");
+    await using _ = await startService({ SIXSCOPE_LISTEN: `127.0.0.1:9600,unix:${socket}` });
+    for (const address of ["127.0.0.1:9600", `unix:${socket}`]) {
+      const { status, stderr } = await sixscope([], { SIXSCOPE_LISTEN: address });
+      expect(status).toBe(1);
+      expect(stderr).toContain(`cannot listen on ${address}`);
+    }
+    const { status } = await sixscope([], { SIXSCOPE_LISTEN: "127.0.0.1:9601,127.0.0.1:9601" });
+    expect(status).toBe(1);
+    expect(statSync(socket).mode & 0o777).toBe(0o660);
+    rmSync(folder, { recursive: true });
+  });
+
+  labTest("a socket file that a killed service left behind is not in the way", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
+    const environment = { SIXSCOPE_LISTEN: `unix:${join(folder, "socket")}` };
+    for (let round = 0; round < 2; round++) {
+      await using service = await startService(environment);
+      service.signal("SIGKILL");
+      await service.exited;
+    }
+    rmSync(folder, { recursive: true });
   });
 
   test("a keys file that does not parse prevents the start: status 1", async () => {

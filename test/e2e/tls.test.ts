@@ -74,6 +74,16 @@ describe("HTTPS", () => {
     expect(response.headers.get("strict-transport-security")).toBe("max-age=31536000");
   });
 
+  tlsTest("has its port for itself: a second service is told so", async () => {
+    const { status, stderr } = await sixscope([], {
+      SIXSCOPE_LISTEN: new URL(service.url).host,
+      SIXSCOPE_TLS_CERT: file("cert.pem"),
+      SIXSCOPE_TLS_KEY: file("key.pem"),
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain("cannot listen on");
+  });
+
   tlsTest("is not taken for plain HTTP", async () => {
     expect(fetch(service.url.replace("https:", "http:"))).rejects.toThrow();
   });

@@ -33,7 +33,8 @@ function setUp(options: { format?: LogFormat; clients?: boolean; priorities?: bo
     await next();
   });
   app.get("/dns/:hostname", (context) => context.json({}));
-  const get = async (path: string) => await app.request(path, {}, BINDINGS);
+  app.options("*", (context) => context.body(null, 204));
+  const get = async (path: string, method = "GET") => await app.request(path, { method }, BINDINGS);
   return { get, lines, log };
 }
 
@@ -88,6 +89,14 @@ describe("a flood of refusals", () => {
     expect(parsed(lines[100])).toMatchObject({ level: "WARN", kind: "status 404", count: 150 });
     await get("/nothing");
     expect(lines).toHaveLength(102);
+  });
+
+  test("of preflights, which cost nothing either, is counted as well, and paths are cut", async () => {
+    const { get, lines } = setUp();
+    const path = `/${"x".repeat(10_000)}`;
+    for (let request = 0; request < 150; request++) await get(path, "OPTIONS");
+    expect(lines).toHaveLength(100);
+    expect(parsed(lines[0])).toMatchObject({ status: 204, route: path.slice(0, 100) });
   });
 
   test("does not silence what is answered", async () => {

@@ -88,6 +88,18 @@ describe("an IPv6 /64", () => {
   });
 });
 
+describe("a /64 that has used up its tokens", () => {
+  test("takes no places from newcomers, however many addresses it shows", () => {
+    const { take } = setUp({ anonymous: 100, prefix: 1000 });
+    for (let host = 0; host < 400_000; host++) {
+      take(`2001:db8::${(host >>> 16).toString(16)}:${(host & 0xffff).toString(16)}`);
+    }
+    for (let host = 0; host < 400; host++) {
+      expect(take(`198.51.${100 + (host >> 8)}.${host & 255}`)).toMatchObject({ remaining: 99 });
+    }
+  });
+});
+
 describe("a key", () => {
   test("has its own bucket with its own limit", () => {
     const { limiter, take } = setUp();
