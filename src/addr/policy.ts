@@ -51,7 +51,7 @@ interface Subject {
 export function judgeTarget(target: Ipv6Address, policy: TargetPolicy): TargetVerdict {
   const type = classifyIpv6(target);
   if (NEVER_TARGETS.has(type))
-    return refuse("unicast", target, `no IPv6 host has a ${type} address`);
+    return refuse("unicast", target, `no IPv6 host has an address of type ${type}`);
   const self: Subject = { ip: target, clause: "it" };
   const subjects = [self, ...embeddedIpv4(target).flatMap(subjectsOf)];
   for (const { ip, clause } of subjects) {
