@@ -164,6 +164,47 @@ describe("judgeTarget with lists", () => {
     ["fd00::1", "any", "allow fd00::1 deny ::/0", "deny", "even where allow is longer"],
     ["64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "an embedded address is denied"],
     ["64:ff9b::10.0.0.1", "any", "deny 11.0.0.0/8", "allowed", "another one is not"],
+    ["64:ff9b:1::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /96"],
+    ["64:ff9b:1:2:3:4:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "behind another /96"],
+    ["64:ff9b:1:2:a:0:100::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /64"],
+    ["64:ff9b:1:20a:0:1::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /56"],
+    ["64:ff9b:1:a00:0:100::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /48"],
+    [
+      "64:ff9b:1:a00:0:100::",
+      "any",
+      "allow 64:ff9b:1::/48 deny 10.0.0.0/8",
+      "deny",
+      "though allowed as a whole",
+    ],
+    [
+      "64:ff9b:1::8.8.8.8",
+      "any",
+      "deny 10.0.0.0/8",
+      "allowed",
+      "local NAT64 of an address that is not denied",
+    ],
+    [
+      "64:ff9b:2::10.0.0.1",
+      "any",
+      "deny 10.0.0.0/8",
+      "allowed",
+      "beside the prefix of local NAT64",
+    ],
+    [
+      "64:ff9b:1::8.8.8.8",
+      "global",
+      "",
+      "global",
+      "local NAT64 is not globally reachable, whatever it embeds",
+    ],
+    ["64:ff9b:1::8.8.8.8", "global", "allow 8.8.8.8", "global", "not even where that is allowed"],
+    [
+      "64:ff9b:1::10.0.0.1",
+      "global",
+      "allow 64:ff9b:1::/48",
+      "allowed",
+      "local NAT64 allowed as a whole",
+    ],
     ["::ffff:10.0.0.1", "any", "allow 10.0.0.0/8", "unicast", "mapped, never a target"],
     ["::ffff:10.0.0.1", "any", "deny 10.0.0.0/8", "unicast", "mapped, whatever is denied"],
     ["fd00::5efe:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "ISATAP"],
@@ -202,6 +243,9 @@ describe("judgeTarget with lists", () => {
     );
     expect(judge("64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8")).toBe(
       "deny 10.0.0.1: it embeds 10.0.0.1 (Nat64), which lies in the denied 10.0.0.0/8",
+    );
+    expect(judge("64:ff9b:1::10.0.0.1", "any", "deny 10.0.0.0/8")).toBe(
+      "deny 10.0.0.1: it may embed 10.0.0.1 (Nat64Local), which lies in the denied 10.0.0.0/8",
     );
   });
 });
