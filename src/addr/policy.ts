@@ -77,12 +77,6 @@ export function judgeTarget(target: Ipv6Address, policy: TargetPolicy): TargetVe
   return { allowed: true };
 }
 
-/** Whether packets to the address may cross the public Internet, judged also by the IPv4 addresses that it embeds. */
-export function isGloballyReachable(ip: IpAddress): boolean {
-  const carried = ip.version === 6 ? embeddedIpv4(ip).flatMap(carriedAddresses) : [];
-  return [ip, ...carried].every((each) => obstacleTo(each) === null);
-}
-
 function refuse(rule: "unicast" | "deny" | "global", ip: IpAddress, why: string): TargetVerdict {
   return { allowed: false, rule, ip, why };
 }
