@@ -164,6 +164,12 @@ export class Prober {
     return this.#ending.signal;
   }
 
+  /** The error with which its socket has failed, or null. */
+  get failure(): Error | null {
+    const { reason } = this.#ending.signal;
+    return reason instanceof Error ? reason : null;
+  }
+
   /** The source address for a run; see `IcmpSocket`. */
   sourceFor(target: Ipv6Address, scopeId: number): SourceChoice {
     return this.#socket.sourceFor(target, scopeId);
