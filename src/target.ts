@@ -61,7 +61,7 @@ export async function resolveTarget(
 }
 
 /** An address that is no IPv6 address is an error; a zone stands behind link-local addresses only. */
-function parseTarget(target: string): ParsedTarget {
+export function parseTarget(target: string): ParsedTarget {
   const address = tryParseIpv6(target);
   if (address !== null) return { address, zone: null };
   const zoned = tryParseZoned(target);

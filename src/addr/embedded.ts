@@ -28,6 +28,9 @@ export type EmbeddedIpv4 =
 /** Lengths of the prefixes behind which a translator may put an IPv4 address, RFC 6052 section 2.2. */
 export type Nat64PrefixLength = 32 | 40 | 48 | 56 | 64 | 96;
 
+/** Those that a prefix inside 64:ff9b:1::/48 can have; the operator is free to choose, RFC 8215 section 5. */
+const LOCAL_NAT64_LENGTHS: readonly Nat64PrefixLength[] = [96, 64, 56, 48];
+
 /** Byte 8, bits 64 to 71, stays zero and is skipped; RFC 6052 section 2.2. */
 const NAT64_SKIPPED_BYTE = 8;
 
@@ -60,6 +63,16 @@ export function embeddedIpv4(address: Ipv6Address): readonly EmbeddedIpv4[] {
 /** The IPv4 addresses alone, for a judgement: of Teredo both the client and the server. */
 export function carriedAddresses(embedded: EmbeddedIpv4): readonly Ipv4Address[] {
   return embedded.mechanism === "Teredo" ? [embedded.client, embedded.server] : [embedded.address];
+}
+
+/**
+ * The IPv4 addresses that a translator may make of an address in 64:ff9b:1::/48, one for each length
+ * that its prefix can have; none for any other address. Only one of them is meant, and the address does
+ * not tell which: for a judgement that has to be on the safe side.
+ */
+export function localNat64Candidates(address: Ipv6Address): readonly Ipv4Address[] {
+  if (typeEntry(address).type !== "Nat64Local") return [];
+  return LOCAL_NAT64_LENGTHS.map((length) => extractNat64(address, length));
 }
 
 /** The IPv4 address behind a translator's prefix of that many bits; RFC 6052 section 2.3. */

@@ -1,5 +1,10 @@
 import { type AddressType, classifyIpv6, typeEntry } from "./classify.ts";
-import { carriedAddresses, type EmbeddedIpv4, embeddedIpv4 } from "./embedded.ts";
+import {
+  carriedAddresses,
+  type EmbeddedIpv4,
+  embeddedIpv4,
+  localNat64Candidates,
+} from "./embedded.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
 import type { Ipv4Address } from "./ipv4.ts";
 import type { Ipv6Address } from "./ipv6.ts";
@@ -9,7 +14,7 @@ import { specialPurposeBlock } from "./registry.ts";
 
 /**
  * Which targets an operator lets be probed. An IPv6 prefix judges the target itself, an IPv4 prefix
- * the IPv4 addresses that a target embeds.
+ * the IPv4 addresses that a target embeds, or may embed where it is one of a local translator.
  */
 export interface TargetPolicy {
   /** `any`: every unicast address. `global`: globally reachable ones, the embedded IPv4 addresses included. */
@@ -50,10 +55,12 @@ interface Subject {
  */
 export function judgeTarget(target: Ipv6Address, policy: TargetPolicy): TargetVerdict {
   const type = classifyIpv6(target);
-  if (NEVER_TARGETS.has(type))
-    return refuse("unicast", target, `no IPv6 host has a ${type} address`);
+  if (NEVER_TARGETS.has(type)) {
+    return refuse("unicast", target, `no IPv6 host has an address of type ${type}`);
+  }
   const self: Subject = { ip: target, clause: "it" };
-  const subjects = [self, ...embeddedIpv4(target).flatMap(subjectsOf)];
+  const embedded = embeddedIpv4(target).flatMap(subjectsOf);
+  const subjects = [self, ...embedded, ...localNat64Candidates(target).map(candidateSubject)];
   for (const { ip, clause } of subjects) {
     const denied = longestMatch(policy.deny, ip);
     if (denied !== null) {
@@ -70,12 +77,6 @@ export function judgeTarget(target: Ipv6Address, policy: TargetPolicy): TargetVe
   return { allowed: true };
 }
 
-/** Whether packets to the address may cross the public Internet, judged also by the IPv4 addresses that it embeds. */
-export function isGloballyReachable(ip: IpAddress): boolean {
-  const carried = ip.version === 6 ? embeddedIpv4(ip).flatMap(carriedAddresses) : [];
-  return [ip, ...carried].every((each) => obstacleTo(each) === null);
-}
-
 function refuse(rule: "unicast" | "deny" | "global", ip: IpAddress, why: string): TargetVerdict {
   return { allowed: false, rule, ip, why };
 }
@@ -85,6 +86,10 @@ function subjectsOf(embedded: EmbeddedIpv4): readonly Subject[] {
     ip,
     clause: `it embeds ${formatIp(ip)} (${embedded.mechanism}), which`,
   }));
+}
+
+function candidateSubject(ip: Ipv4Address): Subject {
+  return { ip, clause: `it may embed ${formatIp(ip)} (Nat64Local), which` };
 }
 
 /** What keeps the address itself from being reached globally, whatever it embeds; null for nothing. */

@@ -4,7 +4,7 @@ import { type Ipv6Address, tryParseIpv6 } from "./ipv6.ts";
 /** A link-local address and the link that it is meant on. */
 export interface ZonedAddress {
   readonly address: Ipv6Address;
-  /** The name or the number of an interface: `eth0`, `2`. */
+  /** What the interface is called, such as `eth0`; a number is a name too, and no index. Whether there is such an interface is not checked. */
   readonly zone: string;
 }
 

@@ -16,10 +16,12 @@ export interface IcmpOptions {
 
 /** All pings and traces of the process, over one raw socket. */
 export interface IcmpEngine {
-  /** Sends echo requests and answers as soon as the last of them is decided. Rejects when the receiver has failed. */
+  /** Sends echo requests and answers as soon as the last of them is decided. Rejects with the `failure`. */
   ping(request: PingRequest): Promise<PingOutcome>;
-  /** Finds the routers on the way to a target. Rejects when the receiver has failed. */
+  /** Finds the routers on the way to a target. Rejects with the `failure`. */
   traceroute(request: TraceRequest): Promise<TraceOutcome>;
+  /** Why nothing can be received any more, once the receiver has failed: all pings and traces reject with it. Null while it works. */
+  readonly failure: Error | null;
   /** Probes of what is running that are not answered; 0 when nothing runs. */
   readonly outstanding: number;
   /** Grows at least twice a second while the receiver lives. */
@@ -47,6 +49,9 @@ export function openIcmp(options: IcmpOptions = {}): IcmpEngine {
   return {
     ping: (request) => ping(prober, request),
     traceroute: shareTraces((request) => traceroute(prober, pacer, request)),
+    get failure() {
+      return prober.failure;
+    },
     get outstanding() {
       return prober.outstanding;
     },

@@ -17,6 +17,8 @@ export const LIMITS = {
   targetBurst: 1000,
   /** Probes of one run: as many sequences as one identifier has. */
   maxProbesOfRun: 2 ** 16,
+  /** Random places that are tried for the keys of a run: with all `maxProbes` taken by short runs, most places are free. */
+  maxKeyTries: 64,
   /** How often a probe is handed to the kernel again that has no buffer for it. */
   maxSendRetries: 5,
   /** The wait before that, in milliseconds: a full queue of a slow link drains in this time. */

@@ -76,8 +76,8 @@ export interface ProbeCounters {
 interface Run {
   readonly plan: RunPlan;
   readonly onEvent: (event: ProbeEvent) => void;
-  /** The key of its first probe; the others follow. */
-  readonly firstKey: number;
+  /** The key of its first probe, which the others follow; null before there is one. */
+  firstKey: number | null;
   sent: number;
   outstanding: number;
   closed: boolean;
@@ -88,21 +88,22 @@ interface Probe {
   readonly label: number;
   readonly cookie: Uint8Array;
   readonly sentNs: number;
-  /** When the identifier and sequence may be used again. */
+  /** When the identifier and sequence may be used again, by a run that begins then. */
   readonly freeNs: number;
   answered: boolean;
 }
 
 /** A key is a byte of the identifier and the 16 bits of the sequence. */
 const SEQUENCES = 2 ** 16;
-const KEYS = 2 ** 24;
 
 /**
  * Sends the probes of all runs through one socket, and finds for each packet that comes in the probe
  * that it answers.
  *
- * An identifier is a tag byte of the process and a byte that changes every 65,536 probes; with the
- * sequence it makes the key under which a probe is remembered until its quarantine is over.
+ * An identifier is a tag byte of the process and a byte of the run; with the sequence it makes the key
+ * under which a probe is remembered until its quarantine is over. Each run begins at a random key: a
+ * router may quote so little of a probe that the cookie is cut off, and then nothing else proves that
+ * an error was not made up.
  */
 export class Prober {
   readonly clock: Clock;
@@ -126,7 +127,6 @@ export class Prober {
   readonly #runs = new Set<Run>();
   /** In the order of sending. */
   readonly #probes = new Map<number, Probe>();
-  #nextKey = 0;
 
   /** @throws SystemError where no socket can be had */
   constructor(openSocket: OpenSocket, clock: Clock, random: RandomSource) {
@@ -164,6 +164,12 @@ export class Prober {
     return this.#ending.signal;
   }
 
+  /** The error with which its socket has failed, or null. */
+  get failure(): Error | null {
+    const { reason } = this.#ending.signal;
+    return reason instanceof Error ? reason : null;
+  }
+
   /** The source address for a run; see `IcmpSocket`. */
   sourceFor(target: Ipv6Address, scopeId: number): SourceChoice {
     return this.#socket.sourceFor(target, scopeId);
@@ -171,8 +177,9 @@ export class Prober {
 
   /** Begins a run; `onEvent` is called for each answer until the run is closed. */
   open(plan: RunPlan, onEvent: (event: ProbeEvent) => void): ProbeRun {
-    const firstKey = this.#reserve(plan.maxProbes);
-    const run: Run = { plan, onEvent, firstKey, sent: 0, outstanding: 0, closed: false };
+    const { maxProbes } = plan;
+    if (maxProbes > LIMITS.maxProbesOfRun) throw new RangeError(`${maxProbes} probes in one run`);
+    const run: Run = { plan, onEvent, firstKey: null, sent: 0, outstanding: 0, closed: false };
     this.#runs.add(run);
     return {
       get outstanding() {
@@ -189,27 +196,39 @@ export class Prober {
     return this.#socket.close();
   }
 
-  /** The first of so many keys that share an identifier. */
-  #reserve(count: number): number {
-    if (count > LIMITS.maxProbesOfRun) throw new RangeError(`${count} probes in one run`);
-    const left = SEQUENCES - (this.#nextKey % SEQUENCES);
-    const first = count <= left ? this.#nextKey : (this.#nextKey + left) % KEYS;
-    this.#nextKey = (first + count) % KEYS;
-    return first;
+  /** The first of so many keys that share an identifier, chosen at random; null where a few tries find none free. */
+  #chooseKeys(count: number): number | null {
+    for (let tries = 0; tries < LIMITS.maxKeyTries; tries++) {
+      const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
+      const first = a * SEQUENCES + (((b << 8) | c) % (SEQUENCES - count + 1));
+      if (this.#areFree(first, count)) return first;
+    }
+    return null;
+  }
+
+  /** Whether no open run has one of the keys, and none is in quarantine. */
+  #areFree(first: number, count: number): boolean {
+    for (const { firstKey, plan } of this.#runs) {
+      if (firstKey === null) continue;
+      if (first < firstKey + plan.maxProbes && firstKey < first + count) return false;
+    }
+    for (let key = first; key < first + count; key++) if (this.#probes.has(key)) return false;
+    return true;
   }
 
   #send(run: Run, label: number, hopLimit: number): string | null {
     const { target, scopeId, source, flowLabel, timeoutMs, maxProbes } = run.plan;
     if (run.sent === maxProbes) throw new RangeError(`more than ${maxProbes} probes in this run`);
+    const nowNs = this.clock.nowNs();
+    this.#forget(nowNs);
+    run.firstKey ??= this.#chooseKeys(maxProbes);
+    if (this.#probes.size >= LIMITS.maxProbes || run.firstKey === null) return "ENOBUFS";
+    if (!this.#limiter.take(target, nowNs)) return TARGET_BUSY;
     const key = run.firstKey + run.sent;
     const sequence = key % SEQUENCES;
     const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, encodePayload(sequence, cookie));
-    const nowNs = this.clock.nowNs();
-    this.#forget(nowNs);
-    if (this.#probes.size >= LIMITS.maxProbes || this.#probes.has(key)) return "ENOBUFS";
-    if (!this.#limiter.take(target, nowNs)) return TARGET_BUSY;
     const packet = { destination: target, scopeId, source, hopLimit, flowLabel, message };
     const result = this.#socket.send(packet);
     if (result.kind === "failed") {

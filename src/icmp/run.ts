@@ -50,7 +50,7 @@ export async function runProbes<M extends ProbeMachine>(
   create: (send: SendProbe, source: Ipv6Address) => M,
 ): Promise<Ended<M>> {
   const { ending } = prober;
-  if (ending.reason instanceof Error) throw ending.reason;
+  if (prober.failure !== null) throw prober.failure;
   const choice = prober.sourceFor(target, scopeId);
   if (choice.kind === "failed") return { kind: "unreachable", code: choice.code };
   const source = choice.address;
@@ -63,6 +63,6 @@ export async function runProbes<M extends ProbeMachine>(
   const machine = create(run.send, source);
   const driver = drive(machine, prober.clock, signal ? AbortSignal.any([signal, ending]) : ending);
   const how = await driver.finished.finally(run.close);
-  if (ending.reason instanceof Error) throw ending.reason;
+  if (prober.failure !== null) throw prober.failure;
   return how === "done" ? { kind: "done", machine, source, flowLabel } : { kind: "aborted" };
 }

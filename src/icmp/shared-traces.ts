@@ -20,6 +20,11 @@ interface Shared {
 export function shareTraces(trace: Trace): Trace {
   const running = new Map<string, Shared>();
 
+  /** Nobody joins it any more; the next trace for its key may be there already. */
+  const retire = (key: string, shared: Shared) => {
+    if (running.get(key) === shared) running.delete(key);
+  };
+
   const begin = (key: string, request: TraceRequest): Shared => {
     const abort = new AbortController();
     const addresses: Ipv6Address[] = [];
@@ -31,9 +36,7 @@ export function shareTraces(trace: Trace): Trace {
     const outcome = trace({ ...request, onAddress, signal: abort.signal });
     const shared = { outcome, abort, addresses, listeners, callers: 0 };
     running.set(key, shared);
-    const end = () => {
-      if (running.get(key) === shared) running.delete(key);
-    };
+    const end = () => retire(key, shared);
     outcome.then(end, end);
     return shared;
   };
@@ -57,7 +60,7 @@ export function shareTraces(trace: Trace): Trace {
       signal?.removeEventListener("abort", abort);
       if (onAddress !== undefined) shared.listeners.delete(onAddress);
       if (--shared.callers === 0) {
-        running.delete(key);
+        retire(key, shared);
         shared.abort.abort();
       }
     }

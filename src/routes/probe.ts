@@ -3,14 +3,20 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config.ts";
+import { parseHostname } from "../dns/hostname.ts";
 import type { AppEnv } from "../http/environment.ts";
 import type { ErrorCode } from "../http/error-table.ts";
-import { ApiError, clientGone } from "../http/errors.ts";
+import { ApiError, clientGone, refusedHostname } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
 import type { ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
 import type { NoResult } from "../icmp/run.ts";
-import { type Destination, resolveTarget, type TargetDependencies } from "../target.ts";
+import {
+  type Destination,
+  parseTarget,
+  resolveTarget,
+  type TargetDependencies,
+} from "../target.ts";
 
 /** What pings and traces need. */
 export interface ProbeDependencies extends TargetDependencies {
@@ -51,9 +57,10 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
 
 /**
  * Runs a ping or a trace to a target: with a raw socket, a free place, and an address that the policy
- * allows.
+ * allows. What is no target at all is refused first, whatever this service can do.
  *
- * @throws ApiError ICMP_UNAVAILABLE, TOO_MANY_PROBES, and those of `resolveTarget`
+ * @throws ApiError ICMP_UNAVAILABLE, also where the receiver fails meanwhile, TOO_MANY_PROBES, and
+ *   those of `resolveTarget`
  */
 export async function probeTarget<T>(
   target: string,
@@ -62,18 +69,40 @@ export async function probeTarget<T>(
   run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { icmp, probeSlots } = dependencies;
-  if ("unavailable" in icmp) {
-    throw new ApiError(
-      "ICMP_UNAVAILABLE",
-      `This service has no raw socket (${icmp.unavailable}); the operator must grant CAP_NET_RAW.`,
-      { reason: icmp.unavailable },
-    );
-  }
+  requireSyntax(target);
+  if ("unavailable" in icmp) throw noRawSocket(icmp.unavailable);
+  if (icmp.failure !== null) throw receiverFailed(icmp.failure);
   const { signal } = context.req.raw;
   const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {
-    return await run(icmp, await resolveTarget(target, dependencies, signal), signal);
+    const destination = await resolveTarget(target, dependencies, signal);
+    return await run(icmp, destination, signal).catch((error: unknown) => {
+      throw error instanceof Error && error === icmp.failure ? receiverFailed(error) : error;
+    });
   });
+}
+
+/** A target is an IPv6 address or a host name. */
+function requireSyntax(target: string): void {
+  if (parseTarget(target).address !== null) return;
+  const parsed = parseHostname(target, "AAAA");
+  if (!parsed.ok) throw refusedHostname(target, parsed);
+}
+
+function noRawSocket(reason: string): ApiError {
+  return new ApiError(
+    "ICMP_UNAVAILABLE",
+    `This service has no raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
+    { reason },
+  );
+}
+
+function receiverFailed({ message: reason }: Error): ApiError {
+  return new ApiError(
+    "ICMP_UNAVAILABLE",
+    `This service cannot receive ICMPv6 any more (${reason}); the operator must restart it.`,
+    { reason },
+  );
 }
 
 /**

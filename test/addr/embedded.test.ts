@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type EmbeddedIpv4, embeddedIpv4, extractNat64 } from "../../src/addr/embedded.ts";
+import {
+  type EmbeddedIpv4,
+  embeddedIpv4,
+  extractNat64,
+  localNat64Candidates,
+} from "../../src/addr/embedded.ts";
 import { formatIpv4 } from "../../src/addr/ipv4.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 
@@ -51,6 +56,15 @@ describe("embeddedIpv4", () => {
   ])("%s: %p, %s", (text, expected) => {
     expect(embeddedIpv4(parseIpv6(text)).map(show).join(", ")).toBe(expected);
   });
+});
+
+test.each([
+  ["64:ff9b:1:a0b:c:d00:c000:221", "192.0.2.33, 12.13.0.192, 11.12.13.0, 10.11.12.13"],
+  ["64:ff9b:1::10.0.0.1", "10.0.0.1, 0.0.0.10, 0.0.0.0, 0.0.0.0"],
+  ["64:ff9b:2::10.0.0.1", ""],
+  ["64:ff9b::10.0.0.1", ""],
+])("localNat64Candidates of %s, behind a /96, /64, /56 and /48: %p", (text, expected) => {
+  expect(localNat64Candidates(parseIpv6(text)).map(formatIpv4).join(", ")).toBe(expected);
 });
 
 describe("extractNat64, RFC 6052 section 2.4", () => {

@@ -97,6 +97,7 @@ const ERRORS: Row[] = [
   ["an IPv4 address", "/validate?address=192.0.2.1", {}, 400, "INVALID_ADDRESS", { address: "192.0.2.1" }],
   ["a target with a colon", "/ping/2001:db8::g", WITH_KEY, 400, "INVALID_ADDRESS", { address: "2001:db8::g" }],
   ["a target of IPv4 shape", "/traceroute/192.0.2.1", WITH_KEY, 400, "INVALID_ADDRESS", { address: "192.0.2.1" }],
+  ["an address without a reverse name", "/dns/192.0.2.300?type=PTR", {}, 400, "INVALID_ADDRESS", { address: "192.0.2.300" }],
   ["a missing parameter", "/validate", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: null }],
   ["a repeated parameter", "/validate?address=::1&address=::2", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: ["::1", "::2"] }],
   ["a type that is not in the list", "/dns/v6.example.test?type=SRV", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "SRV", allowed: TYPES }],
@@ -111,6 +112,8 @@ const ERRORS: Row[] = [
   ["a target that is no name", "/ping/a_b%20c", WITH_KEY, 400, "INVALID_HOSTNAME", { hostname: "a_b c", reason: expect.any(String) }],
   ["a target that the operator denies", "/ping/2001:db8:f00d::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "2001:db8:f00d::1", ip: "2001:db8:f00d::1", type: "Documentation" }],
   ["a multicast target", "/traceroute/ff02::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "ff02::1", ip: "ff02::1", type: "Multicast" }],
+  ["a mapped target", "/ping/::ffff:127.0.0.1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "::ffff:127.0.0.1", ip: "::ffff:127.0.0.1", type: "IPv4Mapped" }],
+  ["a mapped target of a trace", "/traceroute/::ffff:192.0.2.1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "::ffff:192.0.2.1", ip: "::ffff:192.0.2.1", type: "IPv4Mapped" }],
   ["a name that leads to a refused target", "/ping/group.example.test", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "group.example.test", ip: "ff02::1", type: "Multicast" }],
   ["forwarding headers from an untrusted peer", "/myip", { "X-Forwarded-For": "192.0.2.1" }, 400, "HTTPS_REQUIRED", {}],
   ["a link-local target without its zone", "/ping/fe80::1", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1" }],
@@ -201,6 +204,19 @@ describe("rows that need more than a request", () => {
         error: { code: "NOT_FOUND", details: { method, path: "/api/v1/myip" } },
       });
     }
+  });
+
+  labTest("the path without a name asks for the root, which the resolver refuses", async () => {
+    // The document knows a path with a name only, so this is no row of the table.
+    const request = "GET /api/v1/dns/?type=NS HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const answer = await rawRequest(service.url, request);
+    expect(answer).toStartWith("HTTP/1.1 500 ");
+    expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
+      error: {
+        code: "RESOLVER_FAILURE",
+        details: { hostname: ".", resolver: "resolver_a", rcode: "REFUSED" },
+      },
+    });
   });
 
   labTest("a request target that is not absolute never reaches a route", async () => {

@@ -100,6 +100,7 @@ describe("the contract in the document", () => {
     "NETWORK_UNREACHABLE",
   ];
   const DNS_ERRORS = [
+    "INVALID_ADDRESS",
     "INVALID_HOSTNAME",
     "HOSTNAME_NOT_FOUND",
     "RESOLVER_TIMEOUT",

@@ -249,6 +249,7 @@ describe("a ping that is aborted", () => {
     await engine.close();
     expect(await pending).toEqual({ kind: "aborted" });
     expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+    expect(engine.failure).toBeNull();
   });
 });
 
@@ -256,7 +257,9 @@ test("a receiver that fails ends all runs with its error, and all later ones", a
   const { clock, engine, socket } = start(() => []);
   const pending = [engine.ping(REQUEST), engine.ping({ ...REQUEST, count: 1 })];
   const failure = new Error("the receiver has failed");
+  expect(engine.failure).toBeNull();
   socket.fail(failure);
+  expect(engine.failure).toBe(failure);
   for (const outcome of await Promise.allSettled(pending)) {
     expect(outcome).toMatchObject({ status: "rejected", reason: failure });
   }

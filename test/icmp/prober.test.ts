@@ -264,6 +264,58 @@ describe("what goes out", () => {
     expect([answered, wrong]).toEqual([100_000, 0]);
   });
 
+  /** The byte of the run and the sequence, which follow the tag. */
+  const keyOf = ({ message }: OutgoingPacket) =>
+    new DataView(message.buffer).getUint32(4) % 2 ** 24;
+
+  test("the key of a run says nothing about the next one's: a forged error that quotes no cookie must guess it", () => {
+    const { socket, prober, clock } = start();
+    const RUNS = 2000;
+    for (let count = 0; count < RUNS; count++) {
+      prober.open(PLAN, () => {}).send(1, 64);
+      clock.block(1);
+    }
+    const keys = socket.sent.map(keyOf);
+    const steps = keys.slice(1).map((key, at) => (key - (keys[at] as number) + 2 ** 24) % 2 ** 24);
+    expect(new Set(steps).size).toBeGreaterThan(RUNS * 0.99);
+    expect(steps.filter((step) => step <= PLAN.maxProbes)).toBeEmpty();
+    // Each sixteenth of all keys is used about as often as any other.
+    const used = Array.from({ length: 16 }, (_, part) => keys.filter((key) => key >> 20 === part));
+    for (const { length } of used) expect(length).toBeWithin(RUNS / 32, RUNS / 8);
+  });
+
+  test("a run begins where the random source says, unless a key there is open or in quarantine", () => {
+    const clock = new VirtualClock();
+    const socket = new FakeSocket(clock, silence);
+    const places: [number, number, number][] = [];
+    const random = (bytes: Uint8Array) => {
+      if (bytes.length === 3) bytes.set(places.shift() ?? [0, 0, 0]);
+    };
+    const prober = new Prober(socket.open, clock, random);
+    const begin = (...tried: typeof places) => {
+      places.splice(0, Infinity, ...tried);
+      const run = prober.open(PLAN, () => {});
+      const errno = run.send(1, 64);
+      const sent = socket.sent.pop();
+      return { run, key: sent === undefined ? errno : keyOf(sent) };
+    };
+    const first = begin([7, 1, 0]);
+    expect(first.key).toBe(0x070100);
+    // What the first may still send is taken too; what lies directly beside it is not.
+    expect(begin([7, 1, 9], [7, 0, 247], [7, 1, 10]).key).toBe(0x07010a);
+    expect(begin([7, 0, 246]).key).toBe(0x0700f6);
+    first.run.close();
+    // Behind its end only what it has sent is taken.
+    expect(begin([7, 1, 0], [7, 1, 0], [9, 0, 0]).key).toBe(0x090000);
+    clock.block(PLAN.timeoutMs + LIMITS.quarantineMs);
+    expect(begin([7, 1, 0]).key).toBe(0x070100);
+    // All sequences have room behind the first.
+    expect(begin([1, 255, 255]).key).toBeLessThanOrEqual(0x020000 - PLAN.maxProbes);
+    const taken = Array.from({ length: 2 * LIMITS.maxKeyTries }, () => [9, 0, 0] as [9, 0, 0]);
+    expect(begin(...taken).key).toBe("ENOBUFS");
+    expect(places).toHaveLength(LIMITS.maxKeyTries);
+  });
+
   test("an identifier and sequence come again only after the timeout and the quarantine", () => {
     const { socket, prober, clock } = start();
     const seen = new Map<string, number>();

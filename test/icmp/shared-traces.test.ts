@@ -39,6 +39,23 @@ test("a caller after the end has a trace of its own", async () => {
   await second;
 });
 
+// The caller hears of the end a few turns after the trace has ended.
+test.each([0, 1, 2, 3, 4, 5])(
+  "a caller that leaves an ended trace does not hide the next one that began %i turns after the end",
+  async (turns) => {
+    const { running, trace } = start();
+    const first = trace(REQUEST);
+    running[0]?.end(OUTCOME);
+    for (let turn = 0; turn < turns; turn++) await null;
+    const second = trace(REQUEST);
+    await first;
+    const third = trace(REQUEST);
+    expect(running).toHaveLength(2);
+    running[1]?.end(OUTCOME);
+    expect(await Promise.all([second, third])).toEqual([OUTCOME, OUTCOME]);
+  },
+);
+
 test.each([
   ["target", { target: HOP }],
   ["zone", { scopeId: 2 }],
