@@ -5,7 +5,7 @@ import { answerJson } from "./http/answer.ts";
 import { type EdgeDependencies, edge, requireKey } from "./http/edge.ts";
 import { BASE_PATH } from "./http/endpoint.ts";
 import type { AppEnv, Bindings } from "./http/environment.ts";
-import { ApiError, internalError } from "./http/errors.ts";
+import { ApiError, internalError, OperatorError } from "./http/errors.ts";
 import type { Parameters } from "./http/parameters.ts";
 import { Repeats } from "./http/repeats.ts";
 import type { Log } from "./log.ts";
@@ -98,6 +98,7 @@ function notFound(context: Context<AppEnv>, headers: Record<string, string> = {}
 
 /** What the caller is not told stands in the log, under the id that the caller has. */
 function logFault(log: Log, fault: ApiError, cause: Error, requestId: string): void {
-  const what = cause instanceof ApiError ? cause.message : (cause.stack ?? String(cause));
+  const isForeseen = cause instanceof ApiError || cause instanceof OperatorError;
+  const what = isForeseen ? cause.message : (cause.stack ?? String(cause));
   log.error(what, { code: fault.code, requestId });
 }

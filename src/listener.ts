@@ -2,6 +2,7 @@ import { chmodSync, rmSync } from "node:fs";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { ListenAddress } from "./config.ts";
+import { reasonOf } from "./error-text.ts";
 import type { Certificate } from "./http/certificate.ts";
 import type { Connection } from "./http/client-address.ts";
 import { CONSTANT_HEADERS } from "./http/edge.ts";
@@ -110,7 +111,7 @@ export class Listener {
     try {
       this.#current = this.#serveInsteadOf(this.#boundAddress(), certificate);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       this.#log.error(
         `the new certificate cannot be served: ${reason}; the old one stays in force`,
       );

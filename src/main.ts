@@ -5,6 +5,7 @@ import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
+import { reasonOf } from "./error-text.ts";
 import { CertificateError } from "./http/certificate.ts";
 import { COMMIT, VERSION } from "./version.ts";
 
@@ -67,10 +68,7 @@ async function print(text: string): Promise<void> {
 
 /** Tells on standard error what went wrong, and returns the exit status for it. */
 function complain(error: unknown): number {
-  const lines =
-    error instanceof ConfigError
-      ? error.problems
-      : [error instanceof Error ? error.message : String(error)];
+  const lines = error instanceof ConfigError ? error.problems : [reasonOf(error)];
   for (const line of lines) process.stderr.write(`sixscope: ${line}\n`);
   if (error instanceof UsageError) process.stderr.write(`\n${error.usage}\n`);
   return WRONG.some((kind) => error instanceof kind) ? WRONG_USAGE : FAILED;

@@ -2,6 +2,7 @@ import { rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import type { App } from "./app.ts";
 import type { Config } from "./config.ts";
+import { errorCode, reasonOf } from "./error-text.ts";
 import type { Certificate } from "./http/certificate.ts";
 import { describeAddress, Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
@@ -43,7 +44,7 @@ export async function listen(
       if (address.kind === "unix") await removeStaleSocket(address.path);
       listeners.push(new Listener(app, address, certificate, log));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       const message = `cannot listen on ${describeAddress(address)}: ${reason}`;
       const isLast = address === config.listen.at(-1);
       if (config.listenIsDefault && isFamilyMissing(error) && !(isLast && listeners.length === 0)) {
@@ -81,6 +82,5 @@ async function removeStaleSocket(path: string): Promise<void> {
 
 /** This machine does not have the address's family or the address itself. */
 function isFamilyMissing(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT";
+  return ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
 }

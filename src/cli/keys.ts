@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parseConfig } from "../config.ts";
+import { reasonOf } from "../error-text.ts";
 import { generateApiKey, hashApiKey } from "../http/api-key.ts";
 import {
   isActive,
@@ -197,7 +198,7 @@ function parse(argv: readonly string[], options: Record<string, { type: "string"
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), KEYS_USAGE);
+    throw new UsageError(reasonOf(error), KEYS_USAGE);
   }
 }
 

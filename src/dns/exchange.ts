@@ -1,8 +1,9 @@
 import type { Endpoint } from "../addr/endpoint.ts";
+import { errorCode } from "../error-text.ts";
 import { type AskTcp, judgeDatagram, judgeStreamed, type Reply } from "./judge.ts";
 import { frameMessage, MessageStream } from "./message-stream.ts";
 import type { Query } from "./query.ts";
-import { type DnsSocket, errorCode, type SocketEvents, type Sockets } from "./socket.ts";
+import type { DnsSocket, SocketEvents, Sockets } from "./socket.ts";
 
 /** The server could not be reached, or broke off. */
 export interface Unreachable {
@@ -77,7 +78,7 @@ async function exchange<Verdict>(
     return await end;
   } catch (error) {
     const code = errorCode(error);
-    if (code === null) throw error;
+    if (code === undefined) throw error;
     return { kind: "unreachable", code };
   } finally {
     signal.removeEventListener("abort", stop);

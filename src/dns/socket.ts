@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import type { Endpoint } from "../addr/endpoint.ts";
 import { formatIp } from "../addr/ip.ts";
+import { errorCode } from "../error-text.ts";
 
 /** What a socket tells its owner; nothing after it was closed. */
 export interface SocketEvents {
@@ -21,13 +22,6 @@ export interface DnsSocket {
 export interface Sockets {
   openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
   openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
-}
-
-/** The errno name of a system error; null for any other error, which is a bug. */
-export function errorCode(error: unknown): string | null {
-  return error instanceof Error && "code" in error && typeof error.code === "string"
-    ? error.code
-    : null;
 }
 
 /** The machine's sockets. */

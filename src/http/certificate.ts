@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { reasonOf } from "../error-text.ts";
 import type { Log } from "../log.ts";
 import { FileWatch } from "./file-watch.ts";
 
@@ -80,9 +81,7 @@ export class CertificateRenewal {
       this.#current = next;
       this.#onRenewal(next);
     } catch (error) {
-      this.#log.error(
-        `${error instanceof Error ? error.message : error}; the old certificate stays in force`,
-      );
+      this.#log.error(`${reasonOf(error)}; the old certificate stays in force`);
     }
   }
 }
@@ -91,7 +90,6 @@ function step<T>(what: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CertificateError(`${what}: ${reason}`, { cause: error });
+    throw new CertificateError(`${what}: ${reasonOf(error)}`, { cause: error });
   }
 }

@@ -169,7 +169,7 @@ export const ERRORS = {
       }),
     headers: ["Retry-After"],
     example: {
-      message: "All 64 places for pings and traces are taken; try again in 2 seconds.",
+      message: "The places for pings and traces (64) are all taken; try again in 2 seconds.",
       details: { limit: 64, retryAfterSeconds: 2 },
     },
   }),
@@ -191,7 +191,9 @@ export const ERRORS = {
         ...askedResolver(),
         rcode: z
           .string()
-          .describe("The response code's name, or `MALFORMED` or `UNREACHABLE` without a code."),
+          .describe(
+            "The response code's name; without a code `MALFORMED`, `UNREACHABLE` or `TOO_LARGE`.",
+          ),
         extendedErrors: z
           .array(extendedError())
           .exactOptional()

@@ -83,6 +83,11 @@ export function clientGone(): DOMException {
   return new DOMException("the client went away, or the service stops", "AbortError");
 }
 
+/** A set-up that the operator has to put right: the log says what, and the caller gets INTERNAL_ERROR. */
+export class OperatorError extends Error {
+  override readonly name = "OperatorError";
+}
+
 /** A fault of ours: nothing about it reaches the caller but the id under which the log has it. */
 export function internalError(requestId: string): ApiError {
   return new ApiError(

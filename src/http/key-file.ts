@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
+import { errorCode, reasonOf } from "../error-text.ts";
 
 /** A name must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
@@ -62,7 +63,7 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (isNotFound(error)) return [];
+    if (errorCode(error) === "ENOENT") return [];
     throw new KeyFileError(`cannot read the keys file ${path}: ${reasonOf(error)}`, {
       cause: error,
     });
@@ -124,12 +125,4 @@ function syncDirectory(path: string): void {
   } finally {
     closeSync(directory);
   }
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

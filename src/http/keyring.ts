@@ -1,3 +1,4 @@
+import { reasonOf } from "../error-text.ts";
 import type { Log } from "../log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { FileWatch } from "./file-watch.ts";
@@ -40,9 +41,7 @@ export class Keyring {
       this.#use(readKeyFile(this.#path));
       this.#log.info("keys file read again", { file: this.#path, active: this.activeCount() });
     } catch (error) {
-      this.#log.error(
-        `${error instanceof Error ? error.message : error}; the old keys stay in force`,
-      );
+      this.#log.error(`${reasonOf(error)}; the old keys stay in force`);
     }
   }
 

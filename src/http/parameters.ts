@@ -115,7 +115,7 @@ export function parameterReader<P extends Parameters>(
 
 function readQuery<T>(name: string, sent: readonly string[], parameter: QueryParameter<T>): T {
   if (sent.length > 1) {
-    throw invalid(name, sent, parameter, `stands ${sent.length} times; give it once, as`);
+    throw invalid(name, sent, parameter, `is given ${sent.length} times; give it once, as`);
   }
   const [value] = sent;
   const result = parameter.schema.safeParse(value);

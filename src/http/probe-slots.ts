@@ -57,7 +57,7 @@ export class ProbeSlots {
     if (place === null) {
       throw tooMany(
         "TOO_MANY_PROBES",
-        `All ${this.#limit} places for pings and traces are taken; try again in ${RETRY_AFTER_SECONDS} seconds.`,
+        `The places for pings and traces (${this.#limit}) are all taken; try again in ${RETRY_AFTER_SECONDS} seconds.`,
         { limit: this.#limit, retryAfterSeconds: RETRY_AFTER_SECONDS },
       );
     }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { formatIp } from "../addr/ip.ts";
 import { endpoint } from "../http/endpoint.ts";
+import { OperatorError } from "../http/errors.ts";
 import { ipText } from "../http/schemas.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
@@ -28,8 +29,8 @@ export const myIp = endpoint(
   () => (_, context) => {
     const { address } = context.get("facts").caller;
     if (address === null) {
-      throw new Error(
-        "the proxy on the unix socket sent no X-Forwarded-For, so the client's address is unknown",
+      throw new OperatorError(
+        "the proxy on the unix socket named no address in X-Forwarded-For, so the client's is unknown; let the proxy send it",
       );
     }
     return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
