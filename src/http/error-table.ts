@@ -87,7 +87,7 @@ export const ERRORS = {
       }),
     example: {
       message:
-        "ff02::1 may not be probed here, for it is no unicast address but Multicast; choose another target.",
+        "ff02::1 may not be probed here, for no IPv6 host has an address of type Multicast; choose another target.",
       details: { target: "ff02::1", ip: "ff02::1", type: "Multicast" },
     },
   }),
