@@ -28,7 +28,7 @@ const PREFLIGHT_HEADERS = {
 } as const;
 
 /** Browsers that have met HTTPS here come back with HTTPS only, for a year. */
-const STRICT_TRANSPORT_SECURITY = { "Strict-Transport-Security": "max-age=31536000" } as const;
+const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
 
 /** Preflights a minute on one connection after the other; a browser keeps the answer for a day. */
 const MAX_PREFLIGHTS = 1_000;
@@ -129,20 +129,16 @@ function factsOf(
   const id = requestId(caller, context.req.raw.headers);
   const { connection } = context.env;
   const isEncrypted = connection.kind === "tcp" && connection.encrypted;
-  return {
-    requestId: id,
-    caller,
-    key,
-    headers: {
-      ...CONSTANT_HEADERS,
-      "X-Request-Id": id,
-      "X-RateLimit-Limit": String(state.limit),
-      "X-RateLimit-Remaining": String(state.remaining),
-      "X-RateLimit-Reset": String(state.resetSeconds),
-      ...(closes ? { Connection: "close" } : {}),
-      ...(isEncrypted ? STRICT_TRANSPORT_SECURITY : {}),
-    },
+  const headers: Record<string, string> = {
+    ...CONSTANT_HEADERS,
+    "X-Request-Id": id,
+    "X-RateLimit-Limit": String(state.limit),
+    "X-RateLimit-Remaining": String(state.remaining),
+    "X-RateLimit-Reset": String(state.resetSeconds),
   };
+  if (closes) headers["Connection"] = "close";
+  if (isEncrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
+  return { requestId: id, caller, key, headers };
 }
 
 function httpsRequired(): ApiError {
