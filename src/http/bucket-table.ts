@@ -28,10 +28,10 @@ const NEVER = 0;
  */
 export class BucketTable {
   readonly #slots: number;
-  readonly #keys: Uint32Array;
-  readonly #used: Uint32Array;
-  /** The Unix second in which each window began. */
-  readonly #start: Uint32Array;
+  #keys = new Uint32Array();
+  #used = new Uint32Array();
+  /** The Unix second in which each window began; empty until the first one begins. */
+  #start = new Uint32Array();
   /** Unknown to attackers, so that they cannot choose whose slots they fill. */
   readonly #seed: number;
 
@@ -39,13 +39,11 @@ export class BucketTable {
   constructor(slots = SLOTS, seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) {
     this.#slots = slots;
     this.#seed = seed;
-    this.#keys = new Uint32Array(slots * 4);
-    this.#used = new Uint32Array(slots + SHARED_BUCKETS);
-    this.#start = new Uint32Array(slots + SHARED_BUCKETS);
   }
 
   /** The key's bucket, its window begun anew where none lasts. */
   begin(key: BucketKey, network: number, nowSeconds: number): number {
+    if (this.#start.length === 0) this.#allocate();
     let free = -1;
     const home = this.#hash(key);
     for (let probe = 0; probe < MAX_PROBES; probe++) {
@@ -65,6 +63,7 @@ export class BucketTable {
 
   /** The key's bucket if its window lasts, else -1. */
   find(key: BucketKey, network: number, nowSeconds: number): number {
+    if (this.#start.length === 0) return -1;
     const home = this.#hash(key);
     let isFull = true;
     for (let probe = 0; probe < MAX_PROBES; probe++) {
@@ -90,6 +89,13 @@ export class BucketTable {
 
   takeToken(bucket: number): void {
     this.#used[bucket] = this.used(bucket) + 1;
+  }
+
+  /** Not before it is needed: a start shall not wait for it, and many a service needs not every table. */
+  #allocate(): void {
+    this.#keys = new Uint32Array(this.#slots * 4);
+    this.#used = new Uint32Array(this.#slots + SHARED_BUCKETS);
+    this.#start = new Uint32Array(this.#slots + SHARED_BUCKETS);
   }
 
   #restart(bucket: number, nowSeconds: number): number {
