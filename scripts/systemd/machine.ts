@@ -7,7 +7,6 @@ import { run, succeeds } from "./run.ts";
 const PACKAGES = ["iproute2", "knot", "libcap2-bin", "procps", "systemd", "systemd-sysv"];
 
 const SUITE = "bookworm";
-const DEFAULT_MIRROR = "http://mirror.invalid/debian";
 
 const NSPAWN = [
   "systemd-nspawn",
@@ -60,17 +59,17 @@ export async function makeRoot(): Promise<string> {
   await mkdir(CACHE, { recursive: true });
   const packages = `--include=${PACKAGES.join(",")}`;
   const unfinished = `${folder}.unfinished`;
-  await run(["debootstrap", "--variant=minbase", packages, SUITE, unfinished, await mirror()]);
+  await run(["debootstrap", "--variant=minbase", packages, SUITE, unfinished, ...(await mirror())]);
   await rename(unfinished, folder);
   return folder;
 }
 
-/** The mirror that this machine's own packages come from, where it is a Debian of the same suite. */
-async function mirror(): Promise<string> {
-  if (Bun.which("apt-get") === null) return DEFAULT_MIRROR;
+/** The mirror that this machine's own packages come from, where it is a Debian of the same suite; else none, and debootstrap has one. */
+async function mirror(): Promise<string[]> {
+  if (Bun.which("apt-get") === null) return [];
   const targets = await run(["apt-get", "indextargets", "--format", "$(RELEASE) $(SITE)"]);
   const sites = targets.split("\n").map((line) => line.split(" "));
-  return sites.find(([release]) => release === SUITE)?.[1] ?? DEFAULT_MIRROR;
+  return sites.find(([release]) => release === SUITE)?.slice(1, 2) ?? [];
 }
 
 /**
