@@ -93,7 +93,10 @@ export async function boot(
   );
   const output = Promise.all([nspawn.stdout.text(), nspawn.stderr.text()]);
   const stop = async () => {
-    nspawn.kill("SIGKILL");
+    // With the first process of the machine all others end; nspawn itself would leave them behind.
+    const init = initOf(nspawn.pid);
+    if (init === null) nspawn.kill("SIGKILL");
+    else process.kill(init, "SIGKILL");
     await nspawn.exited;
   };
   const deadlineMs = performance.now() + BOOT_DEADLINE_MS;
