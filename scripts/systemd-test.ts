@@ -9,11 +9,11 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { run } from "../test/lab/run.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
 import { ROOT, readSource } from "./build/source.ts";
 import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
-import { run } from "./systemd/run.ts";
 
 const UNIT = "sixscope.service";
 const BASE = "http://[::1]:8080/api/v1";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { run, succeeds } from "./run.ts";
+import { run, succeeds } from "../../test/lab/run.ts";
 
 /** What a small Debian needs to run and to test the service. */
 const PACKAGES = ["iproute2", "knot", "libcap2-bin", "procps", "systemd", "systemd-sysv"];

@@ -38,6 +38,14 @@ export async function run(command: readonly string[], input = ""): Promise<strin
   return output;
 }
 
+/** Whether a program ends with status 0. */
+export async function succeeds(command: readonly string[]): Promise<boolean> {
+  return await run(command).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** A shell command that waits until another prints something; status 124 after 5 s. */
 function awaitOutput(command: string): string {
   return `timeout 5 sh -c 'until ${command} | grep -q .; do sleep 0.01; done'`;
