@@ -1,5 +1,6 @@
 import { type Context, Hono } from "hono";
 import type { Config } from "./config.ts";
+import { traceOf } from "./error-text.ts";
 import { accessLog } from "./http/access-log.ts";
 import { answerJson } from "./http/answer.ts";
 import { type EdgeDependencies, edge, requireKey } from "./http/edge.ts";
@@ -99,6 +100,6 @@ function notFound(context: Context<AppEnv>, headers: Record<string, string> = {}
 /** What the caller is not told stands in the log, under the id that the caller has. */
 function logFault(log: Log, fault: ApiError, cause: Error, requestId: string): void {
   const isForeseen = cause instanceof ApiError || cause instanceof OperatorError;
-  const what = isForeseen ? cause.message : (cause.stack ?? String(cause));
+  const what = isForeseen ? cause.message : traceOf(cause);
   log.error(what, { code: fault.code, requestId });
 }

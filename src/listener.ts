@@ -2,7 +2,7 @@ import { chmodSync, rmSync } from "node:fs";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { ListenAddress } from "./config.ts";
-import { reasonOf } from "./error-text.ts";
+import { reasonOf, traceOf } from "./error-text.ts";
 import type { Certificate } from "./http/certificate.ts";
 import type { Connection } from "./http/client-address.ts";
 import { CONSTANT_HEADERS } from "./http/edge.ts";
@@ -181,8 +181,7 @@ export class Listener {
   /** What was thrown past the app itself. */
   #unforeseen(error: unknown): Response {
     const requestId = crypto.randomUUID();
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#log.error(reason, { requestId });
+    this.#log.error(traceOf(error), { requestId });
     return new Response(JSON.stringify(internalError(requestId).body), {
       status: 500,
       headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },

@@ -24,11 +24,34 @@ export interface Destination {
   readonly scopeId: number;
 }
 
-/** What a target says by itself; no address where it is a name. */
-interface ParsedTarget {
-  readonly address: Ipv6Address | null;
-  /** The name of an interface, behind a link-local address. */
-  readonly zone: string | null;
+/** What a caller wants probed, as far as its text alone tells. */
+export type Target =
+  | {
+      readonly text: string;
+      readonly address: Ipv6Address;
+      /** The name of an interface, behind a link-local address. */
+      readonly zone: string | null;
+    }
+  | {
+      readonly text: string;
+      /** What to ask the resolver for. */
+      readonly name: string;
+    };
+
+/**
+ * Reads an IPv6 address, with a zone where it is link-local, or a host name.
+ *
+ * @throws ApiError INVALID_ADDRESS, also for what looks like an address of any kind, INVALID_HOSTNAME
+ */
+export function parseTarget(text: string): Target {
+  const address = tryParseIpv6(text);
+  if (address !== null) return { text, address, zone: null };
+  const zoned = tryParseZoned(text);
+  if (zoned !== null) return { text, ...zoned };
+  if (text.includes(":") || looksLikeIpv4(text)) throw invalidAddress(text);
+  const parsed = parseHostname(text, "AAAA");
+  if (!parsed.ok) throw refusedHostname(text, parsed);
+  return { text, name: parsed.name };
 }
 
 /**
@@ -37,37 +60,26 @@ interface ParsedTarget {
  * A name is resolved once; what the policy has judged is what gets probed, so that a name cannot
  * change its address in between.
  *
- * @throws ApiError INVALID_ADDRESS, INVALID_HOSTNAME, INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED,
- *   NO_IPV6_ADDRESS, or what the resolver's failure calls for
+ * @throws ApiError INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED, NO_IPV6_ADDRESS, or what the
+ *   resolver's failure calls for
  */
 export async function resolveTarget(
-  target: string,
-  { config, resolvers }: TargetDependencies,
+  target: Target,
+  dependencies: TargetDependencies,
   signal: AbortSignal,
 ): Promise<Destination> {
-  const { address: given, zone } = parseTarget(target);
-  const address = given ?? (await lookUp(target, config, resolvers, signal));
+  const { address, zone } = "name" in target ? await lookUp(target, dependencies, signal) : target;
   const type = classifyIpv6(address);
-  const verdict = judgeTarget(address, config.targets);
+  const verdict = judgeTarget(address, dependencies.config.targets);
   if (!verdict.allowed) {
     const ip = formatIpv6(address);
     throw new ApiError(
       "TARGET_NOT_ALLOWED",
       `${ip} may not be probed here, for ${verdict.why}; choose another target.`,
-      { target, ip, type },
+      { target: target.text, ip, type },
     );
   }
-  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, zone) : 0 };
-}
-
-/** An address that is no IPv6 address is an error; a zone stands behind link-local addresses only. */
-export function parseTarget(target: string): ParsedTarget {
-  const address = tryParseIpv6(target);
-  if (address !== null) return { address, zone: null };
-  const zoned = tryParseZoned(target);
-  if (zoned !== null) return zoned;
-  if (target.includes(":") || looksLikeIpv4(target)) throw invalidAddress(target);
-  return { address: null, zone: null };
+  return { address, scopeId: type === "LinkLocal" ? scopeOf(target.text, zone) : 0 };
 }
 
 /** A link-local address says nothing without the link: every interface has the same ones. */
@@ -84,23 +96,18 @@ function scopeOf(target: string, zone: string | null): number {
 }
 
 async function lookUp(
-  target: string,
-  config: TargetDependencies["config"],
-  resolvers: TargetDependencies["resolvers"],
+  { text, name }: Extract<Target, { name: string }>,
+  { config, resolvers }: TargetDependencies,
   signal: AbortSignal,
-): Promise<Ipv6Address> {
+): Promise<{ readonly address: Ipv6Address; readonly zone: null }> {
   const resolver = config.targetResolver;
-  const parsed = parseHostname(target, "AAAA");
-  if (!parsed.ok) throw refusedHostname(target, parsed);
-  const { outcome, addresses } = await lookupAddresses(resolvers[resolver], parsed.name, {
-    signal,
-  });
-  requireAnswer(outcome, target, resolver);
+  const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });
+  requireAnswer(outcome, text, resolver);
   const [address] = addresses;
-  if (address !== undefined) return address;
+  if (address !== undefined) return { address, zone: null };
   throw new ApiError(
     "NO_IPV6_ADDRESS",
-    `${quote(target)} exists and has no AAAA record, so it cannot be reached over IPv6; choose a target that has one.`,
-    { hostname: target, resolver },
+    `${quote(text)} exists and has no AAAA record, so it cannot be reached over IPv6; choose a target that has one.`,
+    { hostname: text, resolver },
   );
 }

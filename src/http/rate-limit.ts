@@ -33,7 +33,7 @@ export type RateLimitSubject =
 interface Account {
   readonly table: BucketTable;
   readonly key: BucketKey;
-  /** What newcomers share a bucket by when the table is full: the first 32 bits of the address. */
+  /** What newcomers share a bucket by when the table is full: the first 32 bits of IPv6, 16 of IPv4. */
   readonly network: number;
   readonly limit: number;
 }

@@ -3,10 +3,9 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config.ts";
-import { parseHostname } from "../dns/hostname.ts";
 import type { AppEnv } from "../http/environment.ts";
 import type { ErrorCode } from "../http/error-table.ts";
-import { ApiError, clientGone, refusedHostname } from "../http/errors.ts";
+import { ApiError, clientGone } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
 import type { ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
@@ -60,7 +59,7 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
  * allows. What is no target at all is refused first, whatever this service can do.
  *
  * @throws ApiError ICMP_UNAVAILABLE, also where the receiver fails meanwhile, TOO_MANY_PROBES, and
- *   those of `resolveTarget`
+ *   those of `parseTarget` and `resolveTarget`
  */
 export async function probeTarget<T>(
   target: string,
@@ -69,24 +68,17 @@ export async function probeTarget<T>(
   run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { icmp, probeSlots } = dependencies;
-  requireSyntax(target);
+  const parsed = parseTarget(target);
   if ("unavailable" in icmp) throw noRawSocket(icmp.unavailable);
   if (icmp.failure !== null) throw receiverFailed(icmp.failure);
   const { signal } = context.req.raw;
   const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {
-    const destination = await resolveTarget(target, dependencies, signal);
+    const destination = await resolveTarget(parsed, dependencies, signal);
     return await run(icmp, destination, signal).catch((error: unknown) => {
       throw error instanceof Error && error === icmp.failure ? receiverFailed(error) : error;
     });
   });
-}
-
-/** A target is an IPv6 address or a host name. */
-function requireSyntax(target: string): void {
-  if (parseTarget(target).address !== null) return;
-  const parsed = parseHostname(target, "AAAA");
-  if (!parsed.ok) throw refusedHostname(target, parsed);
 }
 
 function noRawSocket(reason: string): ApiError {

@@ -5,7 +5,7 @@ import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
 import type { DnsRecord, ResourceRecord } from "../../src/dns/record.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { requireAnswer } from "../../src/http/resolver-errors.ts";
-import { resolveTarget } from "../../src/target.ts";
+import { parseTarget, resolveTarget } from "../../src/target.ts";
 import { cname } from "../dns/messages.ts";
 
 const FROM = {
@@ -93,7 +93,7 @@ describe("what a caller is told", () => {
     };
     const none = prefixList([]);
     const resolved = resolveTarget(
-      "ipv4only.example",
+      parseTarget("ipv4only.example"),
       {
         config: { targetResolver: "resolver_a", targets: { mode: "any", allow: none, deny: none } },
         resolvers: { resolver_a: resolver, resolver_b: resolver, resolver_c: resolver },
