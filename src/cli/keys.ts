@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parseConfig } from "../config.ts";
@@ -35,7 +35,7 @@ export function runKeys(
 ): string {
   const [action, ...rest] = argv;
   const service = serviceEnvironment(environment);
-  const path = realPath(resolve(parseConfig(service ?? environment).keysFile));
+  const path = behindLinks(resolve(parseConfig(service ?? environment).keysFile));
   // So the file is the service's, and nothing that the service put there can lead root astray.
   if (service !== null) become(statSync(dirname(path)));
   switch (action) {
@@ -53,9 +53,22 @@ export function runKeys(
   }
 }
 
-/** Where a symbolic link leads, so that the file is replaced and not the link to it. */
-function realPath(path: string): string {
-  return existsSync(path) ? realpathSync(path) : path;
+/**
+ * Where a symbolic link leads, so that the file is replaced and not the link to it. Bun's realpathSync
+ * opens the file and asks for its name, which fails where another `keys` command replaces it meanwhile.
+ */
+function behindLinks(path: string): string {
+  let file = path;
+  // As many as Linux follows; whoever opens a loop of links gets ELOOP.
+  for (let links = 0; links < 40; links++) {
+    try {
+      file = resolve(realpathSync(dirname(file)), readlinkSync(file));
+    } catch {
+      // No link. What else may be wrong with it meets whoever opens it.
+      return file;
+    }
+  }
+  return path;
 }
 
 function addKey(path: string, argv: readonly string[], nowMs: number): string {

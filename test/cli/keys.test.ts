@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -11,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runKeys } from "../../src/cli/keys.ts";
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/http/api-key.ts";
 import { writeKeyFile } from "../../src/http/key-file.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
@@ -86,7 +88,8 @@ describe("keys add", () => {
 
   test("loses no key when many run at once", async () => {
     const names = Array.from({ length: 12 }, (_, index) => `key-${index}`);
-    await Promise.all(names.map((name) => keys("add", name)));
+    const ends = await Promise.all(names.map((name) => keys("add", name)));
+    expect(ends.map(({ stderr }) => stderr)).toEqual(names.map(() => ""));
     const stored: { name: string }[] = JSON.parse(readFileSync(file, "utf8")).keys;
     expect(stored.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
@@ -185,6 +188,37 @@ test("a symbolic link is followed, not replaced", async () => {
   await sixscope(["keys", "add", "second"], { SIXSCOPE_KEYS_FILE: link });
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
   expect((await keys("list")).stdout).toMatch(/^second +active/m);
+});
+
+test("the folder of a link counts, also behind another link", async () => {
+  const [other, away] = [join(folder, "other"), join(folder, "away")];
+  mkdirSync(join(other, "deep"), { recursive: true });
+  symlinkSync(join(other, "deep"), away);
+  symlinkSync("../keys.json", join(other, "deep", "link.json"));
+  await sixscope(["keys", "add", "me"], { SIXSCOPE_KEYS_FILE: join(away, "link.json") });
+  expect(readdirSync(other).toSorted()).toEqual(["deep", "keys.json"]);
+});
+
+test("a link in a circle says so", async () => {
+  symlinkSync("second", join(folder, "first"));
+  symlinkSync("first", join(folder, "second"));
+  const circle = { SIXSCOPE_KEYS_FILE: join(folder, "first") };
+  expect((await sixscope(["keys", "list"], circle)).stderr).toContain("ELOOP");
+});
+
+test("is found while others replace it", async () => {
+  await keys("add", "me");
+  const replaceOnAndOn = `
+    const [, file] = process.argv;
+    const { copyFileSync, renameSync } = require("node:fs");
+    while (true) {
+      copyFileSync(file, file + ".copy");
+      renameSync(file + ".copy", file);
+    }`;
+  await using _replacing = Bun.spawn([process.execPath, "-e", replaceOnAndOn, file]);
+  for (let times = 0; times < 5000; times++) {
+    expect(runKeys(["list"], { SIXSCOPE_KEYS_FILE: file })).toContain("me  ");
+  }
 });
 
 test("a link that waits where the new file is written leads nowhere", async () => {
