@@ -11,7 +11,7 @@ import { formatIp } from "../src/addr/ip.ts";
 import { createDnsClient } from "../src/dns/client.ts";
 import { decodeMessage } from "../src/dns/message.ts";
 import { createQuery } from "../src/dns/query.ts";
-import { startKnot } from "../test/dns/knot.ts";
+import { startKnot } from "../test/lab/dns-server.ts";
 import { labMissing, programMissing } from "../test/lab/lab.ts";
 
 const ZONE = `
@@ -204,7 +204,7 @@ if (missing !== null) {
   console.error(`no measurement: ${missing}`);
   process.exit(1);
 }
-const knot = await startKnot({ "bench.example": ZONE });
+const knot = await startKnot({ zones: { "bench.example": ZONE } });
 try {
   await compareThroughput(knot.endpoint);
   measureDecoding(await tenRecords(knot.endpoint));

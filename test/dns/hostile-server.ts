@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
 import { MessageStream } from "../../src/dns/message-stream.ts";
+import { freePort } from "../lab/port.ts";
 
 /** A query over UDP, and the ways to answer it. */
 export interface Datagram {
@@ -40,6 +41,7 @@ export async function startHostileServer(
   const elsewhere = await Bun.udpSocket({ hostname: address, socket: { error() {} } });
   const socket = await Bun.udpSocket({
     hostname: address,
+    port: await freePort(),
     socket: {
       async data(_, bytes, port, from) {
         const query = new Uint8Array(bytes);

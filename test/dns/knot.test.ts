@@ -5,19 +5,19 @@ import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
 import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
 import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
-import { type Knot, startKnot } from "./knot.ts";
 import { MANY_ADDRESSES, ZONES } from "./zones.ts";
 
 const missing = programMissing("knotd") ?? programMissing("dig");
 const testWithKnot = testWith(missing);
 
-let knot: Knot;
+let knot: KnotServer;
 let client: DnsClient;
 
 beforeAll(async () => {
   if (missing !== null) return;
-  knot = await startKnot(ZONES);
+  knot = await startKnot({ zones: ZONES });
   client = createDnsClient({ servers: [knot.endpoint] });
 });
 

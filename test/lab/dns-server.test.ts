@@ -1,6 +1,8 @@
 import { expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
+import type { Endpoint } from "../../src/addr/endpoint.ts";
+import { formatIp } from "../../src/addr/ip.ts";
 import { startKnot } from "./dns-server.ts";
 import { startKernelChain } from "./kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "./lab.ts";
@@ -14,11 +16,8 @@ function zone(...records: string[]): string {
   return ["@ 60 SOA ns admin 1 2 3 4 5", "@ 60 NS ns", "ns 60 AAAA ::1", ...records, ""].join("\n");
 }
 
-async function dig(
-  { address, port }: { readonly address: string; readonly port: number },
-  ...query: string[]
-): Promise<string> {
-  return (await run(["kdig", `@${address}`, "-p", `${port}`, "+short", ...query])).trim();
+async function dig({ address, port }: Endpoint, ...query: string[]): Promise<string> {
+  return (await run(["kdig", `@${formatIp(address)}`, "-p", `${port}`, "+short", ...query])).trim();
 }
 
 /** The folders of this process's servers. */
