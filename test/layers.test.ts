@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/reuseport.ts"],
   [
     "src/bytes.ts",
+    "src/coalesce.ts",
     "src/error-text.ts",
     "src/libc.ts",
     "src/line-writer.ts",

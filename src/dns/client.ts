@@ -1,7 +1,7 @@
 import type { Endpoint } from "../addr/endpoint.ts";
+import { Coalescer } from "../coalesce.ts";
 import { type Asked, type AttemptContext, attempt } from "./attempt.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { Coalescer } from "./coalesce.ts";
 import { ATTEMPT_STARTS_MS, MAX_OPEN_SOCKETS, MAX_SERVERS, QUERY_TIMEOUT_MS } from "./limits.ts";
 import { canonicalName } from "./name.ts";
 import {

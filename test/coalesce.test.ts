@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { Coalescer } from "../../src/dns/coalesce.ts";
-import { settle } from "./fake-clock.ts";
+import { Coalescer } from "../src/coalesce.ts";
+import { settle } from "./dns/fake-clock.ts";
 
 /** Work that is done when the test says so. */
 function newWork() {
@@ -86,4 +86,35 @@ test("a bug in the work reaches everybody, and not the next", async () => {
   const next = newWork();
   next.resolve("done");
   expect(await coalescer.join("k", undefined, next.start)).toBe("done");
+});
+
+test("news reaches everybody, also those who join later, and nobody who has left", async () => {
+  const coalescer = new Coalescer<void, string>();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const teller = { tell: (_: string) => {} };
+  const heard: Record<string, string[]> = {};
+  const leaving = new AbortController();
+  const join = (who: string, signal?: AbortSignal) => {
+    const news: string[] = [];
+    heard[who] = news;
+    const start = (_: AbortSignal, tell: (news: string) => void) => {
+      teller.tell = tell;
+      return promise;
+    };
+    return coalescer.join("k", signal, start, (one) => news.push(one));
+  };
+  const early = join("early");
+  const gone = join("gone", leaving.signal);
+  teller.tell("first");
+  leaving.abort();
+  await gone;
+  const late = join("late");
+  teller.tell("second");
+  resolve();
+  await Promise.all([early, late]);
+  expect(heard).toEqual({
+    early: ["first", "second"],
+    gone: ["first"],
+    late: ["first", "second"],
+  });
 });
