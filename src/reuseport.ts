@@ -1,17 +1,6 @@
 import { readdirSync } from "node:fs";
 import { addressOf, C, errnoName, loadLibc, SystemError } from "./libc.ts";
-
-/** socket(7) on Linux, alike on x86_64 and arm64. */
-const SOL_SOCKET = 1;
-const SO_ACCEPTCONN = 30;
-const SO_ATTACH_REUSEPORT_CBPF = 51;
-
-/** bpf(4): `ret #k`. */
-const BPF_RETURN_CONSTANT = 0x06;
-
-/** Bytes of a `struct sock_fprog`, and of a `struct sock_filter` that it points to. */
-const PROGRAM_BYTES = 16;
-const INSTRUCTION_BYTES = 8;
+import { BPF, bpfOption, encodeBpf, OPTION } from "./linux.ts";
 
 /** Descriptors of this process's sockets that listen for connections. */
 export function listeningSockets(): ReadonlySet<number> {
@@ -20,11 +9,13 @@ export function listeningSockets(): ReadonlySet<number> {
   const length = new Uint32Array(1);
   const listens = (descriptor: number) => {
     length[0] = value.byteLength;
-    const { getsockopt } = libc;
-    return (
-      getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, addressOf(value), addressOf(length)) ===
-        0 && value[0] === 1
+    const status = libc.getsockopt(
+      descriptor,
+      ...OPTION.acceptsConnections,
+      addressOf(value),
+      addressOf(length),
     );
+    return status === 0 && value[0] === 1;
   };
   return new Set(readdirSync("/proc/self/fd").map(Number).filter(listens));
 }
@@ -39,18 +30,12 @@ export function listeningSockets(): ReadonlySet<number> {
  */
 export function steerConnections(descriptor: number, index: number): void {
   const libc = loadSocketOptions();
-  // Both in one buffer, which stays where it is for as long as the call has it.
-  const program = new DataView(new ArrayBuffer(PROGRAM_BYTES + INSTRUCTION_BYTES));
-  program.setUint16(0, 1, true);
-  program.setBigUint64(8, BigInt(addressOf(program) + PROGRAM_BYTES), true);
-  program.setUint16(PROGRAM_BYTES, BPF_RETURN_CONSTANT, true);
-  program.setUint32(PROGRAM_BYTES + 4, index, true);
+  const program = bpfOption(encodeBpf([[BPF.returnConstant, index]]));
   const result = libc.setsockopt(
     descriptor,
-    SOL_SOCKET,
-    SO_ATTACH_REUSEPORT_CBPF,
-    addressOf(program),
-    PROGRAM_BYTES,
+    ...OPTION.attachReusePortFilter,
+    program,
+    program.length,
   );
   if (result !== 0) throw new SystemError("setsockopt", errnoName(libc.errno()));
 }

@@ -21,6 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
   ["src/reuseport.ts"],
+  ["src/linux.ts"],
   [
     "src/bytes.ts",
     "src/coalesce.ts",
@@ -38,8 +39,10 @@ const LAYERS: readonly (readonly string[])[] = [
 const FORBIDDEN: readonly (readonly [string, string])[] = [
   ["src/addr/", "src/bytes.ts"],
   ["src/addr/", "src/libc.ts"],
+  ["src/addr/", "src/linux.ts"],
   ["src/addr/", "src/log.ts"],
   ["src/dns/", "src/libc.ts"],
+  ["src/dns/", "src/linux.ts"],
 ];
 
 function layerOf(path: string): { level: number; member: string } | null {

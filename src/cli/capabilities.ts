@@ -1,16 +1,12 @@
 import { readFileSync } from "node:fs";
-import { AF_INET6, IPPROTO_ICMPV6, SOCK } from "../icmp/linux.ts";
 import { C, loadLibc } from "../libc.ts";
+import { AF_INET6, IPPROTO_ICMPV6, OPTION, SOCK } from "../linux.ts";
 
 /** Numbers of linux/capability.h. */
 const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
 
 /** prctl(2): operations on the ambient set, which a service manager fills and a new program keeps. */
 const AMBIENT = { option: 47, isSet: 1, lower: 3 } as const;
-
-/** getsockopt(2): level SOL_SOCKET, and what tells one kind of socket from another. */
-const SOL_SOCKET = 1;
-const SOCKET_OPTION = { type: 3, protocol: 38, domain: 39 } as const;
 
 /** Standard input carries the socket from one program to the next, as inetd does. */
 const STANDARD_INPUT = 0;
@@ -48,14 +44,14 @@ export function inheritedRawSocket(): number | null {
   const libc = loadLibc(SYMBOLS);
   const value = new Int32Array(new ArrayBuffer(4));
   const length = new Uint32Array(new ArrayBuffer(4));
-  const is = (option: number, expected: number) => {
+  const is = ([level, name]: readonly [number, number], expected: number) => {
     length[0] = value.byteLength;
-    const status = libc.getsockopt(STANDARD_INPUT, SOL_SOCKET, option, value, length);
+    const status = libc.getsockopt(STANDARD_INPUT, level, name, value, length);
     return status === 0 && value[0] === expected;
   };
-  return is(SOCKET_OPTION.domain, AF_INET6) &&
-    is(SOCKET_OPTION.type, SOCK.raw) &&
-    is(SOCKET_OPTION.protocol, IPPROTO_ICMPV6)
+  return is(OPTION.domain, AF_INET6) &&
+    is(OPTION.type, SOCK.raw) &&
+    is(OPTION.protocol, IPPROTO_ICMPV6)
     ? STANDARD_INPUT
     : null;
 }

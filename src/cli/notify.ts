@@ -1,4 +1,5 @@
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { AF_UNIX, MSG_NOSIGNAL, SOCK, SOCKADDR_UN } from "../linux.ts";
 
 /** What a service manager is told of the service; without one, nobody is. */
 export interface ServiceManager {
@@ -75,12 +76,8 @@ export function growing(count: () => number): () => boolean {
   };
 }
 
-const AF_UNIX = 1;
-const SOCK_DGRAM_CLOEXEC = 0x80002;
-const MSG_NOSIGNAL = 0x4000;
-/** `struct sockaddr_un`: the family, then the path. */
-const SOCKADDR_PATH = 2;
-const MAX_PATH_BYTES = 107;
+/** Of `sun_path`, with its NUL. */
+const MAX_PATH_BYTES = SOCKADDR_UN.pathBytes - 1;
 
 /** Sends datagrams to a unix socket by its path, or by its abstract name behind an `@`. */
 function sender(path: string | undefined): (message: string) => void {
@@ -89,12 +86,12 @@ function sender(path: string | undefined): (message: string) => void {
     socket: { args: [C.int, C.int, C.int], returns: C.int },
     sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },
   });
-  const fd = libc.socket(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
+  const fd = libc.socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
   if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc.errno()));
   const name = new TextEncoder().encode(path.replace(/^@/, "\0")).subarray(0, MAX_PATH_BYTES);
-  const address = new Uint8Array(new ArrayBuffer(SOCKADDR_PATH + name.length));
-  new DataView(address.buffer).setUint16(0, AF_UNIX, true);
-  address.set(name, SOCKADDR_PATH);
+  const address = new Uint8Array(new ArrayBuffer(SOCKADDR_UN.path + name.length));
+  new DataView(address.buffer).setUint16(SOCKADDR_UN.family, AF_UNIX, true);
+  address.set(name, SOCKADDR_UN.path);
   return (message) => {
     const bytes = new TextEncoder().encode(message);
     libc.sendto(fd, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);

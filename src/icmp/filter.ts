@@ -1,4 +1,4 @@
-import { SOCK_FILTER_BYTES } from "./linux.ts";
+import { BPF, encodeBpf } from "../linux.ts";
 import { TYPE } from "./message.ts";
 import { IPV6_HEADER_BYTES, NEXT_HEADER } from "./quotation.ts";
 
@@ -27,14 +27,11 @@ const QUOTED_NEXT_HEADER = QUOTED + 6;
 const QUOTED_TYPE = QUOTED + IPV6_HEADER_BYTES;
 const QUOTED_IDENTIFIER = QUOTED_TYPE + IDENTIFIER;
 
-/** Classic BPF operations; linux/bpf_common.h. */
-const LOAD_BYTE = 0x30;
-const JUMP_IF_EQUAL = 0x15;
-const RETURN = 0x06;
+const { loadByte: LOAD_BYTE, jumpIfEqual: JUMP_IF_EQUAL, returnConstant: RETURN } = BPF;
 const PASS = 0xffffffff;
 const DROP = 0;
 
-/** One `struct sock_filter`, its jumps as indexes of the program. */
+/** An instruction with its jumps as indexes of the program. */
 type Instruction = readonly [
   operation: number,
   operand: number,
@@ -70,14 +67,10 @@ export function encodeTagProgram(tag: number): Uint8Array<ArrayBuffer> {
     /* 14 */ [RETURN, PASS],
     /* 15 */ [RETURN, DROP],
   ];
-  const view = new DataView(new ArrayBuffer(program.length * SOCK_FILTER_BYTES));
-  for (const [index, [operation, operand, whenTrue, whenFalse]] of program.entries()) {
-    const at = index * SOCK_FILTER_BYTES;
-    const next = index + 1;
-    view.setUint16(at, operation, true);
-    view.setUint8(at + 2, (whenTrue ?? next) - next);
-    view.setUint8(at + 3, (whenFalse ?? next) - next);
-    view.setUint32(at + 4, operand, true);
-  }
-  return new Uint8Array(view.buffer);
+  return encodeBpf(
+    program.map(([operation, operand, whenTrue, whenFalse], index) => {
+      const next = index + 1;
+      return [operation, operand, (whenTrue ?? next) - next, (whenFalse ?? next) - next];
+    }),
+  );
 }

@@ -1,10 +1,9 @@
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
 import { addressOf, C, errnoName, loadLibc, SystemError } from "../libc.ts";
-import { SystemClock } from "./clock.ts";
-import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import {
   AF_INET6,
   alignControl,
+  bpfOption,
   CMSGHDR,
   CONTROL,
   IOVEC,
@@ -13,10 +12,10 @@ import {
   MSGHDR,
   OPTION,
   SOCK,
-  SOCK_FILTER_BYTES,
-  SOCK_FPROG,
   SOCKADDR,
-} from "./linux.ts";
+} from "../linux.ts";
+import { SystemClock } from "./clock.ts";
+import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import { Receiver } from "./receiver.ts";
 import type {
   IcmpSocket,
@@ -153,7 +152,7 @@ class RawSocket implements IcmpSocket {
 
   #configure(tag: number): void {
     this.#setOption(OPTION.icmp6Filter, encodeTypeFilter());
-    this.#attachProgram(encodeTagProgram(tag));
+    this.#setOption(OPTION.attachFilter, bpfOption(encodeTagProgram(tag)));
     for (const option of [OPTION.timestampNs, OPTION.receiveHopLimit, OPTION.flowInfoSend]) {
       this.#setOption(option, int(1));
     }
@@ -161,17 +160,6 @@ class RawSocket implements IcmpSocket {
     this.#setOption(OPTION.receiveBuffer, size);
     this.#trySetOption(OPTION.receiveBufferForce, size);
     this.#drain();
-  }
-
-  /** Header and program stand in one buffer, because the first points at the second. */
-  #attachProgram(program: Uint8Array): void {
-    const filter = new Uint8Array(new ArrayBuffer(SOCK_FPROG.bytes + program.length));
-    filter.set(program, SOCK_FPROG.bytes);
-    const view = new DataView(filter.buffer);
-    view.setUint16(SOCK_FPROG.length, program.length / SOCK_FILTER_BYTES, true);
-    const address = BigInt(addressOf(filter) + SOCK_FPROG.bytes);
-    view.setBigUint64(SOCK_FPROG.filter, address, true);
-    this.#setOption(OPTION.attachFilter, filter.subarray(0, SOCK_FPROG.bytes));
   }
 
   /** Throws away what came in before the filters were set. */

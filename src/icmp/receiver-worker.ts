@@ -4,8 +4,6 @@
  */
 import { ipv6FromBytes } from "../addr/ipv6.ts";
 import { addressOf, C, loadLibc } from "../libc.ts";
-import { readSeconds, receivedAtNs, SystemClock, type Timespec } from "./clock.ts";
-import { LIMITS } from "./limits.ts";
 import {
   alignControl,
   CMSGHDR,
@@ -16,7 +14,9 @@ import {
   POLLFD,
   POLLIN,
   SOCKADDR,
-} from "./linux.ts";
+} from "../linux.ts";
+import { readSeconds, receivedAtNs, SystemClock, type Timespec } from "./clock.ts";
+import { LIMITS } from "./limits.ts";
 import type { ReceiverMessage, ReceiverTask } from "./receiver.ts";
 import type { ReceivedPacket } from "./socket.ts";
 

@@ -1,0 +1,122 @@
+/** Numbers and layouts of the Linux socket interface, alike on x86_64 and arm64. */
+
+import { addressOf } from "./libc.ts";
+
+/** Address families; bits/socket.h. */
+export const AF_UNIX = 1;
+export const AF_INET6 = 10;
+/** Kinds of socket, and flags beside them; bits/socket_type.h. */
+export const SOCK = { dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
+/** The protocol of a raw ICMPv6 socket; netinet/in.h. */
+export const IPPROTO_ICMPV6 = 58;
+/** There is something to read; poll.h. */
+export const POLLIN = 1;
+/** Fails with EAGAIN instead of waiting; bits/socket.h. */
+export const MSG_DONTWAIT = 0x40;
+/** Raises no SIGPIPE where the other end has gone; bits/socket.h. */
+export const MSG_NOSIGNAL = 0x4000;
+/** Flags of an eventfd; sys/eventfd.h. */
+export const EFD_NONBLOCK_CLOEXEC = 0x80800;
+
+/** Socket options, as level and name. */
+export const OPTION = {
+  type: [1, 3],
+  receiveBuffer: [1, 8],
+  attachFilter: [1, 26],
+  acceptsConnections: [1, 30],
+  receiveBufferForce: [1, 33],
+  timestampNs: [1, 35],
+  protocol: [1, 38],
+  domain: [1, 39],
+  attachReusePortFilter: [1, 51],
+  flowInfoSend: [41, 33],
+  receiveHopLimit: [41, 51],
+  icmp6Filter: [58, 1],
+} as const;
+
+/** Control messages, as level and type. */
+export const CONTROL = {
+  timestampNs: [1, 35],
+  packetInfo: [41, 50],
+  hopLimit: [41, 52],
+} as const;
+
+/** `struct sockaddr_un`: the family, then the path. */
+export const SOCKADDR_UN = { family: 0, path: 2, pathBytes: 108 } as const;
+
+/** `struct sockaddr_in6`. */
+export const SOCKADDR = {
+  bytes: 28,
+  family: 0,
+  port: 2,
+  flowInfo: 4,
+  address: 8,
+  scopeId: 24,
+} as const;
+
+/** `struct iovec`. */
+export const IOVEC = { bytes: 16, base: 0, length: 8 } as const;
+
+/** `struct msghdr`. */
+export const MSGHDR = {
+  bytes: 56,
+  name: 0,
+  nameLength: 8,
+  iov: 16,
+  iovLength: 24,
+  control: 32,
+  controlLength: 40,
+  flags: 48,
+} as const;
+
+/** `struct cmsghdr`, with its data behind it. */
+export const CMSGHDR = { bytes: 16, length: 0, level: 8, type: 12 } as const;
+
+/** Where the next control message begins: at a multiple of 8 bytes. */
+export function alignControl(bytes: number): number {
+  return (bytes + 7) & ~7;
+}
+
+/** `struct pollfd`. */
+export const POLLFD = { bytes: 8, fd: 0, events: 4, revents: 6 } as const;
+
+/** Classic BPF operations; linux/bpf_common.h. */
+export const BPF = { loadByte: 0x30, jumpIfEqual: 0x15, returnConstant: 0x06 } as const;
+
+/** One `struct sock_filter`; the jumps count from the next instruction on. */
+export type BpfInstruction = readonly [
+  operation: number,
+  operand: number,
+  jumpIfTrue?: number,
+  jumpIfFalse?: number,
+];
+
+/** `struct sock_fprog`: how many instructions there are, and where. */
+const SOCK_FPROG = { bytes: 16, length: 0, filter: 8 } as const;
+const SOCK_FILTER_BYTES = 8;
+
+/** Instructions as the kernel reads them. */
+export function encodeBpf(program: readonly BpfInstruction[]): Uint8Array<ArrayBuffer> {
+  const view = new DataView(new ArrayBuffer(program.length * SOCK_FILTER_BYTES));
+  for (const [index, [operation, operand, jumpIfTrue = 0, jumpIfFalse = 0]] of program.entries()) {
+    const at = index * SOCK_FILTER_BYTES;
+    view.setUint16(at, operation, true);
+    view.setUint8(at + 2, jumpIfTrue);
+    view.setUint8(at + 3, jumpIfFalse);
+    view.setUint32(at + 4, operand, true);
+  }
+  return new Uint8Array(view.buffer);
+}
+
+/**
+ * The value of a socket option that attaches a program: a `struct sock_fprog`. The instructions that
+ * it points to stand behind it in the same buffer.
+ */
+export function bpfOption(instructions: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(new ArrayBuffer(SOCK_FPROG.bytes + instructions.length));
+  bytes.set(instructions, SOCK_FPROG.bytes);
+  const view = new DataView(bytes.buffer);
+  view.setUint16(SOCK_FPROG.length, instructions.length / SOCK_FILTER_BYTES, true);
+  view.setBigUint64(SOCK_FPROG.filter, BigInt(addressOf(bytes) + SOCK_FPROG.bytes), true);
+  return bytes.subarray(0, SOCK_FPROG.bytes);
+}
