@@ -79,20 +79,27 @@ export async function resolveTarget(
       { target: target.text, ip, type },
     );
   }
-  return { address, scopeId: type === "LinkLocal" ? scopeOf(target.text, zone) : 0 };
+  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, address, zone) : 0 };
 }
 
 /** A link-local address says nothing without the link: every interface has the same ones. */
-function scopeOf(target: string, zone: string | null): number {
+function scopeOf(target: Target, address: Ipv6Address, zone: string | null): number {
   const scopeId = zone === null ? null : interfaceIndex(zone);
   if (scopeId !== null) return scopeId;
-  const what =
-    zone === null ? "is link-local and names no interface" : `names ${quote(zone)}, which is none`;
   throw new ApiError(
     "INVALID_PARAMETER",
-    `${quote(target)} ${what}; add one of this machine's interfaces to the address, as in fe80::1%25eth0.`,
-    { parameter: "target", value: target },
+    `${quote(target.text)} ${whyNoScope(target, address, zone)}, as in fe80::1%25eth0.`,
+    { parameter: "target", value: target.text },
   );
+}
+
+function whyNoScope(target: Target, address: Ipv6Address, zone: string | null): string {
+  if (zone !== null) {
+    return `names the zone ${quote(zone)}, which is no interface of this machine; name one that is`;
+  }
+  return "name" in target
+    ? `has the link-local address ${formatIpv6(address)}, and a host name cannot say on which interface; give the address with one of this machine's interfaces`
+    : "is link-local and names no interface; add one of this machine's to the address";
 }
 
 async function lookUp(

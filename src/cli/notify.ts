@@ -5,8 +5,8 @@ import { AF_UNIX, MSG_NOSIGNAL, SOCK, SOCKADDR_UN } from "../linux.ts";
 export interface ServiceManager {
   /** The service answers requests. */
   ready(): void;
-  /** The service reads its files again; `ready` follows. */
-  reloading(): void;
+  /** Reads the service's files again; before `ready`, nobody is told of it. */
+  reload(read: () => void): void;
   /** The service takes no new requests. */
   stopping(): void;
   /**
@@ -37,9 +37,18 @@ export function serviceManager(
   const isWatched = [undefined, String(process.pid)].includes(environment["WATCHDOG_PID"]);
   const watchdogMs = isWatched ? Number(environment["WATCHDOG_USEC"] ?? 0) / 1000 : 0;
   let timer: ReturnType<typeof setInterval> | undefined;
+  let isReady = false;
   return {
-    ready: () => send("READY=1"),
-    reloading: () => send("RELOADING=1"),
+    ready() {
+      isReady = true;
+      send("READY=1");
+    },
+    reload(read) {
+      if (isReady) send("RELOADING=1");
+      read();
+      // It ends the reload, and would end the start too.
+      if (isReady) send("READY=1");
+    },
     stopping() {
       clearInterval(timer);
       send("STOPPING=1\nSTATUS=stopping; running requests may finish");

@@ -60,12 +60,12 @@ export async function runServe(
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
   // Before anything listens: who signals early shall not end the service.
-  process.on("SIGHUP", () => {
-    manager.reloading();
-    keyring.reload();
-    renewal?.reload();
-    manager.ready();
-  });
+  process.on("SIGHUP", () =>
+    manager.reload(() => {
+      keyring.reload();
+      renewal?.reload();
+    }),
+  );
   const listening = await listen(app, config, renewal?.current ?? null, log);
   keyring.watch();
   renewal?.watch((certificate) => listening.renew(certificate));

@@ -11,6 +11,22 @@ import { startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 
+describe("reload", () => {
+  /** What is sent and done when the service is told to reload before it is ready, and afterwards. */
+  function order(): string[] {
+    const said: string[] = [];
+    const manager = serviceManager({}, (message) => said.push(message));
+    manager.reload(() => said.push("reads, early"));
+    manager.ready();
+    manager.reload(() => said.push("reads"));
+    return said;
+  }
+
+  test("says when it begins and ends, and nothing before the service is ready", () => {
+    expect(order()).toEqual(["reads, early", "READY=1", "RELOADING=1", "reads", "READY=1"]);
+  });
+});
+
 describe("watch", () => {
   afterEach(() => {
     jest.useRealTimers();

@@ -17,6 +17,7 @@ v6     AAAA ::1
 alias  CNAME v6
 v4     A 192.0.2.4
 group  AAAA ff02::1
+link   AAAA fe80::1
 `;
 
 /** The first router on the way there drops everything without a word. */
@@ -118,6 +119,7 @@ const ERRORS: Row[] = [
   ["forwarding headers from an untrusted peer", "/myip", { "X-Forwarded-For": "192.0.2.1" }, 400, "HTTPS_REQUIRED", {}],
   ["a link-local target without its zone", "/ping/fe80::1", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1" }],
   ["a zone that is no interface", "/traceroute/fe80::1%25nowhere", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1%nowhere" }],
+  ["a name that leads to a link-local address", "/ping/link.example.test", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "link.example.test" }],
   ["a zone behind an address that has none", "/ping/2001:db8::1%25lo", WITH_KEY, 400, "INVALID_ADDRESS", { address: "2001:db8::1%lo" }],
   ["a zone that is no text", "/ping/fe80::1%25", WITH_KEY, 400, "INVALID_ADDRESS", { address: "fe80::1%" }],
   ["no key", "/ping/::1", {}, 401, "UNAUTHORIZED", {}],
@@ -189,6 +191,19 @@ describe("rows that need more than a request", () => {
     });
     expect(refused[0]?.headers.get("retry-after")).toBe("2");
   });
+
+  labTest(
+    "a link-local target without an interface: the message says what is missing",
+    async () => {
+      const message = async (target: string) =>
+        ((await (await get(`/ping/${target}`, WITH_KEY)).json()) as ErrorBody).error.message;
+      expect(await message("fe80::1")).toContain("names no interface");
+      expect(await message("fe80::1%25no")).toContain('the zone "no", which is no interface');
+      expect(await message("link.example.test")).toContain(
+        "the link-local address fe80::1, and a host",
+      );
+    },
+  );
 
   labTest("a 401 says which scheme would do", async () => {
     const response = await get("/ping/::1");
