@@ -8,9 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Endpoint, formatEndpoint } from "../src/addr/endpoint.ts";
 import { formatIp } from "../src/addr/ip.ts";
+import { ipv6ToBytes } from "../src/addr/ipv6.ts";
 import { createDnsClient } from "../src/dns/client.ts";
 import { decodeMessage } from "../src/dns/message.ts";
 import { createQuery } from "../src/dns/query.ts";
+import { C, loadLibc } from "../src/libc.ts";
+import { AF_INET6, SOCK, SOCKADDR } from "../src/linux.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
 import { labMissing, programMissing } from "../test/lab/lab.ts";
 
@@ -29,6 +32,7 @@ const ROUNDS = 5;
 const QUERIES_A_ROUND = 10_000;
 const DNSPERF_SECONDS = 3;
 const TIMED_QUERIES = 200;
+const MAX_REPLY_BYTES = 1500;
 
 interface Speed {
   readonly perSecond: number;
@@ -87,6 +91,42 @@ function bareAsk({ address, port }: Endpoint): () => Promise<unknown> {
   };
 }
 
+/**
+ * What the kernel alone takes for a socket to each query, as many at once, with no event loop and
+ * nothing done to the bytes: what nobody who asks from a socket of its own can go below.
+ */
+function measureSystemCalls({ address, port }: Endpoint, atOnce: number, count: number): Speed {
+  const libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
+    send: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
+    recv: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
+    close: { args: [C.int], returns: C.int },
+  });
+  if (address.version !== 6) throw new Error("the server has no IPv6 address");
+  const server = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+  const view = new DataView(server.buffer);
+  view.setUint16(SOCKADDR.family, AF_INET6, true);
+  view.setUint16(SOCKADDR.port, port);
+  server.set(ipv6ToBytes(address), SOCKADDR.address);
+  const query = Uint8Array.from(createQuery("n.bench.example.", "AAAA", true, () => {}).bytes);
+  const reply = new Uint8Array(new ArrayBuffer(MAX_REPLY_BYTES));
+  const cpuStart = process.cpuUsage();
+  const startMs = performance.now();
+  for (let asked = 0; asked < count; asked += atOnce) {
+    const sockets = Array.from({ length: atOnce }, () => libc.socket(AF_INET6, SOCK.dgram, 0));
+    for (const socket of sockets) libc.connect(socket, server, server.length);
+    for (const socket of sockets) libc.send(socket, query, query.length, 0);
+    for (const socket of sockets) {
+      if (libc.recv(socket, reply, reply.length, 0) <= 0) throw new Error("no reply");
+      libc.close(socket);
+    }
+  }
+  const tookMs = performance.now() - startMs;
+  const { user, system } = process.cpuUsage(cpuStart);
+  return { perSecond: (count / tookMs) * 1000, cpuMicroseconds: (user + system) / count };
+}
+
 /** dnsperf's own figures; it sends from few sockets and decodes only the header. */
 async function dnsperf({ address, port }: Endpoint, atOnce: number): Promise<Speed> {
   const names = join(tmpdir(), `sixscope-bench-${process.pid}`);
@@ -137,6 +177,12 @@ async function compareThroughput(server: Endpoint): Promise<void> {
       }
     }
     for (const [label, all] of speeds) show(label, all);
+    if (atOnce <= 32) {
+      const rounds = Array.from({ length: ROUNDS }, () =>
+        measureSystemCalls(server, atOnce, QUERIES_A_ROUND),
+      );
+      show("system calls alone, a socket each", rounds);
+    }
     // With one query at a time, dnsperf measures its own pauses.
     if (atOnce > 1 && programMissing("dnsperf") === null) {
       show("dnsperf, one socket", [await dnsperf(server, atOnce)]);
