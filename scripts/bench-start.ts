@@ -1,7 +1,9 @@
 /**
  * From exec to the first answer, memory and file size of the executable, beside a Hono hello-world that
  * is compiled the same way, in the same run: `bun run bench start`. Rounds of both are interleaved, and
- * the median counts. Loaded memory is the most that was resident during some seconds of requests.
+ * the median counts. Of the memory at rest, what is private belongs to the process alone; the rest is
+ * pages of the executable, which the kernel can drop and read again. Loaded memory is the most that
+ * was resident during some seconds of requests.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -69,12 +71,15 @@ async function startMs(program: Program): Promise<number> {
   return elapsed;
 }
 
-/** Mebibytes resident: at rest, and the most under load. */
-async function memory(program: Program): Promise<{ idle: number; loaded: number }> {
+/** Mebibytes resident: at rest, of that private, and the most under load. */
+async function memory(
+  program: Program,
+): Promise<{ idle: number; privately: number; loaded: number }> {
   const child = start(program);
   await firstAnswer(program);
   await Bun.sleep(SETTLE_MS);
   const idle = await residentMiB(child.pid, "VmRSS");
+  const privately = await residentMiB(child.pid, "RssAnon");
   const end = performance.now() + LOAD_MS;
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {
@@ -84,7 +89,7 @@ async function memory(program: Program): Promise<{ idle: number; loaded: number 
   const loaded = await residentMiB(child.pid, "VmHWM");
   child.kill("SIGKILL");
   await child.exited;
-  return { idle, loaded };
+  return { idle, privately, loaded };
 }
 
 async function residentMiB(pid: number, field: string): Promise<number> {
@@ -105,14 +110,17 @@ try {
   for (let round = 0; round < ROUNDS; round++) {
     for (const [program, taken] of times) taken.push(await startMs(program));
   }
-  console.log("program             first answer  least   idle      loaded    file");
+  console.log(
+    "program             first answer  least       idle    private     loaded        file",
+  );
   for (const [program, taken] of times) {
-    const { idle, loaded } = await memory(program);
+    const { idle, privately, loaded } = await memory(program);
     const columns = [
       program.name.padEnd(18),
       `${median(taken).toFixed(1)} ms`.padStart(13),
       `${Math.min(...taken).toFixed(1)}`.padStart(6),
       `${idle.toFixed(1)} MiB`.padStart(9),
+      `${privately.toFixed(1)} MiB`.padStart(9),
       `${loaded.toFixed(1)} MiB`.padStart(9),
       `${(Bun.file(program.file).size / 1024 / 1024).toFixed(1)} MiB`.padStart(10),
     ];
