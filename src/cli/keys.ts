@@ -192,6 +192,10 @@ function parseExpiry(text: string, nowMs: number): string {
       KEYS_USAGE,
     );
   }
+  // A year of five digits has another form, which the file's readers do not take.
+  if (moment.getUTCFullYear() > 9999) {
+    throw new UsageError(`--expires ${text}: lies behind the year 9999 in UTC`, KEYS_USAGE);
+  }
   if (moment.getTime() <= nowMs) {
     throw new UsageError(`--expires ${text}: lies in the past`, KEYS_USAGE);
   }

@@ -140,6 +140,7 @@ describe("wrong usage ends with status 2 and says what would be right", () => {
       "--expires 2099-01-30T12",
     ],
     ["a date that has passed", ["add", "a", "--expires", "2020-01-01"], "lies in the past"],
+    ["a year of five digits", ["add", "a", "--expires", "9999-12-31T23:00:00-05:00"], "year 9999"],
     ["unknown option", ["add", "a", "--days", "3"], "--days"],
   ];
   test.each(rows)("%s", async (_, args, said) => {
