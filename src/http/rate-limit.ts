@@ -138,9 +138,10 @@ function take(account: Account, bucket: number, wanted: boolean): RateLimitState
   };
 }
 
-/** The state of the bucket that a client will find empty first. */
+/** The state of the bucket that a client will find empty first; of two alike, of the one that stays so for longer. */
 function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
-  return { ...(b.remaining < a.remaining ? b : a), allowed: a.allowed && b.allowed };
+  const isTighter = (b.remaining - a.remaining || a.resetSeconds - b.resetSeconds) < 0;
+  return { ...(isTighter ? b : a), allowed: a.allowed && b.allowed };
 }
 
 /** The first 128 bits of a SHA-256 in hex. */

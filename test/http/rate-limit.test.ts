@@ -74,6 +74,21 @@ describe("an IPv6 /64", () => {
     expect(take("2001:db8::3")).toMatchObject({ limit: 4, remaining: 1 });
   });
 
+  test("of two empty buckets, the one that stays empty for longer is told", () => {
+    const { take, clock } = setUp({ anonymous: 2, prefix: 3 });
+    take("2001:db8::1");
+    clock.ms += 30_000;
+    take("2001:db8::2");
+    take("2001:db8::2");
+    // The /64's window is over and begins anew; the second address is still in its first one.
+    clock.ms += 31_000;
+    for (const host of [1, 1, 3]) take(`2001:db8::${host}`);
+    const { allowed, resetSeconds } = take("2001:db8::2");
+    expect(allowed).toBe(false);
+    clock.ms = resetSeconds * 1000;
+    expect(take("2001:db8::2").allowed).toBe(true);
+  });
+
   test("loses no token to a request that the address's bucket refuses", () => {
     const { take } = setUp();
     for (let used = 0; used < 10; used++) take("2001:db8::1");
