@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AddressError } from "./addr/address-error.ts";
 import { type Endpoint, tryParseEndpoint } from "./addr/endpoint.ts";
-import { formatIp, tryParseIp } from "./addr/ip.ts";
+import { formatIp, looksLikeIpv4, tryParseIp } from "./addr/ip.ts";
 import type { TargetPolicy } from "./addr/policy.ts";
 import { parsePrefix, unmapPrefix } from "./addr/prefix.ts";
 import { type PrefixList, prefixList } from "./addr/prefix-table.ts";
@@ -66,7 +66,7 @@ const DEFAULT_RESOLVERS = {
 } as const;
 
 /**
- * A comma-separated list; the first entry that does not parse is named.
+ * A comma-separated list; every entry that does not parse is named.
  *
  * @param parse returns null or throws AddressError for a wrong entry
  */
@@ -76,16 +76,12 @@ function list<T>(parse: (entry: string) => T | null, expected: string) {
     for (const entry of text.split(",").map((part) => part.trim())) {
       try {
         const value = parse(entry);
-        if (value !== null) {
-          entries.push(value);
-          continue;
-        }
-        context.addIssue(`${JSON.stringify(entry)} must be ${expected}`);
+        if (value === null) context.addIssue(`${JSON.stringify(entry)} must be ${expected}`);
+        else entries.push(value);
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
         context.addIssue(`${error.message}; it must be ${expected}`);
       }
-      return z.NEVER;
     }
     return entries;
   });
@@ -104,6 +100,9 @@ function choice<const T extends readonly string[]>(values: T) {
   return z.enum(values, `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}`);
 }
 
+/** Labels of letters, digits and hyphens; RFC 1123 section 2.1. */
+const HOST_NAME_FORM = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*$/;
+
 function parseListenAddress(text: string): ListenAddress | null {
   if (text.startsWith("unix:")) {
     const path = text.slice("unix:".length);
@@ -114,7 +113,7 @@ function parseListenAddress(text: string): ListenAddress | null {
   const hostname = host.replace(/^\[|\]$/g, "");
   const address = tryParseIp(hostname);
   if (address?.version === 6 ? !host.startsWith("[") : host.startsWith("[")) return null;
-  if (address === null && hostname !== "localhost") return null;
+  if (address === null && (!HOST_NAME_FORM.test(hostname) || looksLikeIpv4(hostname))) return null;
   return { kind: "tcp", hostname: address ? formatIp(address) : hostname, port: Number(port) };
 }
 
@@ -148,7 +147,7 @@ const environmentSchema = z
   .strictObject({
     SIXSCOPE_LISTEN: list(
       parseListenAddress,
-      "an address and a port, such as 127.0.0.1:8080 or [::1]:8080, or localhost and a port, or unix: and an absolute path",
+      "an address or a host name and a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or unix: and an absolute path",
     ).prefault("127.0.0.1:8080,[::1]:8080"),
     SIXSCOPE_TLS_CERT: z.string().optional(),
     SIXSCOPE_TLS_KEY: z.string().optional(),
@@ -179,14 +178,17 @@ const environmentSchema = z
   .refine(...needs("SIXSCOPE_TLS_KEY", "SIXSCOPE_TLS_CERT"));
 
 /**
- * Reads the settings from environment variables; an empty value counts as not set.
+ * Reads the settings from environment variables; an empty value of a known one counts as not set.
  *
  * @throws ConfigError with every problem at once
  */
 export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(
     Object.entries(environment).filter(
-      ([name, value]) => name.startsWith(VARIABLE_PREFIX) && value !== undefined && value !== "",
+      ([name, value]) =>
+        name.startsWith(VARIABLE_PREFIX) &&
+        value !== undefined &&
+        (value !== "" || !(name in environmentSchema.shape)),
     ),
   );
   const parsed = environmentSchema.safeParse(given);
@@ -234,17 +236,19 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
 
 /** One sentence for each problem that zod found. */
 function describe(given: Readonly<Record<string, string | undefined>>) {
+  const assignment = (name: string) => {
+    const value = given[name];
+    return value === undefined ? name : `${name}=${JSON.stringify(value)}`;
+  };
   return (issue: z.core.$ZodIssue): string[] => {
     if (issue.code === "unrecognized_keys") {
       return issue.keys.map((name) => {
         const similar = nearestName(name);
         const hint = similar === null ? "see the README's table" : `did you mean ${similar}?`;
-        return `${name}: there is no such setting; ${hint}`;
+        return `${assignment(name)}: there is no such setting; ${hint}`;
       });
     }
-    const name = String(issue.path[0]);
-    const value = given[name];
-    return [`${name}${value === undefined ? "" : `=${JSON.stringify(value)}`}: ${issue.message}`];
+    return [`${assignment(String(issue.path[0]))}: ${issue.message}`];
   };
 }
 

@@ -73,6 +73,12 @@ describe("values", () => {
       { listen: [{ kind: "tcp", hostname: "localhost", port: 1 }] },
     ],
     [
+      "a host name",
+      "SIXSCOPE_LISTEN",
+      "my-host.example.net:80",
+      { listen: [{ kind: "tcp", hostname: "my-host.example.net", port: 80 }] },
+    ],
+    [
       "a unix socket",
       "SIXSCOPE_LISTEN",
       "unix:/run/s",
@@ -144,7 +150,8 @@ describe("values", () => {
     ["port above 65535", "SIXSCOPE_LISTEN", "127.0.0.1:65536"],
     ["relative socket path", "SIXSCOPE_LISTEN", "unix:run/s"],
     ["an empty entry", "SIXSCOPE_LISTEN", "127.0.0.1:80,"],
-    ["a host name", "SIXSCOPE_LISTEN", "example.com:80"],
+    ["no host name", "SIXSCOPE_LISTEN", "-a.example:80"],
+    ["no IPv4 address", "SIXSCOPE_LISTEN", "127.0.0.256:80"],
     ["a certificate without its key", "SIXSCOPE_TLS_CERT", "/c.pem"],
     ["a proxy's name", "SIXSCOPE_TRUSTED_PROXIES", "nginx"],
     ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
@@ -181,7 +188,7 @@ describe("problems", () => {
         SIXSCOPE_TLS_KEY: "/k.pem",
       }).toSorted(),
     ).toEqual([
-      "SIXSCOPE_LISTENS: there is no such setting; did you mean SIXSCOPE_LISTEN?",
+      'SIXSCOPE_LISTENS="127.0.0.1:80": there is no such setting; did you mean SIXSCOPE_LISTEN?',
       'SIXSCOPE_LOG_LEVEL="loud": must be debug, info, warn or error',
       'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 10000',
       'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT beside it; set both or neither',
@@ -190,7 +197,17 @@ describe("problems", () => {
 
   test("a name like none of ours points to the table", () => {
     expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "red" })).toEqual([
-      "SIXSCOPE_WINDOW_COLOUR: there is no such setting; see the README's table",
+      `SIXSCOPE_WINDOW_COLOUR="red": there is no such setting; see the README's table`,
+    ]);
+    expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "" })).toHaveLength(1);
+  });
+
+  test("every wrong entry of a list is named", () => {
+    const value = "unix:relative,[::1]:1,127.0.0.1";
+    const problems = problemsOf({ SIXSCOPE_LISTEN: value });
+    expect(problems.map((problem) => problem.split(" must be ")[0])).toEqual([
+      `SIXSCOPE_LISTEN="${value}": "unix:relative"`,
+      `SIXSCOPE_LISTEN="${value}": "127.0.0.1"`,
     ]);
   });
 
