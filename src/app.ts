@@ -66,12 +66,12 @@ export function createApp(dependencies: AppDependencies): App {
   return {
     fetch(request, bindings) {
       // Hono would route a relative target by the part behind its first slashes.
-      return request.url.startsWith("/")
-        ? app.fetch(new Request(MALFORMED_TARGET, { headers: request.headers }), {
-            ...bindings,
-            malformedTarget: true,
-          })
-        : app.fetch(request, bindings);
+      if (!request.url.startsWith("/")) return app.fetch(request, bindings);
+      const { method, headers } = request;
+      return app.fetch(new Request(MALFORMED_TARGET, { method, headers }), {
+        ...bindings,
+        malformedTarget: true,
+      });
     },
   };
 }

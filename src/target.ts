@@ -1,6 +1,5 @@
 import { classifyIpv6 } from "./addr/classify.ts";
 import { formatIpv6 } from "./addr/format.ts";
-import { looksLikeIpv4 } from "./addr/ip.ts";
 import { type Ipv6Address, tryParseIpv6 } from "./addr/ipv6.ts";
 import { judgeTarget } from "./addr/policy.ts";
 import { tryParseZoned } from "./addr/zone.ts";
@@ -48,9 +47,9 @@ export function parseTarget(text: string): Target {
   if (address !== null) return { text, address, zone: null };
   const zoned = tryParseZoned(text);
   if (zoned !== null) return { text, ...zoned };
-  if (text.includes(":") || looksLikeIpv4(text)) throw invalidAddress(text);
+  if (text.includes(":")) throw invalidAddress(text);
   const parsed = parseHostname(text, "AAAA");
-  if (!parsed.ok) throw refusedHostname(text, parsed);
+  if (!parsed.ok) throw parsed.isAddress ? invalidAddress(text) : refusedHostname(text, parsed);
   return { text, name: parsed.name };
 }
 

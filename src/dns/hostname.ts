@@ -14,6 +14,8 @@ export type ParsedHostname =
   | {
       readonly ok: false;
       readonly code: "INVALID_HOSTNAME" | "INVALID_ADDRESS";
+      /** Whether it is an IP address, or has the form of one. */
+      readonly isAddress: boolean;
       /** What is wrong, as the end of a sentence that names the text: "it has an empty label". */
       readonly reason: string;
     };
@@ -23,8 +25,14 @@ const REFUSED_ASCII = /[\p{ASCII}--[A-Za-z0-9\-_*\/.]]/v;
 
 const NOT_ASCII = /\P{ASCII}/v;
 
-/** The full stops of UTS 46 section 2.3, one of which may end a name. */
-const FINAL_DOT = /[.\u3002\uff0e\uff61]$/;
+/** The full stops of UTS 46 section 2.3. */
+const FULL_STOP = /[.\u3002\uff0e\uff61]/;
+
+/** One of them may end a name. */
+const FINAL_DOT = new RegExp(`${FULL_STOP.source}$`);
+
+/** A label that UTS 46 leaves as it is. */
+const GUARD = "x";
 
 /**
  * The name that a user's text asks for. An address of either family stands for its reverse name when
@@ -41,11 +49,13 @@ export function parseHostname(input: string, type: RecordType): ParsedHostname {
 /** The name that a text asks for which has lost its final dot; `ip` is the address that it is. */
 function parseName(name: string, ip: IpAddress | null, type: RecordType): ParsedHostname {
   if (ip !== null && type === "PTR") return { ok: true, name: reverseName(ip) };
-  if (ip !== null) return refused("it is an IP address; ask for its name with type=PTR");
-  if (type === "PTR" && (name.includes(":") || looksLikeIpv4(name))) {
-    return { ok: false, code: "INVALID_ADDRESS", reason: "it is no valid IPv4 or IPv6 address" };
+  if (ip !== null) return refused("it is an IP address; ask for its name with type=PTR", true);
+  const isAddress = looksLikeIpv4(name);
+  if (type === "PTR" && (name.includes(":") || isAddress)) {
+    const reason = "it is no valid IPv4 or IPv6 address";
+    return { ok: false, code: "INVALID_ADDRESS", isAddress, reason };
   }
-  if (looksLikeIpv4(name)) return refused("it has the form of an IPv4 address");
+  if (isAddress) return refused("it has the form of an IPv4 address", true);
   const character = REFUSED_ASCII.exec(name)?.[0];
   if (character !== undefined) return refused(`it holds ${nameOf(character)}`);
   if (!NOT_ASCII.test(name)) return checkLabels(name);
@@ -57,11 +67,16 @@ function parseName(name: string, ip: IpAddress | null, type: RecordType): Parsed
 
 /** The ASCII form of a name by UTS 46, which is still to be checked; null where it has none. */
 function convertToAscii(name: string): string | null {
-  if (name.length > MAX_UNICODE_HOSTNAME_LENGTH || name.includes("/")) return null;
+  if (name.length > MAX_UNICODE_HOSTNAME_LENGTH) return null;
+  const labels = name.split(FULL_STOP);
+  // A slash would be taken for the end of the name; a label that has one must be ASCII already.
+  const isKept = labels.map((label) => label.includes("/") && !NOT_ASCII.test(label));
+  const guarded = labels.map((label, at) => (isKept[at] ? GUARD : label));
+  if (guarded.some((label) => label.includes("/"))) return null;
   // The label at the end keeps a name such as "１" from being read as an IPv4 address.
-  const guard = ".x";
-  const converted = domainToASCII(name + guard);
-  return converted.endsWith(guard) ? converted.slice(0, -guard.length) : null;
+  const converted = domainToASCII([...guarded, GUARD].join(".")).split(".");
+  if (converted.length !== labels.length + 1) return null;
+  return labels.map((label, at) => (isKept[at] ? label : converted[at])).join(".");
 }
 
 /** The lengths of RFC 1035 section 2.3.4, and where an asterisk may stand (RFC 4592 section 2.1.1). */
@@ -81,8 +96,8 @@ function checkLabels(name: string): ParsedHostname {
   return { ok: true, name };
 }
 
-function refused(reason: string): ParsedHostname {
-  return { ok: false, code: "INVALID_HOSTNAME", reason };
+function refused(reason: string, isAddress = false): ParsedHostname {
+  return { ok: false, code: "INVALID_HOSTNAME", isAddress, reason };
 }
 
 /** How a message names a character that it had better not repeat. */

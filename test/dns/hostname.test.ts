@@ -43,6 +43,7 @@ describe("accepted", () => {
       "*._x.straße.de",
       "*._x.xn--strae-oqa.de",
     ],
+    ["a slash beside them", "0/25.straße。_x", "0/25.xn--strae-oqa._x"],
     ["an ASCII form beside them", "straße.xn--strae-oqa.de", "xn--strae-oqa.xn--strae-oqa.de"],
     ["an ASCII form is not looked into", "xn--a.example", "xn--a.example"],
     ["IPv6 with PTR", "::1", NIBBLES_OF_1, "PTR"],
@@ -134,7 +135,12 @@ describe("refused", () => {
     ],
     ["a port after an ideographic name", "例え:80", "it holds the character :"],
   ])("%s", (_, input, reason, type = "AAAA") => {
-    expect(parseHostname(input, type)).toEqual({ ok: false, code: "INVALID_HOSTNAME", reason });
+    expect(parseHostname(input, type)).toEqual({
+      ok: false,
+      code: "INVALID_HOSTNAME",
+      isAddress: / IP(v4)? address/.test(reason),
+      reason,
+    });
   });
 
   test.each([
@@ -149,7 +155,7 @@ describe("refused", () => {
     ["IPv4 with an ideographic full stop", "192.0.2.1。"],
     ["a port", "192.0.2.1:53"],
   ])("no address, with PTR: %s", (_, input) => {
-    expect(parseHostname(input, "PTR")).toEqual({
+    expect(parseHostname(input, "PTR")).toMatchObject({
       ok: false,
       code: "INVALID_ADDRESS",
       reason: "it is no valid IPv4 or IPv6 address",

@@ -98,6 +98,8 @@ const ERRORS: Row[] = [
   ["an IPv4 address", "/validate?address=192.0.2.1", {}, 400, "INVALID_ADDRESS", { address: "192.0.2.1" }],
   ["a target with a colon", "/ping/2001:db8::g", WITH_KEY, 400, "INVALID_ADDRESS", { address: "2001:db8::g" }],
   ["a target of IPv4 shape", "/traceroute/192.0.2.1", WITH_KEY, 400, "INVALID_ADDRESS", { address: "192.0.2.1" }],
+  ["a target of IPv4 shape in full-width digits", "/ping/%EF%BC%91.2.3.4", WITH_KEY, 400, "INVALID_ADDRESS", { address: "１.2.3.4" }],
+  ["a target of IPv4 shape with an ideographic full stop", "/ping/1.2.3.4%E3%80%82", WITH_KEY, 400, "INVALID_ADDRESS", { address: "1.2.3.4。" }],
   ["an address without a reverse name", "/dns/192.0.2.300?type=PTR", {}, 400, "INVALID_ADDRESS", { address: "192.0.2.300" }],
   ["a missing parameter", "/validate", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: null }],
   ["a repeated parameter", "/validate?address=::1&address=::2", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: ["::1", "::2"] }],
@@ -244,6 +246,12 @@ describe("rows that need more than a request", () => {
       expect(answer).toContain('"code":"INVALID_PARAMETER"');
       expect(answer).toContain('"parameter":"Host"');
     }
+  });
+
+  labTest("a preflight is one also where the header Host is malformed", async () => {
+    const request =
+      "OPTIONS /api/v1/myip HTTP/1.1\r\nHost: a b\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n";
+    expect(await rawRequest(service.url, request)).toStartWith("HTTP/1.1 204 ");
   });
 });
 
