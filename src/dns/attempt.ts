@@ -1,6 +1,8 @@
 import type { Endpoint } from "../addr/endpoint.ts";
+import type { Clock } from "./clock.ts";
 import { exchangeTcp, exchangeUdp, type Unreachable } from "./exchange.ts";
 import { type Reply, refusesEdns } from "./judge.ts";
+import { CONFIRM_TIMEOUT_MS } from "./limits.ts";
 import { createQuery, type RandomSource } from "./query.ts";
 import type { RecordType } from "./record.ts";
 import type { Sockets } from "./socket.ts";
@@ -8,6 +10,7 @@ import type { SocketPlaces } from "./socket-places.ts";
 
 /** What an attempt needs of the world. */
 export interface AttemptContext {
+  readonly clock: Clock;
   readonly sockets: Sockets;
   readonly places: SocketPlaces;
   readonly fillRandom: RandomSource;
@@ -50,7 +53,7 @@ export async function attempt(
 }
 
 async function ask(
-  { sockets, fillRandom }: AttemptContext,
+  { sockets, fillRandom, clock }: AttemptContext,
   server: Endpoint,
   { name, type }: Asked,
   withEdns: boolean,
@@ -59,9 +62,27 @@ async function ask(
   const newQuery = () => createQuery(name, type, withEdns, fillRandom);
   const overUdp = await exchangeUdp(sockets, server, newQuery(), signal);
   if (overUdp?.kind !== "ask-tcp") return overUdp && { ...overUdp, transport: "udp" };
-  const overTcp = await exchangeTcp(sockets, server, newQuery(), signal);
-  if (overTcp?.kind !== "reply" && overUdp.fallback !== null) {
-    return { kind: "reply", message: overUdp.fallback, transport: "udp" };
-  }
+  const { fallback } = overUdp;
+  const askTcp = (stop: AbortSignal) => exchangeTcp(sockets, server, newQuery(), stop);
+  const overTcp = await (fallback === null
+    ? askTcp(signal)
+    : forAtMost(CONFIRM_TIMEOUT_MS, clock, signal, askTcp));
+  if (overTcp?.kind !== "reply" && fallback !== null) return { ...fallback, transport: "udp" };
   return overTcp && { ...overTcp, transport: "tcp" };
+}
+
+/** Runs something with a signal that is given after so many milliseconds, or with the other signal. */
+async function forAtMost<T>(
+  timeoutMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+  run: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const timeout = new AbortController();
+  const cancel = clock.after(timeoutMs, () => timeout.abort());
+  try {
+    return await run(AbortSignal.any([signal, timeout.signal]));
+  } finally {
+    cancel();
+  }
 }

@@ -2,7 +2,13 @@ import type { Endpoint } from "../addr/endpoint.ts";
 import { Coalescer } from "../coalesce.ts";
 import { type Asked, type AttemptContext, attempt } from "./attempt.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { ATTEMPT_STARTS_MS, MAX_OPEN_SOCKETS, MAX_SERVERS, QUERY_TIMEOUT_MS } from "./limits.ts";
+import {
+  ATTEMPT_STARTS_MS,
+  MAX_OPEN_SOCKETS,
+  MAX_SERVERS,
+  QUERY_TIMEOUT_MS,
+  SHARED_MS,
+} from "./limits.ts";
 import { canonicalName } from "./name.ts";
 import {
   conclude,
@@ -68,7 +74,7 @@ export function createDnsClient({
   }
   const inTurn = alternateFamilies(servers);
   const places = new SocketPlaces(maxOpenSockets);
-  const context: AttemptContext = { sockets, places, fillRandom };
+  const context: AttemptContext = { clock, sockets, places, fillRandom };
   const coalescer = new Coalescer<Resolution<ResourceRecord>>();
 
   /** Asks the servers, for everybody who waits for this question. */
@@ -96,9 +102,10 @@ export function createDnsClient({
   ): Promise<DnsOutcome<ResourceRecord>> {
     const startMs = clock.nowMs();
     const asked: Asked = { name: canonicalName(name), type };
-    // The time is part of it, so that nobody's ends early with somebody else's, and so is the case of
-    // the name, which shows in an answer that repeats it.
-    const key = `${timeoutMs} ${type} ${asked.name}`;
+    // What is shared ends for all at once: so only who asks at nearly the same time, for as long,
+    // shares it. The case of the name is part of it, for it shows in an answer that repeats it.
+    const moment = Math.floor(startMs / SHARED_MS);
+    const key = `${moment} ${timeoutMs} ${type} ${asked.name}`;
     const shared = await coalescer.join(key, signal, (stop) => ask(asked, timeoutMs, stop));
     const resolution = shared ?? ({ kind: "aborted" } as const);
     return { ...resolution, queryTimeMs: Math.round(clock.nowMs() - startMs) };

@@ -6,20 +6,23 @@ import {
   type Header,
   type Message,
   OPCODE_MASK,
+  recordTypes,
   tryDecodeHeader,
 } from "./message.ts";
-import type { Query } from "./query.ts";
+import { givenCase, type Query } from "./query.ts";
 import { RCODE } from "./response-code.ts";
 
 /** The server's answer to a query, or something under the query's ID that cannot be one. */
 export type Reply =
   | { readonly kind: "reply"; readonly message: Message }
+  /** The server names others to ask and has not asked them itself; RFC 2308 section 2.2. */
+  | { readonly kind: "referral" }
   | { readonly kind: "malformed" };
 
 /** The answer has to come over TCP; `fallback` is what to take if none comes. */
 export interface AskTcp {
   readonly kind: "ask-tcp";
-  readonly fallback: Message | null;
+  readonly fallback: Reply | null;
 }
 
 /** Response codes that may come without the question, from a server that did not get that far. */
@@ -30,6 +33,11 @@ const BARE_REFUSALS: readonly number[] = [
   RCODE.REFUSED,
   RCODE.BADVERS,
 ];
+
+const MALFORMED = { kind: "malformed" } as const;
+
+/** Numbers of record types that tell what kind of reply a message is; RFC 1035 section 3.2.2, RFC 6672 section 2.1. */
+const TYPE = { NS: 2, SOA: 6, DNAME: 39 } as const;
 
 /** Bytes of the type and class behind a question's name. */
 const TYPE_AND_CLASS_BYTES = 4;
@@ -51,25 +59,21 @@ export function judgeDatagram(bytes: Uint8Array, query: Query): Reply | AskTcp |
   if (header.id !== query.id) return { kind: "ask-tcp", fallback: null };
   // What a truncated message holds is thrown away unread.
   if ((header.flags & FLAG.truncated) !== 0) return { kind: "ask-tcp", fallback: null };
-  const message = decodeReply(bytes, query);
-  if (message === null) return { kind: "malformed" };
-  return match === "exact" ? { kind: "reply", message } : { kind: "ask-tcp", fallback: message };
+  const reply = decodeReply(bytes, query);
+  const isFinal = match === "exact" || reply.kind === "malformed";
+  return isFinal ? reply : { kind: "ask-tcp", fallback: reply };
 }
 
 /** What the message that came over a TCP connection means for the query; nobody can have slipped it in. */
 export function judgeStreamed(bytes: Uint8Array, query: Query): Reply {
   const header = tryDecodeHeader(bytes);
-  const message =
-    header !== null && isResponse(header) && header.id === query.id
-      ? decodeStreamed(header, bytes, query)
-      : null;
-  return message === null ? { kind: "malformed" } : { kind: "reply", message };
-}
-
-function decodeStreamed(header: Header, bytes: Uint8Array, query: Query): Message | null {
-  if (header.questionCount === 0) return decodeBareRefusal(bytes);
-  if (matchQuestion(header, bytes, query) === "other") return null;
-  return (header.flags & FLAG.truncated) === 0 ? decodeReply(bytes, query) : null;
+  if (header === null || !isResponse(header) || header.id !== query.id) return MALFORMED;
+  if (header.questionCount === 0) {
+    const message = decodeBareRefusal(bytes);
+    return message === null ? MALFORMED : { kind: "reply", message };
+  }
+  const isOther = matchQuestion(header, bytes, query) === "other";
+  return isOther || (header.flags & FLAG.truncated) !== 0 ? MALFORMED : decodeReply(bytes, query);
 }
 
 /** Whether the server does not take EDNS, so that it has to be asked without; RFC 6891 section 7. */
@@ -118,12 +122,31 @@ function decodeBareRefusal(bytes: Uint8Array): Message | null {
 
 /**
  * The message with the question's name as it was given, not as it was sent: names in the records may
- * point into it, and nobody shall see random case.
+ * point into it, or be made of it by a DNAME, and nobody shall see random case.
  */
-function decodeReply(bytes: Uint8Array, { name }: Query): Message | null {
+function decodeReply(bytes: Uint8Array, query: Query): Reply {
   const restored = bytes.slice();
-  restored.set(name, HEADER_BYTES);
-  return tryDecodeMessage(restored);
+  restored.set(query.name, HEADER_BYTES);
+  const message = tryDecodeMessage(restored);
+  if (message === null) return MALFORMED;
+  if (isReferral(message, restored)) return { kind: "referral" };
+  const hasAlias = message.answers.some(({ type }) => type === "CNAME");
+  if (!hasAlias || !recordTypes(restored).answer.includes(TYPE.DNAME)) {
+    return { kind: "reply", message };
+  }
+  const restoreCase = givenCase(query);
+  const answers = message.answers.map((record) =>
+    record.type === "CNAME" ? { ...record, data: restoreCase(record.data) } : record,
+  );
+  return { kind: "reply", message: { ...message, answers } };
+}
+
+/** Whether a server that does not ask others names those that know; RFC 2308 section 2.2. */
+function isReferral({ rcode, flags, answers }: Message, bytes: Uint8Array): boolean {
+  const knows = flags & (FLAG.authoritative | FLAG.recursionAvailable);
+  if (rcode !== RCODE.NOERROR || answers.length > 0 || knows !== 0) return false;
+  const { answer, authority } = recordTypes(bytes);
+  return answer.length === 0 && authority.includes(TYPE.NS) && !authority.includes(TYPE.SOA);
 }
 
 function tryDecodeMessage(bytes: Uint8Array): Message | null {

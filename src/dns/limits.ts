@@ -49,5 +49,14 @@ export const QUERY_TIMEOUT_MS = 5000;
 /** The same for the name of a hop, which nobody wants to wait for. */
 export const HOP_NAME_TIMEOUT_MS = 2000;
 
+/**
+ * Within how many milliseconds the same question is asked but once, for everybody: such as ask later
+ * would get less than their time.
+ */
+export const SHARED_MS = 500;
+
+/** Milliseconds that TCP gets to confirm an answer which came over UDP with its question in other case. */
+export const CONFIRM_TIMEOUT_MS = 1000;
+
 /** When the attempts begin, in milliseconds after the question, as long as none was answered. */
 export const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];

@@ -128,6 +128,31 @@ function readMessage(reader: ByteReader): Message {
   return { id, flags: flags & ~RCODE_MASK, rcode, question, answers, edns };
 }
 
+/** Numbers of record types by section, also of records that `decodeMessage` leaves out. */
+export interface RecordTypes {
+  readonly answer: readonly number[];
+  readonly authority: readonly number[];
+}
+
+/** The types of the records of a message that `decodeMessage` has taken. */
+export function recordTypes(bytes: Uint8Array): RecordTypes {
+  const reader = new ByteReader(bytes);
+  const names = new NameReader();
+  const { questionCount, answerCount, authorityCount } = readHeader(reader);
+  if (questionCount > 0) {
+    names.read(reader);
+    reader.take(4);
+  }
+  const codes = Array.from({ length: answerCount + authorityCount }, () => {
+    names.read(reader);
+    const code = reader.uint16();
+    reader.take(6);
+    reader.take(reader.uint16());
+    return code;
+  });
+  return { answer: codes.slice(0, answerCount), authority: codes.slice(answerCount) };
+}
+
 /** A reader of the next `count` bytes, which knows the whole message: names in it may point back. */
 function takeSpan(reader: ByteReader, count: number): ByteReader {
   const span = new ByteReader(reader.bytes, reader.offset, reader.offset + count);

@@ -191,7 +191,12 @@ function printable(code: number): number {
 
 /** The one text of a name that `text` is a spelling of: escapes normalised, with the final dot. Throws as `writeName`. */
 export function canonicalName(text: string): string {
-  return new NameReader().read(new ByteReader(encodeName(text)));
+  return decodeName(encodeName(text));
+}
+
+/** The name that stands in a message at an offset. Throws as `NameReader.read`. */
+export function decodeName(bytes: Uint8Array, offset = 0): string {
+  return new NameReader().read(new ByteReader(bytes, offset));
 }
 
 /** The name on the wire. Throws as `writeName`. */

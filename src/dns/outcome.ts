@@ -12,7 +12,7 @@ interface FromServer {
   /** The server's address and port: `[2001:db8::1]:53`. */
   readonly server: string;
   readonly transport: Transport;
-  /** The response code's name; `MALFORMED`, `UNREACHABLE` or `TOO_LARGE` where none tells what became of the question. */
+  /** The response code's name; `MALFORMED`, `UNREACHABLE`, `REFERRAL` or `TOO_LARGE` where none tells what became of the question. */
   readonly rcode: string;
   /** Whether the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
   readonly authenticated: boolean;
@@ -25,8 +25,9 @@ interface FromServer {
  * - `answer`: the CNAME chain in order, then the records asked for;
  * - `no-data`: the name (with a chain: its end) exists without such records; `records` is the chain;
  * - `name-error`: the name (with a chain: its end) does not exist; `records` is the chain;
- * - `failure`: every server failed or refused, as `rcode` says of the first; or, with the rcode
- *   `TOO_LARGE`, the values of an answer have more than 262,144 characters in presentation form;
+ * - `failure`: every server failed or refused, as `rcode` says of the first: also by a `REFERRAL` to
+ *   other servers; or, with the rcode `TOO_LARGE`, the values of an answer have more than 262,144
+ *   characters in presentation form;
  * - `malformed`: a server's reply broke the protocol, and no other server answered;
  * - `unreachable`: no server could be reached; `reason` is the first's errno name;
  * - `timeout`: no server answered in time;
@@ -58,6 +59,7 @@ export function resolutionOf(
   if (end.kind === "unreachable") {
     return { ...wordless, kind: "unreachable", rcode: "UNREACHABLE", reason: end.code };
   }
+  if (end.kind === "referral") return { ...wordless, kind: "failure", rcode: "REFERRAL" };
   const malformed = { ...wordless, kind: "malformed", rcode: "MALFORMED" } as const;
   if (end.kind === "malformed") return malformed;
   const { message } = end;

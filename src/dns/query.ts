@@ -1,6 +1,6 @@
 import { EDNS_PAYLOAD_BYTES, MAX_QUERY_BYTES } from "./limits.ts";
 import { CLASS_IN, encodeMessage, FLAG, HEADER_BYTES, type Message } from "./message.ts";
-import { encodeName } from "./name.ts";
+import { decodeName, encodeName } from "./name.ts";
 import { type RecordType, typeCode } from "./record.ts";
 import { RCODE } from "./response-code.ts";
 
@@ -50,6 +50,23 @@ export function createQuery(
   const given = encodeName(name);
   if (type !== "PTR") bytes.set(withRandomCase(given, random.subarray(2)), HEADER_BYTES);
   return { id, name: given, bytes };
+}
+
+/**
+ * Makes what gives the labels at the beginning of a name, which a server has made of the query's, the
+ * case in which they were given: as many as agree to the letter with the query as it was sent.
+ */
+export function givenCase(query: Query): (name: string) => string {
+  const sent = decodeName(query.bytes, HEADER_BYTES).match(/(?:\\.|[^.\\])+\./g) ?? [];
+  const given = decodeName(query.name);
+  return (name) => {
+    let shared = 0;
+    for (const label of sent) {
+      if (!name.startsWith(label, shared)) break;
+      shared += label.length;
+    }
+    return given.slice(0, shared) + name.slice(shared);
+  };
 }
 
 /** The name on the wire with the case of every letter turned whose bit is set. */

@@ -192,7 +192,7 @@ export const ERRORS = {
         rcode: z
           .string()
           .describe(
-            "The response code's name; without a code `MALFORMED`, `UNREACHABLE` or `TOO_LARGE`.",
+            "The response code's name; without a code `MALFORMED`, `UNREACHABLE`, `REFERRAL` or `TOO_LARGE`.",
           ),
         extendedErrors: z
           .array(extendedError())

@@ -75,6 +75,9 @@ function whatFailed(outcome: Failure, hostname: string, resolver: ResolverName):
   if (outcome.kind === "malformed") {
     return `${resolver} gave a malformed answer for ${name}, such as a loop of CNAME records; ${next}.`;
   }
+  if (outcome.rcode === "REFERRAL") {
+    return `${resolver} does not ask other servers for ${name}, it only names some; try another resolver.`;
+  }
   if (outcome.rcode === "TOO_LARGE") {
     return `${resolver} gave an answer for ${name} that is too large to show; ask for another type or name.`;
   }

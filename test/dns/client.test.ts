@@ -8,13 +8,22 @@ import { FLAG, type Message } from "../../src/dns/message.ts";
 import type { RecordType } from "../../src/dns/record.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { type Arrival, type Behaviour, FakeNetwork } from "./fake-network.ts";
-import { aaaa, askedName, cname, replyMessage, replyTo } from "./messages.ts";
+import {
+  aaaa,
+  askedName,
+  cname,
+  replyMessage,
+  replyTo,
+  withAuthority,
+  withDname,
+} from "./messages.ts";
 
 const V6 = "[2001:db8::53]:53";
 const V6_TOO = "[2001:db8::54]:53";
 const V4 = "192.0.2.53:53";
 
 const RESPONSE = FLAG.response;
+const [NS, SOA] = [2, 6];
 
 const silent: Behaviour = () => null;
 const refuses: Behaviour = () => "ECONNREFUSED";
@@ -214,16 +223,83 @@ describe("TCP", () => {
 
   test.each<[string, Behaviour, number]>([
     ["refused", refuses, 0],
-    ["silent to the deadline", silent, 5000],
+    ["silent for a second", silent, 1000],
     ["malformed", (query) => replyTo(query).with(0, 0).with(1, 0), 0],
   ])("%s: a reply in other case is better than none", async (_, tcp, afterMs) => {
-    const { ask, client } = start({ [V6]: { udp: folds, tcp } });
+    const { ask, client, clock } = start({ [V6]: { udp: folds, tcp } });
     expect(await ask("www.example", "AAAA", afterMs)).toMatchObject({
       kind: "answer",
       transport: "udp",
       records: [{ value: "2001:db8::f" }],
+      queryTimeMs: afterMs,
     });
     expect(client.openSockets).toBe(0);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a server that makes names of the question's", () => {
+  /** As a DNAME does: `old.example` leads to `new.example`, and the labels before it stay as they were sent. */
+  const synthesizes: Behaviour = (query) => {
+    const asked = askedName(query);
+    const target = asked.replace(/old\.example\.$/i, "New.Example.");
+    const reply = replyTo(query, { answers: [cname(asked, target), aaaa(target, "2001:db8::1")] });
+    return withDname(reply);
+  };
+
+  test.each([
+    ["plain letters", "abcdefghijkl.old.example", "abcdefghijkl.New.Example."],
+    ["several labels", "abcdef.GHIJKL.old.example", "abcdef.GHIJKL.New.Example."],
+    ["escapes", "ab\\.cd.e\\\\f\\200gh.old.example", "ab\\.cd.e\\\\f\\200gh.New.Example."],
+  ])("shows the case in which it was asked: %s", async (_, name, target) => {
+    for (let times = 0; times < 5; times++) {
+      const { ask } = start({ [V6]: { udp: synthesizes } });
+      expect(await ask(name, "AAAA")).toMatchObject({
+        records: [{ type: "CNAME", value: target }, { value: "2001:db8::1" }],
+      });
+    }
+  });
+
+  test("keeps the case of an alias that is its own", async () => {
+    const own: Behaviour = (query) =>
+      replyTo(query, { answers: [cname(askedName(query), "A.Other."), aaaa("a.other.", "::1")] });
+    for (let times = 0; times < 8; times++) {
+      const { ask } = start({ [V6]: { udp: own } });
+      expect(await ask("a.example", "AAAA")).toMatchObject({
+        records: [{ value: "A.Other." }, {}],
+      });
+    }
+  });
+});
+
+describe("a referral", () => {
+  test.each<[string, number[], Partial<Message>, string]>([
+    ["to other servers is no answer", [NS], {}, "REFERRAL"],
+    ["beside an SOA is no referral", [SOA, NS], {}, "no-data"],
+    ["of none is no referral", [], {}, "no-data"],
+    [
+      "of an authoritative server is no referral",
+      [NS],
+      { flags: RESPONSE | FLAG.authoritative },
+      "no-data",
+    ],
+    [
+      "of a recursive server is no referral",
+      [NS],
+      { flags: RESPONSE | FLAG.recursionAvailable },
+      "no-data",
+    ],
+  ])("%s", async (_, authority, changes, expected) => {
+    const udp: Behaviour = (query) =>
+      withAuthority(replyTo(query, { flags: RESPONSE, ...changes }), authority);
+    const outcome = await start({ [V6]: { udp } }).ask("a", "AAAA");
+    expect([outcome?.kind, outcome && "rcode" in outcome && outcome.rcode]).toContain(expected);
+  });
+
+  test("leads to the next server", async () => {
+    const refers: Behaviour = (query) => withAuthority(replyTo(query, { flags: RESPONSE }), [NS]);
+    const { ask } = start({ [V6]: { udp: refers }, [V4]: { udp: answers } });
+    expect(await ask("a", "AAAA")).toMatchObject({ kind: "answer", server: V4 });
   });
 });
 
@@ -400,6 +476,19 @@ describe("the same question at the same time", () => {
       client.query("a", "AAAA", { timeoutMs: 1000 }),
     ]);
     expect(network.arrivals).toHaveLength(4);
+  });
+
+  test("is asked anew for who comes later and has more time", async () => {
+    const { client, clock, network } = start({ [V6]: {} });
+    const early = client.query("a", "AAAA");
+    await clock.advance(4900);
+    const late = client.query("a", "AAAA");
+    await settle();
+    const { query, answer } = network.arrivals.at(-1) as Arrival;
+    await clock.advance(200);
+    answer(answers(query, 0) as Uint8Array);
+    expect(await early).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+    expect(await late).toMatchObject({ kind: "answer", queryTimeMs: 200 });
   });
 
   test("goes on for those who stay when one leaves, and ends with the last", async () => {

@@ -96,7 +96,7 @@ describe("a datagram", () => {
     const question = { ...asked, name: "www.example." };
     const fallback = (changes: object) =>
       judgeDatagram(replyTo(query.bytes, { question, answers: [address], ...changes }), query);
-    expect(fallback({})).toMatchObject({ fallback: { answers: [address] } });
+    expect(fallback({})).toMatchObject({ fallback: { message: { answers: [address] } } });
     expect(fallback({ flags: RESPONSE | FLAG.truncated })).toMatchObject({ fallback: null });
     expect(fallback({ id: 1 })).toMatchObject({ fallback: null });
   });

@@ -122,6 +122,7 @@ describe("told apart", () => {
     ["no such name", "missing.hard.example", "AAAA", "name-error"],
     ["no such name at the end of a chain", "nowhere.hard.example", "AAAA", "name-error"],
     ["not served", "elsewhere.example", "AAAA", "failure"],
+    ["a referral to other servers", "x.deleg.hard.example", "AAAA", "failure"],
     ["a loop of two", "loop1.hard.example", "AAAA", "malformed"],
     ["a loop of one", "self.hard.example", "AAAA", "malformed"],
     ["a loop, asked for as such", "self.hard.example", "CNAME", "answer"],

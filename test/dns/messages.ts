@@ -56,6 +56,45 @@ export function swellingReply(query: Uint8Array, count: number): Uint8Array {
   ]);
 }
 
+/** The reply with one more answer before the others: a DNAME of the root. */
+export function withDname(reply: Uint8Array): Uint8Array {
+  return withRecords(reply, ANSWER_COUNT, questionEnd(reply), [
+    hex("00 0027 0001 0000012c 0001 00"),
+  ]);
+}
+
+/** A reply without records but OPT, with records of these types in its authority section; their data is the root. */
+export function withAuthority(reply: Uint8Array, types: readonly number[]): Uint8Array {
+  const records = types.map((type) => Uint8Array.of(0, 0, type, 0, 1, 0, 0, 1, 44, 0, 1, 0));
+  return withRecords(reply, AUTHORITY_COUNT, questionEnd(reply), records);
+}
+
+/** Offsets of the header's counts. */
+const ANSWER_COUNT = 6;
+const AUTHORITY_COUNT = 8;
+
+function questionEnd(reply: Uint8Array): number {
+  let at = 12;
+  while (reply[at] !== 0) at += 1 + (reply[at] as number);
+  return at + 5;
+}
+
+function withRecords(
+  reply: Uint8Array,
+  countAt: number,
+  at: number,
+  records: readonly Uint8Array[],
+): Uint8Array {
+  const added = Uint8Array.from([
+    ...reply.subarray(0, at),
+    ...records.flatMap((record) => [...record]),
+    ...reply.subarray(at),
+  ]);
+  const count = new DataView(added.buffer);
+  count.setUint16(countAt, count.getUint16(countAt) + records.length);
+  return added;
+}
+
 /** The name that the query asks for, in the case that it was sent. */
 export function askedName(query: Uint8Array): string {
   return decodeMessage(query).question?.name ?? "";

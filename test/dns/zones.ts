@@ -77,6 +77,8 @@ loop1    CNAME loop2
 loop2    CNAME loop1
 self     CNAME self
 tree     DNAME sub
+deleg    NS    ns.deleg
+ns.deleg AAAA  2001:db8::53
 ptr      PTR   Host.Name.example.
          PTR   .
 ${many.join("\n")}

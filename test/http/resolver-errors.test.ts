@@ -55,6 +55,8 @@ describe("what a caller is told", () => {
       'resolver_a did not answer in time for "www.example"; try again or another resolver.'],
     ["a refusal", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED" }, "RESOLVER_FAILURE",
       'resolver_a failed with REFUSED for "www.example"; try again or another resolver.'],
+    ["a referral", "www.example", { ...FROM, kind: "failure", rcode: "REFERRAL" }, "RESOLVER_FAILURE",
+      'resolver_a does not ask other servers for "www.example", it only names some; try another resolver.'],
     ["an answer that is too large", "www.example", { ...FROM, kind: "failure", rcode: "TOO_LARGE" }, "RESOLVER_FAILURE",
       'resolver_a gave an answer for "www.example" that is too large to show; ask for another type or name.'],
     ["a malformed answer", "www.example", { ...FROM, kind: "malformed", rcode: "MALFORMED" }, "RESOLVER_FAILURE",
