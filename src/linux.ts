@@ -21,9 +21,11 @@ export const EFD_NONBLOCK_CLOEXEC = 0x80800;
 /** Socket options, as level and name. */
 export const OPTION = {
   type: [1, 3],
+  sendBuffer: [1, 7],
   receiveBuffer: [1, 8],
   attachFilter: [1, 26],
   acceptsConnections: [1, 30],
+  sendBufferForce: [1, 32],
   receiveBufferForce: [1, 33],
   timestampNs: [1, 35],
   protocol: [1, 38],
@@ -31,6 +33,7 @@ export const OPTION = {
   attachReusePortFilter: [1, 51],
   flowInfoSend: [41, 33],
   receiveHopLimit: [41, 51],
+  autoFlowLabel: [41, 70],
   icmp6Filter: [58, 1],
 } as const;
 

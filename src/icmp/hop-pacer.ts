@@ -6,6 +6,8 @@ interface Distance {
   fullNs: number;
   /** When one last answered. */
   answeredNs: number;
+  /** Repeats since one was answered. */
+  vainRepeats: number;
 }
 
 /**
@@ -14,7 +16,8 @@ interface Distance {
  * once and then slowly, and so near hops would be silent for all but the first few traces.
  *
  * Nothing is guessed: each trace asks each of its hops itself. But where routers at a distance do
- * answer, a trace that was not answered asks again when its turn has come.
+ * answer, a trace that was not answered asks again when its turn has come; and as soon as turns turn
+ * out to be in vain there, because it is not a limit that keeps hops silent, at once.
  */
 export class HopPacer {
   readonly #distances = new Map<number, Distance>();
@@ -25,15 +28,29 @@ export class HopPacer {
     if (this.#waitNs(distance, nowNs) === 0) this.#take(distance, nowNs);
   }
 
-  /** Notes that a router at this distance has answered. */
-  answered(hop: number, nowNs: number): void {
-    this.#at(hop).answeredNs = nowNs;
+  /** Notes that a router at this distance has answered, the first request of its trace or a repeated one. */
+  answered(hop: number, isRepeat: boolean, nowNs: number): void {
+    const distance = this.#at(hop);
+    distance.answeredNs = nowNs;
+    if (isRepeat) distance.vainRepeats = 0;
+  }
+
+  /** Notes that a silent hop is asked again. */
+  repeated(hop: number): void {
+    this.#at(hop).vainRepeats++;
+  }
+
+  /** Whether hops at this distance have an answer to expect from waiting for their turn. */
+  isWorthWaiting(hop: number, nowNs: number): boolean {
+    const { answeredNs, vainRepeats } = this.#at(hop);
+    const isAnswering = nowNs - answeredNs <= LIMITS.knownMs * NS_PER_MS;
+    return isAnswering && vainRepeats < LIMITS.maxVainRepeats;
   }
 
   /** When a silent hop may be asked again: at once, unless so many ask at this distance that it must wait for its turn, which is taken thereby. */
   reserve(hop: number, nowNs: number): number {
     const distance = this.#at(hop);
-    const waitNs = this.#isAnswering(distance, nowNs) ? this.#waitNs(distance, nowNs) : 0;
+    const waitNs = this.isWorthWaiting(hop, nowNs) ? this.#waitNs(distance, nowNs) : 0;
     if (waitNs > LIMITS.maxTurnMs * NS_PER_MS) return nowNs;
     this.#take(distance, nowNs);
     return nowNs + waitNs;
@@ -42,14 +59,10 @@ export class HopPacer {
   #at(hop: number): Distance {
     let distance = this.#distances.get(hop);
     if (distance === undefined) {
-      distance = { fullNs: -Infinity, answeredNs: -Infinity };
+      distance = { fullNs: -Infinity, answeredNs: -Infinity, vainRepeats: 0 };
       this.#distances.set(hop, distance);
     }
     return distance;
-  }
-
-  #isAnswering({ answeredNs }: Distance, nowNs: number): boolean {
-    return nowNs - answeredNs <= LIMITS.knownMs * NS_PER_MS;
   }
 
   /** Nanoseconds until the router may send one more error. */

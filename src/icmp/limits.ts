@@ -15,6 +15,14 @@ export const LIMITS = {
   /** Probes a second to one target /64 over all runs, and how many at once; what is above waits. */
   targetProbesPerSecond: 1000,
   targetBurst: 1000,
+  /**
+   * How long Linux keeps packets to a neighbour that it is looking for, in milliseconds (RFC 4861
+   * section 10), and what each takes of the socket's room meanwhile, in bytes.
+   */
+  neighbourMs: 3000,
+  queuedProbeBytes: 768,
+  /** Which part of that room the probes to one /64 may take from runs that have heard nothing yet. */
+  unheardShare: 0.5,
   /** Probes of one run: as many sequences as one identifier has. */
   maxProbesOfRun: 2 ** 16,
   /** Random places that are tried for the keys of a run: with all `maxProbes` taken by short runs, most places are free. */
@@ -39,6 +47,9 @@ export const LIMITS = {
   routerPauseMs: 110,
   /** How long a hop waits for its turn at most, in milliseconds: the traces that may run at once, and some. */
   maxTurnMs: 10_000,
+  /** After so many repeats in a row that nobody at a distance answered, hops there wait for no turn; how often those that wait look, in milliseconds. */
+  maxVainRepeats: 8,
+  turnCheckMs: 250,
   /** How long the answer of a router tells something about the traces that run beside it, in milliseconds. */
   knownMs: 10_000,
 } as const;

@@ -4,6 +4,7 @@ import { errorName } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import { type ProbeEvent, type Prober, TARGET_BUSY } from "./prober.ts";
 import {
+  NO_ROOM,
   type NoResult,
   type ProbeMachine,
   type RunRequest,
@@ -71,9 +72,6 @@ export type PingOutcome =
 /** The hop limit of an echo request, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
 
-/** The kernel has no room just now and may have it in a moment. */
-const FULL: readonly string[] = ["ENOBUFS", "EAGAIN"];
-
 /** Pings a target; see `IcmpEngine`. */
 export async function ping(prober: Prober, request: PingRequest): Promise<PingOutcome> {
   const { count, timeoutMs } = request;
@@ -114,7 +112,7 @@ class PingMachine implements ProbeMachine {
   take({ kind, label: seq, answer }: ProbeEvent): void {
     if (kind === "duplicate") {
       this.#duplicates++;
-    } else if (kind === "late" || !this.#pending.delete(seq)) {
+    } else if (kind === "late" || !(this.#pending.delete(seq) || this.#withdrawError(seq))) {
       this.#late++;
     } else if (answer.kind === "reply") {
       this.#samples.push({ seq, hopLimit: answer.hopLimit, rttMs: answer.rttMs });
@@ -142,6 +140,13 @@ class PingMachine implements ProbeMachine {
     };
   }
 
+  /** Takes back that an error was all that came for a request; whether it was so. */
+  #withdrawError(seq: number): boolean {
+    const at = this.#lost.findIndex((sample) => sample.seq === seq && "from" in sample);
+    if (at >= 0) this.#lost.splice(at, 1);
+    return at >= 0;
+  }
+
   #sendNext(nowNs: number): void {
     const seq = this.#nextSeq;
     const errno = this.#send(seq, HOP_LIMIT);
@@ -151,7 +156,7 @@ class PingMachine implements ProbeMachine {
     } else if (errno === TARGET_BUSY) {
       this.#nextNs = nowNs + LIMITS.sendRetryMs * NS_PER_MS;
       return;
-    } else if (FULL.includes(errno) && this.#retries < LIMITS.maxSendRetries) {
+    } else if (NO_ROOM.includes(errno) && this.#retries < LIMITS.maxSendRetries) {
       this.#retries++;
       this.#nextNs = nowNs + LIMITS.sendRetryMs * NS_PER_MS;
       return;

@@ -1,6 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Answer } from "./answer.ts";
 import { type Clock, NS_PER_MS } from "./clock.ts";
+import { traceMeaning } from "./errors.ts";
 import { splitExtensions } from "./extensions.ts";
 import { LIMITS } from "./limits.ts";
 import {
@@ -12,7 +13,7 @@ import {
 import { COOKIE_BYTES, encodePayload } from "./probe-payload.ts";
 import { decodeQuotation } from "./quotation.ts";
 import type { IcmpSocket, OpenSocket, ReceivedPacket, SourceChoice } from "./socket.ts";
-import { TargetLimiter } from "./target-limiter.ts";
+import { TargetLimiter, UnheardLimiter } from "./target-limiter.ts";
 
 /** Fills bytes with randomness that nobody else can guess. */
 export type RandomSource = (bytes: Uint8Array) => void;
@@ -23,14 +24,14 @@ export interface RunPlan {
   /** Index of the interface of a link-local target, 0 for none. */
   readonly scopeId: number;
   readonly source: Ipv6Address;
-  /** 20 bits, the same for all, so that routers send all of them one way. */
+  /** 20 bits, the same for all, so that routers send all of them one way; see `ProbeRun.flowLabel`. */
   readonly flowLabel: number;
   readonly timeoutMs: number;
   /** The most probes that the run will send, up to `LIMITS.maxProbesOfRun`. */
   readonly maxProbes: number;
 }
 
-/** An answer to a probe of a run: the first in time, a further one, or one that came after the timeout. */
+/** An answer to a probe of a run: the first in time, or the reply behind an error; a further one; or one that came after the timeout. */
 export interface ProbeEvent {
   readonly kind: "answer" | "duplicate" | "late";
   /** The label under which the probe was sent. */
@@ -38,13 +39,15 @@ export interface ProbeEvent {
   readonly answer: Answer;
 }
 
-/** The result of a send that was not made, because enough probes a second go to the target's /64 already: it is to be tried again. */
+/** The result of a send that was not made, because enough probes go to the target's /64 already: it is to be tried again. */
 export const TARGET_BUSY = "target-busy";
 
 /** The probes of one ping or trace. */
 export interface ProbeRun {
   /** Its probes that are not answered, until it is closed. */
   readonly outstanding: number;
+  /** The flow label that its probes have: the plan's, or 0 once the kernel has not taken that. */
+  readonly flowLabel: number;
   /** Sends one probe; null, `TARGET_BUSY`, or the errno name of a refusal, which concerns this probe only. */
   send(label: number, hopLimit: number): string | null;
   /** Ends the run: nothing is outstanding any more, and no event follows. */
@@ -69,6 +72,8 @@ export interface ProbeCounters {
   withoutCookie: number;
   /** Our tag, with an identifier and sequence that are not in use. */
   unknown: number;
+  /** Errors about a probe that do not tell whether it arrives, such as a failed reassembly. */
+  beside: number;
   /** What cannot be decoded, or does not concern an echo request. */
   malformed: number;
 }
@@ -78,8 +83,11 @@ interface Run {
   readonly onEvent: (event: ProbeEvent) => void;
   /** The key of its first probe, which the others follow; null before there is one. */
   firstKey: number | null;
+  flowLabel: number;
   sent: number;
   outstanding: number;
+  /** Whether anybody has answered, apart from this machine's own errors. */
+  heard: boolean;
   closed: boolean;
 }
 
@@ -90,7 +98,8 @@ interface Probe {
   readonly sentNs: number;
   /** When the identifier and sequence may be used again, by a run that begins then. */
   readonly freeNs: number;
-  answered: boolean;
+  /** What came first, or the reply that came behind an error. */
+  answer: Answer["kind"] | null;
 }
 
 /** A key is a byte of the identifier and the 16 bits of the sequence. */
@@ -117,12 +126,14 @@ export class Prober {
     wrongSource: 0,
     withoutCookie: 0,
     unknown: 0,
+    beside: 0,
     malformed: 0,
   };
   readonly #random: RandomSource;
   readonly #socket: IcmpSocket;
   readonly #tag: number;
   readonly #limiter = new TargetLimiter();
+  readonly #unheard: UnheardLimiter;
   readonly #ending = new AbortController();
   readonly #runs = new Set<Run>();
   /** In the order of sending. */
@@ -139,6 +150,7 @@ export class Prober {
       },
       failed: (error) => this.#ending.abort(error),
     });
+    this.#unheard = new UnheardLimiter(this.#socket.sendBufferBytes);
   }
 
   /** Signs of life of the receiver; see `IcmpSocket`. */
@@ -177,13 +189,25 @@ export class Prober {
 
   /** Begins a run; `onEvent` is called for each answer until the run is closed. */
   open(plan: RunPlan, onEvent: (event: ProbeEvent) => void): ProbeRun {
-    const { maxProbes } = plan;
+    const { maxProbes, flowLabel } = plan;
     if (maxProbes > LIMITS.maxProbesOfRun) throw new RangeError(`${maxProbes} probes in one run`);
-    const run: Run = { plan, onEvent, firstKey: null, sent: 0, outstanding: 0, closed: false };
+    const run: Run = {
+      plan,
+      onEvent,
+      firstKey: null,
+      flowLabel,
+      sent: 0,
+      outstanding: 0,
+      heard: false,
+      closed: false,
+    };
     this.#runs.add(run);
     return {
       get outstanding() {
         return run.outstanding;
+      },
+      get flowLabel() {
+        return run.flowLabel;
       },
       send: (label, hopLimit) => this.#send(run, label, hopLimit),
       close: () => this.#close(run),
@@ -217,18 +241,20 @@ export class Prober {
   }
 
   #send(run: Run, label: number, hopLimit: number): string | null {
-    const { target, scopeId, source, flowLabel, timeoutMs, maxProbes } = run.plan;
+    const { target, scopeId, source, timeoutMs, maxProbes } = run.plan;
     if (run.sent === maxProbes) throw new RangeError(`more than ${maxProbes} probes in this run`);
     const nowNs = this.clock.nowNs();
     this.#forget(nowNs);
     run.firstKey ??= this.#chooseKeys(maxProbes);
     if (this.#probes.size >= LIMITS.maxProbes || run.firstKey === null) return "ENOBUFS";
+    if (!run.heard && !this.#unheard.allows(target, nowNs)) return TARGET_BUSY;
     if (!this.#limiter.take(target, nowNs)) return TARGET_BUSY;
     const key = run.firstKey + run.sent;
     const sequence = key % SEQUENCES;
     const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, encodePayload(sequence, cookie));
+    const { flowLabel } = run;
     const packet = { destination: target, scopeId, source, hopLimit, flowLabel, message };
     const result = this.#socket.send(packet);
     if (result.kind === "failed") {
@@ -236,8 +262,10 @@ export class Prober {
       return result.code;
     }
     const { sentNs } = result;
+    run.flowLabel = result.flowLabel;
+    if (!run.heard) this.#unheard.sent(run, target, nowNs);
     const freeNs = sentNs + (timeoutMs + LIMITS.quarantineMs) * NS_PER_MS;
-    this.#probes.set(key, { run, label, cookie, sentNs, freeNs, answered: false });
+    this.#probes.set(key, { run, label, cookie, sentNs, freeNs, answer: null });
     this.counters.sent++;
     run.sent++;
     run.outstanding++;
@@ -299,6 +327,10 @@ export class Prober {
     }
     if (echo.data.length < COOKIE_BYTES) this.counters.withoutCookie++;
     const { type, code, parameter } = error;
+    if (traceMeaning(type, code) === "none") {
+      this.counters.beside++;
+      return;
+    }
     const { source, hopLimit } = packet;
     const rttMs = rttOf(probe, packet);
     const what = { kind: "error", type, code, parameter, extensions } as const;
@@ -313,11 +345,21 @@ export class Prober {
   #settle(probe: Probe, answer: Answer): void {
     const { run, label } = probe;
     const inTime = !run.closed && answer.rttMs <= run.plan.timeoutMs;
-    const kind = probe.answered ? "duplicate" : inTime ? "answer" : "late";
+    // The target's own reply is worth more than what somebody on the way said before.
+    const isNews = probe.answer === null || (probe.answer === "error" && answer.kind === "reply");
+    const kind = !isNews ? "duplicate" : inTime ? "answer" : "late";
     this.counters[kind === "answer" ? "answered" : kind]++;
-    if (!probe.answered && !run.closed) run.outstanding--;
-    probe.answered = true;
+    if (probe.answer === null && !run.closed) run.outstanding--;
+    if (isNews) probe.answer = answer.kind;
+    // What this machine itself says about a neighbour only means that the neighbour was not found.
+    const isOwnWord = answer.kind === "error" && equalIpv6(answer.from, run.plan.source);
+    if (!run.heard && !isOwnWord) this.#hear(run);
     if (!run.closed) run.onEvent({ kind, label, answer });
+  }
+
+  #hear(run: Run): void {
+    run.heard = true;
+    this.#unheard.heard(run, run.plan.target);
   }
 
   #randomBytes(count: number): Uint8Array {

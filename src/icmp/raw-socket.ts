@@ -1,3 +1,4 @@
+import { classifyIpv6 } from "../addr/classify.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
 import { addressOf, C, errnoName, loadLibc, SystemError } from "../libc.ts";
 import {
@@ -27,13 +28,18 @@ import type {
 
 /** The most that one message may have in bytes, so that it fits the least MTU of IPv6; a probe has 64. */
 const MAX_MESSAGE_BYTES = 1232;
-/** Room for answers that come while the receiver does not run, in bytes; the kernel may grant less. */
-const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
+/**
+ * Room for answers that come while the receiver does not run, and for probes to neighbours that the
+ * kernel is still looking for, in bytes; the kernel may grant less.
+ */
+const BUFFER_BYTES = 4 * 1024 * 1024;
+const UNSPECIFIED = new Uint8Array(16);
 /** The routing table wants a port; nothing is ever sent to it. */
 const UNUSED_PORT = 33434;
 
 const SYMBOLS = {
   socket: { args: [C.int, C.int, C.int], returns: C.int },
+  getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
   setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
   getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
@@ -112,12 +118,27 @@ class RawSocket implements IcmpSocket {
     if (message.length > MAX_MESSAGE_BYTES) return { kind: "failed", code: "EMSGSIZE" };
     writeName(this.#out.subarray(NAME), destination, scopeId, flowLabel, 0);
     this.#view.setInt32(HOP_LIMIT + CMSGHDR.bytes, hopLimit, true);
-    this.#out.set(ipv6ToBytes(source), PACKET_INFO + CMSGHDR.bytes);
+    // The kernel chooses a link-local source again by itself, and refuses it without an interface.
+    const named =
+      scopeId === 0 && classifyIpv6(source) === "LinkLocal" ? UNSPECIFIED : ipv6ToBytes(source);
+    this.#out.set(named, PACKET_INFO + CMSGHDR.bytes);
     this.#out.set(message, MESSAGE);
     this.#view.setUint32(IOV + IOVEC.length, message.length, true);
     const sentNs = this.#clock.nowNs();
     const code = this.#failure(this.#libc.sendmsg(this.#fd, this.#address, MSG_DONTWAIT));
-    return code === null ? { kind: "sent", sentNs } : { kind: "failed", code };
+    if (code === null) return { kind: "sent", sentNs, flowLabel };
+    // As long as a program of this machine has a label for itself, Linux takes none but leased ones.
+    if (code === "EINVAL" && flowLabel !== 0) return this.send({ ...packet, flowLabel: 0 });
+    return { kind: "failed", code };
+  }
+
+  get sendBufferBytes(): number {
+    const value = new Int32Array(new ArrayBuffer(4));
+    const length = new Uint32Array(new ArrayBuffer(4)).fill(value.byteLength);
+    const [level, name] = OPTION.sendBuffer;
+    const code = this.#failure(this.#libc.getsockopt(this.#fd, level, name, value, length));
+    if (code !== null) throw new SystemError("getsockopt(SO_SNDBUF)", code);
+    return value[0] as number;
   }
 
   get beats(): number {
@@ -156,9 +177,14 @@ class RawSocket implements IcmpSocket {
     for (const option of [OPTION.timestampNs, OPTION.receiveHopLimit, OPTION.flowInfoSend]) {
       this.#setOption(option, int(1));
     }
-    const size = int(RECEIVE_BUFFER_BYTES);
+    // A label of 0 is one too, where no other can be had.
+    this.#setOption(OPTION.autoFlowLabel, int(0));
+    const size = int(BUFFER_BYTES);
     this.#setOption(OPTION.receiveBuffer, size);
+    this.#setOption(OPTION.sendBuffer, size);
+    // Beyond the system's limit, for who may.
     this.#trySetOption(OPTION.receiveBufferForce, size);
+    this.#trySetOption(OPTION.sendBufferForce, size);
     this.#drain();
   }
 

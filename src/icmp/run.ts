@@ -21,6 +21,9 @@ export interface RunRequest {
   readonly signal?: AbortSignal;
 }
 
+/** Errno names by which the kernel says that it has no room for a packet just now, and may have it in a moment. */
+export const NO_ROOM: readonly string[] = ["ENOBUFS", "EAGAIN"];
+
 /** Why a run has no result. */
 export type NoResult =
   /** Nothing could be sent: the errno name, such as `ENETUNREACH` where there is no route. */
@@ -64,5 +67,6 @@ export async function runProbes<M extends ProbeMachine>(
   const driver = drive(machine, prober.clock, signal ? AbortSignal.any([signal, ending]) : ending);
   const how = await driver.finished.finally(run.close);
   if (prober.failure !== null) throw prober.failure;
-  return how === "done" ? { kind: "done", machine, source, flowLabel } : { kind: "aborted" };
+  if (how === "aborted") return { kind: "aborted" };
+  return { kind: "done", machine, source, flowLabel: run.flowLabel };
 }

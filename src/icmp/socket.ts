@@ -7,7 +7,7 @@ export interface OutgoingPacket {
   readonly scopeId: number;
   readonly source: Ipv6Address;
   readonly hopLimit: number;
-  /** 20 bits. */
+  /** 20 bits; 0 for none. */
   readonly flowLabel: number;
   /** The ICMPv6 message from its type byte on. */
   readonly message: Uint8Array;
@@ -27,9 +27,16 @@ export interface ReceivedPacket {
   readonly message: Uint8Array;
 }
 
-/** When a packet was handed to the kernel, in nanoseconds of the monotonic clock; or the errno name of its refusal. */
+/** What became of a packet. */
 export type SendResult =
-  | { readonly kind: "sent"; readonly sentNs: number }
+  | {
+      readonly kind: "sent";
+      /** When it was handed to the kernel, in nanoseconds of the monotonic clock. */
+      readonly sentNs: number;
+      /** The one that it has; 0 where the kernel did not take the one asked for. */
+      readonly flowLabel: number;
+    }
+  /** With the errno name of its refusal. */
   | { readonly kind: "failed"; readonly code: string };
 
 /** The source address that the kernel chooses for a destination, or the errno name of why it has none. */
@@ -43,6 +50,8 @@ export interface IcmpSocket {
   sourceFor(destination: Ipv6Address, scopeId: number): SourceChoice;
   /** Sends without blocking. */
   send(packet: OutgoingPacket): SendResult;
+  /** Room for packets that have not left this machine, in bytes as the kernel counts them. */
+  readonly sendBufferBytes: number;
   /** Grows at least twice a second while the receiver lives. */
   readonly beats: number;
   /** Resolves once nothing uses the socket any more; nothing is delivered from the call on. */

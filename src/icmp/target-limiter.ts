@@ -1,4 +1,5 @@
 import type { Ipv6Address } from "../addr/ipv6.ts";
+import { NS_PER_MS } from "./clock.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Nanoseconds in which one probe is earned. */
@@ -16,7 +17,7 @@ export class TargetLimiter {
   /** Whether one more probe may go to this target now; it is counted if so. */
   take(target: Ipv6Address, nowNs: number): boolean {
     this.#forget(nowNs);
-    const prefix = `${target.word0}:${target.word1}`;
+    const prefix = prefixOf(target);
     const wholeNs = Math.max(this.#wholeNs.get(prefix) ?? nowNs, nowNs) + COST_NS;
     if (wholeNs - nowNs > BURST_NS) return false;
     this.#wholeNs.delete(prefix);
@@ -31,4 +32,64 @@ export class TargetLimiter {
       this.#wholeNs.delete(prefix);
     }
   }
+}
+
+/** A probe that may still lie in this machine. */
+interface Unheard {
+  /** The run that sent it, by its identity. */
+  readonly run: object;
+  readonly untilNs: number;
+}
+
+/**
+ * Bounds how many probes lie in this machine for neighbours that may not be there: the kernel keeps
+ * them while it looks for each, and all of them count on the one socket, from which no run could send
+ * any more. Which targets are neighbours, and which of them are there, shows in what is heard.
+ */
+export class UnheardLimiter {
+  readonly #most: number;
+  /** By /64, in the order of sending; the /64s in the order of their last probe. */
+  readonly #probes = new Map<string, readonly Unheard[]>();
+
+  /** @param roomBytes the socket's room for packets that have not left */
+  constructor(roomBytes: number) {
+    this.#most = Math.floor((roomBytes / LIMITS.queuedProbeBytes) * LIMITS.unheardShare);
+  }
+
+  /** Whether a run that has heard nothing may send one more probe to this target now. */
+  allows(target: Ipv6Address, nowNs: number): boolean {
+    return this.#current(prefixOf(target), nowNs).length < this.#most;
+  }
+
+  /** Notes a probe of a run that has heard nothing. */
+  sent(run: object, target: Ipv6Address, nowNs: number): void {
+    const prefix = prefixOf(target);
+    const probes = this.#current(prefix, nowNs);
+    this.#forget(nowNs);
+    this.#probes.delete(prefix);
+    this.#probes.set(prefix, [...probes, { run, untilNs: nowNs + LIMITS.neighbourMs * NS_PER_MS }]);
+  }
+
+  /** Notes that a run has heard something: its probes have left. */
+  heard(run: object, target: Ipv6Address): void {
+    const prefix = prefixOf(target);
+    const others = (this.#probes.get(prefix) ?? []).filter((probe) => probe.run !== run);
+    if (others.length === 0) this.#probes.delete(prefix);
+    else this.#probes.set(prefix, others);
+  }
+
+  #current(prefix: string, nowNs: number): readonly Unheard[] {
+    return (this.#probes.get(prefix) ?? []).filter(({ untilNs }) => untilNs > nowNs);
+  }
+
+  #forget(nowNs: number): void {
+    for (const [prefix, probes] of this.#probes) {
+      if ((probes.at(-1) as Unheard).untilNs > nowNs) return;
+      this.#probes.delete(prefix);
+    }
+  }
+}
+
+function prefixOf({ word0, word1 }: Ipv6Address): string {
+  return `${word0}:${word1}`;
 }

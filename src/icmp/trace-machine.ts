@@ -1,7 +1,6 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Answer } from "./answer.ts";
 import { NS_PER_MS } from "./clock.ts";
-import { traceMeaning } from "./errors.ts";
 import type { HopPacer } from "./hop-pacer.ts";
 import { LIMITS } from "./limits.ts";
 import { type Patience, patienceFor } from "./patience.ts";
@@ -82,12 +81,14 @@ export class TraceMachine implements ProbeMachine {
 
   take({ kind, label: hop, answer }: ProbeEvent, nowNs: number): void {
     const { source, target, onAddress } = this.#task;
-    const isNone = answer.kind === "error" && traceMeaning(answer.type, answer.code) === "none";
-    if (kind !== "answer" || isNone) return;
+    if (kind !== "answer") return;
     const answers = this.#answers[hop - 1] as Answer[];
     const isKnown = answers.some(({ from }) => equalIpv6(from, answer.from));
     answers.push(answer);
-    if (endOf(answer) === null) this.#pacer.answered(hop, nowNs);
+    if (endOf(answer) === null) {
+      const { tries } = this.#asking[hop - 1] as Asking;
+      this.#pacer.answered(hop, tries > 1, nowNs);
+    }
     if (!isKnown && isFromHop(answer, source, target)) onAddress(answer.from);
   }
 
@@ -116,8 +117,8 @@ export class TraceMachine implements ProbeMachine {
     if (nowNs < this.#nextNewNs) return;
     const fresh = this.#asking.filter((asking) => asking.hop <= end && isNew(asking));
     for (const asking of fresh.slice(0, LIMITS.hopsAtOnce)) {
-      this.#pacer.asked(asking.hop, nowNs);
       this.#ask(asking, nowNs);
+      if (asking.tries > 0) this.#pacer.asked(asking.hop, nowNs);
     }
     if (fresh.length > 0) this.#nextNewNs = nowNs + LIMITS.hopsPauseMs * NS_PER_MS;
   }
@@ -131,9 +132,14 @@ export class TraceMachine implements ProbeMachine {
       return Infinity;
     }
     asking.turnNs ??= this.#pacer.reserve(asking.hop, nowNs);
-    if (nowNs < asking.turnNs) return asking.turnNs;
-    asking.turnNs = null;
+    if (nowNs < asking.turnNs && this.#pacer.isWorthWaiting(asking.hop, nowNs)) {
+      return Math.min(asking.turnNs, nowNs + LIMITS.turnCheckMs * NS_PER_MS);
+    }
     this.#ask(asking, nowNs);
+    if (!asking.refused) {
+      asking.turnNs = null;
+      this.#pacer.repeated(asking.hop);
+    }
     return dueOf(asking, patience);
   }
 

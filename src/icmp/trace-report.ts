@@ -70,10 +70,18 @@ export function isFromHop({ from }: Answer, source: Ipv6Address, target: Ipv6Add
   return !equalIpv6(from, source) || equalIpv6(from, target);
 }
 
-/** The first hop at which the way ends, by the answers so far; null where it goes on. */
+/**
+ * The first hop at which the way ends, by the answers so far; null where it goes on. Where the target
+ * has replied, an error of a hop before it did not end the way.
+ */
 export function finalHop(answers: Answers): number | null {
-  const index = answers.findIndex((heard) => heard.some((answer) => endOf(answer) !== null));
-  return index < 0 ? null : index + 1;
+  const firstWith = (ends: (answer: Answer) => boolean) =>
+    answers.findIndex((heard) => heard.some(ends)) + 1;
+  return (
+    firstWith((answer) => answer.kind === "reply") ||
+    firstWith((answer) => endOf(answer) !== null) ||
+    null
+  );
 }
 
 /** The last hop that has answered so far, 0 for none. */
@@ -93,16 +101,21 @@ export function describeTrace(
     const fromHop = heard.filter((answer) => isFromHop(answer, source, target));
     return describeHop(index + 1, fromHop);
   });
-  const final = answers[end - 1]?.find((answer) => endOf(answer) !== null);
+  const final = byWeight(answers[end - 1] ?? []).find((answer) => endOf(answer) !== null);
   const ending = end - last >= LIMITS.gapLimit ? "gap-limit" : "max-hops";
   const reason = (final && endOf(final)) ?? ending;
   const error = final?.kind === "error" ? describeError(final, target) : null;
   return { hops, reached: reason === "reached", reason, error };
 }
 
+/** The answers with the one that ended the way first, a reply before an error: it is what the trace is about. */
+function byWeight(heard: readonly Answer[]): readonly Answer[] {
+  const rank = (answer: Answer) => (answer.kind === "reply" ? 0 : endOf(answer) === null ? 2 : 1);
+  return heard.toSorted((a, b) => rank(a) - rank(b));
+}
+
 function describeHop(hop: number, heard: readonly Answer[]): TraceHop {
-  // The answer that ended the way first: it is what the trace is about.
-  const answers = heard.toSorted((a, b) => Number(endOf(a) === null) - Number(endOf(b) === null));
+  const answers = byWeight(heard);
   const errors = answers.filter((answer) => answer.kind === "error");
   const addresses = answers.map(({ from }) => from);
   const rttsMs = answers.map(({ rttMs }) => rttMs);

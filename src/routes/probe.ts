@@ -9,7 +9,7 @@ import { ApiError, clientGone } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
 import type { ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
-import type { NoResult } from "../icmp/run.ts";
+import { NO_ROOM, type NoResult } from "../icmp/run.ts";
 import {
   type Destination,
   parseTarget,
@@ -112,9 +112,12 @@ export function requireDone<T extends { readonly kind: "done" }>(
       return outcome;
     case "unreachable": {
       const ip = formatIpv6(address);
+      const advice = NO_ROOM.includes(outcome.code)
+        ? "it has no room for more packets just now, try again in a few seconds"
+        : "the operator must check its IPv6 routes and firewall";
       throw new ApiError(
         "NETWORK_UNREACHABLE",
-        `This machine cannot send to ${ip} (${outcome.code}); the operator must check its IPv6 routes and firewall.`,
+        `This machine cannot send to ${ip} (${outcome.code}); ${advice}.`,
         { target, ip },
       );
     }

@@ -233,7 +233,13 @@ function traceResult() {
           .describe("Why the trace ended."),
         error: error.exactOptional(),
         source: ipv6Text("The address that the requests came from."),
-        flowLabel: z.int().min(0).max(0xf_ffff).describe("The flow label of all requests."),
+        flowLabel: z
+          .int()
+          .min(0)
+          .max(0xf_ffff)
+          .describe(
+            "The flow label of all requests; 0 where another program of the service's machine keeps it from choosing one.",
+          ),
       }),
     })
     .meta({ id: "TraceResult", description: "The routers on the way to a target." });

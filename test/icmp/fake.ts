@@ -99,14 +99,18 @@ export const SOURCE = parseIpv6("2001:db8::1");
 /** A socket on a simulated network; `sent` keeps all that went out. */
 export class FakeSocket implements IcmpSocket {
   readonly beats = 0;
+  readonly sendBufferBytes: number;
   readonly sent: (OutgoingPacket & { readonly atMs: number })[] = [];
   readonly #clock: VirtualClock;
   readonly #network: Network;
   #listener: SocketListener | null = null;
   tag = 0;
+  /** Whether its kernel takes flow labels. */
+  takesLabels = true;
 
-  constructor(clock: VirtualClock, network: Network) {
+  constructor(clock: VirtualClock, network: Network, sendBufferBytes = 2 ** 30) {
     this.#clock = clock;
+    this.sendBufferBytes = sendBufferBytes;
     this.#network = network;
   }
 
@@ -124,7 +128,8 @@ export class FakeSocket implements IcmpSocket {
     const atMs = this.#clock.nowMs;
     const responses = this.#network(packet, atMs);
     if (typeof responses === "string") return { kind: "failed", code: responses };
-    this.sent.push({ ...packet, atMs });
+    const flowLabel = this.takesLabels ? packet.flowLabel : 0;
+    this.sent.push({ ...packet, flowLabel, atMs });
     for (const { delayMs, readAfterMs = 0, ...response } of responses) {
       const receivedNs = (atMs + delayMs) * NS_PER_MS;
       this.#clock.arrive(delayMs + readAfterMs, () => {
@@ -132,7 +137,7 @@ export class FakeSocket implements IcmpSocket {
         this.deliver({ source, message, hopLimit, scopeId: 0, receivedNs });
       });
     }
-    return { kind: "sent", sentNs: this.#clock.nowNs() };
+    return { kind: "sent", sentNs: this.#clock.nowNs(), flowLabel };
   }
 
   deliver(packet: Omit<ReceivedPacket, "readNs">): void {

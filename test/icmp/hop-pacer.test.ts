@@ -9,7 +9,7 @@ const NOW = 1_000_000 * MS;
 function crowd(traces: number): HopPacer {
   const pacer = new HopPacer();
   for (let count = 0; count < traces; count++) pacer.asked(1, NOW);
-  if (traces > 0) pacer.answered(1, NOW);
+  if (traces > 0) pacer.answered(1, false, NOW);
   return pacer;
 }
 
@@ -45,6 +45,20 @@ describe("when a silent hop may be asked again", () => {
     const waits = Array.from({ length: 200 }, () => (pacer.reserve(1, NOW) - NOW) / MS);
     expect(Math.max(...waits)).toBeLessThanOrEqual(LIMITS.maxTurnMs);
     expect(waits.at(-1)).toBe(0);
+  });
+
+  test("nobody waits where one repeat after the other was in vain, until one is answered", () => {
+    const pacer = crowd(40);
+    for (let repeat = 0; repeat < LIMITS.maxVainRepeats; repeat++) {
+      expect(pacer.isWorthWaiting(1, NOW)).toBe(true);
+      pacer.repeated(1);
+    }
+    expect(pacer.isWorthWaiting(1, NOW)).toBe(false);
+    expect(pacer.reserve(1, NOW)).toBe(NOW);
+    pacer.answered(1, false, NOW);
+    expect(pacer.isWorthWaiting(1, NOW)).toBe(false);
+    pacer.answered(1, true, NOW);
+    expect(pacer.reserve(1, NOW)).toBeGreaterThan(NOW);
   });
 
   test("after a while the crowd is forgotten", () => {

@@ -136,6 +136,19 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     }
   });
 
+  test("traces to neighbours that are not there keep no probe of others from being sent", async () => {
+    const dead = (index: number) => chain.source.replace(/1$/, `dead:${index.toString(16)}`);
+    const stop = new AbortController();
+    const traces = Array.from({ length: 30 }, (_, index) =>
+      trace(dead(index), { signal: stop.signal }).catch(() => {}),
+    );
+    await Bun.sleep(1200);
+    const { samples } = await ping(chain.target);
+    stop.abort();
+    await Promise.all(traces);
+    expect(samples).toHaveLength(3);
+  });
+
   test("a link-local target is reached over the interface of its zone", async () => {
     const shown = await chain.exec(1, [
       "ip",

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
 import { internetChecksum } from "../../src/icmp/checksum.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
-import { type ProbeEvent, Prober, type RunPlan } from "../../src/icmp/prober.ts";
+import { type ProbeEvent, Prober, type RunPlan, TARGET_BUSY } from "../../src/icmp/prober.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
 import {
   countingRandom,
@@ -28,9 +28,9 @@ const PLAN: RunPlan = {
 
 const silence: Network = () => [];
 
-function start(network: Network = silence, plan = PLAN) {
+function start(network: Network = silence, plan = PLAN, sendBufferBytes?: number) {
   const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
+  const socket = new FakeSocket(clock, network, sendBufferBytes);
   const prober = new Prober(socket.open, clock, countingRandom());
   const events: ProbeEvent[] = [];
   const run = prober.open(plan, (event) => events.push(event));
@@ -177,6 +177,30 @@ describe("when an answer comes", () => {
     expect(prober.counters).toMatchObject({ answered: 1, duplicate: 2 });
   });
 
+  test("behind an error, the target's reply counts, and nothing behind that", () => {
+    const { run, socket, events, deliver } = start();
+    run.send(7, 64);
+    const packet = socket.sent[0] as OutgoingPacket;
+    deliver(icmpError(packet, 1, 0), ROUTER);
+    deliver(icmpError(packet, 1, 0), ROUTER);
+    deliver(echoReply(packet));
+    deliver(icmpError(packet, 1, 0), ROUTER);
+    expect(events.map(({ kind, answer }) => [kind, answer.kind])).toEqual([
+      ["answer", "error"],
+      ["duplicate", "error"],
+      ["answer", "reply"],
+      ["duplicate", "error"],
+    ]);
+    expect(run.outstanding).toBe(0);
+  });
+
+  test("that does not tell whether the probe arrives, the probe is still open", () => {
+    const { run, socket, prober, events, deliver } = start();
+    run.send(7, 64);
+    deliver(icmpError(socket.sent[0] as OutgoingPacket, 3, 1));
+    expect([events.length, run.outstanding, prober.counters.beside]).toEqual([0, 1, 1]);
+  });
+
   test.each([
     [1000, "answer"],
     [1000.001, "late"],
@@ -238,6 +262,58 @@ describe("what goes out", () => {
     expect(new Set(socket.sent.map(({ message }) => message.subarray(6, 16).join())).size).toBe(
       5000,
     );
+  });
+
+  test("once the kernel has not taken the flow label, all probes have none, and the run says so", () => {
+    const { run, socket } = start();
+    run.send(1, 64);
+    socket.takesLabels = false;
+    run.send(2, 64);
+    socket.takesLabels = true;
+    run.send(3, 64);
+    expect(socket.sent.map(({ flowLabel }) => flowLabel)).toEqual([0x12345, 0, 0]);
+    expect(run.flowLabel).toBe(0);
+  });
+
+  describe("to neighbours that may not be there, no more than half of the socket's room", () => {
+    const HALF = 4;
+    const ROOM = 2 * HALF * LIMITS.queuedProbeBytes;
+
+    function full() {
+      const lab = start(silence, PLAN, ROOM);
+      for (let label = 0; label < HALF; label++) expect(lab.run.send(label, 64)).toBeNull();
+      expect(lab.run.send(HALF, 64)).toBe(TARGET_BUSY);
+      return { ...lab, first: lab.socket.sent[0] as OutgoingPacket };
+    }
+
+    test("over all runs to their /64", () => {
+      const { prober } = full();
+      const other = (target: string) =>
+        prober.open({ ...PLAN, target: parseIpv6(target) }, () => {}).send(1, 64);
+      expect(other("2001:db8:ffff::99")).toBe(TARGET_BUSY);
+      expect(other("2001:db8:fffe::2")).toBeNull();
+    });
+
+    test.each<[string, (packet: OutgoingPacket) => Uint8Array, Ipv6Address]>([
+      ["a reply", echoReply, TARGET],
+      ["an error from the way", (packet) => icmpError(packet, 3, 0), ROUTER],
+    ])("until %s is heard: they have left", (_, answer, from) => {
+      const { run, prober, first, deliver } = full();
+      deliver(answer(first), from);
+      const other = prober.open(PLAN, () => {});
+      for (let label = 0; label < HALF; label++) expect(other.send(label, 64)).toBeNull();
+      expect(other.send(HALF, 64)).toBe(TARGET_BUSY);
+      expect(run.send(HALF, 64)).toBeNull();
+    });
+
+    test("or until the kernel has given them up; its own word is nothing heard", () => {
+      const { run, first, clock, deliver } = full();
+      deliver(icmpError(first, 1, 3), SOURCE);
+      clock.block(LIMITS.neighbourMs - 1);
+      expect(run.send(HALF, 64)).toBe(TARGET_BUSY);
+      clock.block(1);
+      expect(run.send(HALF, 64)).toBeNull();
+    });
   });
 
   test("a probe that the kernel refuses is not outstanding", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { equalIpv6, parseIpv6 } from "../../src/addr/ipv6.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
@@ -208,6 +208,19 @@ describe("a trace that ends before the target", () => {
     expect(addresses(outcome)).toEqual(expected(3));
   });
 
+  test("rejected on the way, though the target has replied: it is reached", async () => {
+    const network: Network = (packet) => {
+      const { hopLimit } = packet;
+      if (hopLimit >= 4)
+        return [{ delayMs: 4, from: stationAddress(4), message: echoReply(packet) }];
+      const message = hopLimit === 2 ? icmpError(packet, 1, 1) : icmpError(packet, 3, 0);
+      return [{ delayMs: 4 + hopLimit, from: stationAddress(hopLimit), message }];
+    };
+    const { outcome } = await trace(network, { target: stationAddress(4) });
+    expect(outcome).toMatchObject({ reached: true, reason: "reached", error: null });
+    expect(addresses(outcome)).toEqual(expected(4));
+  });
+
   test("reports the MTU of a Packet Too Big", async () => {
     const network: Network = (packet) => [
       {
@@ -320,6 +333,27 @@ describe("requests that the kernel refuses", () => {
     expect(outcome).toEqual({ kind: "unreachable", code: "EACCES" });
     expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
   });
+});
+
+test("traces whose hop is silent do not wait for each other because others' is not", async () => {
+  const answering = parseIpv6("2001:db8:5::1");
+  /** Three hops to every target, of which the second is silent but for one. */
+  const network: Network = (packet) => {
+    const { hopLimit, destination } = packet;
+    if (hopLimit >= 3) return [{ delayMs: 3, from: destination, message: echoReply(packet) }];
+    if (hopLimit === 2 && !equalIpv6(destination, answering)) return [];
+    const from = stationAddress(hopLimit);
+    return [{ delayMs: hopLimit, from, message: icmpError(packet, 3, 0) }];
+  };
+  const lab = start(network);
+  const targets = Array.from({ length: 60 }, (_, index) => parseIpv6(`2001:db8:6::${index + 1}`));
+  const request = { maxHops: 30, timeoutMs: 2000 };
+  const all = [answering, ...targets].map((target) =>
+    lab.engine.traceroute({ target, ...request }),
+  );
+  const outcomes = await lab.clock.run(Promise.all(all));
+  expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => "done"));
+  expect(lab.clock.nowMs - lab.startMs).toBeLessThan(3000);
 });
 
 test("a trace that is aborted leaves nothing behind", async () => {

@@ -1,0 +1,49 @@
+/** Pings and traces where the machine itself is odd. */
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
+
+const labTest = testWith(labMissing);
+const PROGRAM = join(import.meta.dir, "odd-machine.ts");
+
+/** What comes of a ping and a trace in a network namespace that the commands have set up. */
+async function probe(commands: string, ...args: string[]) {
+  const command = `${commands} && exec "$0" "$@"`;
+  return JSON.parse(
+    await run(["unshare", "--net", "sh", "-c", command, process.execPath, PROGRAM, ...args]),
+  );
+}
+
+labTest(
+  "a flow label that another program has for itself costs ours, not the answers",
+  async () => {
+    const { pinged, traced } = await probe("ip link set lo up", "exclusive-label", "::1");
+    expect(pinged).toMatchObject({ kind: "done", transmitted: 2, lost: [] });
+    expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
+  },
+);
+
+labTest("on an ordinary machine a trace has a flow label", async () => {
+  const { traced } = await probe("ip link set lo up", "", "::1");
+  expect(traced.flowLabel).toBeGreaterThan(0);
+});
+
+labTest(
+  "a link-local source is one also for a target beyond the link",
+  async () => {
+    const { pinged } = await probe(
+      [
+        "ip link add one type veth peer name other",
+        "ip link set one up",
+        "ip link set other up",
+        "ip -6 route add 2001:db8:77::/64 dev one",
+        "until ip -6 -o addr show dev one scope link -tentative | grep -q fe80; do sleep 0.05; done",
+      ].join(" && "),
+      "",
+      "2001:db8:77::2",
+    );
+    expect(pinged).toMatchObject({ kind: "done", transmitted: 2 });
+  },
+  30_000,
+);

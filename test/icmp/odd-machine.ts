@@ -1,0 +1,40 @@
+/**
+ * Pings and traces on a machine that another program or its operator has made odd, and prints the
+ * outcomes. Run by `odd-machine.test.ts` in a network namespace of its own, for that is what is odd.
+ *
+ * Arguments: `exclusive-label`, or nothing; and the target.
+ */
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { openIcmp } from "../../src/icmp/engine.ts";
+import { C, loadLibc } from "../../src/libc.ts";
+import { AF_INET6, SOCK } from "../../src/linux.ts";
+
+/** ipv6(7): IPV6_FLOWLABEL_MGR, and the `struct in6_flowlabel_req` that leases a label for one socket alone. */
+function leaseExclusiveLabel(): void {
+  const LEVEL_IPV6 = 41;
+  const FLOWLABEL_MGR = 32;
+  const [label, share, flags] = [0x123, 1, 1];
+  const request = new Uint8Array(new ArrayBuffer(32));
+  const view = new DataView(request.buffer);
+  request[15] = 1;
+  view.setUint32(16, label);
+  view.setUint8(21, share);
+  view.setUint16(22, flags, true);
+  const libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
+  });
+  const socket = libc.socket(AF_INET6, SOCK.dgram, 0);
+  if (libc.setsockopt(socket, LEVEL_IPV6, FLOWLABEL_MGR, request, request.length) !== 0) {
+    throw new Error(`no exclusive label: errno ${libc.errno()}`);
+  }
+}
+
+const [what, text = "::1"] = process.argv.slice(2);
+if (what === "exclusive-label") leaseExclusiveLabel();
+const engine = openIcmp();
+const target = parseIpv6(text);
+const pinged = await engine.ping({ target, count: 2, intervalMs: 10, timeoutMs: 100 });
+const traced = await engine.traceroute({ target, maxHops: 2, timeoutMs: 100 });
+await engine.close();
+console.log(JSON.stringify({ pinged, traced }));
