@@ -14,7 +14,9 @@ export interface CertificateFiles {
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
-  /** When it ends, in Unix milliseconds. */
+  /** When its time begins, in Unix milliseconds. */
+  readonly beginsMs: number;
+  /** When its time ends, in Unix milliseconds. */
   readonly expiresMs: number;
 }
 
@@ -39,7 +41,14 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
   if (!first.checkPrivateKey(privateKey)) {
     throw new CertificateError(`the key ${keyFile} does not belong to the certificate ${certFile}`);
   }
-  return { cert, key, expiresMs: Date.parse(first.validTo) };
+  const beginsMs = Date.parse(first.validFrom);
+  return { cert, key, beginsMs, expiresMs: Date.parse(first.validTo) };
+}
+
+/** Why clients refuse a certificate at a moment, as the end of a sentence that names it; null while its time lasts. */
+export function outOfTime({ beginsMs, expiresMs }: Certificate, nowMs: number): string | null {
+  if (nowMs < beginsMs) return `counts from ${new Date(beginsMs).toISOString()} on`;
+  return nowMs > expiresMs ? `ended at ${new Date(expiresMs).toISOString()}` : null;
 }
 
 /** The certificate in force; follows its files while the service runs. */
@@ -47,15 +56,22 @@ export class CertificateRenewal {
   readonly #files: CertificateFiles;
   readonly #log: Log;
   readonly #watch: FileWatch;
+  readonly #nowMs: () => number;
   #current: Certificate;
   #onRenewal: (certificate: Certificate) => void = () => {};
 
-  /** @throws CertificateError where the files cannot be used */
-  constructor(files: CertificateFiles, log: Log) {
+  /**
+   * @param nowMs Unix time in milliseconds
+   * @throws CertificateError where the files cannot be used
+   */
+  constructor(files: CertificateFiles, log: Log, nowMs: () => number = Date.now) {
     this.#files = files;
     this.#log = log;
+    this.#nowMs = nowMs;
     this.#watch = new FileWatch([files.certFile, files.keyFile]);
     this.#current = readCertificate(files);
+    const reason = outOfTime(this.#current, nowMs());
+    if (reason !== null) log.warn(`the certificate ${files.certFile} ${reason}; clients refuse it`);
   }
 
   get current(): Certificate {
@@ -78,6 +94,12 @@ export class CertificateRenewal {
     try {
       const next = readCertificate(this.#files);
       if (next.cert === this.#current.cert && next.key === this.#current.key) return;
+      const nowMs = this.#nowMs();
+      const reason = outOfTime(next, nowMs);
+      // One that clients refuse is no worse than another such.
+      if (reason !== null && outOfTime(this.#current, nowMs) === null) {
+        throw new CertificateError(`the new certificate ${this.#files.certFile} ${reason}`);
+      }
       this.#current = next;
       this.#onRenewal(next);
     } catch (error) {
