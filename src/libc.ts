@@ -19,6 +19,7 @@ const ERRNO_NAMES: Readonly<Record<number, string>> = {
   100: "ENETDOWN",
   101: "ENETUNREACH",
   105: "ENOBUFS",
+  111: "ECONNREFUSED",
   113: "EHOSTUNREACH",
 };
 

@@ -41,13 +41,14 @@ export class LineWriter {
   async #flushLater(): Promise<void> {
     await Bun.sleep(GATHER_MS);
     const lines = this.#waiting.join("");
+    const dropped = this.#dropped;
     this.#waiting = [];
     this.#waitingCharacters = 0;
-    if (this.#dropped > 0) {
-      this.#sink.write(`${this.#dropped} lines were dropped: nobody read them in time\n`);
-      this.#dropped = 0;
-    }
+    this.#dropped = 0;
     try {
+      if (dropped > 0) {
+        this.#sink.write(`${dropped} lines were dropped: nobody read them in time\n`);
+      }
       this.#sink.write(lines);
       await this.#sink.flush();
     } catch {

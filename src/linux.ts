@@ -6,7 +6,7 @@ import { addressOf } from "./libc.ts";
 export const AF_UNIX = 1;
 export const AF_INET6 = 10;
 /** Kinds of socket, and flags beside them; bits/socket_type.h. */
-export const SOCK = { dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
+export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
 /** The protocol of a raw ICMPv6 socket; netinet/in.h. */
 export const IPPROTO_ICMPV6 = 58;
 /** There is something to read; poll.h. */
@@ -44,8 +44,18 @@ export const CONTROL = {
   hopLimit: [41, 52],
 } as const;
 
-/** `struct sockaddr_un`: the family, then the path. */
-export const SOCKADDR_UN = { family: 0, path: 2, pathBytes: 108 } as const;
+/** `struct sockaddr_un`: the family, then the path with its NUL. */
+const SOCKADDR_UN = { family: 0, path: 2, pathBytes: 108 } as const;
+
+/** The address of a unix socket by its path, or by its abstract name behind an `@`; what is too long is cut. */
+export function encodeUnixAddress(path: string): Uint8Array<ArrayBuffer> {
+  const text = new TextEncoder().encode(path.replace(/^@/, "\0"));
+  const name = text.subarray(0, SOCKADDR_UN.pathBytes - 1);
+  const address = new Uint8Array(new ArrayBuffer(SOCKADDR_UN.path + name.length));
+  new DataView(address.buffer).setUint16(SOCKADDR_UN.family, AF_UNIX, true);
+  address.set(name, SOCKADDR_UN.path);
+  return address;
+}
 
 /** `struct sockaddr_in6`. */
 export const SOCKADDR = {

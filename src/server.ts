@@ -1,11 +1,11 @@
-import { rmSync, statSync } from "node:fs";
-import { connect } from "node:net";
+import { rmSync } from "node:fs";
 import type { App } from "./app.ts";
 import type { Config } from "./config.ts";
 import { errorCode, reasonOf } from "./error-text.ts";
 import type { Certificate } from "./http/certificate.ts";
 import { describeAddress, Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
+import { isAbandoned } from "./unix-socket.ts";
 
 /** What is listening. */
 export interface Listening {
@@ -41,7 +41,8 @@ export async function listen(
   const listeners: Listener[] = [];
   for (const address of config.listen) {
     try {
-      if (address.kind === "unix") await removeStaleSocket(address.path);
+      // One that a killed process has left behind is in the way.
+      if (address.kind === "unix" && isAbandoned(address.path)) rmSync(address.path);
       listeners.push(new Listener(app, address, certificate, log));
     } catch (error) {
       const reason = reasonOf(error);
@@ -66,18 +67,6 @@ export async function listen(
       await Promise.all(listeners.map((listener) => listener.end()));
     },
   };
-}
-
-/** A socket file that a killed process left behind answers nobody and is in the way. */
-async function removeStaleSocket(path: string): Promise<void> {
-  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return;
-  const isAnswered = await new Promise<boolean>((resolve) => {
-    const socket = connect(path, () => {
-      socket.destroy();
-      resolve(true);
-    }).on("error", () => resolve(false));
-  });
-  if (!isAnswered) rmSync(path, { force: true });
 }
 
 /** This machine does not have the address's family or the address itself. */

@@ -20,7 +20,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/config.ts"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
-  ["src/reuseport.ts"],
+  ["src/reuseport.ts", "src/unix-socket.ts"],
   ["src/linux.ts"],
   [
     "src/bytes.ts",

@@ -25,15 +25,20 @@ test("drops and counts lines where the reader has stopped reading, and goes on w
   expect(writes.join("").length).toBeLessThan(1_100_000);
 });
 
-test("survives a reader that is gone", async () => {
+test("survives a reader that is gone, also with lines to count", async () => {
+  let tries = 0;
   const writer = new LineWriter({
     write: () => {
+      tries++;
       throw new Error("EPIPE");
     },
     flush: () => {},
   });
   writer.write("lost\n");
   await writer.flush();
+  for (let count = 0; count < 3000; count++) writer.write(`${"x".repeat(1023)}\n`);
+  await writer.flush();
   writer.write("lost as well\n");
   await writer.flush();
+  expect(tries).toBe(3);
 });

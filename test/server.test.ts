@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { App } from "../src/app.ts";
+import { C, loadLibc } from "../src/libc.ts";
+import { AF_UNIX, SOCK } from "../src/linux.ts";
 import { createLog } from "../src/log.ts";
-import { listen } from "../src/server.ts";
+import { type Listening, listen } from "../src/server.ts";
 
 function log() {
   const lines: string[] = [];
@@ -35,3 +40,55 @@ describe("what is thrown past the app", () => {
     expect(lines[0]).toContain(`requestId=${requestId}`);
   });
 });
+
+describe("a socket file that is there already", () => {
+  const app: App = { fetch: () => new Response("ours") };
+
+  /** Listens at a path in a folder of its own, and hands both to the check. */
+  async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
+    const path = join(folder, "socket");
+    const config = { listen: [{ kind: "unix", path }], listenIsDefault: false } as const;
+    try {
+      await check(path, () => listen(app, config, null, log().log));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  test("is replaced where a killed process has left it behind", async () => {
+    await withPath(async (path, open) => {
+      const child = Bun.spawnSync([
+        process.execPath,
+        "-e",
+        `Bun.serve({ unix: ${JSON.stringify(path)}, fetch: () => new Response() }); process.kill(process.pid, "SIGKILL")`,
+      ]);
+      expect([child.signalCode, statSync(path).isSocket()]).toEqual(["SIGKILL", true]);
+      const listening = await open();
+      expect(await (await fetch("http://localhost/", { unix: path })).text()).toBe("ours");
+      await listening.stop(0);
+    });
+  });
+
+  test("is left alone where it does not refuse: it is somebody's", async () => {
+    await withPath(async (path, open) => {
+      using _socket = datagramSocket(path);
+      const { ino } = statSync(path);
+      await expect(open()).rejects.toThrow("cannot listen");
+      expect(statSync(path).ino).toBe(ino);
+    });
+  });
+});
+
+/** A socket that takes no connections, and says so in other words than one that nobody has. */
+function datagramSocket(path: string): Disposable {
+  const libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    bind: { args: [C.int, C.pointer, C.uint], returns: C.int },
+    close: { args: [C.int], returns: C.int },
+  });
+  const socket = libc.socket(AF_UNIX, SOCK.dgram, 0);
+  const name = new TextEncoder().encode(`\x01\0${path}`);
+  if (libc.bind(socket, name, name.length) !== 0) throw new Error(`cannot bind ${path}`);
+  return { [Symbol.dispose]: () => void libc.close(socket) };
+}

@@ -1,5 +1,5 @@
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
-import { AF_UNIX, MSG_NOSIGNAL, SOCK, SOCKADDR_UN } from "../linux.ts";
+import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "../linux.ts";
 
 /** What a service manager is told of the service; without one, nobody is. */
 export interface ServiceManager {
@@ -85,9 +85,6 @@ export function growing(count: () => number): () => boolean {
   };
 }
 
-/** Of `sun_path`, with its NUL. */
-const MAX_PATH_BYTES = SOCKADDR_UN.pathBytes - 1;
-
 /** Sends datagrams to a unix socket by its path, or by its abstract name behind an `@`. */
 function sender(path: string | undefined): (message: string) => void {
   if (path === undefined || path === "") return () => {};
@@ -97,10 +94,7 @@ function sender(path: string | undefined): (message: string) => void {
   });
   const fd = libc.socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
   if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc.errno()));
-  const name = new TextEncoder().encode(path.replace(/^@/, "\0")).subarray(0, MAX_PATH_BYTES);
-  const address = new Uint8Array(new ArrayBuffer(SOCKADDR_UN.path + name.length));
-  new DataView(address.buffer).setUint16(SOCKADDR_UN.family, AF_UNIX, true);
-  address.set(name, SOCKADDR_UN.path);
+  const address = encodeUnixAddress(path);
   return (message) => {
     const bytes = new TextEncoder().encode(message);
     libc.sendto(fd, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);

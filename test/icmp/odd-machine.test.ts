@@ -1,11 +1,11 @@
 /** Pings and traces where the machine itself is odd. */
 import { expect } from "bun:test";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 
 const labTest = testWith(labMissing);
-const PROGRAM = join(import.meta.dir, "odd-machine.ts");
+const PROGRAM = fileURLToPath(import.meta.resolve("./odd-machine.ts"));
 
 /** What comes of a ping and a trace in a network namespace that the commands have set up. */
 async function probe(commands: string, ...args: string[]) {
