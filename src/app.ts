@@ -9,11 +9,9 @@ import type { AppEnv, Bindings } from "./http/environment.ts";
 import { ApiError, internalError, OperatorError } from "./http/errors.ts";
 import type { Parameters } from "./http/parameters.ts";
 import { Repeats } from "./http/repeats.ts";
+import { ERROR_HEADERS } from "./http/response-headers.ts";
 import type { Log } from "./log.ts";
 import { ENDPOINTS, type EndpointDependencies } from "./routes/endpoints.ts";
-
-/** Methods that every endpoint has; HEAD works where GET does. */
-const ALLOW = "GET, HEAD";
 
 /** Stands in for a request target that is not absolute; no route has this path. */
 const MALFORMED_TARGET = "http://malformed.invalid/";
@@ -42,7 +40,7 @@ export function createApp(dependencies: AppDependencies): App {
       if (needsKey) api.get(route, requireKey);
       api.get(route, handler);
       api.all(route, (context) => {
-        throw notFound(context, { Allow: ALLOW });
+        throw notFound(context, { Allow: ERROR_HEADERS.Allow.example });
       });
     }
   }

@@ -9,26 +9,25 @@ import { ApiError, tooMany } from "./errors.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";
 import { RateLimiter, type RateLimitState, type RateLimitSubject } from "./rate-limit.ts";
+import { COMMON_HEADERS, ERROR_HEADERS } from "./response-headers.ts";
 
 /** Headers of every answer, whatever it says. */
 export const CONSTANT_HEADERS = {
-  "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers":
-    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Content-Type-Options, Retry-After",
-  "Cache-Control": "no-store",
+  "Access-Control-Allow-Origin": COMMON_HEADERS["Access-Control-Allow-Origin"].example,
+  "Access-Control-Expose-Headers": COMMON_HEADERS["Access-Control-Expose-Headers"].example,
+  "Cache-Control": COMMON_HEADERS["Cache-Control"].example,
   "Content-Type": "application/json",
-  "X-Content-Type-Options": "nosniff",
+  "X-Content-Type-Options": COMMON_HEADERS["X-Content-Type-Options"].example,
 } as const;
 
+const { "Strict-Transport-Security": STRICT_TRANSPORT_SECURITY } = COMMON_HEADERS;
+
 const PREFLIGHT_HEADERS = {
-  "Access-Control-Allow-Methods": "GET, HEAD",
+  "Access-Control-Allow-Methods": ERROR_HEADERS.Allow.example,
   "Access-Control-Allow-Headers": "X-API-Key, Accept",
   /** Seconds; browsers cap it at one day or less. */
   "Access-Control-Max-Age": "86400",
 } as const;
-
-/** Browsers that have met HTTPS here come back with HTTPS only, for a year. */
-const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
 
 /** Preflights a minute on one connection after the other; a browser keeps the answer for a day. */
 const MAX_PREFLIGHTS = 1_000;
@@ -89,7 +88,7 @@ export const requireKey: MiddlewareHandler<AppEnv> = async (context, next) => {
         ? "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one."
         : "This endpoint needs an API key; send it in the header X-API-Key.",
       {},
-      { "WWW-Authenticate": 'ApiKey realm="sixscope", header="X-API-Key"' },
+      { "WWW-Authenticate": ERROR_HEADERS["WWW-Authenticate"].example },
     );
   }
   await next();
@@ -137,7 +136,7 @@ function factsOf(
     "X-RateLimit-Reset": String(state.resetSeconds),
   };
   if (closes) headers["Connection"] = "close";
-  if (isEncrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
+  if (isEncrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY.example;
   return { requestId: id, caller, key, headers };
 }
 

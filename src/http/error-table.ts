@@ -53,7 +53,8 @@ export const ERRORS = {
         reason: z.string().describe("Which rule it breaks."),
       }),
     example: {
-      message: '"a..example" is no host name: it has an empty label.',
+      message:
+        '"a..example" is no host name, for it has an empty label; write it like www.example.com.',
       details: { hostname: "a..example", reason: "it has an empty label" },
     },
   }),
@@ -140,7 +141,7 @@ export const ERRORS = {
     details: () => z.strictObject(askedResolver()),
     example: {
       message:
-        '"ipv4only.example" exists and has no AAAA record, so it cannot be reached over IPv6.',
+        '"ipv4only.example" exists and has no AAAA record, so it cannot be reached over IPv6; choose a target that has one.',
       details: { hostname: "ipv4only.example", resolver: "resolver_a" },
     },
   }),

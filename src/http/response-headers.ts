@@ -6,6 +6,7 @@ export interface ResponseHeader {
   /** Whether it is there wherever it is described. */
   readonly required: boolean;
   readonly schema: () => z.ZodType;
+  /** Where a header always has the same value: that one. */
   readonly example: string | number;
 }
 
@@ -48,7 +49,8 @@ export const COMMON_HEADERS = {
     description: "Headers that a page of another origin may read.",
     required: true,
     schema: text,
-    example: "X-RateLimit-Limit, X-Request-Id",
+    example:
+      "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Content-Type-Options, Retry-After",
   },
   "Cache-Control": {
     description: "No answer may be kept.",
@@ -63,7 +65,7 @@ export const COMMON_HEADERS = {
     example: "nosniff",
   },
   "Strict-Transport-Security": {
-    description: "HTTPS alone from now on; absent where a proxy in front speaks it.",
+    description: "HTTPS alone for a year; absent where a proxy in front speaks it.",
     required: false,
     schema: text,
     example: "max-age=31536000",

@@ -1,6 +1,7 @@
 /** The interface against a listening service: each row of the error table, over IPv4 and IPv6. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { connect } from "node:net";
+import { ERRORS as DOCUMENTED, type ErrorCode } from "../../src/http/error-table.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -165,6 +166,28 @@ function expectCommonHeaders(response: Response): void {
     expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
   }
 }
+
+describe("the examples of the interface document are what the service says", () => {
+  // biome-ignore format: a table
+  labTest.each<[ErrorCode, string, Record<string, string>, Record<string, string>?]>([
+    ["INVALID_ADDRESS", "/validate?address=2001:db8::g", {}],
+    ["INVALID_HOSTNAME", "/dns/a..example", {}],
+    ["INVALID_PARAMETER", "/ping/::1?count=99", WITH_KEY],
+    ["TARGET_NOT_ALLOWED", "/ping/ff02::1", WITH_KEY],
+    ["HTTPS_REQUIRED", "/myip", { "X-Forwarded-For": "192.0.2.1" }],
+    ["UNAUTHORIZED", "/ping/::1", {}],
+    ["NOT_FOUND", "/whois", {}],
+    ["HOSTNAME_NOT_FOUND", "/dns/nobody.example.test", {}, { "nobody.example": "nobody.example.test" }],
+    ["NO_IPV6_ADDRESS", "/ping/v4.example.test", WITH_KEY, { "ipv4only.example": "v4.example.test" }],
+    ["RESOLVER_FAILURE", "/dns/www.example.com", {}],
+    ["NETWORK_UNREACHABLE", `/ping/${UNROUTED_TARGET}`, WITH_KEY, { "2001:db8::1": UNROUTED_TARGET }],
+  ])("%s", async (code, path, headers, renamed = {}) => {
+    const { error } = (await (await get(path, headers)).json()) as ErrorBody;
+    let text = JSON.stringify({ code, ...DOCUMENTED[code].example });
+    for (const [from, to] of Object.entries(renamed)) text = text.replaceAll(from, to);
+    expect(error as object).toEqual(JSON.parse(text));
+  });
+});
 
 describe("rows that need more than a request", () => {
   labTest(
