@@ -6,6 +6,7 @@ import {
   type LogRecord,
   type TextFormatter,
 } from "@logtape/logtape";
+import { printable } from "./text.ts";
 
 /** Levels in order of weight; a log at one level writes that level and all heavier ones. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -64,7 +65,8 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
     reset: true,
     sinks: {
       lines: (record) => {
-        const line = formatter(record);
+        // A stranger's words, escaped by the library as far as a line can break at them.
+        const line = `${printable(formatter(record).trimEnd())}\n`;
         write(priorities ? `<${PRIORITIES[record.level]}>${line}` : line);
       },
     },

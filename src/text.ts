@@ -4,12 +4,19 @@
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/gu;
 
+const NOT_PRINTABLE_ASCII = /[^\x20-\x7e]/;
+
+/** The text with U+FFFD for each character that is not safe to print. */
+export function printable(text: string): string {
+  return NOT_PRINTABLE_ASCII.test(text) ? text.replace(UNSAFE, "\ufffd") : text;
+}
+
 /**
  * The text of bytes that a stranger sent as UTF-8, without NULs at its end, cut to `maxCharacters` code
  * points; each one that is not safe to print is replaced by U+FFFD, and so is what is no UTF-8.
  */
 export function safeText(bytes: Uint8Array, maxCharacters: number): string {
   const end = bytes.findLastIndex((byte) => byte !== 0) + 1;
-  const text = new TextDecoder().decode(bytes.subarray(0, end)).replace(UNSAFE, "\ufffd");
+  const text = printable(new TextDecoder().decode(bytes.subarray(0, end)));
   return [...text].slice(0, maxCharacters).join("");
 }

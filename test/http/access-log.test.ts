@@ -115,4 +115,12 @@ describe("a line", () => {
     expect(lines[0]).toMatch(/^[\x20-\x7e]*\n$/);
     expect(lines[0]).toContain("{braces}");
   });
+
+  test.each(["text", "json"] as const)("turns no terminal's text around, as %s", (format) => {
+    const { lines, log } = setUp({ format });
+    log.warn("odd \u202eword", { path: "é\u2028b" });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("odd \ufffdword");
+    expect(lines[0]).toContain("é\ufffdb");
+  });
 });
