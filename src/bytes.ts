@@ -25,7 +25,7 @@ export class ByteReader {
     return this.end - this.offset;
   }
 
-  /** Throws OutOfBoundsError when fewer than `count` bytes are left. */
+  /** As all that read: throws OutOfBoundsError where too few bytes are left. */
   uint8(): number {
     return this.bytes[this.#advance(1)] as number;
   }

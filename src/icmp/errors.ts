@@ -1,8 +1,8 @@
 import { TYPE } from "./message.ts";
 
 /**
- * Names of ICMPv6 errors by type and code; RFC 4443 section 3, RFC 7112 and the IANA registry of
- * ICMPv6 codes.
+ * Names of ICMPv6 errors by type and code: RFC 4443 section 3, RFC 6550, RFC 7112, RFC 8754 and RFC
+ * 8883, as the IANA registry of ICMPv6 codes has them.
  */
 const NAMES: Readonly<
   Record<number, { readonly other: string; readonly codes: readonly string[] }>
@@ -28,7 +28,19 @@ const NAMES: Readonly<
   },
   [TYPE.parameterProblem]: {
     other: "parameter-problem",
-    codes: ["erroneous-header", "unrecognized-next-header", "unrecognized-option"],
+    codes: [
+      "erroneous-header",
+      "unrecognized-next-header",
+      "unrecognized-option",
+      "incomplete-header-chain",
+      "segment-routing-upper-layer-error",
+      "unrecognized-next-header-by-intermediate-node",
+      "extension-header-too-big",
+      "extension-header-chain-too-long",
+      "too-many-extension-headers",
+      "too-many-options",
+      "option-too-big",
+    ],
   },
 };
 

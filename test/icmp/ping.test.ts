@@ -155,6 +155,8 @@ describe("a ping", () => {
     [3, 0, "hop-limit-exceeded"],
     [4, 0, "erroneous-header"],
     [4, 1, "unrecognized-next-header"],
+    [4, 10, "option-too-big"],
+    [4, 11, "parameter-problem"],
   ])("an error of type %p code %p is a sample lost by %s", async (type, code, reason) => {
     const network: Network = (packet) => [
       { delayMs: 5, from: ROUTER, message: icmpError(packet, type, code) },
