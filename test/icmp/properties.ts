@@ -1,4 +1,4 @@
-/** What holds for every packet whatever; run by `fuzz.test.ts` briefly and by `scripts/fuzz-icmp.ts` for long. */
+/** What holds for every packet whatever; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
 import fc from "fast-check";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { splitExtensions } from "../../src/icmp/extensions.ts";
