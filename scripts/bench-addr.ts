@@ -10,6 +10,7 @@ import { classifyIpv6 } from "../src/addr/classify.ts";
 import { describeIpv6 } from "../src/addr/describe.ts";
 import { formatIpv6, formatIpv6Expanded } from "../src/addr/format.ts";
 import { parseIpv6, tryParseIpv6 } from "../src/addr/ipv6.ts";
+import { median } from "./measure.ts";
 
 const ROUNDS = 31;
 /** A round of one row takes at least this long. */
@@ -119,10 +120,6 @@ function time(run: Row["run"], texts: readonly string[], passes: number): number
 function passesFor(run: Row["run"], texts: readonly string[]): number {
   for (let pass = 0; pass < 20; pass++) time(run, texts, 500);
   return Math.ceil((ROUND_MS * 1e6) / (time(run, texts, 200) * texts.length));
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 }
 
 function compare(title: string, rows: readonly Row[], texts: readonly string[]): void {

@@ -16,6 +16,7 @@ import { C, loadLibc } from "../src/libc.ts";
 import { AF_INET6, SOCK, SOCKADDR } from "../src/linux.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
 import { labMissing, programMissing } from "../test/lab/lab.ts";
+import { median } from "./measure.ts";
 
 const ZONE = `
 $ORIGIN bench.example.
@@ -142,10 +143,6 @@ async function dnsperf({ address, port }: Endpoint, atOnce: number): Promise<Spe
     perSecond: Number(/Queries per second:\s+([\d.]+)/.exec(said)?.[1]),
     cpuMicroseconds: Number(run.resourceUsage?.cpuTime.total ?? 0) / completed,
   };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 function show(label: string, speeds: readonly Speed[]): void {

@@ -5,7 +5,7 @@
  * All servers stand on loopback and are loaded one after the other, round by round, so that a busy
  * moment of the machine hits every row alike; each row shows the median of its rounds.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryParseIp } from "../src/addr/ip.ts";
@@ -15,8 +15,11 @@ import { identifyCaller } from "../src/http/client-address.ts";
 import { Keyring } from "../src/http/keyring.ts";
 import { RateLimiter } from "../src/http/rate-limit.ts";
 import { createLog } from "../src/log.ts";
+import { freePort } from "../test/lab/port.ts";
+import { run } from "../test/lab/run.ts";
+import { ROOT } from "./build/source.ts";
+import { median, residentMiB } from "./measure.ts";
 
-const ROOT = join(import.meta.dir, "..");
 const ROUNDS = 5;
 const SECONDS = 3;
 const CONNECTIONS = 32;
@@ -30,7 +33,7 @@ if (Bun.which("wrk") === null) {
 const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const started: { name: string; url: string; pid: number; stop: () => void }[] = [];
 
-await run(["bun", "scripts/build.ts"]);
+await run([process.execPath, join(ROOT, "scripts/build.ts")]);
 await startSixscope("sixscope", "warn");
 await startSixscope("sixscope, request lines logged", "info");
 const sample = await fetch(`${started[0]?.url}${PATHS[0]}`);
@@ -44,7 +47,7 @@ if (Bun.which("nginx") !== null) await startNginx();
 
 try {
   for (const path of PATHS) await compare(path);
-  await memory();
+  memory();
   middleware();
 } finally {
   for (const { stop } of started) stop();
@@ -86,11 +89,10 @@ async function load(url: string): Promise<{ perSecond: number; p99Ms: number }> 
 }
 
 /** Resident memory of each server after the load. */
-async function memory(): Promise<void> {
+function memory(): void {
   console.log("\nresident memory after the load");
   for (const { name, pid } of started) {
-    const resident = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-    console.log(`${name.padEnd(32)} ${(Number(resident) / 1024).toFixed(1).padStart(8)} MB`);
+    console.log(`${name.padEnd(32)} ${residentMiB(pid).toFixed(1).padStart(8)} MiB`);
   }
 }
 
@@ -173,7 +175,7 @@ async function startPeer(name: string, kind: string): Promise<void> {
 }
 
 async function startNginx(): Promise<void> {
-  const port = 20_000 + (process.pid % 10_000);
+  const port = await freePort();
   const lines = headers
     .filter(([name]) => name !== "content-type")
     .map(([name, value]) => `add_header ${name} "${value}";`)
@@ -209,15 +211,4 @@ async function register(
   const [url] = /http:\/\/[^ \n]+/.exec(new TextDecoder().decode(value)) ?? [];
   if (url === undefined) throw new Error(`${name} did not start`);
   started.push({ name, url, pid: child.pid, stop: () => child.kill() });
-}
-
-async function run(command: string[]): Promise<string> {
-  const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "inherit" });
-  const output = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed`);
-  return output;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

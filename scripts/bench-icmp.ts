@@ -11,12 +11,11 @@ import type { Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { findProgram, run } from "../test/lab/run.ts";
 import { type Service, startService } from "../test/lab/service.ts";
+import { median } from "./measure.ts";
 
 const TARGET = "2001:db8:2::7";
 const engine = openIcmp();
 
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 const table = (title: string, rows: Record<string, Record<string, string | number>>) => {
   console.log(`\n${title}`);
   console.table(rows);

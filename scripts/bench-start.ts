@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "./build/compile.ts";
 import { readSource } from "./build/source.ts";
+import { median, residentMiB } from "./measure.ts";
 
 const ROUNDS = 31;
 const SETTLE_MS = 1000;
@@ -78,27 +79,18 @@ async function memory(
   const child = start(program);
   await firstAnswer(program);
   await Bun.sleep(SETTLE_MS);
-  const idle = await residentMiB(child.pid, "VmRSS");
-  const privately = await residentMiB(child.pid, "RssAnon");
+  const idle = residentMiB(child.pid);
+  const privately = residentMiB(child.pid, "RssAnon");
   const end = performance.now() + LOAD_MS;
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {
       while (performance.now() < end) await (await fetch(program.url)).text();
     }),
   );
-  const loaded = await residentMiB(child.pid, "VmHWM");
+  const loaded = residentMiB(child.pid, "VmHWM");
   child.kill("SIGKILL");
   await child.exited;
   return { idle, privately, loaded };
-}
-
-async function residentMiB(pid: number, field: string): Promise<number> {
-  const status = await Bun.file(`/proc/${pid}/status`).text();
-  return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1024;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 try {

@@ -1,7 +1,7 @@
 /** What scanners, floods and broken clients send: the service stays right for everybody else. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
-import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { residentMiB } from "../../scripts/measure.ts";
 import { generateApiKey } from "../../src/http/api-key.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
@@ -64,11 +64,6 @@ async function expectHealthy(): Promise<void> {
   expect(await response.json()).toMatchObject({ type: "Loopback" });
 }
 
-function residentMegabytes(): number {
-  const status = readFileSync(`/proc/${service.pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
-}
-
 describe("clients that take their time", () => {
   labTest(
     "never finish a header: the connection is closed, and nobody else waits",
@@ -103,7 +98,7 @@ describe("clients that take their time", () => {
     "sit there idle, ten thousand of them: the others are served, and memory returns",
     async () => {
       await expectHealthy();
-      const before = residentMegabytes();
+      const before = residentMiB(service.pid);
       const idle: Socket[] = [];
       while (idle.length < 10_000) {
         idle.push(...(await Promise.all(Array.from({ length: 500 }, open))));
@@ -115,7 +110,7 @@ describe("clients that take their time", () => {
       for (const socket of idle) socket.resume().end();
       await closed;
       await expectHealthy();
-      expect(residentMegabytes() - before).toBeLessThan(60);
+      expect(residentMiB(service.pid) - before).toBeLessThan(60);
     },
     60_000,
   );
@@ -184,13 +179,13 @@ describe("a client that asks on and on and reads nothing", () => {
     ["requests that are refused", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"],
   ])("%s: memory stays where it is", async (_, request) => {
     await expectHealthy();
-    const before = residentMegabytes();
+    const before = residentMiB(service.pid);
     const socket = await open();
     const batch = request.repeat(1_000);
     for (let sent = 0; sent < 300 && !socket.destroyed; sent++) {
       await new Promise((done) => socket.write(batch, done));
     }
-    expect(residentMegabytes() - before).toBeLessThan(60);
+    expect(residentMiB(service.pid) - before).toBeLessThan(60);
     socket.destroy();
     await expectHealthy();
   }, 60_000);
@@ -201,7 +196,7 @@ describe("a hundred thousand wrong keys", () => {
     "are refused without growth of memory or log",
     async () => {
       await expectHealthy();
-      const before = residentMegabytes();
+      const before = residentMiB(service.pid);
       const loggedBefore = service.stderr().length;
       const TOTAL = 100_000;
       let sent = 0;
@@ -219,7 +214,7 @@ describe("a hundred thousand wrong keys", () => {
       await Promise.all(clients);
       expect([...statuses]).toEqual([401]);
       await expectHealthy();
-      expect(residentMegabytes() - before).toBeLessThan(60);
+      expect(residentMiB(service.pid) - before).toBeLessThan(60);
       expect(service.stderr().length - loggedBefore).toBeLessThan(100_000);
     },
     120_000,
