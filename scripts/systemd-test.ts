@@ -13,6 +13,7 @@ import { run } from "../test/lab/run.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
 import { ROOT, readSource } from "./build/source.ts";
+import { skip } from "./skip.ts";
 import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
 
 const UNIT = "sixscope.service";
@@ -22,11 +23,7 @@ const CAP_NET_BIND_SERVICE = 1 << 10;
 const CAP_NET_RAW = 1 << 13;
 
 const missing = (await whyNoTools()) ?? (await whyNoMachine(await makeRoot()));
-if (missing !== null) {
-  const isFailure = missing.canBeInstalled && Boolean(process.env["CI"]);
-  console.log(`${isFailure ? "failed" : "skipped"}: ${missing.reason}`);
-  process.exit(isFailure ? 1 : 0);
-}
+if (missing !== null) skip(missing);
 
 const readme = await Bun.file(join(ROOT, "README.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));

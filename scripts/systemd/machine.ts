@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { run, succeeds } from "../../test/lab/run.ts";
+import type { Missing } from "../skip.ts";
 
 /** What a small Debian needs to run and to test the service. */
 const PACKAGES = ["iproute2", "knot", "libcap2-bin", "procps", "systemd", "systemd-sysv"];
@@ -25,12 +26,6 @@ export interface Machine extends AsyncDisposable {
   run(command: readonly string[], input?: string): Promise<string>;
   /** Whether a command inside ends with status 0. */
   succeeds(command: readonly string[]): Promise<boolean>;
-}
-
-/** Why no machine can be had here, and whether a Debian package is all that is missing. */
-export interface Missing {
-  readonly reason: string;
-  readonly canBeInstalled: boolean;
 }
 
 /** Why no machine can be made here; null where one can. */

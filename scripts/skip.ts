@@ -1,0 +1,12 @@
+/** What keeps a script from running here, and whether a Debian package is all that is missing. */
+export interface Missing {
+  readonly reason: string;
+  readonly canBeInstalled: boolean;
+}
+
+/** Ends a script that cannot run here, and says why: with status 0, or 1 where CI could have installed what is missing. */
+export function skip({ reason, canBeInstalled }: Missing): never {
+  const isFailure = canBeInstalled && Boolean(process.env["CI"]);
+  console.log(`${isFailure ? "failed" : "skipped"}: ${reason}`);
+  process.exit(isFailure ? 1 : 0);
+}
