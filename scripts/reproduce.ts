@@ -1,6 +1,6 @@
 /**
- * Builds the commit that is checked out in two folders, and shows that the results are the same to the
- * byte:
+ * Builds the commit that is checked out in two folders, as two users with different habits (`umask`), and
+ * shows that the results are the same to the byte:
  *
  *     bun scripts/reproduce.ts           executable and package for this machine
  *     bun scripts/reproduce.ts --all     everything that is shipped
@@ -8,19 +8,15 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { run } from "../test/lab/run.ts";
 import { ROOT } from "./build/source.ts";
 
 const mode = Bun.argv.includes("--all") ? "--all" : "--deb";
 
-async function run(command: readonly string[], folder: string): Promise<void> {
-  const child = Bun.spawn([...command], { cwd: folder, stdout: "ignore", stderr: "pipe" });
-  const [complaint, status] = await Promise.all([child.stderr.text(), child.exited]);
-  if (status !== 0) throw new Error(`${command.join(" ")}: ${complaint}`);
-}
-
-/** Builds in a folder; returns the SHA-256 of each file by its name. */
-async function build(folder: string): Promise<Map<string, string>> {
-  await run([process.execPath, "run", "build", mode], folder);
+/** Clones and builds in a folder that does not exist; returns the SHA-256 of each file by its name. */
+async function build(from: string, folder: string, umask: string): Promise<Map<string, string>> {
+  const script = `umask ${umask}; git clone --quiet "$1" "$2"; cd "$2"; exec "$3" run build "$4"`;
+  await run(["sh", "-ec", script, "sh", from, folder, process.execPath, mode]);
   const sums = new Map<string, string>();
   for (const name of (await readdir(join(folder, "dist"))).sort()) {
     const bytes = await Bun.file(join(folder, "dist", name)).bytes();
@@ -33,10 +29,8 @@ const folder = await mkdtemp(join(tmpdir(), "sixscope-reproduce-"));
 try {
   const [one, another] = [join(folder, "one"), join(folder, "another/place")];
   // The second is a clone of the first: whoever commits meanwhile changes neither.
-  await run(["git", "clone", "--quiet", ROOT, one], ROOT);
-  await run(["git", "clone", "--quiet", one, another], ROOT);
-  const first = await build(one);
-  const second = await build(another);
+  const first = await build(ROOT, one, "022");
+  const second = await build(one, another, "077");
   const names = [...new Set([...first.keys(), ...second.keys()])];
   for (const name of names) {
     const isSame = first.get(name) === second.get(name);

@@ -1,5 +1,6 @@
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { run } from "../../test/lab/run.ts";
 import type { Target } from "./compile.ts";
 import { ROOT, type Source } from "./source.ts";
 
@@ -69,11 +70,11 @@ export async function makeDebianPackage(
     );
     await stampTimes(stage, source);
     // zstd packs and unpacks in seconds what takes xz minutes, for 15 % more bytes.
-    await run(
-      ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", stage, outfile],
+    await run([
       // The index of the package has a time too.
-      { SOURCE_DATE_EPOCH: `${source.epochSeconds}` },
-    );
+      ...["env", `SOURCE_DATE_EPOCH=${source.epochSeconds}`],
+      ...["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", stage, outfile],
+    ]);
   });
 }
 
@@ -111,10 +112,13 @@ export async function makeArchive(
 /** Runs `make` with a folder beside the output that is empty, and gone afterwards. */
 async function staged(outfile: string, make: (stage: string) => Promise<void>): Promise<void> {
   const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
+  // Modes in the package must be those named here, whoever builds it.
+  const umask = process.umask(0o022);
   try {
     await chmod(stage, EXECUTABLE_MODE);
     await make(stage);
   } finally {
+    process.umask(umask);
     await rm(stage, { recursive: true });
   }
 }
@@ -132,18 +136,4 @@ async function place(folder: string, files: readonly PackagedFile[]): Promise<vo
 async function stampTimes(folder: string, { epochSeconds }: Source): Promise<void> {
   const paths = (await readdir(folder, { recursive: true })).map((path) => join(folder, path));
   for (const path of [...paths, folder]) await utimes(path, epochSeconds, epochSeconds);
-}
-
-/** @throws Error with what the program complained of */
-async function run(
-  command: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<void> {
-  const child = Bun.spawn([...command], {
-    env: { ...process.env, ...environment },
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  const [complaint, status] = await Promise.all([child.stderr.text(), child.exited]);
-  if (status !== 0) throw new Error(`${command[0]}: ${complaint.trim()}`);
 }
