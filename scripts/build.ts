@@ -1,14 +1,15 @@
 /**
  * Makes what is shipped, in `dist`:
  *
- *     bun run build           the executable for this machine
+ *     bun run build           the executable for this machine, and the licences of what is inside
  *     bun run build --deb     also its Debian package
  *     bun run build --all     executables and archives for all targets, Debian packages, SHA256SUMS,
  *                             and the bill of materials
  */
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { compile, hostTarget, TARGETS } from "./build/compile.ts";
+import { compile, hostTarget, TARGETS, type Target } from "./build/compile.ts";
+import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
 import { billOfMaterials } from "./build/sbom.ts";
 import { ROOT, readSource } from "./build/source.ts";
@@ -27,18 +28,27 @@ await rm(DIST, { recursive: true, force: true });
 await mkdir(DIST);
 
 const packages = new Set<string>();
-for (const target of mode === "--all" ? TARGETS : [hostTarget()]) {
-  const executable = join(DIST, mode === "--all" ? `sixscope-${target}` : "sixscope");
-  const compiled = await compile(target, source, executable);
+const targets = mode === "--all" ? TARGETS : [hostTarget()];
+const executableOf = (target: Target) =>
+  join(DIST, mode === "--all" ? `sixscope-${target}` : "sixscope");
+for (const target of targets) {
+  const compiled = await compile(target, source, executableOf(target));
   for (const name of compiled.packages) packages.add(name);
+}
+
+const notices = join(DIST, "THIRD-PARTY-NOTICES");
+await Bun.write(notices, await thirdPartyNotices([...packages].sort()));
+
+for (const target of targets) {
+  const contents = { executable: executableOf(target), notices };
   const architecture = DEBIAN_ARCHITECTURES[target];
   if (mode !== undefined && architecture !== undefined) {
     const deb = `sixscope_${source.version}_${architecture}.deb`;
-    await makeDebianPackage(executable, architecture, source, join(DIST, deb));
+    await makeDebianPackage(contents, architecture, source, join(DIST, deb));
   }
   if (mode === "--all") {
     const archive = `sixscope-${source.version}-${target}.tar.xz`;
-    await makeArchive(executable, target, source, join(DIST, archive));
+    await makeArchive(contents, target, source, join(DIST, archive));
   }
 }
 

@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../test/lab/run.ts";
 import { compile, hostTarget } from "./build/compile.ts";
+import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
 import { ROOT, readSource } from "./build/source.ts";
 import { skip } from "./skip.ts";
@@ -51,11 +52,15 @@ interface Packages {
 /** The package of these sources, and one with a higher version. */
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
-  const executable = join(folder, "sixscope");
-  await compile(hostTarget(), source, executable);
+  const contents = {
+    executable: join(folder, "sixscope"),
+    notices: join(folder, "THIRD-PARTY-NOTICES"),
+  };
+  const compiled = await compile(hostTarget(), source, contents.executable);
+  await Bun.write(contents.notices, await thirdPartyNotices(compiled.packages));
   const architecture = DEBIAN_ARCHITECTURES[hostTarget()] ?? "amd64";
   const make = async (name: string, version: string) => {
-    await makeDebianPackage(executable, architecture, { ...source, version }, join(folder, name));
+    await makeDebianPackage(contents, architecture, { ...source, version }, join(folder, name));
     return `/opt/test/${name}`;
   };
   return {

@@ -17,15 +17,19 @@ const PRIVATE_FOLDER_MODE = 0o700;
 /** A file of a package: where it lies in the package, where it comes from, and its mode. */
 type PackagedFile = readonly [path: string, from: string, mode: number];
 
+/** What was made for a package, by the paths of the files. */
+export interface Contents {
+  /** The compiled executable, which goes in as it is: stripping destroys it. */
+  readonly executable: string;
+  /** The licences of what is inside the executable. */
+  readonly notices: string;
+}
+
 const inProject = (path: string) => join(ROOT, path);
 
-/**
- * Makes a Debian package.
- *
- * @param executable the compiled executable, which goes in as it is: stripping destroys it
- */
+/** Makes a Debian package. */
 export async function makeDebianPackage(
-  executable: string,
+  { executable, notices }: Contents,
   architecture: string,
   source: Source,
   outfile: string,
@@ -39,6 +43,7 @@ export async function makeDebianPackage(
       ["usr/share/doc/sixscope/README.md", inProject("README.md"), FILE_MODE],
       ["usr/share/doc/sixscope/changelog", inProject("CHANGELOG.md"), FILE_MODE],
       ["usr/share/doc/sixscope/copyright", inProject("LICENSE"), FILE_MODE],
+      ["usr/share/doc/sixscope/THIRD-PARTY-NOTICES", notices, FILE_MODE],
       ...(["postinst", "prerm", "postrm"] as const).map(
         (script): PackagedFile => [
           `DEBIAN/${script}`,
@@ -80,7 +85,7 @@ export async function makeDebianPackage(
 
 /** Makes an archive with everything that an installation by hand needs. */
 export async function makeArchive(
-  executable: string,
+  { executable, notices }: Contents,
   target: Target,
   source: Source,
   outfile: string,
@@ -94,6 +99,7 @@ export async function makeArchive(
       ["sixscope.env", inProject("systemd/sixscope.env"), FILE_MODE],
       ["README.md", inProject("README.md"), FILE_MODE],
       ["LICENSE", inProject("LICENSE"), FILE_MODE],
+      ["THIRD-PARTY-NOTICES", notices, FILE_MODE],
     ]);
     await stampTimes(stage, source);
     await run([

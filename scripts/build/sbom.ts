@@ -1,4 +1,11 @@
 import { join } from "node:path";
+import {
+  BUN_PROJECT,
+  RUNTIME_PARTS,
+  type RuntimePart,
+  runtimeLicence,
+  versionOf,
+} from "./runtime.ts";
 import { ROOT, type Source } from "./source.ts";
 
 /** One component of a CycloneDX bill of materials; CycloneDX 1.6. */
@@ -6,15 +13,19 @@ interface Component {
   readonly type: "application" | "library" | "platform";
   readonly "bom-ref": string;
   readonly name: string;
-  readonly version: string;
+  readonly version?: string;
   readonly purl?: string;
   readonly description?: string;
-  readonly licenses: readonly [{ readonly license: { readonly id: string } }];
+  readonly licenses: readonly [{ readonly expression: string }];
   readonly hashes?: readonly [{ readonly alg: "SHA-512"; readonly content: string }];
+  readonly externalReferences?: readonly [
+    { readonly type: "vcs" | "website"; readonly url: string },
+  ];
 }
 
 /**
- * The bill of materials: sixscope, the packages that are inside its executable, and its runtime.
+ * The bill of materials: sixscope, the packages that are inside its executable, its runtime, and what
+ * that is made of.
  *
  * @param packages names of packages in node_modules
  */
@@ -28,7 +39,7 @@ export async function billOfMaterials(
     "bom-ref": "sixscope",
     name: "sixscope",
     version: source.version,
-    licenses: license("MIT"),
+    licenses: [{ expression: "MIT" }],
   };
   const runtime: Component = {
     type: "platform",
@@ -36,24 +47,28 @@ export async function billOfMaterials(
     name: "bun",
     version: Bun.version,
     purl: `pkg:npm/bun@${Bun.version}`,
-    description: `the runtime inside the executable, revision ${Bun.revision}`,
-    licenses: license("MIT"),
+    description: `the runtime inside the executable, revision ${Bun.revision}; MIT but for its parts`,
+    licenses: [{ expression: runtimeLicence() }],
+    externalReferences: [{ type: "vcs", url: BUN_PROJECT }],
   };
   const libraries = await Promise.all(packages.map((name) => library(name, lock)));
+  const parts = RUNTIME_PARTS.map(partOfRuntime);
   const inside = [runtime, ...libraries];
+  const components = [...inside, ...parts];
   return {
     bomFormat: "CycloneDX",
     specVersion: "1.6",
-    serialNumber: `urn:uuid:${uuidOf(JSON.stringify([source, inside]))}`,
+    serialNumber: `urn:uuid:${uuidOf(JSON.stringify([source, components]))}`,
     version: 1,
     metadata: {
       timestamp: new Date(source.epochSeconds * 1000).toISOString(),
       component: application,
       properties: source.commit === null ? [] : [{ name: "sixscope:commit", value: source.commit }],
     },
-    components: inside,
+    components,
     dependencies: [
-      { ref: application["bom-ref"], dependsOn: inside.map((component) => component["bom-ref"]) },
+      { ref: application["bom-ref"], dependsOn: refsOf(inside) },
+      { ref: runtime["bom-ref"], dependsOn: refsOf(parts) },
     ],
   };
 }
@@ -72,13 +87,27 @@ async function library(name: string, lock: string): Promise<Component> {
     name,
     version,
     purl,
-    licenses: license(manifest.license),
+    licenses: [{ expression: manifest.license }],
     hashes: [{ alg: "SHA-512", content: Buffer.from(hash, "base64").toString("hex") }],
   };
 }
 
-function license(id: string): Component["licenses"] {
-  return [{ license: { id } }];
+function partOfRuntime(part: RuntimePart): Component {
+  const { name, remark, project, licence } = part;
+  const version = versionOf(part);
+  return {
+    type: "library",
+    "bom-ref": `bun:${project}`,
+    name,
+    ...(version === null ? {} : { version }),
+    ...(remark === undefined ? {} : { description: remark }),
+    licenses: [{ expression: licence }],
+    externalReferences: [{ type: "website", url: project }],
+  };
+}
+
+function refsOf(components: readonly Component[]): string[] {
+  return components.map((component) => component["bom-ref"]);
 }
 
 /** A UUID that depends on a text alone; RFC 9562 section 5.8. */
