@@ -1,0 +1,138 @@
+/** The README's proxies in front of the service: nobody else says who a client is and what a request is called. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { findProgram, run, runIp } from "../lab/run.ts";
+import { startService } from "../lab/service.ts";
+
+const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
+const SECTION = README.slice(README.indexOf("\n### Behind Caddy or nginx\n"));
+const CLIENT = "2001:db8:443::7";
+
+const missing = labMissing ?? programMissing("curl") ?? programMissing("openssl");
+const nginxTest = testWith(missing, programMissing("nginx"));
+const caddyTest = testWith(missing, programMissing("caddy"));
+
+let folder: string;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  folder = mkdtempSync(join(tmpdir(), "sixscope-proxies-"));
+  await runIp([`address add ${CLIENT}/128 dev lo nodad`]);
+  // biome-ignore format: one command
+  await run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+    "-subj", "/CN=six.example.com", "-keyout", join(folder, "privkey.pem"), "-out", join(folder, "fullchain.pem")]);
+});
+
+afterAll(async () => {
+  if (missing !== null) return;
+  await runIp([`address del ${CLIENT}/128 dev lo`]);
+  rmSync(folder, { recursive: true });
+});
+
+/** What the README's section has around a text, from one mark to the next. */
+function told(from: RegExp): string {
+  const text = from.exec(SECTION)?.[1];
+  if (text === undefined) throw new Error(`the README lacks ${from}`);
+  return text;
+}
+
+const TRUSTED = told(/\nSIXSCOPE_TRUSTED_PROXIES=(\S+)\n/);
+const CADDY = told(/```\n(six\.example\.com \{[^`]+)```/);
+const NGINX = told(/```nginx\n([^`]+)```/);
+
+/** What a client gets that tries to be another, and to name its request; it asks until the proxy is up. */
+async function askAsStranger(): Promise<{ id: string; body: unknown }> {
+  const forged = [
+    "X-Request-Id: chosen",
+    "X-Forwarded-For: 203.0.113.7",
+    "X-Forwarded-Proto: http",
+  ];
+  const command = [
+    ...["curl", "--silent", "--insecure", "--include", "--http1.1", "--interface", CLIENT],
+    ...["--resolve", `six.example.com:443:[${CLIENT}]`],
+    ...forged.flatMap((header) => ["--header", header]),
+    "https://six.example.com/api/v1/myip",
+  ];
+  for (;;) {
+    const answer = await run(command).catch(() => "");
+    if (!answer.startsWith("HTTP/1.1 200")) {
+      await Bun.sleep(50);
+      continue;
+    }
+    const [headers = "", body = ""] = answer.split("\r\n\r\n");
+    return { id: /^x-request-id: (.*)$/im.exec(headers)?.[1] ?? "", body: JSON.parse(body) };
+  }
+}
+
+/** Starts a service and a proxy before it, and asks. */
+async function prove(
+  settings: Readonly<Record<string, string>>,
+  proxy: (service: string) => readonly string[],
+  idForm: RegExp,
+): Promise<void> {
+  await using service = await startService(settings);
+  const child = Bun.spawn([...proxy(new URL(service.url).host)], {
+    env: { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  try {
+    const { id, body } = await askAsStranger();
+    expect(body).toEqual({ ip: CLIENT, version: 6, isIPv6: true });
+    expect(id).toMatch(idForm);
+    while (!service.stderr().includes(`id=${id} client=${CLIENT} `)) await Bun.sleep(10);
+  } finally {
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+}
+
+/** The command that runs nginx with a server as in the README. */
+function nginx(server: string): string[] {
+  const file = join(folder, "nginx.conf");
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    .map((name) => `${name}_temp_path ${folder}/${name};`)
+    .join(" ");
+  writeFileSync(
+    file,
+    `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;
+events {}
+http { access_log off; ${temporary}
+${server.replaceAll("/etc/letsencrypt/live/six.example.com", folder)}
+}
+`,
+  );
+  return [findProgram("nginx") ?? "", "-c", file];
+}
+
+nginxTest("nginx", async () => {
+  const settings = { SIXSCOPE_LISTEN: "[::1]:0", SIXSCOPE_TRUSTED_PROXIES: TRUSTED };
+  await prove(settings, (service) => nginx(NGINX.replace("[::1]:8080", service)), /^[0-9a-f]{32}$/);
+});
+
+nginxTest("nginx over a unix socket, which is trusted by default", async () => {
+  const socket = join(folder, "socket");
+  const directive = told(/`(proxy_pass http:\/\/unix:[^`]+)`/);
+  const server = NGINX.replace(/proxy_pass [^;]+;/, directive).replace(
+    "/run/sixscope/socket",
+    socket,
+  );
+  await prove({ SIXSCOPE_LISTEN: `unix:${socket}` }, () => nginx(server), /^[0-9a-f]{32}$/);
+});
+
+caddyTest("Caddy", async () => {
+  const settings = { SIXSCOPE_LISTEN: "[::1]:0", SIXSCOPE_TRUSTED_PROXIES: TRUSTED };
+  const file = join(folder, "Caddyfile");
+  await prove(
+    settings,
+    (service) => {
+      // A certificate of its own making instead of one from the Internet.
+      const options = "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n";
+      writeFileSync(file, options + CADDY.replace("[::1]:8080", service));
+      return [findProgram("caddy") ?? "", "run", "--adapter", "caddyfile", "--config", file];
+    },
+    /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  );
+});
