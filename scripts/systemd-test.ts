@@ -158,6 +158,33 @@ zone:
     },
   );
 
+  await step("an address that comes late is listened on, however late", async () => {
+    await configure(["SIXSCOPE_LISTEN=[2001:db8::77]:8080"]);
+    await machine.succeeds(["systemctl", "restart", UNIT]);
+    // By default systemd gives up after five starts in ten seconds.
+    await until(async () => Number(await show("NRestarts")) > 5);
+    await sh("ip address add 2001:db8::77/128 dev lo nodad");
+    await until(async () => (await show("ActiveState")) === "active");
+    assert.match(await show("StatusText"), /^http:\/\/\[2001:db8::77\]:8080;/);
+    await sh("sed -i '/^SIXSCOPE_LISTEN/d' /etc/sixscope/sixscope.env");
+    await machine.run(["systemctl", "restart", UNIT]);
+  });
+
+  await step("a proxy in the service's group reaches a unix socket, another not", async () => {
+    await configure(["SIXSCOPE_LISTEN=unix:/run/sixscope/socket,[::1]:8080"]);
+    await machine.run(["systemctl", "restart", UNIT]);
+    const ask = `fetch("http://localhost/api/v1/validate?address=::1", {
+        unix: "/run/sixscope/socket",
+        headers: { "X-Forwarded-Proto": "https" },
+      }).then(({ status }) => process.exit(status === 200 ? 0 : 1))`;
+    const asProxy = ["runuser", "--user", "www-data", "--", "/opt/bun", "-e", ask];
+    assert.equal(await machine.succeeds(asProxy), false);
+    await sh("usermod -aG sixscope www-data");
+    await machine.run(asProxy);
+    await sh("sed -i '/^SIXSCOPE_LISTEN/d' /etc/sixscope/sixscope.env");
+    await machine.run(["systemctl", "restart", UNIT]);
+  });
+
   await step("it runs as its own user, with no capability that it does not need", async () => {
     assert.equal((await sh(`stat --format=%U /proc/${await show("MainPID")}`)).trim(), "sixscope");
     assert.deepEqual(await capabilities(), {
@@ -267,6 +294,16 @@ zone:
     await sh(`cat /root/keys.json > ${file}`);
     assert.equal(await priorityOf("msg=request"), "6");
   });
+
+  await step(
+    "the folder of credentials stays root's, and the service starts without it",
+    async () => {
+      assert.equal(await sh("stat --format='%U %a' /etc/sixscope/tls"), "root 700\n");
+      await sh("rmdir /etc/sixscope/tls");
+      await machine.run(["systemctl", "restart", UNIT]);
+      assert.equal(await sh("stat --format=%a /etc/sixscope/tls"), "700\n");
+    },
+  );
 
   await step("HTTPS on port 443 with a key that only root can read", async () => {
     const install = "install -m 0600 /opt/test/first";
