@@ -6,13 +6,13 @@
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
-import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../test/lab/run.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { thirdPartyNotices } from "./build/notices.ts";
-import { DEBIAN_ARCHITECTURES, makeDebianPackage } from "./build/package.ts";
+import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
 import { ROOT, readSource } from "./build/source.ts";
 import { skip } from "./skip.ts";
 import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
@@ -30,9 +30,7 @@ const readme = await Bun.file(join(ROOT, "README.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 try {
   const packages = await makePackages();
-  await makeCertificate("first");
-  await makeCertificate("second");
-  await placeUnit();
+  for (const name of ["first", "second", "other"]) await makeCertificate(name);
   const shown = { "/opt/test": folder, "/opt/bun": process.execPath };
   await using machine = await boot(await makeRoot(), shown);
   await test(machine, packages).catch(async (error) => {
@@ -43,37 +41,35 @@ try {
   await rm(folder, { recursive: true });
 }
 
-/** Two versions of the package, by their paths inside the machine. */
+/** What is shipped, by its paths inside the machine. */
 interface Packages {
   readonly first: string;
   readonly second: string;
+  readonly archive: string;
 }
 
-/** The package of these sources, and one with a higher version. */
+/** The package of these sources, one with a higher version, and the archive. */
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
+  const target = hostTarget();
   const contents = {
     executable: join(folder, "sixscope"),
     notices: join(folder, "THIRD-PARTY-NOTICES"),
   };
-  const compiled = await compile(hostTarget(), source, contents.executable);
+  const compiled = await compile(target, source, contents.executable);
   await Bun.write(contents.notices, await thirdPartyNotices(compiled.packages));
-  const architecture = DEBIAN_ARCHITECTURES[hostTarget()] ?? "amd64";
+  const architecture = DEBIAN_ARCHITECTURES[target] ?? "amd64";
   const make = async (name: string, version: string) => {
     await makeDebianPackage(contents, architecture, { ...source, version }, join(folder, name));
     return `/opt/test/${name}`;
   };
+  const archive = `sixscope-${source.version}-${target}.tar.xz`;
+  await makeArchive(contents, target, source, join(folder, archive));
   return {
     first: await make("first.deb", source.version),
     second: await make("second.deb", `${source.version}+1`),
+    archive: `/opt/test/${archive}`,
   };
-}
-
-/** What an archive holds beside the executable, as far as it is installed. */
-async function placeUnit(): Promise<void> {
-  for (const name of ["sixscope.service", "sixscope.sysusers", "sixscope.env"]) {
-    await copyFile(join(ROOT, "systemd", name), join(folder, name));
-  }
 }
 
 /** Makes a certificate, in a folder as certbot keeps them. */
@@ -325,20 +321,32 @@ zone:
   });
 
   await step("certbot's hook of the README renews the certificate without a restart", async () => {
-    const hook = part("### With a certificate of its own", "```sh\n#!/bin/sh\n");
-    const renew = (name: string) => sh(`RENEWED_LINEAGE=/opt/test/${name}\n${hook}`);
+    const hook = "/etc/letsencrypt/renewal-hooks/deploy/sixscope";
+    const [lineage, another] = ["six.example.com", "www.example.com"];
+    await sh(`mkdir -p /etc/letsencrypt/live $(dirname ${hook})`);
+    await machine.run(["tee", hook], part("### With a certificate of its own", "#!/bin/sh\n"));
+    await sh(`chmod +x ${hook}`);
+    /** What certbot does: the files change, then hooks are told the folder. */
+    const renew = async (domain: string, certificate: string) => {
+      const folder = `/etc/letsencrypt/live/${domain}`;
+      await sh(`mkdir -p ${folder}; cp /opt/test/${certificate}/*.pem ${folder}`);
+      await sh(`RENEWED_LINEAGE=${folder} ${hook}`);
+    };
     const shown = async () =>
       bun(`const socket = require("node:tls").connect({ host: "::1", port: 443, rejectUnauthorized: false }, () => {
           console.log(socket.getPeerCertificate().subject.CN);
           socket.end();
         });`);
-    await renew("first");
+    await renew(lineage, "first");
     const [cert, key] = ["/etc/sixscope/cert.pem", "/etc/sixscope/key.pem"];
     await configure([`SIXSCOPE_TLS_CERT=${cert}`, `SIXSCOPE_TLS_KEY=${key}`]);
     await machine.run(["systemctl", "restart", UNIT]);
     assert.equal(await shown(), "first\n");
     const pid = await show("MainPID");
-    await renew("second");
+    const before = await sh(`sha256sum ${cert} ${key}`);
+    await renew(another, "other");
+    assert.equal(await sh(`sha256sum ${cert} ${key}`), before);
+    await renew(lineage, "second");
     await until(async () => (await shown()) === "second\n");
     assert.equal(await show("MainPID"), pid);
     await sh(
@@ -392,11 +400,32 @@ zone:
     await sh("test ! -e /var/lib/sixscope -a ! -e /etc/sixscope -a ! -e /usr/bin/sixscope");
   });
 
+  const fromArchive = part("### From the archive", "tar ").replaceAll("linux-x64", hostTarget());
   await step("the README's commands install it from the archive", async () => {
-    const commands = part("### From the archive", "```sh\ntar ").replace(/^.*\n/, "");
-    await sh(`cd /opt/test\n${commands}`);
+    await sh(`cp ${packages.archive} /root; cd /root\n${fromArchive}`);
     key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
     await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+  });
+
+  await step("the same commands upgrade it, and keep settings and keys", async () => {
+    await configure(["SIXSCOPE_MAX_PROBES=7"]);
+    const pid = await show("MainPID");
+    await sh(`cd /root\n${fromArchive}`);
+    assert.notEqual(await show("MainPID"), pid);
+    await sh("grep -q ^SIXSCOPE_MAX_PROBES=7 /etc/sixscope/sixscope.env");
+    assert.equal((await get("/ping/::1?count=1", key)).status, 200);
+    await sh("sed -i '/^SIXSCOPE_MAX_PROBES/d' /etc/sixscope/sixscope.env");
+  });
+
+  await step("a back-up is restored, and the package takes the archive's place", async () => {
+    await sh("cp -r /var/lib/sixscope /root/keys");
+    await sh(row("remove what the archive installed"));
+    assert.equal(await machine.succeeds(["systemctl", "is-active", UNIT]), false);
+    await sh("rm -r /var/lib/sixscope");
+    await machine.run(["dpkg", "--install", packages.first]);
+    assert.doesNotMatch(await show("FragmentPath"), /^\/etc\//);
+    await sh(`cp -r /root/keys/. /var/lib/sixscope\n${row("restore")}`);
+    assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
   /** The sets of all threads: what is permitted or effective, and what could ever be had. */
@@ -427,12 +456,20 @@ zone:
   }
 }
 
-/** What the README has below a heading, behind the beginning of a block of code, to the block's end. */
+/** The README's first block of shell commands below a heading that begins with a text. */
 function part(heading: string, beginning: string): string {
   const section = readme.slice(readme.indexOf(`\n${heading}\n`) + 1);
-  const code = section.slice(section.indexOf(beginning) + beginning.length);
-  assert.ok(readme.includes(`\n${heading}\n`) && section.includes(beginning), heading);
+  const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
+  assert.ok(readme.includes(`\n${heading}\n`) && code.startsWith(beginning), heading);
   return code.slice(0, code.indexOf("```"));
+}
+
+/** The last command in a row of the README's table of what to do. */
+function row(purpose: string): string {
+  const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(readme) ?? [];
+  const command = [...line.matchAll(/`([^`]+)`/g)].at(-1)?.[1];
+  assert.ok(command !== undefined, purpose);
+  return command;
 }
 
 async function step(name: string, prove: () => Promise<void>): Promise<void> {

@@ -5,7 +5,15 @@ import { run, succeeds } from "../../test/lab/run.ts";
 import type { Missing } from "../skip.ts";
 
 /** What a small Debian needs to run and to test the service. */
-const PACKAGES = ["iproute2", "knot", "libcap2-bin", "procps", "systemd", "systemd-sysv"];
+const PACKAGES = [
+  "iproute2",
+  "knot",
+  "libcap2-bin",
+  "procps",
+  "systemd",
+  "systemd-sysv",
+  "xz-utils",
+];
 
 const SUITE = "bookworm";
 
@@ -30,7 +38,7 @@ export interface Machine extends AsyncDisposable {
 
 /** Why no machine can be made here; null where one can. */
 export async function whyNoTools(): Promise<Missing | null> {
-  for (const program of ["debootstrap", "systemd-nspawn", "dpkg-deb", "nsenter", "openssl"]) {
+  for (const program of ["debootstrap", "systemd-nspawn", "dpkg-deb", "nsenter", "openssl", "xz"]) {
     if (Bun.which(program) === null) {
       return { reason: `${program} is not installed`, canBeInstalled: true };
     }
