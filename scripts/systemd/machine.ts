@@ -22,7 +22,7 @@ const NSPAWN = [
   ...["--quiet", "--register=no", "--keep-unit", "--private-network", "--volatile=overlay"],
 ];
 
-/** Kept between runs; made anew when the list of packages changes. */
+/** Kept between runs, one for each list of packages: another checkout may be using the one of its list. */
 const CACHE = join(process.env["XDG_CACHE_HOME"] ?? "/var/cache", "sixscope-systemd-test");
 
 const BOOT_DEADLINE_MS = 60_000;
@@ -58,10 +58,10 @@ export async function whyNoMachine(root: string): Promise<Missing | null> {
 export async function makeRoot(): Promise<string> {
   const folder = join(CACHE, `${SUITE}-${Bun.hash(PACKAGES.join()).toString(16)}`);
   if (existsSync(folder)) return folder;
-  await rm(CACHE, { recursive: true, force: true });
-  await mkdir(CACHE, { recursive: true });
   const packages = `--include=${PACKAGES.join(",")}`;
   const unfinished = `${folder}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { recursive: true });
   await run(["debootstrap", "--variant=minbase", packages, SUITE, unfinished, ...(await mirror())]);
   await rename(unfinished, folder);
   return folder;
