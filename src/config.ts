@@ -6,6 +6,7 @@ import type { TargetPolicy } from "./addr/policy.ts";
 import { parsePrefix, unmapPrefix } from "./addr/prefix.ts";
 import { type PrefixList, prefixList } from "./addr/prefix-table.ts";
 import { MAX_SERVERS } from "./dns/limits.ts";
+import type { Environment } from "./environment.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
@@ -182,7 +183,7 @@ const environmentSchema = z
  *
  * @throws ConfigError with every problem at once
  */
-export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+export function parseConfig(environment: Environment): Config {
   const given = Object.fromEntries(
     Object.entries(environment).filter(
       ([name, value]) =>
@@ -235,7 +236,7 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
 }
 
 /** One sentence for each problem that zod found. */
-function describe(given: Readonly<Record<string, string | undefined>>) {
+function describe(given: Environment) {
   const assignment = (name: string) => {
     const value = given[name];
     return value === undefined ? name : `${name}=${JSON.stringify(value)}`;

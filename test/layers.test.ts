@@ -25,6 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
   [
     "src/bytes.ts",
     "src/coalesce.ts",
+    "src/environment.ts",
     "src/error-text.ts",
     "src/libc.ts",
     "src/line-writer.ts",

@@ -1,4 +1,5 @@
 import { type Config, ConfigError, parseConfig } from "../config.ts";
+import type { Environment } from "../environment.ts";
 import { checkExecutable, checkKeys, checkTls } from "./doctor/files.ts";
 import { type Finding, formatFinding, ok, problem } from "./doctor/finding.ts";
 import { checkAddress, checkClock, checkDefaultRoute, checkRawSocket } from "./doctor/host.ts";
@@ -17,7 +18,7 @@ export const DOCTOR_USAGE =
  * @returns whether nothing is wrong that matters
  */
 export async function runDoctor(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   say: (line: string) => void,
 ): Promise<boolean> {
   const service = serviceEnvironment(environment);
@@ -37,7 +38,7 @@ export async function runDoctor(
 }
 
 function checkSettings(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   isService: boolean,
 ): { config: Config | null; findings: readonly Finding[] } {
   const where = isService ? INSTALLED.environmentFile : "the environment";

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import type { Environment } from "../environment.ts";
 
 /** What an installation as a service puts where; the unit and the package say the same. */
 export const INSTALLED = {
@@ -7,8 +8,6 @@ export const INSTALLED = {
   environmentFile: "/etc/sixscope/sixscope.env",
   stateDirectory: "/var/lib/sixscope",
 } as const;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The environment of the installed service, for root who says nothing else about it; null for

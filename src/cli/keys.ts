@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readlinkSync, realpathSync, statSync }
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parseConfig } from "../config.ts";
+import type { Environment } from "../environment.ts";
 import { reasonOf } from "../error-text.ts";
 import { generateApiKey, hashApiKey } from "../http/api-key.ts";
 import {
@@ -30,7 +31,7 @@ sixscope keys revoke NAME                             refuse a key from now on`;
  */
 export function runKeys(
   argv: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   nowMs: number = Date.now(),
 ): string {
   const [action, ...rest] = argv;

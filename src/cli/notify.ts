@@ -1,3 +1,4 @@
+import type { Environment } from "../environment.ts";
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "../linux.ts";
 
@@ -31,7 +32,7 @@ const STATUS_INTERVAL_MS = 5000;
  * @throws SystemError where NOTIFY_SOCKET is set and no socket can be had
  */
 export function serviceManager(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   send: (message: string) => void = sender(environment["NOTIFY_SOCKET"]),
 ): ServiceManager {
   const isWatched = [undefined, String(process.pid)].includes(environment["WATCHDOG_PID"]);

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { createApp } from "../app.ts";
 import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config.ts";
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
+import type { Environment } from "../environment.ts";
 import { CertificateRenewal } from "../http/certificate.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
 import { Keyring } from "../http/keyring.ts";
@@ -32,7 +33,7 @@ const STOP_GRACE_MS = 20_000;
  * @throws ConfigError, KeyFileError, CertificateError, ListenError
  */
 export async function runServe(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   say: (line: string) => void,
 ): Promise<void> {
   const config = parseConfig(environment);
