@@ -116,7 +116,9 @@ describe("sixscope doctor", () => {
       SIXSCOPE_RESOLVER: "::1",
     });
     expect(stdout).toMatch(/^problem .* SIXSCOPE_LISTEN="nowhere": /m);
-    expect(stdout).toMatch(/^problem .* SIXSCOPE_RESOLVER: .* did you mean SIXSCOPE_RESOLVER_A\?/m);
+    expect(stdout).toMatch(
+      /^problem .* SIXSCOPE_RESOLVER="::1": .* did you mean SIXSCOPE_RESOLVER_A\?/m,
+    );
     expect(status).toBe(1);
   });
 
