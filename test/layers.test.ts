@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
   ["src/reuseport.ts", "src/unix-socket.ts"],
-  ["src/linux.ts", "src/log.ts"],
+  ["src/linux.ts", "src/log.ts", "src/users.ts"],
   [
     "src/bytes.ts",
     "src/coalesce.ts",

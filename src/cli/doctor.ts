@@ -1,11 +1,12 @@
 import { type Config, ConfigError, parseConfig } from "../config.ts";
 import type { Environment } from "../environment.ts";
+import { runAs } from "../users.ts";
 import { checkExecutable, checkKeys, checkTls } from "./doctor/files.ts";
 import { type Finding, formatFinding, ok, problem } from "./doctor/finding.ts";
 import { checkAddress, checkClock, checkDefaultRoute, checkRawSocket } from "./doctor/host.ts";
 import { checkListeners, checkResolvers } from "./doctor/network.ts";
-import { checkService, serviceUser } from "./doctor/service.ts";
-import { INSTALLED, runAs, serviceEnvironment } from "./installed.ts";
+import { checkService } from "./doctor/service.ts";
+import { type InstalledService, installedService } from "./installed.ts";
 
 export const DOCTOR_USAGE =
   "sixscope doctor                                       find out what is wrong, and what to do";
@@ -21,16 +22,16 @@ export async function runDoctor(
   environment: Environment,
   say: (line: string) => void,
 ): Promise<boolean> {
-  const service = serviceEnvironment(environment);
-  const settings = checkSettings(service ?? environment, service !== null);
+  const service = installedService(environment);
+  const settings = checkSettings(environment, service);
   const findings = [
     ...settings.findings,
     ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
     await checkRawSocket(),
     checkAddress(),
     checkDefaultRoute(),
-    ...(service === null ? [] : await checkService(serviceUser())),
-    ...(settings.config === null ? [] : await checkConfigured(settings.config, service !== null)),
+    ...(service === null ? [] : checkService(service)),
+    ...(settings.config === null ? [] : await checkConfigured(settings.config, service)),
     checkClock(),
   ];
   for (const finding of findings) say(formatFinding(finding));
@@ -39,12 +40,15 @@ export async function runDoctor(
 
 function checkSettings(
   environment: Environment,
-  isService: boolean,
+  service: InstalledService | null,
 ): { config: Config | null; findings: readonly Finding[] } {
-  const where = isService ? INSTALLED.environmentFile : "the environment";
+  const where = service === null ? "the environment" : service.sources.join(" and ");
   const tried = `read the settings from ${where}`;
   try {
-    return { config: parseConfig(environment), findings: [ok(tried, "they are right")] };
+    return {
+      config: parseConfig(service?.environment ?? environment),
+      findings: [ok(tried, "they are right")],
+    };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const advice = `put it right in ${where}; the service does not start`;
@@ -56,8 +60,11 @@ function checkSettings(
 }
 
 /** What the settings name, seen with the rights of whoever serves. */
-async function checkConfigured(config: Config, isService: boolean): Promise<readonly Finding[]> {
-  const user = isService ? serviceUser() : null;
+async function checkConfigured(
+  config: Config,
+  service: InstalledService | null,
+): Promise<readonly Finding[]> {
+  const user = process.getuid?.() === 0 ? (service?.user ?? null) : null;
   const asServer = <T>(run: () => T) => (user === null ? run() : runAs(user, run));
   const nowMs = Date.now();
   const { tls } = config;

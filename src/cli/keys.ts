@@ -1,7 +1,6 @@
-import { closeSync, existsSync, openSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
-import { parseConfig } from "../config.ts";
 import type { Environment } from "../environment.ts";
 import { reasonOf } from "../error-text.ts";
 import { generateApiKey, hashApiKey } from "../http/api-key.ts";
@@ -14,7 +13,7 @@ import {
   writeKeyFile,
 } from "../http/key-file.ts";
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
-import { become, serviceEnvironment } from "./installed.ts";
+import { findKeysPlace, type KeysPlace } from "./keys-place.ts";
 import { ownCommand } from "./own-command.ts";
 import { UsageError } from "./usage.ts";
 
@@ -23,8 +22,8 @@ sixscope keys list                                    show the keys, without sec
 sixscope keys revoke NAME                             refuse a key from now on`;
 
 /**
- * `sixscope keys …`: makes, shows and revokes API keys in the file that the service reads; root finds
- * the file of the installed service without being told.
+ * `sixscope keys …`: makes, shows and revokes API keys in the file that the service reads; root and
+ * the installed service's user find its file without being told.
  *
  * @returns the text for standard output
  * @throws UsageError, KeyFileError, ConfigError
@@ -35,17 +34,14 @@ export function runKeys(
   nowMs: number = Date.now(),
 ): string {
   const [action, ...rest] = argv;
-  const service = serviceEnvironment(environment);
-  const path = behindLinks(resolve(parseConfig(service ?? environment).keysFile));
-  // So the file is the service's, and nothing that the service put there can lead root astray.
-  if (service !== null) become(statSync(dirname(path)));
+  const place = findKeysPlace(environment);
   switch (action) {
     case "add":
-      return addKey(path, rest, nowMs);
+      return addKey(place, rest, nowMs);
     case "list":
-      return listKeys(path, rest, nowMs);
+      return listKeys(place, rest, nowMs);
     case "revoke":
-      return revokeKey(path, rest, nowMs);
+      return revokeKey(place, rest, nowMs);
     default:
       throw new UsageError(
         action === undefined ? "keys needs add, list or revoke" : `keys has no action ${action}`,
@@ -54,25 +50,7 @@ export function runKeys(
   }
 }
 
-/**
- * Where a symbolic link leads, so that the file is replaced and not the link to it. Bun's realpathSync
- * opens the file and asks for its name, which fails where another `keys` command replaces it meanwhile.
- */
-function behindLinks(path: string): string {
-  let file = path;
-  // As many as Linux follows; whoever opens a loop of links gets ELOOP.
-  for (let links = 0; links < 40; links++) {
-    try {
-      file = resolve(realpathSync(dirname(file)), readlinkSync(file));
-    } catch {
-      // No link. What else may be wrong with it meets whoever opens it.
-      return file;
-    }
-  }
-  return path;
-}
-
-function addKey(path: string, argv: readonly string[], nowMs: number): string {
+function addKey(place: KeysPlace, argv: readonly string[], nowMs: number): string {
   const { values, positionals } = parse(argv, {
     limit: { type: "string" },
     expires: { type: "string" },
@@ -96,7 +74,7 @@ function addKey(path: string, argv: readonly string[], nowMs: number): string {
     ...(expires === undefined ? {} : { expires: parseExpiry(expires, nowMs) }),
   };
   const key = generateApiKey();
-  changeKeys(path, (keys) => {
+  changeKeys(place, (keys) => {
     const taken = keys.find((other) => other.name === name && isActive(other, nowMs));
     if (taken !== undefined) {
       throw new KeyFileError(
@@ -108,10 +86,10 @@ function addKey(path: string, argv: readonly string[], nowMs: number): string {
   return `${key}
 
 This is the only time the key is shown. Send it in the header X-API-Key.
-A running service takes it up within a second.`;
+It is stored in ${place.path}; a service that reads it takes it up within a second.`;
 }
 
-function listKeys(path: string, argv: readonly string[], nowMs: number): string {
+function listKeys({ path }: KeysPlace, argv: readonly string[], nowMs: number): string {
   if (parse(argv, {}).positionals.length > 0) {
     throw new UsageError("keys list takes no arguments", KEYS_USAGE);
   }
@@ -127,9 +105,9 @@ function listKeys(path: string, argv: readonly string[], nowMs: number): string 
   return table([["NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"], ...rows]);
 }
 
-function revokeKey(path: string, argv: readonly string[], nowMs: number): string {
+function revokeKey(place: KeysPlace, argv: readonly string[], nowMs: number): string {
   const name = onlyName(parse(argv, {}).positionals);
-  changeKeys(path, (keys) => {
+  changeKeys(place, (keys) => {
     if (!keys.some((key) => key.name === name && key.revoked === undefined)) {
       throw new KeyFileError(
         `there is no key named ${JSON.stringify(name)} to revoke; see ${ownCommand()} keys list`,
@@ -140,7 +118,7 @@ function revokeKey(path: string, argv: readonly string[], nowMs: number): string
       key.name === name && key.revoked === undefined ? { ...key, revoked } : key,
     );
   });
-  return `Revoked ${name}. A running service refuses it within a second.`;
+  return `Revoked ${name} in ${place.path}; a service that reads it refuses the key within a second.`;
 }
 
 function stateOf(key: KeyRecord, nowMs: number): string {
@@ -150,12 +128,12 @@ function stateOf(key: KeyRecord, nowMs: number): string {
 
 /** Reads, changes and writes the file while no other `keys` command does. */
 function changeKeys(
-  path: string,
+  { path, owner }: KeysPlace,
   change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
 ): void {
   const unlock = lockDirectory(dirname(path));
   try {
-    writeKeyFile(path, change(readKeyFile(path)));
+    writeKeyFile(path, change(readKeyFile(path)), owner);
   } finally {
     unlock();
   }
@@ -169,7 +147,7 @@ function lockDirectory(path: string): () => void {
     );
   }
   const LOCK_EXCLUSIVE = 2;
-  const directory = openSync(path, "r");
+  const directory = openFolder(path);
   const libc = loadLibc({ flock: { args: [C.int, C.int], returns: C.int } });
   if (libc.flock(directory, LOCK_EXCLUSIVE) !== 0) {
     const code = errnoName(libc.errno());
@@ -177,6 +155,17 @@ function lockDirectory(path: string): () => void {
     throw new SystemError(`flock ${path}`, code);
   }
   return () => closeSync(directory);
+}
+
+function openFolder(path: string): number {
+  try {
+    return openSync(path, "r");
+  } catch (error) {
+    throw new KeyFileError(
+      `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; run it as root, or set SIXSCOPE_KEYS_FILE to a file in a folder of yours`,
+      { cause: error },
+    );
+  }
 }
 
 /** A date means its end in UTC; a moment is taken as it stands. */

@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  fchownSync,
   fsyncSync,
   openSync,
   readFileSync,
@@ -14,6 +15,7 @@ import {
 import { dirname } from "node:path";
 import { z } from "zod";
 import { errorCode, reasonOf } from "../error-text.ts";
+import { ownName, type User } from "../users.ts";
 
 /** A name must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
@@ -64,7 +66,7 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [];
-    throw new KeyFileError(`cannot read the keys file ${path}: ${reasonOf(error)}`, {
+    throw new KeyFileError(`cannot read the keys file ${path}: ${whyNotRead(path, error)}`, {
       cause: error,
     });
   }
@@ -76,15 +78,39 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
   }
 }
 
+/** Says also what there is to do where the file, or the way to it, is somebody else's. */
+function whyNotRead(path: string, error: unknown): string {
+  const reason = reasonOf(error);
+  if (errorCode(error) !== "EACCES") return reason;
+  const user = ownName();
+  return isReachable(path)
+    ? `${reason}; if ${user} runs the service: chown ${user}: ${path}`
+    : `${reason}; if ${user} runs the service, let it enter ${dirname(path)} and the folders above`;
+}
+
+function isReachable(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Replaces a keys file in one step: a reader sees the old or the new one, never a part.
  *
  * A new file gets mode 0600; an existing one keeps its mode and owner. The path must be that of the
  * file itself, not of a symbolic link to it.
  *
+ * @param owner of a new file, where root writes it for somebody else
  * @throws KeyFileError where it cannot be written
  */
-export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
+export function writeKeyFile(
+  path: string,
+  keys: readonly KeyRecord[],
+  owner: User | null = null,
+): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     // Left over by a killed process that had this one's number, or laid as a trap.
@@ -94,6 +120,8 @@ export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
     try {
       // Unlike write(2), it writes all or throws, also where the disk is full.
       writeFileSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
+      // The file that is open, and not what a path may lead to.
+      if (existing === undefined && owner !== null) fchownSync(file, owner.uid, owner.gid);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -102,10 +130,19 @@ export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
     renameSync(temporary, path);
     syncDirectory(dirname(path));
   } catch (error) {
-    rmSync(temporary, { force: true });
+    removeIfPossible(temporary);
     throw new KeyFileError(`cannot write the keys file ${path}: ${reasonOf(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** What keeps the file from being written may keep its rest from being removed. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The error before this one is the one to tell.
   }
 }
 

@@ -1,0 +1,68 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { labMissing } from "../lab/lab.ts";
+import { labEnvironment } from "../lab/run.ts";
+import type { CommandResult } from "../lab/service.ts";
+
+/** Why a machine with a service and its user cannot be made here; null where it can. */
+export const installationMissing: string | null =
+  labMissing ??
+  (readFileSync("/proc/self/uid_map", "utf8").trim().endsWith("4294967295")
+    ? null
+    : "files of two users want root");
+
+const ROOT = join(import.meta.dir, "../..");
+
+/** `/etc`, `/run` and `/var/lib` of its own, with what the package and systemd put there. */
+const SET_UP = `
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=755 tmpfs /var/lib
+mkdir /var/lib/upper /var/lib/work /var/lib/bin /var/lib/source
+mount -t overlay overlay -o lowerdir=/etc,upperdir=/var/lib/upper,workdir=/var/lib/work /etc
+mount --bind "$SOURCE" /var/lib/source
+: > /var/lib/bin/bun
+mount --bind "$BUN" /var/lib/bin/bun
+sed -i /^sixscope:/d /etc/passwd /etc/group
+echo sixscope:x:990:990::/var/lib/sixscope:/usr/sbin/nologin >> /etc/passwd
+echo sixscope:x:990: >> /etc/group
+rm -rf /etc/sixscope
+mkdir -p /etc/sixscope/tls
+chmod 0700 /etc/sixscope/tls
+install -d -o sixscope -g sixscope -m 0750 /var/lib/sixscope
+: > /etc/sixscope/sixscope.env
+sixscope() { env -i "PATH=/var/lib/bin:$PATH" /var/lib/bin/bun /var/lib/source/src/main.ts "$@"; }
+as_service() {
+  setpriv --reuid=sixscope --regid=sixscope --init-groups env -i "PATH=/var/lib/bin:$PATH" \\
+    /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
+}
+# What systemctl is to show of the unit.
+systemd_shows() {
+  mkdir -p /run/systemd/system
+  printf '%s\\n' LoadState=loaded User=sixscope "$@" > /var/lib/bin/shown
+  printf '#!/bin/sh\\ncat /var/lib/bin/shown\\n' > /var/lib/bin/systemctl
+  chmod 0755 /var/lib/bin/systemctl
+}
+`;
+
+/**
+ * Runs a shell script, to its first command that fails, on a machine where sixscope is installed as a
+ * service and no systemd answers, unless `systemd_shows` says what it does. `sixscope` runs the command
+ * as root, and `as_service` as the service's user.
+ */
+export async function onInstalledMachine(script: string): Promise<CommandResult> {
+  const child = Bun.spawn(
+    ["unshare", "--mount", "--propagation", "private", "sh", "-ec", SET_UP + script],
+    {
+      env: { ...labEnvironment, SOURCE: ROOT, BUN: process.execPath },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
+  const [stdout, stderr, status] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { status, stdout, stderr };
+}
