@@ -1,7 +1,8 @@
-import { writeSync } from "node:fs";
 import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
+import { STREAM, withPriority } from "./cli/journal.ts";
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
 import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
+import { print, say } from "./cli/output.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
 import { ConfigError } from "./config.ts";
@@ -20,8 +21,6 @@ sixscope --version                                    show the version
 
 Settings are environment variables that begin with SIXSCOPE_; the README has their table.`;
 
-const STANDARD_OUTPUT = 1;
-
 const DONE = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
@@ -29,48 +28,40 @@ const WRONG_USAGE = 2;
 /** What the command line or the settings are to blame for. */
 const WRONG = [UsageError, ConfigError, CertificateError];
 
+const WITHOUT_ARGUMENTS = ["serve", "doctor", "openapi"];
+
 async function main([command = "serve", ...rest]: readonly string[]): Promise<void> {
-  if (rest.includes("--help") || rest.includes("-h")) return say(USAGE);
+  if (rest.includes("--help") || rest.includes("-h")) return await print(USAGE);
+  if (WITHOUT_ARGUMENTS.includes(command) && rest.length > 0) {
+    throw new UsageError(`${command} takes no arguments`, USAGE);
+  }
   switch (command) {
     case "serve":
-      if (rest.length > 0) throw new UsageError("serve takes no arguments", USAGE);
       return await runServe(process.env, say);
     case "doctor":
-      if (rest.length > 0) throw new UsageError("doctor takes no arguments", USAGE);
-      if (await runDoctor(process.env, say)) return;
+      if (await runDoctor(process.env, print)) return;
       throw new Error("there are problems; their lines say what to do");
     case "keys":
-      return say(runKeys(rest, process.env));
+      return await runKeys(rest, process.env);
     case "openapi":
-      return await print(runOpenApi(rest));
+      return await print(runOpenApi());
     case "--help":
     case "-h":
     case "help":
-      return say(USAGE);
+      return await print(USAGE);
     case "--version":
-      return say(`sixscope ${VERSION}${COMMIT === null ? "" : ` (${COMMIT})`}`);
+      return await print(`sixscope ${VERSION}${COMMIT === null ? "" : ` (${COMMIT})`}`);
     default:
       throw new UsageError(`there is no command ${command}`, USAGE);
   }
 }
 
-/** Writes by itself: process.stdout costs 2 ms of the start and the memory of a stream. */
-function say(line: string): void {
-  writeSync(STANDARD_OUTPUT, `${line}\n`);
-}
-
-/** Waits until a long text is written, for a pipe takes it piece by piece; a reader may stop early. */
-async function print(text: string): Promise<void> {
-  await Bun.write(Bun.stdout, `${text}\n`).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
-}
-
 /** Tells on standard error what went wrong, and returns the exit status for it. */
 function complain(error: unknown): number {
-  const lines = error instanceof ConfigError ? error.problems : [reasonOf(error)];
-  for (const line of lines) process.stderr.write(`sixscope: ${line}\n`);
-  if (error instanceof UsageError) process.stderr.write(`\n${error.usage}\n`);
+  const problems = error instanceof ConfigError ? error.problems : [reasonOf(error)];
+  const lines = problems.map((problem) => `sixscope: ${problem}\n`);
+  if (error instanceof UsageError) lines.push(`\n${error.usage}\n`);
+  process.stderr.write(withPriority(lines.join(""), "error", STREAM.error, process.env));
   return WRONG.some((kind) => error instanceof kind) ? WRONG_USAGE : FAILED;
 }
 

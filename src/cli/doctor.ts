@@ -20,7 +20,7 @@ export const DOCTOR_USAGE =
  */
 export async function runDoctor(
   environment: Environment,
-  say: (line: string) => void,
+  say: (line: string) => Promise<void>,
 ): Promise<boolean> {
   const service = installedService(environment);
   const settings = checkSettings(environment, service);
@@ -34,7 +34,7 @@ export async function runDoctor(
     ...(settings.config === null ? [] : await checkConfigured(settings.config, service)),
     checkClock(),
   ];
-  for (const finding of findings) say(formatFinding(finding));
+  for (const finding of findings) await say(formatFinding(finding));
   return findings.every(({ state }) => state !== "problem");
 }
 

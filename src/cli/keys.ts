@@ -14,6 +14,7 @@ import {
 } from "../http/key-file.ts";
 import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
 import { findKeysPlace, type KeysPlace } from "./keys-place.ts";
+import { OutputError, print, write } from "./output.ts";
 import { ownCommand } from "./own-command.ts";
 import { UsageError } from "./usage.ts";
 
@@ -21,27 +22,34 @@ export const KEYS_USAGE = `sixscope keys add NAME [--limit N] [--expires DATE]  
 sixscope keys list                                    show the keys, without secrets
 sixscope keys revoke NAME                             refuse a key from now on`;
 
+/** `write` fails where nobody can read the text; `print` lets a reader stop early. */
+interface KeysOutput {
+  readonly print: (text: string) => Promise<void>;
+  readonly write: (text: string) => Promise<void>;
+}
+
 /**
  * `sixscope keys …`: makes, shows and revokes API keys in the file that the service reads; root and
  * the installed service's user find its file without being told.
  *
- * @returns the text for standard output
- * @throws UsageError, KeyFileError, ConfigError
+ * @param output takes the text for standard output
+ * @throws UsageError, KeyFileError, ConfigError, OutputError
  */
-export function runKeys(
+export async function runKeys(
   argv: readonly string[],
   environment: Environment,
+  output: KeysOutput = { print, write },
   nowMs: number = Date.now(),
-): string {
+): Promise<void> {
   const [action, ...rest] = argv;
   const place = findKeysPlace(environment);
   switch (action) {
     case "add":
-      return addKey(place, rest, nowMs);
+      return await showKey(addKey(place, rest, nowMs), place, output);
     case "list":
-      return listKeys(place, rest, nowMs);
+      return await output.print(listKeys(place, rest, nowMs));
     case "revoke":
-      return revokeKey(place, rest, nowMs);
+      return await output.print(revokeKey(place, rest, nowMs));
     default:
       throw new UsageError(
         action === undefined ? "keys needs add, list or revoke" : `keys has no action ${action}`,
@@ -50,7 +58,31 @@ export function runKeys(
   }
 }
 
-function addKey(place: KeysPlace, argv: readonly string[], nowMs: number): string {
+/** A key that was made, and the name that it has. */
+interface NewKey {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** Shows a new key; one that nobody saw is of use to nobody, and is revoked. */
+async function showKey({ name, key }: NewKey, place: KeysPlace, { write }: KeysOutput) {
+  const text = `${key}
+
+This is the only time the key is shown. Send it in the header X-API-Key.
+It is stored in ${place.path}; a service that reads it takes it up within a second.`;
+  try {
+    await write(text);
+  } catch (error) {
+    if (!(error instanceof OutputError)) throw error;
+    revokeKey(place, [name], Date.now());
+    throw new OutputError(
+      `${error.message}; nobody saw the key, so it is revoked again: see where the output goes, and make another`,
+      { cause: error },
+    );
+  }
+}
+
+function addKey(place: KeysPlace, argv: readonly string[], nowMs: number): NewKey {
   const { values, positionals } = parse(argv, {
     limit: { type: "string" },
     expires: { type: "string" },
@@ -83,10 +115,7 @@ function addKey(place: KeysPlace, argv: readonly string[], nowMs: number): strin
     }
     return [...keys.filter((other) => other.name !== name), { ...record, sha256: hashApiKey(key) }];
   });
-  return `${key}
-
-This is the only time the key is shown. Send it in the header X-API-Key.
-It is stored in ${place.path}; a service that reads it takes it up within a second.`;
+  return { name, key };
 }
 
 function listKeys({ path }: KeysPlace, argv: readonly string[], nowMs: number): string {

@@ -16,6 +16,7 @@ import { createLog } from "../log.ts";
 import { listen } from "../server.ts";
 import { VERSION } from "../version.ts";
 import { dropCapabilities, inheritedRawSocket } from "./capabilities.ts";
+import { isJournal, STREAM, withPriority } from "./journal.ts";
 import { growing, serviceManager } from "./notify.ts";
 import { ownCommand } from "./own-command.ts";
 
@@ -41,7 +42,7 @@ export async function runServe(
   const log = createLog({
     level: config.logLevel,
     format: config.logFormat,
-    priorities: environment["JOURNAL_STREAM"] !== undefined,
+    priorities: isJournal(STREAM.error, environment),
     write: (line) => lines.write(line),
   });
   const icmp = openIcmpOrReason(config);
@@ -70,7 +71,8 @@ export async function runServe(
   const listening = await listen(app, config, renewal?.current ?? null, log);
   keyring.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
-  for (const line of startLines(config, listening.urls, icmp, keyring.activeCount())) say(line);
+  for (const line of startLines(config, listening.urls, icmp, keyring.activeCount(), environment))
+    say(line);
   manager.ready();
   manager.watch(
     () =>
@@ -116,17 +118,22 @@ function startLines(
   urls: readonly string[],
   icmp: IcmpEngine | { readonly unavailable: string },
   keys: number,
+  environment: Environment,
 ): string[] {
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     "unavailable" in icmp
-      ? `raw sockets: none (${icmp.unavailable}), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW`
+      ? withPriority(noRawSockets(icmp.unavailable), "warning", STREAM.output, environment)
       : "raw sockets: ready for ping and traceroute",
     `API keys: ${keys} in ${resolve(config.keysFile)}`,
     keys === 0
       ? `next, a key for ping and traceroute: ${ownCommand()} keys add me`
       : `next, a first request: ${exampleRequest(urls[0] ?? "")}`,
   ];
+}
+
+function noRawSockets(reason: string): string {
+  return `raw sockets: none (${reason}), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW`;
 }
 
 /** A request that a person can paste. */

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
+  closeSync,
+  constants,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -15,6 +18,7 @@ import { join } from "node:path";
 import { runKeys } from "../../src/cli/keys.ts";
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/http/api-key.ts";
 import { writeKeyFile } from "../../src/http/key-file.ts";
+import { C, loadLibc } from "../../src/libc.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 import { sixscope } from "../lab/service.ts";
@@ -216,9 +220,10 @@ test("is found while others replace it", async () => {
       copyFileSync(file, file + ".copy");
       renameSync(file + ".copy", file);
     }`;
+  const expectMe = async (text: string) => expect(text).toContain("me  ");
   await using _replacing = Bun.spawn([process.execPath, "-e", replaceOnAndOn, file]);
   for (let times = 0; times < 5000; times++) {
-    expect(runKeys(["list"], { SIXSCOPE_KEYS_FILE: file })).toContain("me  ");
+    await runKeys(["list"], { SIXSCOPE_KEYS_FILE: file }, { print: expectMe, write: expectMe });
   }
 });
 
@@ -266,3 +271,59 @@ testWith(labMissing)(
   },
   60_000,
 );
+
+describe("output that goes nowhere", () => {
+  const main = join(import.meta.dir, "../../src/main.ts");
+  const shell = async (script: string) => {
+    const environment = { SIXSCOPE_KEYS_FILE: file, PATH: process.env["PATH"] };
+    const command = ["bash", "-c", script, process.execPath, main];
+    const child = Bun.spawn(command, { env: environment, stdout: "pipe", stderr: "pipe" });
+    const [stdout, stderr, status] = await Promise.all([
+      child.stdout.text(),
+      child.stderr.text(),
+      child.exited,
+    ]);
+    return { stdout, stderr, status };
+  };
+
+  const ends: [string, string][] = [
+    ["a full disk", '"$0" "$1" keys add me > /dev/full'],
+    ["a reader that has gone", 'set -o pipefail; "$0" "$1" keys add me | true'],
+  ];
+  test.each(ends)("%s: a key that nobody saw does not count", async (_, script) => {
+    const { stderr, status } = await shell(script);
+    expect(stderr).toContain("nobody saw the key, so it is revoked again");
+    expect(status).toBe(1);
+    expect((await keys("list")).stdout).toMatch(/^me +revoked/m);
+  });
+
+  test("a full disk is named in one sentence", async () => {
+    const { stderr } = await shell('"$0" "$1" keys list > /dev/full');
+    expect(stderr).toMatch(/^sixscope: cannot write to standard output: ENOSPC.*\n$/);
+  });
+
+  test("a long list goes whole into a pipe that takes it piece by piece", async () => {
+    const created = "2026-01-01T00:00:00Z";
+    const many = Array.from({ length: 20_000 }, (_, index) => {
+      const sha256 = index.toString(16).padStart(64, "0");
+      return { name: `key-${index}`, sha256, created };
+    });
+    writeFileSync(file, JSON.stringify({ version: 1, keys: many }));
+    const path = join(folder, "pipe");
+    await run(["mkfifo", path]);
+    const pipe = openSync(path, constants.O_RDWR);
+    const counter = Bun.spawn(["sh", "-c", 'exec < "$0"; sleep 0.6; wc -l', path]);
+    const late = ["sh", "-c", 'sleep 0.2; exec "$0" "$@"', process.execPath, main, "keys", "list"];
+    const lister = Bun.spawn(late, {
+      env: { PATH: process.env["PATH"], SIXSCOPE_KEYS_FILE: file },
+      stdout: pipe,
+    });
+    // Not before, for the one who starts a process makes its output wait.
+    const F_SETFL = 4;
+    const libc = loadLibc({ fcntl: { args: [C.int, C.int, C.int], returns: C.int } });
+    expect(libc.fcntl(pipe, F_SETFL, constants.O_RDWR | constants.O_NONBLOCK)).toBe(0);
+    closeSync(pipe);
+    expect(await lister.exited).toBe(0);
+    expect((await counter.stdout.text()).trim()).toBe("20001");
+  });
+});
