@@ -8,6 +8,7 @@ import { type PrefixList, prefixList } from "./addr/prefix-table.ts";
 import { MAX_SERVERS } from "./dns/limits.ts";
 import type { Environment } from "./environment.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
+import { quote } from "./text.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
@@ -66,24 +67,31 @@ const DEFAULT_RESOLVERS = {
   C: "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112",
 } as const;
 
+/** So many wrong entries of a list are named; whoever made more mistakes has made one. */
+const MAX_NAMED_ENTRIES = 10;
+
 /**
- * A comma-separated list; every entry that does not parse is named.
+ * A comma-separated list; every entry that does not parse is named, up to a limit.
  *
  * @param parse returns null or throws AddressError for a wrong entry
  */
 function list<T>(parse: (entry: string) => T | null, expected: string) {
   return z.string().transform((text, context): readonly T[] => {
     const entries: T[] = [];
+    const wrong: string[] = [];
     for (const entry of text.split(",").map((part) => part.trim())) {
       try {
         const value = parse(entry);
-        if (value === null) context.addIssue(`${JSON.stringify(entry)} must be ${expected}`);
+        if (value === null) wrong.push(`${quote(entry)} must be ${expected}`);
         else entries.push(value);
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
-        context.addIssue(`${error.message}; it must be ${expected}`);
+        wrong.push(`${error.message}; it must be ${expected}`);
       }
     }
+    const further = wrong.splice(MAX_NAMED_ENTRIES).length;
+    if (further > 0) wrong.push(`${further} further entries are wrong too`);
+    for (const message of wrong) context.addIssue(message);
     return entries;
   });
 }
@@ -118,6 +126,39 @@ function parseListenAddress(text: string): ListenAddress | null {
   return { kind: "tcp", hostname: address ? formatIp(address) : hostname, port: Number(port) };
 }
 
+/** One sentence for each address that another one takes in. */
+function overlaps(addresses: readonly ListenAddress[]): string[] {
+  return addresses.flatMap((address, index) => {
+    const others = addresses.filter((_, other) => other !== index);
+    if (addresses.slice(0, index).some((other) => isSame(address, other))) {
+      return [`${formatListenAddress(address)} stands twice; leave one out`];
+    }
+    const whole = others.find((other) => !isSame(address, other) && takesIn(other, address));
+    return whole === undefined
+      ? []
+      : [`${formatListenAddress(whole)} takes in ${formatListenAddress(address)}; leave one out`];
+  });
+}
+
+function isSame(a: ListenAddress, b: ListenAddress): boolean {
+  const isFree = a.kind === "tcp" && a.port === 0;
+  return !isFree && formatListenAddress(a) === formatListenAddress(b);
+}
+
+/** `[::]` takes both families. */
+function takesIn(whole: ListenAddress, part: ListenAddress): boolean {
+  if (whole.kind === "unix" || part.kind === "unix") return false;
+  if (whole.port === 0 || whole.port !== part.port) return false;
+  const isIpv4 = tryParseIp(part.hostname)?.version === 4;
+  return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
+}
+
+function formatListenAddress(address: ListenAddress): string {
+  if (address.kind === "unix") return `unix:${address.path}`;
+  const { hostname, port } = address;
+  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname.toLowerCase()}:${port}`;
+}
+
 /** That one variable is not set without another; reported together with all other problems. */
 function needs(
   name: string,
@@ -143,15 +184,29 @@ const endpoints = list((text) => {
 );
 const prefixes = list(parsePrefix, PREFIX_EXPECTED);
 
+/** Whether a value is a key or certificate itself, which no log shall have. */
+function holdsPem(value: string): boolean {
+  return value.includes("-----BEGIN");
+}
+
+const PEM_REFUSED =
+  "holds PEM text, which is not repeated here; put it into a file, and set SIXSCOPE_TLS_CERT or SIXSCOPE_TLS_KEY to the file's path";
+
+const pemFile = z.string().refine((value) => !holdsPem(value), PEM_REFUSED);
+
 /** The table of `SIXSCOPE_` variables: default, form and bounds of each. */
 const environmentSchema = z
   .strictObject({
     SIXSCOPE_LISTEN: list(
       parseListenAddress,
       "an address or a host name and a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or unix: and an absolute path",
-    ).prefault("127.0.0.1:8080,[::1]:8080"),
-    SIXSCOPE_TLS_CERT: z.string().optional(),
-    SIXSCOPE_TLS_KEY: z.string().optional(),
+    )
+      .superRefine((addresses, context) => {
+        for (const problem of overlaps(addresses)) context.addIssue(problem);
+      })
+      .prefault("127.0.0.1:8080,[::1]:8080"),
+    SIXSCOPE_TLS_CERT: pemFile.optional(),
+    SIXSCOPE_TLS_KEY: pemFile.optional(),
     SIXSCOPE_TRUSTED_PROXIES: list(
       // Peers are never mapped, so a prefix shall not be either.
       (text) => (text === "unix" ? ("unix" as const) : unmapPrefix(parsePrefix(text))),
@@ -239,7 +294,7 @@ export function parseConfig(environment: Environment): Config {
 function describe(given: Environment) {
   const assignment = (name: string) => {
     const value = given[name];
-    return value === undefined ? name : `${name}=${JSON.stringify(value)}`;
+    return value === undefined || holdsPem(value) ? name : `${name}=${quote(value)}`;
   };
   return (issue: z.core.$ZodIssue): string[] => {
     if (issue.code === "unrecognized_keys") {
@@ -249,7 +304,8 @@ function describe(given: Environment) {
         return `${assignment(name)}: there is no such setting; ${hint}`;
       });
     }
-    return [`${assignment(String(issue.path[0]))}: ${issue.message}`];
+    const name = String(issue.path[0]);
+    return [`${assignment(name)}: ${holdsPem(given[name] ?? "") ? PEM_REFUSED : issue.message}`];
   };
 }
 

@@ -7,9 +7,10 @@ import type { Config, ResolverName } from "./config.ts";
 import type { DnsClient } from "./dns/client.ts";
 import { parseHostname } from "./dns/hostname.ts";
 import { lookupAddresses } from "./dns/lookup.ts";
-import { ApiError, invalidAddress, quote, refusedHostname } from "./http/errors.ts";
+import { ApiError, invalidAddress, refusedHostname } from "./http/errors.ts";
 import { requireAnswer } from "./http/resolver-errors.ts";
 import { interfaceIndex } from "./icmp/interfaces.ts";
+import { quote } from "./text.ts";
 
 export interface TargetDependencies {
   readonly config: Pick<Config, "targets" | "targetResolver">;

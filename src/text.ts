@@ -20,3 +20,13 @@ export function safeText(bytes: Uint8Array, maxCharacters: number): string {
   const text = printable(new TextDecoder().decode(bytes.subarray(0, end)));
   return [...text].slice(0, maxCharacters).join("");
 }
+
+/** More characters of an input than this do not help anybody to recognise it in a message. */
+const QUOTED_CHARACTERS = 80;
+
+/** An input as a message shows it: in quotes, control characters escaped, cut where it is long. */
+export function quote(input: string): string {
+  return JSON.stringify(
+    input.length > QUOTED_CHARACTERS ? `${input.slice(0, QUOTED_CHARACTERS)}…` : input,
+  );
+}

@@ -3,6 +3,7 @@ import { formatEndpoint } from "../src/addr/endpoint.ts";
 import { parsePrefix } from "../src/addr/prefix.ts";
 import { prefixList } from "../src/addr/prefix-table.ts";
 import { ConfigError, parseConfig } from "../src/config.ts";
+import { quote } from "../src/text.ts";
 
 function problemsOf(environment: Record<string, string>): readonly string[] {
   try {
@@ -115,6 +116,11 @@ describe("values", () => {
     expect(parseConfig({ [name]: value })).toMatchObject(expected as object);
   });
 
+  const apart = ["[::]:80,127.0.0.1:81", "0.0.0.0:80,[::1]:80", "127.0.0.1:0,127.0.0.1:0"];
+  test.each(apart)("%s are addresses side by side", (value) => {
+    expect(parseConfig({ SIXSCOPE_LISTEN: value }).listen).toHaveLength(2);
+  });
+
   test("resolvers with and without ports, of both families", () => {
     const { resolvers } = parseConfig({
       SIXSCOPE_RESOLVER_B: "2001:db8::1, [2001:db8::2]:5353, 192.0.2.1, 192.0.2.2:5353",
@@ -152,6 +158,12 @@ describe("values", () => {
     ["an empty entry", "SIXSCOPE_LISTEN", "127.0.0.1:80,"],
     ["no host name", "SIXSCOPE_LISTEN", "-a.example:80"],
     ["no IPv4 address", "SIXSCOPE_LISTEN", "127.0.0.256:80"],
+    ["an address twice", "SIXSCOPE_LISTEN", "[::1]:80,[0::1]:80"],
+    ["a host name twice", "SIXSCOPE_LISTEN", "localhost:80,LocalHost:80"],
+    ["a socket twice", "SIXSCOPE_LISTEN", "unix:/a,unix:/a"],
+    ["both families and one of them", "SIXSCOPE_LISTEN", "[::]:8080,127.0.0.1:8080"],
+    ["one family and both of them", "SIXSCOPE_LISTEN", "0.0.0.0:8080,[::]:8080"],
+    ["all of IPv4 and one of it", "SIXSCOPE_LISTEN", "127.0.0.1:8080,0.0.0.0:8080"],
     ["a certificate without its key", "SIXSCOPE_TLS_CERT", "/c.pem"],
     ["a proxy's name", "SIXSCOPE_TRUSTED_PROXIES", "nginx"],
     ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
@@ -174,7 +186,7 @@ describe("values", () => {
   test.each(refused)("%s: %s=%s is refused by name", (_, name, value) => {
     const problems = problemsOf({ [name]: value });
     expect(problems).toHaveLength(1);
-    expect(problems[0]).toStartWith(`${name}=${JSON.stringify(value)}: `);
+    expect(problems[0]).toStartWith(`${name}=${quote(value)}: `);
   });
 });
 
@@ -209,6 +221,32 @@ describe("problems", () => {
       `SIXSCOPE_LISTEN="${value}": "unix:relative"`,
       `SIXSCOPE_LISTEN="${value}": "127.0.0.1"`,
     ]);
+  });
+
+  const long = "x".repeat(100_000);
+  const longValues: [string, string, string][] = [
+    ["a choice", "SIXSCOPE_LOG_LEVEL", long],
+    ["an entry", "SIXSCOPE_LISTEN", long],
+    ["an address", "SIXSCOPE_TRUSTED_PROXIES", long],
+    ["many entries", "SIXSCOPE_LISTEN", "x,".repeat(50_000)],
+    ["an unknown variable", "SIXSCOPE_OTHER", long],
+  ];
+  test.each(longValues)("a long value makes no long message: %s", (_, name, value) => {
+    const text = problemsOf({ [name]: value }).join("\n");
+    expect(text).toContain(name);
+    expect(text.length).toBeLessThan(4000);
+  });
+
+  const PEM = "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n";
+  const pasted: [string, string][] = [
+    ["SIXSCOPE_TLS_KEY", "put it into a file"],
+    ["SIXSCOPE_TLS_KEYS", "did you mean SIXSCOPE_TLS_KEY?"],
+    ["SIXSCOPE_LISTEN", "put it into a file"],
+  ];
+  test.each(pasted)("a key pasted as %s is not repeated", (name, said) => {
+    const text = problemsOf({ [name]: PEM, SIXSCOPE_TLS_CERT: "/cert" }).join("\n");
+    expect(text).toContain(said);
+    expect(text).not.toMatch(/BEGIN|SECRET/);
   });
 
   test("variables of other programs are none of our business", () => {

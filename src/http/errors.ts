@@ -1,3 +1,4 @@
+import { quote } from "../text.ts";
 import { ERRORS, type ErrorCode, type ErrorDetails } from "./error-table.ts";
 
 /** The body of every error response. */
@@ -36,16 +37,6 @@ export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
   get body(): ErrorBody<Code> {
     return { error: { code: this.code, message: this.message, details: this.details } };
   }
-}
-
-/** More characters of an input than this do not help anybody to recognise it in a message. */
-const QUOTED_CHARACTERS = 80;
-
-/** An input as a message shows it: in quotes, control characters escaped, cut where it is long. */
-export function quote(input: string): string {
-  return JSON.stringify(
-    input.length > QUOTED_CHARACTERS ? `${input.slice(0, QUOTED_CHARACTERS)}…` : input,
-  );
 }
 
 /** A text that should be an IPv6 address and is none. */

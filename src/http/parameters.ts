@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { ApiError, quote } from "./errors.ts";
+import { quote } from "../text.ts";
+import { ApiError } from "./errors.ts";
 
 /** What a parameter may be; stands in the details of INVALID_PARAMETER. */
 type Bounds =

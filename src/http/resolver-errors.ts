@@ -3,7 +3,8 @@ import type { ResolverName } from "../config.ts";
 import { withoutFinalDot } from "../dns/name.ts";
 import type { DnsOutcome } from "../dns/outcome.ts";
 import type { DnsRecord, ResourceRecord } from "../dns/record.ts";
-import { ApiError, clientGone, quote } from "./errors.ts";
+import { quote } from "../text.ts";
+import { ApiError, clientGone } from "./errors.ts";
 
 type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
 
