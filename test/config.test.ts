@@ -116,7 +116,12 @@ describe("values", () => {
     expect(parseConfig({ [name]: value })).toMatchObject(expected as object);
   });
 
-  const apart = ["[::]:80,127.0.0.1:81", "0.0.0.0:80,[::1]:80", "127.0.0.1:0,127.0.0.1:0"];
+  const apart = [
+    "[::]:80,127.0.0.1:81",
+    "0.0.0.0:80,[::1]:80",
+    "127.0.0.1:0,127.0.0.1:0",
+    "[::]:0,127.0.0.1:0",
+  ];
   test.each(apart)("%s are addresses side by side", (value) => {
     expect(parseConfig({ SIXSCOPE_LISTEN: value }).listen).toHaveLength(2);
   });

@@ -1,12 +1,21 @@
+import { resolve } from "node:path";
 import { type Config, ConfigError, parseConfig } from "../config.ts";
 import type { Environment } from "../environment.ts";
 import { runAs } from "../users.ts";
-import { checkExecutable, checkKeys, checkTls } from "./doctor/files.ts";
+import {
+  checkExecutable,
+  checkHidden,
+  checkKeys,
+  checkTls,
+  checkTlsFolder,
+  filesToHandOver,
+} from "./doctor/files.ts";
 import { type Finding, formatFinding, ok, problem } from "./doctor/finding.ts";
 import { checkAddress, checkClock, checkDefaultRoute, checkRawSocket } from "./doctor/host.ts";
 import { checkListeners, checkResolvers } from "./doctor/network.ts";
 import { checkService } from "./doctor/service.ts";
 import { type InstalledService, installedService } from "./installed.ts";
+import { whyNotRelative } from "./keys-place.ts";
 
 export const DOCTOR_USAGE =
   "sixscope doctor                                       find out what is wrong, and what to do";
@@ -30,7 +39,7 @@ export async function runDoctor(
     await checkRawSocket(),
     checkAddress(),
     checkDefaultRoute(),
-    ...(service === null ? [] : checkService(service)),
+    ...(service === null ? [] : [...checkService(service), checkTlsFolder()]),
     ...(settings.config === null ? [] : await checkConfigured(settings.config, service)),
     checkClock(),
   ];
@@ -67,11 +76,41 @@ async function checkConfigured(
   const user = process.getuid?.() === 0 ? (service?.user ?? null) : null;
   const asServer = <T>(run: () => T) => (user === null ? run() : runAs(user, run));
   const nowMs = Date.now();
-  const { tls } = config;
+  const files = [
+    resolve("/", config.keysFile),
+    ...(config.tls === null ? [] : Object.values(config.tls)),
+  ];
   return [
     checkListeners(config),
-    ...(tls === null ? [] : [asServer(() => checkTls(tls, nowMs))]),
+    ...(config.tls === null ? [] : [checkTlsFiles(config.tls, nowMs, asServer)]),
+    ...(service === null ? [] : checkHidden(files, service.unit)),
+    ...(service === null ? [] : checkKeysPath(config.keysFile)),
     asServer(() => checkKeys(config.keysFile, nowMs)),
     ...(await checkResolvers(config.resolvers)),
   ];
+}
+
+/** Before the service runs, systemd has handed nothing over; what it will, it reads as root. */
+function checkTlsFiles(
+  tls: NonNullable<Config["tls"]>,
+  nowMs: number,
+  asServer: (check: () => Finding) => Finding,
+): Finding {
+  const origins = filesToHandOver(tls);
+  if (origins === null) return asServer(() => checkTls(tls, nowMs));
+  const finding = checkTls(origins, nowMs);
+  return { ...finding, tried: `${finding.tried}, which systemd hands over at the start` };
+}
+
+function checkKeysPath(keysFile: string): readonly Finding[] {
+  const outcome = whyNotRelative(keysFile);
+  return outcome === null
+    ? []
+    : [
+        problem(
+          "see which keys file is meant",
+          outcome,
+          "then sixscope keys and the service agree",
+        ),
+      ];
 }

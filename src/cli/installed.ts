@@ -11,6 +11,9 @@ export const INSTALLED = {
   user: "sixscope",
   environmentFile: "/etc/sixscope/sixscope.env",
   stateDirectory: "/var/lib/sixscope",
+  /** Of what lies in the one folder, systemd hands `NAME` over as `tls_NAME` in the other at the start. */
+  tlsDirectory: "/etc/sixscope/tls",
+  credentials: "/run/credentials/sixscope.service",
 } as const;
 
 /** What systemd says of the unit: each property has a value for each line that shows it. */

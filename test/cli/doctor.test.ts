@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkKeys } from "../../src/cli/doctor/files.ts";
+import { checkKeys, checkTls } from "../../src/cli/doctor/files.ts";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/host.ts";
 import { checkListeners } from "../../src/cli/doctor/network.ts";
 import { parseConfig } from "../../src/config.ts";
@@ -24,7 +24,21 @@ describe("the address", () => {
     ["an empty table", "", "problem"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkAddress(table)).toMatchObject({ state });
+    expect(checkAddress(table, false)).toMatchObject({ state });
+  });
+
+  test("switched off by a sysctl names that, and not the provider", () => {
+    const { outcome, advice } = checkAddress("", true);
+    expect(outcome).toBe("net.ipv6.conf.all.disable_ipv6 is 1");
+    expect(advice).toStartWith("sysctl -w net.ipv6.conf.all.disable_ipv6=0");
+  });
+
+  testWith(labMissing)("is told by the kernel itself that it is switched off", async () => {
+    const off = 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; exec "$@"';
+    const alone = ["unshare", "--net", "sh", "-c", off, "sh", process.execPath];
+    const main = join(import.meta.dir, "../../src/main.ts");
+    const { stdout } = await sixscope(["doctor"], {}, [...alone, main]);
+    expect(stdout).toContain("net.ipv6.conf.all.disable_ipv6 is 1");
   });
 });
 
@@ -141,6 +155,11 @@ describe("sixscope doctor", () => {
       SIXSCOPE_TLS_KEY: key,
     });
     expect(stdout).toMatch(line);
+    const yesterdayMs = Date.now() - 86_400_000;
+    expect(checkTls({ certFile: cert, keyFile: key }, yesterdayMs)).toMatchObject({
+      state: "problem",
+      outcome: expect.stringContaining("they count from 20"),
+    });
     rmSync(folder, { recursive: true });
   });
 });

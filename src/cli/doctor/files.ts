@@ -1,9 +1,11 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { X509Certificate } from "node:crypto";
+import { existsSync, realpathSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { CertificateError, readCertificate } from "../../http/certificate.ts";
 import { isActive, KeyFileError, readKeyFile } from "../../http/key-file.ts";
 import { C, loadLibc } from "../../libc.ts";
+import { INSTALLED, propertyOf, type Unit } from "../installed.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 const DAY_MS = 86_400_000;
@@ -11,11 +13,23 @@ const DAY_MS = 86_400_000;
 /** A certificate is renewed earlier than this many days before its end; Let's Encrypt's is at 30. */
 const FEW_DAYS = 14;
 
-/** Whether certificate and key can be read, belong together, and last. */
-export function checkTls(tls: NonNullable<Config["tls"]>, nowMs: number): Finding {
+type TlsFiles = NonNullable<Config["tls"]>;
+
+/** Whether certificate and key can be read, belong together, have begun to count, and last. */
+export function checkTls(tls: TlsFiles, nowMs: number): Finding {
   const tried = `read certificate ${tls.certFile} and key ${tls.keyFile}`;
   try {
-    const days = Math.floor((readCertificate(tls).expiresMs - nowMs) / DAY_MS);
+    const { cert, expiresMs } = readCertificate(tls);
+    const beginsMs = Date.parse(new X509Certificate(cert).validFrom);
+    if (beginsMs > nowMs) {
+      const begin = new Date(beginsMs).toISOString();
+      return problem(
+        tried,
+        `they count from ${begin} on`,
+        "see whether the clock is right, or wait",
+      );
+    }
+    const days = Math.floor((expiresMs - nowMs) / DAY_MS);
     if (days < 0) return problem(tried, `they ended ${-days} days ago`, "renew them");
     return days < FEW_DAYS
       ? warning(tried, `they last ${days} days more`, "see why they were not renewed")
@@ -24,6 +38,64 @@ export function checkTls(tls: NonNullable<Config["tls"]>, nowMs: number): Findin
     if (!(error instanceof CertificateError)) throw error;
     return problem(tried, error.message, "let the service read a pair that belongs together");
   }
+}
+
+/** What systemd will hand over as certificate and key; null where it has, or is not asked to. */
+export function filesToHandOver({ certFile, keyFile }: TlsFiles): TlsFiles | null {
+  const [cert, key] = [certFile, keyFile].map(originOf);
+  return cert === undefined || key === undefined || (cert === certFile && key === keyFile)
+    ? null
+    : { certFile: cert, keyFile: key };
+}
+
+function originOf(path: string): string {
+  const beginning = `${INSTALLED.credentials}/tls_`;
+  return path.startsWith(beginning) && !existsSync(path)
+    ? join(INSTALLED.tlsDirectory, path.slice(beginning.length))
+    : path;
+}
+
+/** What systemd.exec(5) hides from a service by a property, unless that has one of the values. */
+const HIDDEN = [
+  { folders: ["/home", "/root", "/run/user"], property: "ProtectHome", open: ["no", "read-only"] },
+  { folders: ["/tmp", "/var/tmp"], property: "PrivateTmp", open: ["no"] },
+] as const;
+
+/** Whether the unit lets the service see files; says nothing where it does. */
+export function checkHidden(paths: readonly string[], unit: Unit | null): readonly Finding[] {
+  return paths.flatMap((path) => {
+    const real = realPath(path);
+    const rule = HIDDEN.find(
+      ({ folders, property, open }) =>
+        folders.some((folder) => real.startsWith(`${folder}/`)) &&
+        !open.some((value) => unit !== null && value === propertyOf(unit, property)),
+    );
+    return rule === undefined ? [] : [hidden(path, real, rule.property)];
+  });
+}
+
+function hidden(path: string, real: string, property: string): Finding {
+  return problem(
+    `see whether the service can see ${path}`,
+    `${property}= of its unit hides ${real}`,
+    `put it elsewhere, such as below ${INSTALLED.stateDirectory} or /etc/sixscope`,
+  );
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
+/** Whether the folder is there that systemd hands over, without which it does not start the service. */
+export function checkTlsFolder(path: string = INSTALLED.tlsDirectory): Finding {
+  const tried = `find the folder ${path}, which the unit hands over`;
+  return existsSync(path)
+    ? ok(tried, "it is there")
+    : problem(tried, "there is none, so the service does not start", `mkdir -m 0700 ${path}`);
 }
 
 /** Whether the keys file can be read and holds a key that counts. */

@@ -24,11 +24,23 @@ export async function checkRawSocket(): Promise<Finding> {
 /** A line of /proc/net/if_inet6: address, index, prefix length, scope, flags, name. */
 const GLOBAL_SCOPE = "00";
 
+const DISABLED = "net.ipv6.conf.all.disable_ipv6";
+
 /** Whether the machine has an IPv6 address that is valid beyond its links. */
-export function checkAddress(table: string | null = readTable("/proc/net/if_inet6")): Finding {
+export function checkAddress(
+  table: string | null = readTable("/proc/net/if_inet6"),
+  isDisabled: boolean = readTable(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
+): Finding {
   const tried = "find an IPv6 address of this machine";
   if (table === null) {
     return problem(tried, "the kernel has no IPv6", "boot without ipv6.disable=1");
+  }
+  if (isDisabled) {
+    return problem(
+      tried,
+      `${DISABLED} is 1`,
+      `sysctl -w ${DISABLED}=0, and take it out of /etc/sysctl.conf and /etc/sysctl.d`,
+    );
   }
   const rows = table.split("\n").map((line) => line.trim().split(/\s+/));
   const names = rows.flatMap(([, , , scope, , name]) =>

@@ -31,7 +31,7 @@ export function checkService({ user, userName, unit }: InstalledService): readon
       : problem(
           triedState,
           `it is ${state}`,
-          "journalctl -u sixscope says why; then systemctl restart sixscope",
+          `journalctl -u sixscope says why; then ${state === "failed" ? "systemctl reset-failed sixscope, and " : ""}systemctl restart sixscope`,
         ),
   ];
 }

@@ -1,0 +1,115 @@
+/** What doctor says of an installed service and its files. */
+import { expect } from "bun:test";
+import { programMissing, testWith } from "../lab/lab.ts";
+import { installationMissing, onInstalledMachine } from "./installation.ts";
+
+const machineTest = testWith(installationMissing);
+const tlsTest = testWith(installationMissing, programMissing("openssl"));
+
+/** Makes a certificate and its key in a folder; a resolver that refuses answers at once. */
+const SET_UP = `
+certificate() {
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 60 -subj /CN=x \\
+    -keyout "$1/key.pem" -out "$1/cert.pem" 2> /dev/null
+}
+settings() {
+  for name in A B C; do echo "SIXSCOPE_RESOLVER_$name=[::1]:9"; done > /etc/sixscope/sixscope.env
+  for line in "$@"; do echo "$line" >> /etc/sixscope/sixscope.env; done
+}
+doctor() { sixscope doctor 2>&1 || true; }
+settings
+`;
+
+async function doctor(script: string): Promise<string> {
+  const { stdout, stderr } = await onInstalledMachine(`${SET_UP}${script}\ndoctor`);
+  expect(stderr).toBe("");
+  return stdout;
+}
+
+const HANDED_OVER = `settings SIXSCOPE_TLS_CERT=/run/credentials/sixscope.service/tls_cert.pem \\
+  SIXSCOPE_TLS_KEY=/run/credentials/sixscope.service/tls_key.pem`;
+
+tlsTest("before the start it looks at what systemd will hand over", async () => {
+  const said = await doctor(`certificate /etc/sixscope/tls\n${HANDED_OVER}`);
+  expect(said).toMatch(
+    /^ok .*\/etc\/sixscope\/tls\/cert\.pem and key .*, which systemd hands over at the start: they match/m,
+  );
+});
+
+tlsTest("after the start it looks at what systemd has handed over", async () => {
+  const said = await doctor(`
+    mkdir -p /run/credentials/sixscope.service
+    certificate /run/credentials/sixscope.service
+    cd /run/credentials/sixscope.service
+    for name in cert key; do mv $name.pem tls_$name.pem; done
+    chown -R sixscope .
+    cd /
+    ${HANDED_OVER}`);
+  expect(said).toMatch(
+    /^ok .*\/run\/credentials\/sixscope\.service\/tls_cert\.pem .*: they match/m,
+  );
+});
+
+tlsTest("a further group of the service's user counts", async () => {
+  const said = await doctor(`
+    echo certificates:x:992:sixscope >> /etc/group
+    install -d -g certificates -m 0750 /etc/certificates
+    certificate /etc/certificates
+    chgrp certificates /etc/certificates/*.pem
+    chmod 0640 /etc/certificates/*.pem
+    settings SIXSCOPE_TLS_CERT=/etc/certificates/cert.pem SIXSCOPE_TLS_KEY=/etc/certificates/key.pem`);
+  expect(said).toMatch(/^ok .*\/etc\/certificates\/cert\.pem .*: they match/m);
+});
+
+const linked = `
+  mkdir /var/lib/home
+  mount --bind /var/lib/home /home
+  certificate /home
+  chmod 0644 /home/*.pem
+  ln -s /home/cert.pem /etc/cert.pem
+  settings SIXSCOPE_TLS_CERT=/etc/cert.pem SIXSCOPE_TLS_KEY=/home/key.pem`;
+
+tlsTest("files that the unit hides are no use to the service", async () => {
+  const said = await doctor(linked);
+  expect(said).toMatch(
+    /^problem .* \/etc\/cert\.pem: ProtectHome= .* hides \/home\/cert\.pem; put it/m,
+  );
+  expect(said).toMatch(/^problem .* \/home\/key\.pem: ProtectHome=/m);
+});
+
+tlsTest("files that another unit would hide are", async () => {
+  const said = await doctor(`${linked}
+    systemd_shows ActiveState=active ProtectHome=read-only \\
+      'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)'`);
+  expect(said).not.toContain("hides");
+  expect(said).toMatch(/^ok .*\/etc\/cert\.pem .*: they match/m);
+});
+
+machineTest("a missing folder of certificates is named, and how to make it", async () => {
+  const said = await doctor("rmdir /etc/sixscope/tls");
+  expect(said).toMatch(/^problem .*\/etc\/sixscope\/tls, .*; mkdir -m 0700 \/etc\/sixscope\/tls$/m);
+});
+
+machineTest("a restored keys file that is root's is named, and what to do", async () => {
+  const said = await doctor(`
+    echo '{"version":1,"keys":[]}' > /var/lib/sixscope/keys.json
+    chmod 600 /var/lib/sixscope/keys.json
+    systemd_shows ActiveState=failed \\
+      'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)'`);
+  expect(said).toMatch(/^problem .*chown sixscope: \/var\/lib\/sixscope\/keys\.json/m);
+  expect(said).toMatch(
+    /^problem .*it is failed; .*systemctl reset-failed sixscope, and systemctl restart sixscope$/m,
+  );
+});
+
+machineTest("a relative keys file is a problem", async () => {
+  const said = await doctor("settings SIXSCOPE_KEYS_FILE=keys.json");
+  expect(said).toMatch(/^problem .*the service takes it from its own folder, \/keys\.json/m);
+});
+
+machineTest("settings of the unit itself are read, and named", async () => {
+  const said = await doctor("systemd_shows Environment=SIXSCOPE_LISTEN=nowhere ActiveState=active");
+  expect(said).toMatch(
+    /^problem .*from Environment= of sixscope\.service: SIXSCOPE_LISTEN="nowhere": /m,
+  );
+});
