@@ -6,7 +6,7 @@ import { reasonOf } from "../error-text.ts";
 import { generateApiKey, hashApiKey } from "../http/api-key.ts";
 import {
   isActive,
-  isKeyName,
+  isNewKeyName,
   KeyFileError,
   type KeyRecord,
   readKeyFile,
@@ -88,9 +88,9 @@ function addKey(place: KeysPlace, argv: readonly string[], nowMs: number): NewKe
     expires: { type: "string" },
   });
   const name = onlyName(positionals);
-  if (!isKeyName(name)) {
+  if (!isNewKeyName(name)) {
     throw new UsageError(
-      `${JSON.stringify(name)} cannot be a name: use up to 64 letters, digits, spaces and . _ @ -`,
+      `${JSON.stringify(name)} cannot be a name: use up to 64 letters, digits, single spaces inside and . _ @ -`,
       KEYS_USAGE,
     );
   }

@@ -42,9 +42,9 @@ export class KeyFileError extends Error {
   override readonly name = "KeyFileError";
 }
 
-/** Whether a text can be the name of a key. */
-export function isKeyName(text: string): boolean {
-  return KEY_NAME_FORM.test(text);
+/** Whether a text can be the name of a new key: one that no list shows like another. */
+export function isNewKeyName(text: string): boolean {
+  return KEY_NAME_FORM.test(text) && !/ {2}| $/.test(text);
 }
 
 /** Whether a key may be used at a moment. */

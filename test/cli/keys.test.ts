@@ -98,6 +98,13 @@ describe("keys add", () => {
     expect(stored.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
 
+  test("names with odd spaces that stand in the file already are kept, and can be revoked", async () => {
+    const old = { name: "ab  cd ", sha256: "0".repeat(64), created: "2026-01-01T00:00:00Z" };
+    writeFileSync(file, JSON.stringify({ version: 1, keys: [old] }));
+    expect((await keys("add", "ab cd")).status).toBe(0);
+    expect((await keys("revoke", "ab  cd ")).status).toBe(0);
+  });
+
   test("a revoked name can be given again", async () => {
     await keys("add", "me");
     await keys("revoke", "me");
@@ -130,6 +137,8 @@ describe("wrong usage ends with status 2 and says what would be right", () => {
     ["no name", ["add"], "the key's NAME is missing"],
     ["two names", ["add", "a", "b"], "one NAME only"],
     ["a name with a line break", ["add", "a\nb"], "cannot be a name"],
+    ["a name with a space behind it", ["add", "a "], "cannot be a name"],
+    ["a name with two spaces", ["add", "ab  cd"], "cannot be a name"],
     ["limit of zero", ["add", "a", "--limit", "0"], "--limit 0"],
     ["limit that is no number", ["add", "a", "--limit", "1e3"], "--limit 1e3"],
     ["a day that does not exist", ["add", "a", "--expires", "2099-02-30"], "--expires 2099-02-30"],
@@ -244,6 +253,17 @@ test("the help of a command is the help", async () => {
       status: 0,
       helps: true,
     });
+  }
+});
+
+testWith(labMissing)("a read-only file system is told in a sentence", async () => {
+  await run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder]);
+  try {
+    const { status, stderr } = await keys("add", "me");
+    expect(stderr).toMatch(/^sixscope: cannot write the keys file .*: EROFS: .*\n$/);
+    expect(status).toBe(1);
+  } finally {
+    await run(["umount", folder]);
   }
 });
 
