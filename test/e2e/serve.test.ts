@@ -69,7 +69,7 @@ describe("start", () => {
       expect(stderr).toContain(`cannot listen on ${address}`);
     }
     const { status } = await sixscope([], { SIXSCOPE_LISTEN: "127.0.0.1:9601,127.0.0.1:9601" });
-    expect(status).toBe(1);
+    expect(status).toBe(2);
     expect(statSync(socket).mode & 0o777).toBe(0o660);
     rmSync(folder, { recursive: true });
   });
