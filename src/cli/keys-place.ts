@@ -60,13 +60,11 @@ function placeForRoot(keysFile: string, { user, userName }: InstalledService): K
   return { path, owner: user };
 }
 
-/** Whether nobody but root can lay anything into a folder. */
+/** Whether nobody but root can lay anything into a folder; the group's bits also bound what its ACL allows. */
 function belongsToRootAlone(folder: string): boolean {
+  const OTHERS_WRITE = 0o022;
   const found = statSync(folder, { throwIfNoEntry: false });
-  if (found === undefined) return true;
-  const [GROUP_WRITES, OTHERS_WRITE] = [0o020, 0o002];
-  const groupWrites = (found.mode & GROUP_WRITES) !== 0 && found.gid !== 0;
-  return found.uid === 0 && !groupWrites && (found.mode & OTHERS_WRITE) === 0;
+  return found === undefined || (found.uid === 0 && (found.mode & OTHERS_WRITE) === 0);
 }
 
 /** As many as Linux follows; whoever opens a loop of links gets ELOOP. */

@@ -70,6 +70,10 @@ describe("root", () => {
       "the file in a folder of root's that the service's group may write to",
       "install -d -g sixscope -m 0770 /etc/open; ln -s /etc/profile.d/x.sh /etc/open/keys.json; echo SIXSCOPE_KEYS_FILE=/etc/open/keys.json > /etc/sixscope/sixscope.env",
     ],
+    [
+      "the file in a folder whose ACL may let others write",
+      "install -d -m 0775 /etc/open; ln -s /etc/profile.d/x.sh /etc/open/keys.json; echo SIXSCOPE_KEYS_FILE=/etc/open/keys.json > /etc/sixscope/sixscope.env",
+    ],
   ];
   machineTest.each(traps)("is not led astray by a link in place of %s", async (_, trap) => {
     const { stdout, stderr } = await onInstalledMachine(`
