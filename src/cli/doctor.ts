@@ -15,7 +15,7 @@ import { checkAddress, checkClock, checkDefaultRoute, checkRawSocket } from "./d
 import { checkListeners, checkResolvers } from "./doctor/network.ts";
 import { checkService } from "./doctor/service.ts";
 import { type InstalledService, installedService } from "./installed.ts";
-import { whyNotRelative } from "./keys-place.ts";
+import { relativePathProblem } from "./keys-place.ts";
 
 export const DOCTOR_USAGE =
   "sixscope doctor                                       find out what is wrong, and what to do";
@@ -103,7 +103,7 @@ function checkTlsFiles(
 }
 
 function checkKeysPath(keysFile: string): readonly Finding[] {
-  const outcome = whyNotRelative(keysFile);
+  const outcome = relativePathProblem(keysFile);
   return outcome === null
     ? []
     : [

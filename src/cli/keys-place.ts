@@ -31,14 +31,14 @@ export function findKeysPlace(environment: Environment): KeysPlace {
 }
 
 /** What is wrong with a keys file that is not the same one for everybody; null where nothing is. */
-export function whyNotRelative(keysFile: string): string | null {
+export function relativePathProblem(keysFile: string): string | null {
   return isAbsolute(keysFile)
     ? null
     : `SIXSCOPE_KEYS_FILE=${JSON.stringify(keysFile)}: the service takes it from its own folder, ${resolve("/", keysFile)}, and everybody else from theirs; write a path that begins with /`;
 }
 
 function refuseRelative(keysFile: string, { sources }: InstalledService): void {
-  const problem = whyNotRelative(keysFile);
+  const problem = relativePathProblem(keysFile);
   if (problem !== null) throw new ConfigError([`${problem}, in ${sources.join(" or ")}`]);
 }
 

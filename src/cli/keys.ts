@@ -74,11 +74,19 @@ It is stored in ${place.path}; a service that reads it takes it up within a seco
     await write(text);
   } catch (error) {
     if (!(error instanceof OutputError)) throw error;
+    const outcome = takeBack(name, place);
+    throw new OutputError(`${error.message}; nobody saw the key, ${outcome}`, { cause: error });
+  }
+}
+
+/** Revokes a key, and says what came of it: a disk that is full for the one may be so for the other. */
+function takeBack(name: string, place: KeysPlace): string {
+  try {
     revokeKey(place, [name], Date.now());
-    throw new OutputError(
-      `${error.message}; nobody saw the key, so it is revoked again: see where the output goes, and make another`,
-      { cause: error },
-    );
+    return "so it is revoked again: see where the output goes, and make another";
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    return `and it still counts, for ${error.message}: put that right, then ${ownCommand()} keys revoke ${JSON.stringify(name)}`;
   }
 }
 

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runKeys } from "../../src/cli/keys.ts";
+import { OutputError } from "../../src/cli/output.ts";
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/http/api-key.ts";
 import { writeKeyFile } from "../../src/http/key-file.ts";
 import { C, loadLibc } from "../../src/libc.ts";
@@ -315,6 +316,19 @@ describe("output that goes nowhere", () => {
     expect(stderr).toContain("nobody saw the key, so it is revoked again");
     expect(status).toBe(1);
     expect((await keys("list")).stdout).toMatch(/^me +revoked/m);
+  });
+
+  test("a key that nobody saw and that cannot be revoked is named as one that counts", async () => {
+    const output = async () => {
+      writeFileSync(file, "{");
+      throw new OutputError("no output");
+    };
+    const added = runKeys(
+      ["add", "me"],
+      { SIXSCOPE_KEYS_FILE: file },
+      { print: output, write: output },
+    );
+    await expect(added).rejects.toThrow(/^no output; .* still counts, .* keys revoke "me"$/s);
   });
 
   test("a full disk is named in one sentence", async () => {
