@@ -7,7 +7,6 @@ import {
   checkHidden,
   checkKeys,
   checkTls,
-  checkTlsFolder,
   filesToHandOver,
 } from "./doctor/files.ts";
 import { type Finding, formatFinding, ok, problem } from "./doctor/finding.ts";
@@ -39,7 +38,7 @@ export async function runDoctor(
     await checkRawSocket(),
     checkAddress(),
     checkDefaultRoute(),
-    ...(service === null ? [] : [...checkService(service), checkTlsFolder()]),
+    ...(service === null ? [] : checkService(service)),
     ...(settings.config === null ? [] : await checkConfigured(settings.config, service)),
     checkClock(),
   ];

@@ -85,11 +85,6 @@ tlsTest("files that another unit would hide are", async () => {
   expect(said).toMatch(/^ok .*\/etc\/cert\.pem .*: they match/m);
 });
 
-machineTest("a missing folder of certificates is named, and how to make it", async () => {
-  const said = await doctor("rmdir /etc/sixscope/tls");
-  expect(said).toMatch(/^problem .*\/etc\/sixscope\/tls, .*; mkdir -m 0700 \/etc\/sixscope\/tls$/m);
-});
-
 machineTest("a restored keys file that is root's is named, and what to do", async () => {
   const said = await doctor(`
     echo '{"version":1,"keys":[]}' > /var/lib/sixscope/keys.json

@@ -1,4 +1,3 @@
-import { X509Certificate } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
@@ -19,8 +18,7 @@ type TlsFiles = NonNullable<Config["tls"]>;
 export function checkTls(tls: TlsFiles, nowMs: number): Finding {
   const tried = `read certificate ${tls.certFile} and key ${tls.keyFile}`;
   try {
-    const { cert, expiresMs } = readCertificate(tls);
-    const beginsMs = Date.parse(new X509Certificate(cert).validFrom);
+    const { beginsMs, expiresMs } = readCertificate(tls);
     if (beginsMs > nowMs) {
       const begin = new Date(beginsMs).toISOString();
       return problem(
@@ -88,14 +86,6 @@ function realPath(path: string): string {
   } catch {
     return resolve(path);
   }
-}
-
-/** Whether the folder is there that systemd hands over, without which it does not start the service. */
-export function checkTlsFolder(path: string = INSTALLED.tlsDirectory): Finding {
-  const tried = `find the folder ${path}, which the unit hands over`;
-  return existsSync(path)
-    ? ok(tried, "it is there")
-    : problem(tried, "there is none, so the service does not start", `mkdir -m 0700 ${path}`);
 }
 
 /** Whether the keys file can be read and holds a key that counts. */
