@@ -10,6 +10,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { findProgram, LAB_VARIABLE, labEnvironment } from "./run.ts";
 
+/** For a busy machine. Only an argument of the runner reaches hooks too; one given by hand comes later and wins. */
+const TIMEOUT = "--timeout=60000";
+
 /** What is done inside before the tests, and what it means when it fails. */
 const STEPS = [
   // `ip netns` keeps its names here; hiding all of /run is the way where the directory is missing.
@@ -48,9 +51,11 @@ function whyNot(unshare: string, namespaces: readonly string[]): string | null {
 function enter(): string {
   if (process.platform !== "linux") return "network namespaces need Linux";
   // process.argv does not hold the runner's own arguments.
-  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1, -1);
+  const [verb = "test", ...rest] = readFileSync("/proc/self/cmdline", "utf8")
+    .split("\0")
+    .slice(1, -1);
   // A worker's connection to its runner does not survive.
-  if (argv.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
+  if (rest.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
   const unshare = findProgram("unshare");
   if (unshare === null) return "unshare (util-linux) is not installed";
   if (findProgram("ip") === null) return "ip (iproute2) is not installed";
@@ -61,7 +66,7 @@ function enter(): string {
   for (const namespaces of process.getuid?.() === 0 ? [asRoot, asUser] : [asUser]) {
     const obstacle = whyNot(unshare, namespaces);
     if (obstacle === null) {
-      const command = inside(namespaces, [process.execPath, ...argv]);
+      const command = inside(namespaces, [process.execPath, verb, TIMEOUT, ...rest]);
       process.execve?.(unshare, ["unshare", ...command], {
         ...labEnvironment,
         [LAB_VARIABLE]: "inside",
