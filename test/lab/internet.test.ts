@@ -15,6 +15,10 @@ const traceTest = testWith(tunMissing, programMissing("traceroute"));
 
 const TARGET = "2001:db8:2::7";
 
+/** Enough for what comes, on a busy machine, and for what must not come any more. */
+const WAIT_MS = 20_000;
+const NOTHING_MORE_MS = 200;
+
 /** Routers 2001:db8:1::1 and on, each 2 ms farther than the one before. */
 function routers(count: number, special: Record<number, Partial<Router>> = {}): Router[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -37,13 +41,17 @@ traceTest("traceroute sees every router but the silent one, and the host", async
   expect(await trace(TARGET)).toEqual(expected.with(4, "*"));
 });
 
-pingTest("a delay is never shorter than described, and seldom much longer", async () => {
-  await using _ = await startInternet({ destinations: [{ to: TARGET, end: { rttMs: 30 } }] });
-  const { received, rttsMs } = await ping(TARGET, 40);
-  expect(received).toBe(40);
-  expect(Math.min(...rttsMs)).toBeGreaterThanOrEqual(30);
-  expect(rttsMs.toSorted((a, b) => a - b)[20]).toBeLessThan(40);
-});
+pingTest(
+  "a delay is never shorter than described, and longer only where the machine is busy",
+  async () => {
+    await using _ = await startInternet({ destinations: [{ to: TARGET, end: { rttMs: 30 } }] });
+    const { received, rttsMs } = await ping(TARGET, 40);
+    expect(received).toBe(40);
+    const shortest = Math.min(...rttsMs);
+    expect(shortest).toBeGreaterThanOrEqual(30);
+    expect(shortest).toBeLessThan(40);
+  },
+);
 
 pingTest("the answers that are to be lost are lost, and duplicates arrive", async () => {
   await using _ = await startInternet({
@@ -60,7 +68,7 @@ pingTest("the answers that are to be lost are lost, and duplicates arrive", asyn
 
 pingTest("the log holds what the test host sent", async () => {
   const internet = await startInternet({ destinations: [{ to: "2001:db8:2::/64" }] });
-  await ping(TARGET, 3, "-s", "300", "-t", "9");
+  await ping(TARGET, 3, "-s", "300", "-t", "9", "-i", "0.2");
   expect(internet.count()).toBe(3);
   const probes = await internet.stop();
   expect(probes.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
@@ -71,8 +79,8 @@ pingTest("the log holds what the test host sent", async () => {
     packetBytes: 348,
     checksumIsRight: true,
   });
-  const [first, second] = probes.map(({ timeNs }) => timeNs);
-  expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(10e6);
+  const [first, , third] = probes.map(({ timeNs }) => timeNs);
+  expect((third ?? 0) - (first ?? 0)).toBeGreaterThan(200e6);
 });
 
 internetTest("internets come and go without a trace", async () => {
@@ -127,7 +135,8 @@ internetTest(
     });
     using socket = new RawSocket();
     socket.send({ destination: TARGET, message: request() });
-    const received = await socket.receive([ECHO_REPLY], 500, 5);
+    const received = await socket.receive([ECHO_REPLY], WAIT_MS, 4);
+    received.push(...(await socket.receive([ECHO_REPLY], NOTHING_MORE_MS)));
     expect(received.map(({ from, message }) => [from, message.subarray(8).toHex()])).toEqual([
       ["2001:db8:2::f8", "0000000000000000"],
       [TARGET, "ffffffffffffffff"],
@@ -139,11 +148,11 @@ internetTest(
 
 internetTest("late answers come after those of later probes", async () => {
   await using _ = await startInternet({
-    destinations: [{ to: TARGET, end: { rules: [{ probes: [1], afterMs: 40 }] } }],
+    destinations: [{ to: TARGET, end: { rules: [{ probes: [1], afterMs: 500 }] } }],
   });
   using socket = new RawSocket();
   for (const sequence of [1, 2]) socket.send({ destination: TARGET, message: request(sequence) });
-  const received = await socket.receive([ECHO_REPLY], 2000, 2);
+  const received = await socket.receive([ECHO_REPLY], WAIT_MS, 2);
   expect(received.map(({ message }) => message[7])).toEqual([2, 1]);
 });
 
@@ -163,7 +172,7 @@ internetTest("200 hosts at once: live, dead and lossy", async () => {
       socket.send({ destination, message: request(sequence) });
     }
   }
-  const replies = await socket.receive([ECHO_REPLY], 3000, 4 * 66 + 2 * 67);
+  const replies = await socket.receive([ECHO_REPLY], WAIT_MS, 4 * 66 + 2 * 67);
   const from = (network: string) => replies.filter((reply) => reply.from.includes(`:${network}::`));
   expect([from("a").length, from("d").length, from("f").length]).toEqual([4 * 66, 0, 2 * 67]);
   expect(from("f").every(({ message }) => [1, 3].includes(message[7] ?? 0))).toBe(true);
@@ -176,15 +185,21 @@ internetTest(
     const destinations: Destination[] = [
       { to: "2001:db8:2::/64", routers: routers(2, { 1: { rateLimit: LINUX_RATE_LIMIT } }) },
     ];
-    await using _ = await startInternet({ destinations });
+    await using internet = await startInternet({ destinations });
     using socket = new RawSocket();
     for (let host = 1; host <= 40; host++) {
       const destination = `2001:db8:2::${host.toString(16)}`;
       for (const hopLimit of [1, 2]) socket.send({ destination, hopLimit, message: request() });
     }
-    const errors = await socket.receive([TIME_EXCEEDED], 90);
+    const { burst, intervalMs } = LINUX_RATE_LIMIT;
+    const errors = await socket.receive([TIME_EXCEEDED], WAIT_MS, burst + 40);
+    errors.push(...(await socket.receive([TIME_EXCEEDED], NOTHING_MORE_MS)));
     const from = (address: string) => errors.filter((error) => error.from === address).length;
-    expect([from("2001:db8:1::1"), from("2001:db8:1::2")]).toEqual([6, 40]);
+    const times = internet.seen().map(({ timeNs }) => timeNs);
+    const tookMs = (Math.max(...times) - Math.min(...times)) / 1e6;
+    expect(from("2001:db8:1::1")).toBeGreaterThanOrEqual(burst);
+    expect(from("2001:db8:1::1")).toBeLessThanOrEqual(burst + Math.floor(tookMs / intervalMs));
+    expect(from("2001:db8:1::2")).toBe(40);
   },
 );
 
@@ -199,7 +214,7 @@ internetTest("a flow label stays on its path and is logged with the checksum", a
   for (const flowLabel of labels) {
     socket.send({ destination: TARGET, hopLimit: 1, flowLabel, message: request() });
   }
-  const errors = await socket.receive([TIME_EXCEEDED], 2000, 3);
+  const errors = await socket.receive([TIME_EXCEEDED], WAIT_MS, 3);
   const senders = errors.map(({ from }) => from);
   expect(senders.toSorted()).toEqual(["2001:db8:1::1", "2001:db8:1::1", "2001:db8:1::2"]);
   const probes = await internet.stop();
@@ -221,6 +236,6 @@ internetTest("a packet that no probe asked for can be injected", async () => {
     data: new Uint8Array(),
   });
   internet.inject(formatIcmp({ ...addresses, hopLimit: 9 }, reply));
-  const [received] = await socket.receive([ECHO_REPLY], 1000, 1);
+  const [received] = await socket.receive([ECHO_REPLY], WAIT_MS, 1);
   expect(received?.from).toBe("2001:db8:bad::1");
 });

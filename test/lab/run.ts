@@ -46,9 +46,9 @@ export async function succeeds(command: readonly string[]): Promise<boolean> {
   );
 }
 
-/** A shell command that waits until another prints something; status 124 after 5 s. */
+/** A shell command that waits until another prints something; status 124 after 30 s. */
 function awaitOutput(command: string): string {
-  return `timeout 5 sh -c 'until ${command} | grep -q .; do sleep 0.01; done'`;
+  return `timeout 30 sh -c 'until ${command} | grep -q .; do sleep 0.01; done'`;
 }
 
 /**
