@@ -163,8 +163,13 @@ describe("a service", () => {
       await socket.has(/^READY=1$/);
       await socket.has(/^WATCHDOG=1$/);
       await socket.has(/^STATUS=http:\/\/127\.0\.0\.1:\d+ http:\/\/\[::1\]:\d+; API keys: 1; /);
-      const ping = fetch(`${service.url}/ping/::1`, { headers: { "X-API-Key": service.key } });
+      const client = new AbortController();
+      const ping = fetch(`${service.url}/ping/::1?count=10`, {
+        headers: { "X-API-Key": service.key },
+        signal: client.signal,
+      }).catch(() => null);
       await socket.has(/; probes running: 1$/);
+      client.abort();
       await ping;
       service.signal("SIGHUP");
       await socket.has(/^RELOADING=1$/);

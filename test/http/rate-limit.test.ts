@@ -186,7 +186,7 @@ describe("a full table", () => {
   });
 });
 
-describe("five million addresses", () => {
+describe("half a million addresses", () => {
   // biome-ignore format: a table
   test.each<[string, (index: number) => number]>([
     ["of one /32", () => 0x20010db8],
@@ -198,7 +198,7 @@ describe("five million addresses", () => {
     expect(limiter.take(honest).remaining).toBe(99);
     Bun.gc(true);
     const before = process.memoryUsage.rss();
-    for (let index = 0; index < 5_000_000; index++) {
+    for (let index = 0; index < 500_000; index++) {
       const word1 = Math.imul(index, 0x85ebca6b) >>> 0;
       const flood = { version: 6, word0: word0(index), word1, word2: 0, word3: index } as const;
       limiter.take({ kind: "address", address: flood });

@@ -48,7 +48,7 @@ export interface Service extends AsyncDisposable {
   /** What it has said on standard error until now. */
   stderr(): string;
   signal(name: NodeJS.Signals): void;
-  /** Waits for the end of the process and returns its exit status. */
+  /** Waits for the end of the process and returns its exit status; by then `stderr()` is complete. */
   readonly exited: Promise<number>;
 }
 
@@ -99,7 +99,7 @@ export async function startService(
     startLines,
     stderr: () => stderr,
     signal: (name) => child.kill(name),
-    exited: child.exited,
+    exited: stderrDone.then(() => child.exited),
     async [Symbol.asyncDispose]() {
       unwatch();
       child.kill("SIGKILL");
