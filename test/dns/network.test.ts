@@ -25,7 +25,8 @@ import { aaaa, askedName, hex, replyTo } from "./messages.ts";
 // For a busy machine; nothing here waits for its clock.
 setDefaultTimeout(60_000);
 
-const testWithLab = testWith(labMissing, programMissing("nft"), programMissing("ip"));
+const missing = labMissing ?? programMissing("nft");
+const testWithLab = testWith(missing);
 
 /** Addresses of the loopback interface whose packets to port 53 meet each fate. */
 const FATES = [
@@ -47,7 +48,7 @@ function run(...command: string[]): void {
 }
 
 beforeAll(() => {
-  if (labMissing !== null) return;
+  if (missing !== null) return;
   const family = (address: string) => (address.includes(":") ? "ip6" : "ip");
   // Without `nodad` an address of IPv6 cannot be used at once.
   for (const address of ADDRESSES) run("ip", "addr", "add", address, "dev", "lo", "nodad");
@@ -66,7 +67,7 @@ beforeAll(() => {
 });
 
 afterAll(() => {
-  if (labMissing !== null) return;
+  if (missing !== null) return;
   run("nft", "delete table inet dns-test");
   for (const address of ADDRESSES) run("ip", "addr", "del", address, "dev", "lo");
 });

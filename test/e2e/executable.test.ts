@@ -24,6 +24,7 @@ const VERSION_LINE = /^sixscope \d+\.\d+\.\d+( \([0-9a-f]{12}(-dirty)?\))?\n$/;
 
 const labTest = testWith(labMissing);
 const dnsTest = testWith(labMissing, programMissing("knotd"));
+const userTest = testWith(labMissing, programMissing("setpriv"));
 const curlTest = testWith(labMissing, programMissing("curl"));
 
 let folder: string;
@@ -128,7 +129,7 @@ labTest("writes nothing: a file system that is all read-only is enough", async (
   expect((await fetch(ping, { headers: { "X-API-Key": service.key } })).status).toBe(200);
 });
 
-labTest("an ordinary user needs no state directory: the folder it is in will do", async () => {
+userTest("an ordinary user needs no state directory: the folder it is in will do", async () => {
   const home = mkdtempSync(join(folder, "home-"));
   const inHome = ["env", "-C", home, ...(await asNobody(home)), executable];
   const added = await sixscope(["keys", "add", "me"], {}, inHome);

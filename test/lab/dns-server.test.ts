@@ -8,8 +8,8 @@ import { startKernelChain } from "./kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "./lab.ts";
 import { run } from "./run.ts";
 
-const knotTest = testWith(programMissing("knotd"), programMissing("kdig"));
-const remoteTest = testWith(labMissing, programMissing("knotd"), programMissing("kdig"));
+const knotTest = testWith(programMissing("knotd"), programMissing("dig"));
+const remoteTest = testWith(labMissing, programMissing("knotd"), programMissing("dig"));
 
 /** A zone's SOA and NS records, and what else it has. */
 function zone(...records: string[]): string {
@@ -17,7 +17,7 @@ function zone(...records: string[]): string {
 }
 
 async function dig({ address, port }: Endpoint, ...query: string[]): Promise<string> {
-  return (await run(["kdig", `@${formatIp(address)}`, "-p", `${port}`, "+short", ...query])).trim();
+  return (await run(["dig", `@${formatIp(address)}`, "-p", `${port}`, "+short", ...query])).trim();
 }
 
 /** The folders of this process's servers. */
