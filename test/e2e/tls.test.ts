@@ -1,15 +1,17 @@
 /** HTTPS by the service itself: what it speaks, and how certificates are renewed. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect } from "node:tls";
+import { connect, type TLSSocket } from "node:tls";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("openssl");
 const tlsTest = testWith(missing);
+const wrkTest = testWith(missing, programMissing("wrk"));
 
 let folder: string;
 let service: Service;
@@ -23,13 +25,7 @@ beforeAll(async () => {
     await run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
       "-subj", `/CN=${name}`, "-keyout", file(`${name}.key`), "-out", file(`${name}.pem`)]);
   }
-  use("first");
-  service = await startService({
-    SIXSCOPE_TLS_CERT: file("cert.pem"),
-    SIXSCOPE_TLS_KEY: file("key.pem"),
-    SIXSCOPE_RATE_ANONYMOUS: "10000000",
-    SIXSCOPE_RATE_PREFIX: "0",
-  });
+  service = await start();
 });
 
 afterAll(async () => {
@@ -38,32 +34,65 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Puts a pair of certificate and key where the service looks. */
-function use(name: string): void {
-  copyFileSync(file(`${name}.pem`), file("cert.pem"));
-  copyFileSync(file(`${name}.key`), file("key.pem"));
+/** Puts a pair of certificate and key where a service looks. */
+function use(name: string, prefix = ""): void {
+  copyFileSync(file(`${name}.pem`), file(`${prefix}cert.pem`));
+  copyFileSync(file(`${name}.key`), file(`${prefix}key.pem`));
+}
+
+/** Starts a service with the first pair, and files of its own where there is a prefix to their names. */
+async function start(prefix = ""): Promise<Service> {
+  use("first", prefix);
+  return await startService({
+    SIXSCOPE_TLS_CERT: file(`${prefix}cert.pem`),
+    SIXSCOPE_TLS_KEY: file(`${prefix}key.pem`),
+    SIXSCOPE_RATE_ANONYMOUS: "10000000",
+    SIXSCOPE_RATE_PREFIX: "0",
+  });
 }
 
 const get = (path: string) =>
   fetch(service.url + path, { tls: { rejectUnauthorized: false }, keepalive: false });
 
+async function connectTo({ url }: Service): Promise<TLSSocket> {
+  const { hostname, port } = new URL(url);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const options = { host: hostname, port: Number(port), rejectUnauthorized: false };
+  const socket = connect(options, resolve).on("error", reject);
+  await promise;
+  return socket;
+}
+
+/** Asks once on a connection, which stays open, and returns the whole answer. */
+async function ask(socket: TLSSocket): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let answer = "";
+  const take = (chunk: Buffer) => {
+    answer += chunk;
+    if (answer.endsWith("}")) resolve();
+  };
+  const fail = () => reject(new Error(`closed after "${answer}"`));
+  socket.on("data", take).on("close", fail);
+  socket.write("GET /api/v1/myip HTTP/1.1\r\nHost: x\r\n\r\n");
+  await promise;
+  socket.off("data", take).off("close", fail);
+  return answer;
+}
+
 /** The common name of the certificate that a new connection is shown. */
-async function servedName(): Promise<string> {
-  const { hostname, port } = new URL(service.url);
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false }, () => {
-    resolve(String(socket.getPeerCertificate().subject.CN));
-    socket.end();
-  }).on("error", reject);
-  return await promise;
+async function servedName(by = service): Promise<string> {
+  const socket = await connectTo(by);
+  const name = String(socket.getPeerCertificate().subject.CN);
+  socket.end();
+  return name;
 }
 
-async function nameBecomes(name: string): Promise<void> {
-  while ((await servedName()) !== name) await Bun.sleep(50);
+async function nameBecomes(name: string, by = service): Promise<void> {
+  while ((await servedName(by)) !== name) await Bun.sleep(50);
 }
 
-async function logHas(text: string): Promise<void> {
-  while (!service.stderr().includes(text)) await Bun.sleep(20);
+async function logHas(text: string, by = service): Promise<void> {
+  while (!by.stderr().includes(text)) await Bun.sleep(20);
 }
 
 describe("HTTPS", () => {
@@ -141,22 +170,45 @@ describe("renewal", () => {
       await Promise.all(clients);
       expect([...statuses.keys()]).toEqual([200]);
     },
-    30_000,
+    120_000,
   );
 
   tlsTest(
+    "asks clients that stay connected to come back on a new connection",
+    async () => {
+      await using own = await start("own-");
+      const socket = await connectTo(own);
+      const closed = once(socket, "close");
+      expect(await ask(socket)).not.toMatch(/connection: close/i);
+      use("second", "own-");
+      await nameBecomes("second", own);
+      const answer = await ask(socket);
+      expect(answer).toStartWith("HTTP/1.1 200 ");
+      expect(answer).toMatch(/connection: close/i);
+      await closed;
+    },
+    120_000,
+  );
+
+  wrkTest(
     "does not fail a request of wrk, whose connections stay open",
     async () => {
-      const load = run(["wrk", "-t1", "-c16", "-d3s", `${service.url}/myip`]);
-      for (const name of ["first", "second"]) {
-        await Bun.sleep(700);
-        use(name);
-      }
-      const report = await load;
-      expect(report).toMatch(/[1-9]\d* requests in/);
-      expect(report).not.toMatch(/Socket errors|Non-2xx/);
+      await using own = await start("own-");
+      // Longer than the server with the old certificate runs on.
+      const load = run(["wrk", "-t1", "-c16", "-d12s", "--timeout", "60s", `${own.url}/myip`]);
+      let isOver = false;
+      const report = load.finally(() => {
+        isOver = true;
+      });
+      await logHas(" msg=request ", own);
+      use("second", "own-");
+      await nameBecomes("second", own);
+      expect(isOver).toBe(false);
+      expect(await report).toMatch(/[1-9]\d* requests in/);
+      expect(await report).not.toMatch(/Socket errors|Non-2xx/);
+      expect(own.stderr().match(/new certificate in force/g)).toHaveLength(own.urls.length);
     },
-    30_000,
+    120_000,
   );
 
   tlsTest(
@@ -176,7 +228,7 @@ describe("renewal", () => {
       use("second");
       await nameBecomes("second");
     },
-    30_000,
+    120_000,
   );
 
   tlsTest("files that cannot be used prevent the start: status 2", async () => {
