@@ -7,6 +7,7 @@ import {
   prefixContains,
   prefixOf,
   tryParsePrefix,
+  unmapPrefix,
 } from "../../src/addr/prefix.ts";
 import { longestMatch, prefixTable } from "../../src/addr/prefix-table.ts";
 
@@ -167,4 +168,16 @@ describe("longestMatch", () => {
       );
     }
   });
+});
+
+test.each([
+  ["::ffff:0:0/96", "0.0.0.0/0", "all of IPv4"],
+  ["::ffff:10.0.0.0/104", "10.0.0.0/8", "a block"],
+  ["::ffff:192.0.2.1/128", "192.0.2.1/32", "an address"],
+  ["::fffe:0:0/95", "::fffe:0:0/95", "more than what is mapped"],
+  ["::fffe:0:0/96", "::fffe:0:0/96", "its neighbour"],
+  ["2001:db8::/104", "2001:db8::/104", "long, and not mapped"],
+  ["10.0.0.0/8", "10.0.0.0/8", "IPv4 already"],
+])("unmapPrefix(%p) is %p: %s", (prefix, expected) => {
+  expect(formatPrefix(unmapPrefix(parsePrefix(prefix)))).toBe(expected);
 });

@@ -106,6 +106,16 @@ describe("keys add", () => {
     expect((await keys("revoke", "ab  cd ")).status).toBe(0);
   });
 
+  test("an expired name can be given again, and stands there once", async () => {
+    const created = "2020-01-01T00:00:00.000Z";
+    const expired = { name: "me", sha256: "0".repeat(64), created, expires: created };
+    writeKeyFile(file, [expired]);
+    expect((await keys("add", "me")).status).toBe(0);
+    expect((await keys("list")).stdout.match(/^me +\w+/gm)).toEqual([
+      expect.stringMatching(/^me +active$/),
+    ]);
+  });
+
   test("a revoked name can be given again", async () => {
     await keys("add", "me");
     await keys("revoke", "me");

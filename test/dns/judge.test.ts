@@ -92,6 +92,14 @@ describe("a datagram", () => {
     expect(judgeDatagram(bytes, query)?.kind ?? null).toBe(kind);
   });
 
+  test("with another character that differs in the bit of the case is not the answer", () => {
+    const hyphen = createQuery("a-b.example.", "AAAA", false, allOnes);
+    for (const name of ["a\\013b.example.", "a-b\\014example."]) {
+      const question = { ...asked, name };
+      expect(judgeDatagram(replyTo(hyphen.bytes, { question }), hyphen)).toBeNull();
+    }
+  });
+
   test("whose case is folded is kept in case TCP gives nothing; a truncated one or one of a wrong ID is not", () => {
     const question = { ...asked, name: "www.example." };
     const fallback = (changes: object) =>

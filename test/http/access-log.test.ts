@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { accessLog } from "../../src/http/access-log.ts";
 import type { AppEnv, Bindings } from "../../src/http/environment.ts";
+import type { KeyRecord } from "../../src/http/key-file.ts";
 import { createLog, type LogFormat } from "../../src/log.ts";
 
 const BINDINGS: Bindings = {
@@ -11,9 +12,18 @@ const BINDINGS: Bindings = {
   allowSeconds: () => {},
 };
 
-function setUp(options: { format?: LogFormat; clients?: boolean; priorities?: boolean } = {}) {
+const KEY = { name: "me", sha256: "0".repeat(64), created: "2026-01-01T00:00:00.000Z" };
+
+interface Options {
+  readonly format?: LogFormat;
+  readonly clients?: boolean;
+  readonly priorities?: boolean;
+  readonly key?: KeyRecord;
+}
+
+function setUp(options: Options = {}) {
   const lines: string[] = [];
-  const { format = "json", clients = true, priorities = false } = options;
+  const { format = "json", clients = true, priorities = false, key = null } = options;
   const log = createLog({ level: "info", format, priorities, write: (line) => lines.push(line) });
   let ms = 0;
   const app = new Hono<AppEnv>();
@@ -21,7 +31,7 @@ function setUp(options: { format?: LogFormat; clients?: boolean; priorities?: bo
   app.use(async (context, next) => {
     context.set("facts", {
       requestId: "id-1",
-      key: null,
+      key,
       caller: {
         address: tryParseIp("192.0.2.1"),
         secure: true,
@@ -34,7 +44,8 @@ function setUp(options: { format?: LogFormat; clients?: boolean; priorities?: bo
   });
   app.get("/dns/:hostname", (context) => context.json({}));
   app.options("*", (context) => context.body(null, 204));
-  const get = async (path: string, method = "GET") => await app.request(path, { method }, BINDINGS);
+  const get = async (path: string, method = "GET", signal: AbortSignal | null = null) =>
+    await app.request(path, { method, signal }, BINDINGS);
   return { get, lines, log };
 }
 
@@ -64,6 +75,24 @@ describe("a request", () => {
     const { get, lines } = setUp();
     await get("/wp-login.php");
     expect(parsed(lines[0])).toMatchObject({ route: "/wp-login.php", status: 404 });
+  });
+
+  test("with a key has the key's name, and no other one has", async () => {
+    const withKey = setUp({ key: KEY });
+    await withKey.get("/dns/a");
+    expect(parsed(withKey.lines[0])).toMatchObject({ key: "me" });
+    expect(withKey.lines[0]).not.toContain(KEY.sha256);
+    const without = setUp();
+    await without.get("/dns/a");
+    expect(parsed(without.lines[0])).not.toHaveProperty("key");
+  });
+
+  test("says where the client has not waited for its answer", async () => {
+    const { get, lines } = setUp();
+    await get("/dns/a");
+    await get("/dns/a", "GET", AbortSignal.abort());
+    expect(parsed(lines[0])).not.toHaveProperty("clientGone");
+    expect(parsed(lines[1])).toMatchObject({ clientGone: true });
   });
 
   test("can leave out the client", async () => {

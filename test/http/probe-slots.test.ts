@@ -59,6 +59,16 @@ describe("places for pings and traces", () => {
     expect(outcomes.at(-1)).toBe("b runs");
   });
 
+  test("an owner waits with no more than its share of the places", async () => {
+    const { begin, end, outcomes } = setUp(4);
+    for (let run = 0; run < 4; run++) void begin("a");
+    for (let run = 0; run < 3; run++) void begin("b");
+    await settle();
+    expect(outcomes.slice(4)).toEqual(["b TOO_MANY_PROBES"]);
+    for (let run = 0; run < 3; run++) await end("a");
+    expect(outcomes.slice(5)).toEqual(["b runs", "b runs"]);
+  });
+
   test("a place that is free goes to those who wait, not to a newcomer", async () => {
     const { begin, end, outcomes } = setUp(1);
     void begin("a");
@@ -96,6 +106,13 @@ describe("places for pings and traces", () => {
     await end("a");
     expect(slots.running).toBe(0);
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test("a client that has gone before it gets a free place leaves it", async () => {
+    const { begin, outcomes, slots } = setUp(1);
+    await begin("a", AbortSignal.abort());
+    expect(outcomes).toEqual(["a AbortError"]);
+    expect(slots.running).toBe(0);
   });
 
   test("a run that fails leaves its place", async () => {

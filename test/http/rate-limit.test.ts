@@ -128,6 +128,15 @@ describe("a key", () => {
     ]);
     expect(take("192.0.2.1").remaining).toBe(2);
   });
+
+  test("whose limit is lowered meanwhile has no tokens left, and never less than none", () => {
+    const { limiter } = setUp();
+    const key = (limit: number) =>
+      ({ kind: "key", sha256: "0123456789abcdef".repeat(4), limit }) as const;
+    for (let used = 0; used < 5; used++) limiter.take(key(5));
+    expect(limiter.take(key(2))).toMatchObject({ allowed: false, limit: 2, remaining: 0 });
+    expect(limiter.peek(key(2))).toMatchObject({ allowed: false, limit: 2, remaining: 0 });
+  });
 });
 
 describe("peek", () => {
@@ -183,6 +192,23 @@ describe("a full table", () => {
     const live = keys.slice(4).map((key) => table.find(key, 1, 195));
     expect(live.every((bucket) => bucket >= 0)).toBe(true);
     expect(keys.slice(4).map((key) => table.begin(key, 1, 195))).toEqual(live);
+  });
+});
+
+describe("two keys with one home slot", () => {
+  const homeOf = (key: BucketKey) => new BucketTable(16, 1).begin(key, 1, 100);
+  const keys = Array.from({ length: 100 }, (_, word): BucketKey => [word, 0, 0, 0]);
+  const [first, second] = keys.filter((key) => homeOf(key) === 5) as [BucketKey, BucketKey];
+
+  test("the second keeps its bucket when the first's window has ended", () => {
+    const table = new BucketTable(16, 1);
+    expect(table.begin(first, 1, 100)).toBe(5);
+    const bucket = table.begin(second, 1, 130);
+    table.takeToken(bucket);
+    expect(bucket).toBe(6);
+    expect(table.find(second, 1, 165)).toBe(bucket);
+    expect(table.begin(second, 1, 165)).toBe(bucket);
+    expect(table.used(bucket)).toBe(1);
   });
 });
 

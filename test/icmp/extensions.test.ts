@@ -82,6 +82,10 @@ describe("MPLS label stacks", () => {
   });
 });
 
+test("no more objects are read than an honest router sends", () => {
+  expect(objects(`${MPLS} `.repeat(40)).mpls).toHaveLength(32);
+});
+
 describe("interface information", () => {
   const none = { index: null, address: null, name: null, mtuBytes: null };
   const address = hexAddress("2001:db8::5");

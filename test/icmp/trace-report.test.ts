@@ -1,0 +1,69 @@
+import { describe, expect, test } from "bun:test";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import type { Answer } from "../../src/icmp/answer.ts";
+import { describeTrace } from "../../src/icmp/trace-report.ts";
+
+const SOURCE = parseIpv6("2001:db8::1");
+const TARGET = parseIpv6("2001:db8::80");
+const ROUTER = parseIpv6("2001:db8:1::1");
+const FIREWALL = parseIpv6("2001:db8:1::2");
+
+const LABEL = { label: 7, trafficClass: 0, bottomOfStack: true, ttl: 1 };
+
+const hop: Answer = {
+  kind: "error",
+  type: 3,
+  code: 0,
+  from: ROUTER,
+  rttMs: 1,
+  hopLimit: 64,
+  parameter: 0,
+  extensions: { mpls: [LABEL], interfaces: [] },
+};
+const prohibited: Answer = {
+  ...hop,
+  type: 1,
+  code: 1,
+  from: FIREWALL,
+  rttMs: 2,
+  extensions: { mpls: [], interfaces: [] },
+};
+const reply: Answer = { kind: "reply", from: TARGET, rttMs: 3, hopLimit: 64 };
+
+describe("of several answers at one hop, the one that ended the way is told first", () => {
+  const rows: [string, Answer[], object][] = [
+    [
+      "a reply before errors",
+      [hop, prohibited, reply],
+      { address: TARGET, rttsMs: [3, 2, 1], addresses: [TARGET, FIREWALL, ROUTER], mpls: [] },
+    ],
+    [
+      "an error that ends the way before one that does not",
+      [hop, prohibited],
+      { address: FIREWALL, rttsMs: [2, 1], addresses: [FIREWALL, ROUTER], mpls: [] },
+    ],
+    [
+      "equals in the order in which they came, each address once",
+      [hop, { ...hop, from: FIREWALL, rttMs: 9 }, { ...hop, rttMs: 5 }],
+      { address: ROUTER, rttsMs: [1, 9, 5], addresses: [ROUTER, FIREWALL], mpls: [LABEL] },
+    ],
+  ];
+  test.each(rows)("%s", (_, heard, expected) => {
+    expect(describeTrace([heard], SOURCE, TARGET).hops).toEqual([
+      expect.objectContaining(expected),
+    ]);
+  });
+
+  test("and so are the reason and the error of the trace", () => {
+    expect(describeTrace([[hop, prohibited, reply]], SOURCE, TARGET)).toMatchObject({
+      reached: true,
+      reason: "reached",
+      error: null,
+    });
+    expect(describeTrace([[hop, prohibited]], SOURCE, TARGET)).toMatchObject({
+      reached: false,
+      reason: "prohibited",
+      error: { type: 1, code: 1, from: FIREWALL, fromTarget: false },
+    });
+  });
+});
