@@ -16,6 +16,46 @@ function log() {
 
 const LISTEN = [{ kind: "tcp", hostname: "127.0.0.1", port: 0 }] as const;
 
+/** A listening app whose requests stay open until the test answers them. */
+async function startOpenEnded() {
+  const arrived = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<Response>();
+  const app: App = {
+    fetch: () => {
+      arrived.resolve();
+      return answer.promise;
+    },
+  };
+  const listening = await listen(app, { listen: LISTEN, listenIsDefault: false }, null, log().log);
+  const running = fetch(listening.urls[0] ?? "").then(
+    (response) => response.text(),
+    () => "closed",
+  );
+  await arrived.promise;
+  return { listening, running, answer: () => answer.resolve(new Response("answered")) };
+}
+
+describe("the stop", () => {
+  test("waits for the answer to a running request", async () => {
+    const { listening, running, answer } = await startOpenEnded();
+    let isStopped = false;
+    const stopped = listening.stop(60_000).then(() => {
+      isStopped = true;
+    });
+    await Bun.sleep(100);
+    expect(isStopped).toBe(false);
+    answer();
+    expect(await running).toBe("answered");
+    await stopped;
+  });
+
+  test("waits no longer than its grace, and closes what is open then", async () => {
+    const { listening, running } = await startOpenEnded();
+    await listening.stop(100);
+    expect(await running).toBe("closed");
+  });
+});
+
 describe("what is thrown past the app", () => {
   // biome-ignore format: a table
   test.each<[string, App["fetch"]]>([

@@ -88,6 +88,10 @@ describe("compression", () => {
     expect(names.read(new ByteReader(message, 8))).toBe("b.a.");
     expect(() => names.read(new ByteReader(message, 4))).toThrow("backwards");
     expect(() => read(hex("00000000  03 016100  0162 c005 c004"), 12)).toThrow("backwards");
+    // The same, where the second label is known from a pointer that led to it.
+    const known = hex("00000000  03 016100  0162 c005 c008");
+    expect(names.read(new ByteReader(known, 12))).toBe("b.a.");
+    expect(() => names.read(new ByteReader(known, 4))).toThrow("backwards");
   });
 
   test("a name in bounded data may point out of it, but not run out of it", () => {
@@ -99,6 +103,11 @@ describe("compression", () => {
 });
 
 describe("refused on the wire", () => {
+  test("as many labels as a message can hold, before they are all read", () => {
+    const message = hex(`${"0161".repeat(32_767)} 00`);
+    expect(() => read(message)).toThrow(DnsFormatError);
+  });
+
   test.each([
     ["nothing at all", "", 0, "cut short"],
     ["no end", "0161", 0, "cut short"],

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
@@ -150,9 +151,10 @@ describe("without CAP_NET_RAW", () => {
   );
 });
 
-/** How many echo requests have arrived in this network namespace. */
-function echoRequests(): number {
-  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(readFileSync("/proc/net/snmp6", "utf8"))?.[1]);
+/** How many echo requests have left or arrived in this network namespace. */
+function echoRequests(way: "In" | "Out"): number {
+  const counters = readFileSync("/proc/net/snmp6", "utf8");
+  return Number(new RegExp(`^Icmp6${way}Echos\\s+(\\d+)`, "m").exec(counters)?.[1]);
 }
 
 describe("stop", () => {
@@ -160,11 +162,11 @@ describe("stop", () => {
     "on %s running requests finish, then it ends with status 0",
     async (signal) => {
       await using service = await startService();
-      const before = echoRequests();
+      const before = echoRequests("In");
       const running = fetch(`${service.url}/ping/::1?count=4`, {
         headers: { "X-API-Key": service.key },
       });
-      while (echoRequests() === before) await Bun.sleep(10);
+      while (echoRequests("In") === before) await Bun.sleep(10);
       service.signal(signal);
       const response = await running;
       expect(response.status).toBe(200);
@@ -194,6 +196,25 @@ describe("stop", () => {
     isOver = true;
     await Promise.all(clients);
     expect(service.stderr().match(/ msg=request /g)).toHaveLength(answered);
+  });
+
+  labTest("a second signal ends what is running, at once", async () => {
+    await using chain = await startKernelChain({ routers: 0 });
+    await chain.exec(1, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/icmp/echo_ignore_all"]);
+    await using service = await startService({ SIXSCOPE_PROBE_TIMEOUT_MS: "10000" });
+    const before = echoRequests("Out");
+    const running = fetch(`${service.url}/ping/${chain.target}?count=10`, {
+      headers: { "X-API-Key": service.key },
+    }).then(
+      ({ status }) => status,
+      () => "closed",
+    );
+    while (echoRequests("Out") === before) await Bun.sleep(10);
+    service.signal("SIGTERM");
+    await logHas(service, "running requests may finish");
+    service.signal("SIGTERM");
+    expect(await running).toBe("closed");
+    expect(await service.exited).toBe(0);
   });
 
   labTest("an idle connection does not hold it up", async () => {

@@ -6,9 +6,12 @@ import { join } from "node:path";
 import { Hono } from "hono";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
+import { answerJson, answerText } from "../../src/http/answer.ts";
 import { generateApiKey, hashApiKey } from "../../src/http/api-key.ts";
+import type { Connection } from "../../src/http/client-address.ts";
 import { edge } from "../../src/http/edge.ts";
 import type { AppEnv, Bindings } from "../../src/http/environment.ts";
+import { ApiError } from "../../src/http/errors.ts";
 import { writeKeyFile } from "../../src/http/key-file.ts";
 import { Keyring } from "../../src/http/keyring.ts";
 import { RateLimiter } from "../../src/http/rate-limit.ts";
@@ -16,7 +19,12 @@ import { createLog } from "../../src/log.ts";
 
 const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
 
-async function idOf(peer: string, sent: string): Promise<string | undefined> {
+/** What comes through the edge, or is refused by it; the body of what comes through is the request's id. */
+async function pass(
+  connection: Connection,
+  sent: Readonly<Record<string, string>> = {},
+  draining = false,
+): Promise<Response> {
   const app = new Hono<AppEnv>();
   app.use(
     edge({
@@ -27,15 +35,43 @@ async function idOf(peer: string, sent: string): Promise<string | undefined> {
       log,
     }),
   );
-  app.get("/", (context) => context.text(context.get("facts").requestId));
-  const bindings: Bindings = {
-    connection: { kind: "tcp", peer, encrypted: true },
-    draining: false,
-    allowSeconds: () => {},
-  };
-  const response = await app.request("/", { headers: { "X-Request-Id": sent } }, bindings);
-  return await response.text();
+  app.get("/", (context) => answerText(context, context.get("facts").requestId));
+  app.onError((error, context) => {
+    if (!(error instanceof ApiError)) throw error;
+    return answerJson(context, error.body, error.status, error.headers);
+  });
+  const bindings: Bindings = { connection, draining, allowSeconds: () => {} };
+  return await app.request("/", { headers: sent }, bindings);
 }
+
+const tcp = (peer: string, encrypted: boolean) => ({ kind: "tcp", peer, encrypted }) as const;
+const UNIX = { kind: "unix" } as const;
+
+describe("an answer", () => {
+  const claim = (scheme: string) => ({
+    "X-Forwarded-For": "198.51.100.1",
+    "X-Forwarded-Proto": scheme,
+  });
+  // biome-ignore format: a table
+  const rows: [string, Connection, Record<string, string>, boolean, number, string | null, string | null][] = [
+    ["over HTTPS asks for HTTPS from now on", tcp("192.0.2.1", true), {}, false, 200, null, "max-age=31536000"],
+    ["over plain HTTP from loopback does not", tcp("127.0.0.1", false), {}, false, 200, null, null],
+    ["over plain HTTP behind a trusted proxy does not: that is the proxy's", tcp("10.0.0.1", false), claim("https"), false, 200, null, null],
+    ["over a unix socket does not", UNIX, claim("https"), false, 200, null, null],
+    ["to plain HTTP from elsewhere ends the connection", tcp("192.0.2.1", false), {}, false, 400, "close", null],
+    ["to a proxy's client without HTTPS ends the connection", tcp("10.0.0.1", false), claim("http"), false, 400, "close", null],
+    ["of a server that goes ends the connection", tcp("192.0.2.1", true), {}, true, 200, "close", "max-age=31536000"],
+  ];
+  test.each(rows)("%s", async (_, connection, sent, draining, status, closes, security) => {
+    const answer = await pass(connection, sent, draining);
+    const { headers } = answer;
+    expect([
+      answer.status,
+      headers.get("connection"),
+      headers.get("strict-transport-security"),
+    ]).toEqual([status, closes, security]);
+  });
+});
 
 describe("a request id", () => {
   const ODD = /^[0-9a-f-]{36}$/;
@@ -47,7 +83,8 @@ describe("a request id", () => {
     ["with odd characters is not", "10.0.0.1", "a b\"c", ODD],
     ["that is empty is not", "10.0.0.1", "", ODD],
   ])("%s", async (_, peer, sent, expected) => {
-    expect(await idOf(peer, sent)).toMatch(expected);
+    const response = await pass(tcp(peer, true), { "X-Request-Id": sent });
+    expect(await response.text()).toMatch(expected);
   });
 });
 

@@ -110,6 +110,24 @@ test("a flood while the event loop is blocked is cut by the kernel, not piled up
   expect(received).toBeLessThan(SLICES * SLICE * 0.85);
 }, 30_000);
 
+test("a socket that is closed sends nothing any more, whoever has its descriptor by then", async () => {
+  const socket = openRawSocket(0x5b, {
+    packets: () => {},
+    failed: (error) => {
+      throw error;
+    },
+  });
+  const message = encodeEchoRequest(0x5b00, 0, new Uint8Array(56));
+  const address = { destination: LOOPBACK, source: LOOPBACK, scopeId: 0 };
+  const packet = { ...address, hopLimit: 64, flowLabel: 1, message };
+  expect(socket.send(packet).kind).toBe("sent");
+  const closed = socket.close();
+  // The receiver ends first; until then the descriptor is open.
+  expect(socket.send(packet)).toEqual({ kind: "failed", code: "EBADF" });
+  await closed;
+  expect(socket.send(packet)).toEqual({ kind: "failed", code: "EBADF" });
+});
+
 test("a trace to ::1 has one hop", async () => {
   const seen: unknown[] = [];
   const outcome = await engine.traceroute({
