@@ -200,7 +200,7 @@ describe("rows that need more than a request", () => {
         details: { hostname: "v6.example.test", resolver: "resolver_b" },
       });
     },
-    20_000,
+    60_000,
   );
 
   labTest("more pings at once than allowed: TOO_MANY_PROBES with Retry-After", async () => {

@@ -188,7 +188,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     ]);
     expect(traced).toMatchObject({ reached: false, reason: "unreachable", error: { from } });
     expect(addresses(traced)).toEqual([null]);
-  }, 20_000);
+  }, 60_000);
 
   testWith(programMissing("ping"))("another program's flood wakes nothing here", async () => {
     const before = { ...engine.counters };

@@ -45,5 +45,5 @@ labTest(
     );
     expect(pinged).toMatchObject({ kind: "done", transmitted: 2 });
   },
-  30_000,
+  60_000,
 );
