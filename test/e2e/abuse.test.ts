@@ -1,5 +1,6 @@
 /** What scanners, floods and broken clients send: the service stays right for everybody else. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { residentMiB } from "../../scripts/measure.ts";
 import { generateApiKey } from "../../src/http/api-key.ts";
