@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { type App, type AppDependencies, createApp } from "../src/app.ts";
 import { parseConfig } from "../src/config.ts";
 import type { DnsClient } from "../src/dns/client.ts";
-import type { Bindings } from "../src/http/environment.ts";
+import type { Bindings } from "../src/http/context.ts";
 import { ProbeSlots } from "../src/http/probe-slots.ts";
 import { RateLimiter } from "../src/http/rate-limit.ts";
 import { createLog } from "../src/log.ts";

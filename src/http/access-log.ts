@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { formatIp } from "../addr/ip.ts";
 import type { Log } from "../log.ts";
-import type { AppEnv } from "./environment.ts";
+import type { AppEnv } from "./context.ts";
 import { Repeats } from "./repeats.ts";
 
 const FIRST_REFUSAL_STATUS = 400;

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { AppEnv } from "./environment.ts";
+import type { AppEnv } from "./context.ts";
 
 /**
  * Answers with JSON, and with the headers that the edge has decided on.

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import { answerText } from "./answer.ts";
 import { WINDOW_SECONDS } from "./bucket-table.ts";
 import { type Caller, identifyCaller, type TrustedProxies } from "./client-address.ts";
-import type { AppEnv, Facts } from "./environment.ts";
+import type { AppEnv, Facts } from "./context.ts";
 import { ApiError, tooMany } from "./errors.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";

@@ -1,7 +1,7 @@
 import type { Context, Handler } from "hono";
 import type { z } from "zod";
 import { answerJson } from "./answer.ts";
-import type { AppEnv } from "./environment.ts";
+import type { AppEnv } from "./context.ts";
 import type { ErrorCode } from "./error-table.ts";
 import { type Parameters, parameterReader, type ValuesOf } from "./parameters.ts";
 import type { ValueOf } from "./schemas.ts";

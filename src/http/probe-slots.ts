@@ -4,7 +4,7 @@ import { clientGone, tooMany } from "./errors.ts";
 const RETRY_AFTER_SECONDS = 2;
 
 /** How long an owner below its fair share waits for the next free place: longer than runs last with the default settings. */
-const MAX_WAIT_MS = 5_000;
+export const MAX_WAIT_MS = 5_000;
 
 /** Somebody who waits for a place. */
 interface Waiter {

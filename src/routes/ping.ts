@@ -57,11 +57,11 @@ export const ping = endpoint(
     const { pingIntervalMs: intervalMs, probeTimeoutMs: timeoutMs } = dependencies.config;
 
     return async ({ target, count }, context) => {
-      context.env.allowSeconds(((count - 1) * intervalMs + timeoutMs) / 1000);
       return await probeTarget(
         target,
         context,
         dependencies,
+        (count - 1) * intervalMs + timeoutMs,
         async (engine, { address, scopeId }, signal) => {
           const outcome = requireDone(
             await engine.ping({ target: address, scopeId, count, intervalMs, timeoutMs, signal }),

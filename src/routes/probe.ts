@@ -3,12 +3,14 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config.ts";
-import type { AppEnv } from "../http/environment.ts";
+import { QUERY_TIMEOUT_MS } from "../dns/limits.ts";
+import type { AppEnv } from "../http/context.ts";
 import type { ErrorCode } from "../http/error-table.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
-import type { ProbeSlots } from "../http/probe-slots.ts";
+import { MAX_WAIT_MS, type ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
+import { LIMITS } from "../icmp/limits.ts";
 import { NO_ROOM, type NoResult } from "../icmp/run.ts";
 import {
   type Destination,
@@ -46,6 +48,9 @@ export const PROBE_ERRORS: readonly ErrorCode[] = [
   "NETWORK_UNREACHABLE",
 ];
 
+/** How long a run may wait in milliseconds: for a place, for the resolver, and for others that probe the same /64. */
+const LONGEST_WAIT_MS = MAX_WAIT_MS + QUERY_TIMEOUT_MS + 2 * LIMITS.neighbourMs;
+
 const byte = () => z.int().min(0).max(255);
 
 /** The schema of an ICMPv6 error's type. */
@@ -58,6 +63,7 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
  * Runs a ping or a trace to a target: with a raw socket, a free place, and an address that the policy
  * allows. What is no target at all is refused first, whatever this service can do.
  *
+ * @param longestMs the most that the run itself takes, for which the client's connection stays open
  * @throws ApiError ICMP_UNAVAILABLE, also where the receiver fails meanwhile, TOO_MANY_PROBES, and
  *   those of `parseTarget` and `resolveTarget`
  */
@@ -65,12 +71,14 @@ export async function probeTarget<T>(
   target: string,
   context: Context<AppEnv>,
   dependencies: ProbeDependencies,
+  longestMs: number,
   run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { icmp, probeSlots } = dependencies;
   const parsed = parseTarget(target);
   if ("unavailable" in icmp) throw noRawSocket(icmp.unavailable);
   if (icmp.failure !== null) throw receiverFailed(icmp.failure);
+  context.env.allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   const { signal } = context.req.raw;
   const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {

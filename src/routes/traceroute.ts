@@ -2,11 +2,13 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { DnsClient } from "../dns/client.ts";
+import { HOP_NAME_TIMEOUT_MS } from "../dns/limits.ts";
 import { lookupHostname } from "../dns/lookup.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, schemaOf } from "../http/schemas.ts";
 import type { InterfaceInformation, MplsLabel } from "../icmp/extensions.ts";
+import { LIMITS } from "../icmp/limits.ts";
 import type { TraceError, TraceHop, TraceReason } from "../icmp/trace-report.ts";
 import {
   icmpCode,
@@ -26,6 +28,9 @@ const MAX_HOPS = 64;
 
 /** How many probe timeouts a trace may take when every hop is silent and asked again. */
 const LONGEST_TRACE_TIMEOUTS = 6;
+
+/** How long a hop may wait for its turns to be asked again, in milliseconds. */
+const LONGEST_TURNS_MS = (LIMITS.maxTriesPerHop - 1) * LIMITS.maxTurnMs;
 
 /** `GET /traceroute/{target}`: the routers on the way to the target, with their names. */
 export const traceroute = endpoint(
@@ -64,11 +69,11 @@ export const traceroute = endpoint(
     const resolver = dependencies.resolvers[targetResolver];
 
     return async ({ target, maxHops }, context) => {
-      context.env.allowSeconds((timeoutMs * LONGEST_TRACE_TIMEOUTS) / 1000);
       return await probeTarget(
         target,
         context,
         dependencies,
+        timeoutMs * LONGEST_TRACE_TIMEOUTS + LONGEST_TURNS_MS + HOP_NAME_TIMEOUT_MS,
         async (engine, { address, scopeId }, signal) => {
           const names = new HopNames(resolver, signal);
           const outcome = requireDone(

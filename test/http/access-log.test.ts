@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { Hono } from "hono";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { accessLog } from "../../src/http/access-log.ts";
-import type { AppEnv, Bindings } from "../../src/http/environment.ts";
+import type { AppEnv, Bindings } from "../../src/http/context.ts";
 import type { KeyRecord } from "../../src/http/key-file.ts";
 import { createLog, type LogFormat } from "../../src/log.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { AppEnv, Facts } from "../../src/http/environment.ts";
+import type { AppEnv, Facts } from "../../src/http/context.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/http/probe-slots.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
@@ -42,6 +42,7 @@ function start(icmp: ProbeDependencies["icmp"]) {
       context.req.param("target"),
       context,
       dependencies,
+      1000,
       (engine, { address: target, scopeId }, signal) =>
         engine.ping({ target, scopeId, count: 1, intervalMs: 200, timeoutMs: 1000, signal }),
     );
@@ -53,7 +54,7 @@ function start(icmp: ProbeDependencies["icmp"]) {
       : context.text(String(error)),
   );
   return async (target: string): Promise<unknown> => {
-    const response = await app.request(`/${target}`);
+    const response = await app.request(`/${target}`, {}, { allowSeconds: () => {} });
     return response.headers.get("content-type") === "application/json"
       ? await response.json()
       : await response.text();
