@@ -8,7 +8,7 @@ import { BASE_PATH } from "../http/endpoint.ts";
 import { Keyring } from "../http/keyring.ts";
 import { ProbeSlots } from "../http/probe-slots.ts";
 import { RateLimiter } from "../http/rate-limit.ts";
-import { type IcmpEngine, openIcmp } from "../icmp/engine.ts";
+import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
 import { openRawSocket } from "../icmp/raw-socket.ts";
 import { SystemError } from "../libc.ts";
 import { LineWriter } from "../line-writer.ts";
@@ -87,11 +87,14 @@ export async function runServe(
   await Promise.race([listening.stop(STOP_GRACE_MS), impatient]);
   keyring.close();
   renewal?.close();
-  if (!("unavailable" in icmp)) await icmp.close();
+  if (!("unavailable" in icmp)) {
+    await icmp.close();
+    log.info("probes since the start", { ...icmp.counters });
+  }
   await lines.flush();
 }
 
-function openIcmpOrReason({ listen }: Config): IcmpEngine | { readonly unavailable: string } {
+function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
       listen.some((address) => address.kind === "tcp" && address.port < FIRST_FREE_PORT),
@@ -116,7 +119,7 @@ function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClien
 function startLines(
   config: Config,
   urls: readonly string[],
-  icmp: IcmpEngine | { readonly unavailable: string },
+  icmp: IcmpEngine | NoIcmp,
   keys: number,
   environment: Environment,
 ): string[] {

@@ -32,6 +32,11 @@ export interface IcmpEngine {
   close(): Promise<void>;
 }
 
+/** Stands in for an engine where there is no raw socket, and says why. */
+export interface NoIcmp {
+  readonly unavailable: string;
+}
+
 /**
  * Opens the raw socket and starts its receiver.
  *

@@ -9,7 +9,7 @@ import type { ErrorCode } from "../http/error-table.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../http/probe-slots.ts";
-import type { IcmpEngine } from "../icmp/engine.ts";
+import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import { LIMITS } from "../icmp/limits.ts";
 import { NO_ROOM, type NoResult } from "../icmp/run.ts";
 import {
@@ -23,7 +23,7 @@ import {
 export interface ProbeDependencies extends TargetDependencies {
   readonly config: TargetDependencies["config"] & Pick<Config, "pingIntervalMs" | "probeTimeoutMs">;
   /** The engine, or the reason why there is no raw socket. */
-  readonly icmp: IcmpEngine | { readonly unavailable: string };
+  readonly icmp: IcmpEngine | NoIcmp;
   readonly probeSlots: ProbeSlots;
 }
 

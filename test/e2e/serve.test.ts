@@ -172,6 +172,7 @@ describe("stop", () => {
       expect(response.status).toBe(200);
       expect(await response.json()).toMatchObject({ stats: { received: 4 } });
       expect(await service.exited).toBe(0);
+      expect(service.stderr()).toMatch(/msg="probes since the start" sent=4 .*answered=4 /);
     },
   );
 
