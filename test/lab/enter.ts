@@ -66,7 +66,8 @@ function enter(): string {
   for (const namespaces of process.getuid?.() === 0 ? [asRoot, asUser] : [asUser]) {
     const obstacle = whyNot(unshare, namespaces);
     if (obstacle === null) {
-      const command = inside(namespaces, [process.execPath, verb, TIMEOUT, ...rest]);
+      const options = verb === "test" ? [TIMEOUT, ...rest] : rest;
+      const command = inside(namespaces, [process.execPath, verb, ...options]);
       process.execve?.(unshare, ["unshare", ...command], {
         ...labEnvironment,
         [LAB_VARIABLE]: "inside",
