@@ -43,8 +43,10 @@ const TRUSTED = told(/\nSIXSCOPE_TRUSTED_PROXIES=(\S+)\n/);
 const CADDY = told(/```\n(six\.example\.com \{[^`]+)```/);
 const NGINX = told(/```nginx\n([^`]+)```/);
 
-/** What a client gets that tries to be another, and to name its request; it asks until the proxy is up. */
-async function askAsStranger(): Promise<{ id: string; body: unknown }> {
+/** What a client gets that tries to be another, and to name its request; it asks until the proxy is up, or has ended. */
+async function askAsStranger(
+  proxy: Bun.Subprocess<"ignore", "ignore", "pipe">,
+): Promise<{ id: string; body: unknown }> {
   const forged = [
     "X-Request-Id: chosen",
     "X-Forwarded-For: 203.0.113.7",
@@ -56,7 +58,7 @@ async function askAsStranger(): Promise<{ id: string; body: unknown }> {
     ...forged.flatMap((header) => ["--header", header]),
     "https://six.example.com/api/v1/myip",
   ];
-  for (;;) {
+  while (proxy.exitCode === null) {
     const answer = await run(command).catch(() => "");
     if (!answer.startsWith("HTTP/1.1 200")) {
       await Bun.sleep(50);
@@ -65,6 +67,7 @@ async function askAsStranger(): Promise<{ id: string; body: unknown }> {
     const [headers = "", body = ""] = answer.split("\r\n\r\n");
     return { id: /^x-request-id: (.*)$/im.exec(headers)?.[1] ?? "", body: JSON.parse(body) };
   }
+  throw new Error(`the proxy has ended: ${await proxy.stderr.text()}`);
 }
 
 /** Starts a service and a proxy before it, and asks. */
@@ -76,10 +79,10 @@ async function prove(
   await using service = await startService(settings);
   const child = Bun.spawn([...proxy(new URL(service.url).host)], {
     env: { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
-    stdio: ["ignore", "ignore", "ignore"],
+    stdio: ["ignore", "ignore", "pipe"],
   });
   try {
-    const { id, body } = await askAsStranger();
+    const { id, body } = await askAsStranger(child);
     expect(body).toEqual({ ip: CLIENT, version: 6, isIPv6: true });
     expect(id).toMatch(idForm);
     while (!service.stderr().includes(`id=${id} client=${CLIENT} `)) await Bun.sleep(10);
@@ -97,7 +100,8 @@ function nginx(server: string): string[] {
     .join(" ");
   writeFileSync(
     file,
-    `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;
+    // In a user namespace there is no other user to become.
+    `user root root; daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;
 events {}
 http { access_log off; ${temporary}
 ${server.replaceAll("/etc/letsencrypt/live/six.example.com", folder)}
