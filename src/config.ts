@@ -141,8 +141,8 @@ function overlaps(addresses: readonly ListenAddress[]): string[] {
 }
 
 function isSame(a: ListenAddress, b: ListenAddress): boolean {
-  const isFree = a.kind === "tcp" && a.port === 0;
-  return !isFree && formatListenAddress(a) === formatListenAddress(b);
+  if (a.kind === "unix" || b.kind === "unix") return Bun.deepEquals(a, b);
+  return a.port !== 0 && a.port === b.port && a.hostname.toLowerCase() === b.hostname.toLowerCase();
 }
 
 /** `[::]` takes both families. */
@@ -153,10 +153,11 @@ function takesIn(whole: ListenAddress, part: ListenAddress): boolean {
   return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
 }
 
-function formatListenAddress(address: ListenAddress): string {
+/** An address as SIXSCOPE_LISTEN has it: `[::1]:8080`, `unix:/path`. */
+export function formatListenAddress(address: ListenAddress): string {
   if (address.kind === "unix") return `unix:${address.path}`;
   const { hostname, port } = address;
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname.toLowerCase()}:${port}`;
+  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }
 
 /** That one variable is not set without another; reported together with all other problems. */

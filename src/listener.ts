@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from "node:fs";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
-import type { ListenAddress } from "./config.ts";
+import { formatListenAddress, type ListenAddress } from "./config.ts";
 import { reasonOf, traceOf } from "./error-text.ts";
 import type { Certificate } from "./http/certificate.ts";
 import type { Connection } from "./http/client-address.ts";
@@ -64,8 +64,8 @@ export class Listener {
 
   get url(): string {
     const address = this.#boundAddress();
-    if (address.kind === "unix") return describeAddress(address);
-    return `${this.#current.server.protocol}://${describeAddress(address)}`;
+    if (address.kind === "unix") return formatListenAddress(address);
+    return `${this.#current.server.protocol}://${formatListenAddress(address)}`;
   }
 
   renew(certificate: Certificate): void {
@@ -243,11 +243,4 @@ function tlsOptions({ cert, key }: Certificate): Bun.TLSOptions {
   // Bun takes minVersion, which its types do not list.
   const options: Bun.TLSOptions & { minVersion: number } = { cert, key, minVersion: TLS_1_2 };
   return options;
-}
-
-/** An address as messages show it: `[::1]:8080`, `unix:/path`. */
-export function describeAddress(address: ListenAddress): string {
-  if (address.kind === "unix") return `unix:${address.path}`;
-  const host = address.hostname.includes(":") ? `[${address.hostname}]` : address.hostname;
-  return `${host}:${address.port}`;
 }

@@ -1,9 +1,9 @@
 import { rmSync } from "node:fs";
 import type { App } from "./app.ts";
-import type { Config } from "./config.ts";
+import { type Config, formatListenAddress } from "./config.ts";
 import { errorCode, reasonOf } from "./error-text.ts";
 import type { Certificate } from "./http/certificate.ts";
-import { describeAddress, Listener } from "./listener.ts";
+import { Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
 import { isAbandoned } from "./unix-socket.ts";
 
@@ -46,7 +46,7 @@ export async function listen(
       listeners.push(new Listener(app, address, certificate, log));
     } catch (error) {
       const reason = reasonOf(error);
-      const message = `cannot listen on ${describeAddress(address)}: ${reason}`;
+      const message = `cannot listen on ${formatListenAddress(address)}: ${reason}`;
       const isLast = address === config.listen.at(-1);
       if (config.listenIsDefault && isFamilyMissing(error) && !(isLast && listeners.length === 0)) {
         log.warn(message);
