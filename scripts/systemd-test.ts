@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run } from "../test/lab/run.ts";
+import { makeCertificate } from "../test/lab/certificate.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
@@ -30,7 +30,7 @@ const readme = await Bun.file(join(ROOT, "README.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 try {
   const packages = await makePackages();
-  for (const name of ["first", "second", "other"]) await makeCertificate(name);
+  for (const name of ["first", "second", "other"]) await makeLineage(name);
   const shown = { "/opt/test": folder, "/opt/bun": process.execPath };
   await using machine = await boot(await makeRoot(), shown);
   await test(machine, packages).catch(async (error) => {
@@ -73,15 +73,11 @@ async function makePackages(): Promise<Packages> {
 }
 
 /** Makes a certificate, in a folder as certbot keeps them. */
-async function makeCertificate(name: string): Promise<void> {
+async function makeLineage(name: string): Promise<void> {
   const lineage = join(folder, name);
   await mkdir(lineage);
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const files = [
-    ...["-keyout", join(lineage, "privkey.pem")],
-    ...["-out", join(lineage, "fullchain.pem")],
-  ];
-  await run(["openssl", "req", "-x509", ...curve, "-days", "60", "-subj", `/CN=${name}`, ...files]);
+  const [certFile, keyFile] = [join(lineage, "fullchain.pem"), join(lineage, "privkey.pem")];
+  await makeCertificate({ commonName: name, days: 60, certFile, keyFile });
 }
 
 async function test(machine: Machine, packages: Packages): Promise<void> {

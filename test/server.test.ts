@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../src/app.ts";
 import { C, loadLibc } from "../src/libc.ts";
-import { AF_UNIX, SOCK } from "../src/linux.ts";
+import { AF_UNIX, encodeUnixAddress, SOCK } from "../src/linux.ts";
 import { createLog } from "../src/log.ts";
 import { type Listening, listen } from "../src/server.ts";
 
@@ -128,7 +128,7 @@ function datagramSocket(path: string): Disposable {
     close: { args: [C.int], returns: C.int },
   });
   const socket = libc.socket(AF_UNIX, SOCK.dgram, 0);
-  const name = new TextEncoder().encode(`\x01\0${path}`);
-  if (libc.bind(socket, name, name.length) !== 0) throw new Error(`cannot bind ${path}`);
+  const address = encodeUnixAddress(path);
+  if (libc.bind(socket, address, address.length) !== 0) throw new Error(`cannot bind ${path}`);
   return { [Symbol.dispose]: () => void libc.close(socket) };
 }

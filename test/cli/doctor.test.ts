@@ -7,9 +7,9 @@ import { checkKeys, checkTls } from "../../src/cli/doctor/files.ts";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/host.ts";
 import { checkListeners } from "../../src/cli/doctor/network.ts";
 import { parseConfig } from "../../src/config.ts";
+import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { run } from "../lab/run.ts";
 import { sixscope } from "../lab/service.ts";
 
 const LOOPBACK = "00000000000000000000000000000001 01 80 10 80       lo\n";
@@ -136,16 +136,14 @@ describe("sixscope doctor", () => {
     expect(status).toBe(1);
   });
 
-  const certificates: [string, string, RegExp][] = [
-    ["that lasts", "60", /^ok .*they match and last (59|60) days more/m],
-    ["that ends soon", "3", /^warning .*they last [23] days more/m],
+  const certificates: [string, number, RegExp][] = [
+    ["that lasts", 60, /^ok .*they match and last (59|60) days more/m],
+    ["that ends soon", 3, /^warning .*they last [23] days more/m],
   ];
   tlsTest.each(certificates)("looks at a certificate %s", async (_, days, line) => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
     const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-    const files = ["-keyout", key, "-out", cert];
-    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-    await run(["openssl", "req", "-x509", ...curve, "-days", days, "-subj", "/CN=x", ...files]);
+    await makeCertificate({ commonName: "x", days, certFile: cert, keyFile: key });
     const resolvers = Object.fromEntries(
       ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
     );

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { growing, serviceManager } from "../../src/cli/notify.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
 import { C, loadLibc } from "../../src/libc.ts";
+import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/linux.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { startService } from "../lab/service.ts";
 
@@ -124,12 +125,12 @@ class NotifySocket implements Disposable {
     recv: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
     close: { args: [C.int], returns: C.int },
   });
-  readonly #fd = this.#libc.socket(1, 0x80802, 0);
+  readonly #fd = this.#libc.socket(AF_UNIX, SOCK.dgram | SOCK.nonblock | SOCK.cloexec, 0);
   readonly #lines: string[] = [];
 
   constructor(path: string) {
-    const name = new TextEncoder().encode(`\x01\0${path.replace(/^@/, "\0")}`);
-    if (this.#libc.bind(this.#fd, Uint8Array.from(name), name.length) !== 0) {
+    const address = encodeUnixAddress(path);
+    if (this.#libc.bind(this.#fd, address, address.length) !== 0) {
       throw new Error(`cannot bind ${path}`);
     }
   }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeCertificate } from "../lab/certificate.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { findProgram, run, runIp } from "../lab/run.ts";
 import { startService } from "../lab/service.ts";
@@ -21,9 +22,8 @@ beforeAll(async () => {
   if (missing !== null) return;
   folder = mkdtempSync(join(tmpdir(), "sixscope-proxies-"));
   await runIp([`address add ${CLIENT}/128 dev lo nodad`]);
-  // biome-ignore format: one command
-  await run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-    "-subj", "/CN=six.example.com", "-keyout", join(folder, "privkey.pem"), "-out", join(folder, "fullchain.pem")]);
+  const [certFile, keyFile] = [join(folder, "fullchain.pem"), join(folder, "privkey.pem")];
+  await makeCertificate({ commonName: "six.example.com", days: 2, certFile, keyFile });
 });
 
 afterAll(async () => {
@@ -85,7 +85,7 @@ async function prove(
     const { id, body } = await askAsStranger(child);
     expect(body).toEqual({ ip: CLIENT, version: 6, isIPv6: true });
     expect(id).toMatch(idForm);
-    while (!service.stderr().includes(`id=${id} client=${CLIENT} `)) await Bun.sleep(10);
+    await service.says(`id=${id} client=${CLIENT} `);
   } finally {
     child.kill("SIGKILL");
     await child.exited;

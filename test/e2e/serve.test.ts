@@ -212,7 +212,7 @@ describe("stop", () => {
     );
     while (echoRequests("Out") === before) await Bun.sleep(10);
     service.signal("SIGTERM");
-    await logHas(service, "running requests may finish");
+    await service.says("running requests may finish");
     service.signal("SIGTERM");
     expect(await running).toBe("closed");
     expect(await service.exited).toBe(0);
@@ -241,19 +241,19 @@ describe("keys of a running service", () => {
     await using service = await startService();
     const good = readFileSync(service.keysFile, "utf8");
     writeFileSync(service.keysFile, "{");
-    await logHas(service, "does not parse");
+    await service.says("does not parse");
     await statusBecomes(service, service.key, 200);
     rmSync(service.keysFile);
-    await logHas(service, "has vanished");
+    await service.says("has vanished");
     await statusBecomes(service, service.key, 200);
     writeFileSync(service.keysFile, good);
-    await logHas(service, "keys file read again");
+    await service.says("keys file read again");
   });
 
   labTest("SIGHUP reads the file at once", async () => {
     await using service = await startService();
     service.signal("SIGHUP");
-    await logHas(service, "keys file read again");
+    await service.says("keys file read again");
   });
 
   labTest("a key's own limit stands in its headers", async () => {
@@ -280,8 +280,4 @@ async function statusBecomes(service: Service, key: string, status: number): Pro
     if (response.status === status) return;
     await Bun.sleep(50);
   }
-}
-
-async function logHas(service: Service, text: string): Promise<void> {
-  while (!service.stderr().includes(text)) await Bun.sleep(20);
 }

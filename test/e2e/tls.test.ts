@@ -5,6 +5,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
+import { makeCertificate } from "../lab/certificate.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
@@ -21,9 +22,8 @@ beforeAll(async () => {
   if (missing !== null) return;
   folder = mkdtempSync(join(tmpdir(), "sixscope-tls-"));
   for (const name of ["first", "second"]) {
-    // biome-ignore format: one command
-    await run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-      "-subj", `/CN=${name}`, "-keyout", file(`${name}.key`), "-out", file(`${name}.pem`)]);
+    const files = { certFile: file(`${name}.pem`), keyFile: file(`${name}.key`) };
+    await makeCertificate({ commonName: name, days: 2, ...files });
   }
   service = await start();
 });
@@ -91,10 +91,6 @@ async function nameBecomes(name: string, by = service): Promise<void> {
   while ((await servedName(by)) !== name) await Bun.sleep(50);
 }
 
-async function logHas(text: string, by = service): Promise<void> {
-  while (!by.stderr().includes(text)) await Bun.sleep(20);
-}
-
 describe("HTTPS", () => {
   tlsTest("is what every TCP listener speaks, with Strict-Transport-Security", async () => {
     expect(service.urls.map((url) => new URL(url).protocol)).toEqual(["https:", "https:"]);
@@ -141,7 +137,7 @@ describe("HTTPS", () => {
         });
         expect(await response.json()).toMatchObject({ ip: "127.0.0.1" });
       }
-      await logHas("SIXSCOPE_TRUSTED_PROXIES");
+      await service.says("SIXSCOPE_TRUSTED_PROXIES");
       expect(service.stderr().match(/SIXSCOPE_TRUSTED_PROXIES/g)).toHaveLength(1);
     },
   );
@@ -200,7 +196,7 @@ describe("renewal", () => {
       const report = load.finally(() => {
         isOver = true;
       });
-      await logHas(" msg=request ", own);
+      await own.says(" msg=request ");
       use("second", "own-");
       await nameBecomes("second", own);
       expect(isOver).toBe(false);
@@ -217,13 +213,13 @@ describe("renewal", () => {
       use("first");
       await nameBecomes("first");
       writeFileSync(file("cert.pem"), "no certificate");
-      await logHas("is no certificate in PEM");
+      await service.says("is no certificate in PEM");
       expect(await servedName()).toBe("first");
       copyFileSync(file("second.pem"), file("cert.pem"));
-      await logHas("does not belong to the certificate");
+      await service.says("does not belong to the certificate");
       expect(await servedName()).toBe("first");
       rmSync(file("key.pem"));
-      await logHas("cannot read the key");
+      await service.says("cannot read the key");
       expect(await servedName()).toBe("first");
       use("second");
       await nameBecomes("second");

@@ -10,8 +10,8 @@ import {
   readCertificate,
 } from "../../src/http/certificate.ts";
 import { createLog } from "../../src/log.ts";
+import { makeCertificate } from "../lab/certificate.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
-import { run } from "../lab/run.ts";
 
 const missing = programMissing("openssl");
 const opensslTest = testWith(missing);
@@ -28,9 +28,8 @@ beforeAll(async () => {
   Object.assign(files, { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") });
   if (missing !== null) return;
   for (const days of [2, 3, 20]) {
-    // biome-ignore format: one command
-    await run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", `${days}`,
-      "-subj", `/CN=${days} days`, "-keyout", join(folder, `${days}.key`), "-out", join(folder, `${days}.pem`)]);
+    const pair = { certFile: join(folder, `${days}.pem`), keyFile: join(folder, `${days}.key`) };
+    await makeCertificate({ commonName: `${days} days`, days, ...pair });
   }
 }, 60_000);
 

@@ -47,6 +47,8 @@ export interface Service extends AsyncDisposable {
   readonly startLines: readonly string[];
   /** What it has said on standard error until now. */
   stderr(): string;
+  /** Waits until it has said the text on standard error. */
+  says(text: string): Promise<void>;
   signal(name: NodeJS.Signals): void;
   /** Waits for the end of the process and returns its exit status; by then `stderr()` is complete. */
   readonly exited: Promise<number>;
@@ -98,6 +100,9 @@ export async function startService(
     pid: child.pid,
     startLines,
     stderr: () => stderr,
+    async says(text) {
+      while (!stderr.includes(text)) await Bun.sleep(20);
+    },
     signal: (name) => child.kill(name),
     exited: stderrDone.then(() => child.exited),
     async [Symbol.asyncDispose]() {
