@@ -49,7 +49,7 @@ interface Unheard {
 export class UnheardLimiter {
   readonly #most: number;
   /** By /64, in the order of sending; the /64s in the order of their last probe. */
-  readonly #probes = new Map<string, readonly Unheard[]>();
+  readonly #probes = new Map<string, Set<Unheard>>();
 
   /** @param roomBytes the socket's room for packets that have not left */
   constructor(roomBytes: number) {
@@ -58,35 +58,42 @@ export class UnheardLimiter {
 
   /** Whether a run that has heard nothing may send one more probe to this target now. */
   allows(target: Ipv6Address, nowNs: number): boolean {
-    return this.#current(prefixOf(target), nowNs).length < this.#most;
+    const probes = this.#probes.get(prefixOf(target)) ?? new Set();
+    dropGivenUp(probes, nowNs);
+    return probes.size < this.#most;
   }
 
   /** Notes a probe of a run that has heard nothing. */
   sent(run: object, target: Ipv6Address, nowNs: number): void {
     const prefix = prefixOf(target);
-    const probes = this.#current(prefix, nowNs);
-    this.#forget(nowNs);
+    const probes = this.#probes.get(prefix) ?? new Set();
+    probes.add({ run, untilNs: nowNs + LIMITS.neighbourMs * NS_PER_MS });
     this.#probes.delete(prefix);
-    this.#probes.set(prefix, [...probes, { run, untilNs: nowNs + LIMITS.neighbourMs * NS_PER_MS }]);
+    this.#probes.set(prefix, probes);
+    this.#forget(nowNs);
   }
 
   /** Notes that a run has heard something: its probes have left. */
   heard(run: object, target: Ipv6Address): void {
-    const prefix = prefixOf(target);
-    const others = (this.#probes.get(prefix) ?? []).filter((probe) => probe.run !== run);
-    if (others.length === 0) this.#probes.delete(prefix);
-    else this.#probes.set(prefix, others);
+    const probes = this.#probes.get(prefixOf(target)) ?? new Set();
+    for (const probe of probes) if (probe.run === run) probes.delete(probe);
   }
 
-  #current(prefix: string, nowNs: number): readonly Unheard[] {
-    return (this.#probes.get(prefix) ?? []).filter(({ untilNs }) => untilNs > nowNs);
-  }
-
+  /** Drops the /64s whose probes have all left or been given up; one that has not holds up those behind it. */
   #forget(nowNs: number): void {
     for (const [prefix, probes] of this.#probes) {
-      if ((probes.at(-1) as Unheard).untilNs > nowNs) return;
+      dropGivenUp(probes, nowNs);
+      if (probes.size > 0) return;
       this.#probes.delete(prefix);
     }
+  }
+}
+
+/** Drops the probes that the kernel has given up by now. */
+function dropGivenUp(probes: Set<Unheard>, nowNs: number): void {
+  for (const probe of probes) {
+    if (probe.untilNs > nowNs) return;
+    probes.delete(probe);
   }
 }
 
