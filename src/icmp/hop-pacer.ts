@@ -6,7 +6,7 @@ interface Distance {
   fullNs: number;
   /** When one last answered. */
   answeredNs: number;
-  /** Repeats since one was answered. */
+  /** Repeats that had waited for their turn, since one was answered or the last crowd was over. */
   vainRepeats: number;
 }
 
@@ -35,7 +35,7 @@ export class HopPacer {
     if (isRepeat) distance.vainRepeats = 0;
   }
 
-  /** Notes that a silent hop is asked again. */
+  /** Notes that a silent hop is asked again which has waited for its turn. */
   repeated(hop: number): void {
     this.#at(hop).vainRepeats++;
   }
@@ -50,7 +50,9 @@ export class HopPacer {
   /** When a silent hop may be asked again: at once, unless so many ask at this distance that it must wait for its turn, which is taken thereby. */
   reserve(hop: number, nowNs: number): number {
     const distance = this.#at(hop);
-    const waitNs = this.isWorthWaiting(hop, nowNs) ? this.#waitNs(distance, nowNs) : 0;
+    const crowdNs = this.#waitNs(distance, nowNs);
+    if (crowdNs === 0) distance.vainRepeats = 0;
+    const waitNs = this.isWorthWaiting(hop, nowNs) ? crowdNs : 0;
     if (waitNs > LIMITS.maxTurnMs * NS_PER_MS) return nowNs;
     this.#take(distance, nowNs);
     return nowNs + waitNs;

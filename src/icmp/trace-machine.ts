@@ -36,6 +36,7 @@ interface Asking {
   refused: boolean;
   /** When its turn comes to be asked again, where it waits for one. */
   turnNs: number | null;
+  hasWaited: boolean;
 }
 
 /** Decides which hop of a trace is asked when, and when the trace is over. */
@@ -61,6 +62,7 @@ export class TraceMachine implements ProbeMachine {
       lastNs: 0,
       refused: false,
       turnNs: null,
+      hasWaited: false,
     }));
   }
 
@@ -133,12 +135,14 @@ export class TraceMachine implements ProbeMachine {
     }
     asking.turnNs ??= this.#pacer.reserve(asking.hop, nowNs);
     if (nowNs < asking.turnNs && this.#pacer.isWorthWaiting(asking.hop, nowNs)) {
+      asking.hasWaited = true;
       return Math.min(asking.turnNs, nowNs + LIMITS.turnCheckMs * NS_PER_MS);
     }
     this.#ask(asking, nowNs);
     if (!asking.refused) {
+      if (asking.hasWaited) this.#pacer.repeated(asking.hop);
       asking.turnNs = null;
-      this.#pacer.repeated(asking.hop);
+      asking.hasWaited = false;
     }
     return dueOf(asking, patience);
   }

@@ -61,6 +61,14 @@ describe("when a silent hop may be asked again", () => {
     expect(pacer.reserve(1, NOW)).toBeGreaterThan(NOW);
   });
 
+  test("a crowd that waited in vain says nothing about the next one", () => {
+    const pacer = crowd(40);
+    for (let repeat = 0; repeat < LIMITS.maxVainRepeats; repeat++) pacer.repeated(1);
+    const later = NOW + (LIMITS.knownMs - 1) * MS;
+    expect(pacer.reserve(1, later)).toBe(later);
+    expect(pacer.isWorthWaiting(1, later)).toBe(true);
+  });
+
   test("after a while the crowd is forgotten", () => {
     const later = NOW + (LIMITS.knownMs + 1) * MS;
     expect(crowd(40).reserve(1, later)).toBe(later);

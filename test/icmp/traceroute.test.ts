@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { equalIpv6, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
@@ -354,6 +354,35 @@ test("traces whose hop is silent do not wait for each other because others' is n
   const outcomes = await lab.clock.run(Promise.all(all));
   expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => "done"));
   expect(lab.clock.nowMs - lab.startMs).toBeLessThan(3000);
+});
+
+test("traces that met a silent hop alone do not keep a crowd from waiting for its turns", async () => {
+  const lone = parseIpv6("2001:db8:5::1");
+  let tokensAtMs = 0;
+  /** Linux's limit: six at once, and then one in 100 ms. */
+  const isWithinLimit = (nowMs: number) => {
+    const nextMs = Math.max(tokensAtMs, nowMs - 500);
+    if (nextMs > nowMs) return false;
+    tokensAtMs = nextMs + 100;
+    return true;
+  };
+  const network: Network = (packet, sentMs) => {
+    const { hopLimit, destination } = packet;
+    if (hopLimit >= 3) return [{ delayMs: 3, from: destination, message: echoReply(packet) }];
+    const isSilent = equalIpv6(destination, lone) || !isWithinLimit(sentMs);
+    if (hopLimit === 2 && isSilent) return [];
+    const from = stationAddress(hopLimit);
+    return [{ delayMs: hopLimit, from, message: icmpError(packet, 3, 0) }];
+  };
+  const lab = start(network);
+  const request = { maxHops: 30, timeoutMs: 2000 };
+  const trace = (target: Ipv6Address) => lab.engine.traceroute({ target, ...request });
+  await lab.clock.run(trace(parseIpv6("2001:db8:6::ffff")));
+  for (let times = 0; times < 5; times++) await lab.clock.run(trace(lone));
+  const targets = Array.from({ length: 60 }, (_, index) => parseIpv6(`2001:db8:6::${index + 1}`));
+  const outcomes = (await lab.clock.run(Promise.all(targets.map(trace)))) as Done[];
+  const silent = outcomes.filter((outcome) => addresses(outcome)[1] === null);
+  expect(silent).toHaveLength(0);
 });
 
 test("a trace that is aborted leaves nothing behind", async () => {
