@@ -1,14 +1,14 @@
 import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
-import { STREAM, withPriority } from "./cli/journal.ts";
 import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
 import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
 import { print, say } from "./cli/output.ts";
 import { runServe } from "./cli/serve.ts";
 import { UsageError } from "./cli/usage.ts";
-import { ConfigError } from "./config.ts";
-import { reasonOf } from "./error-text.ts";
-import { CertificateError } from "./http/certificate.ts";
-import { COMMIT, VERSION } from "./version.ts";
+import { ConfigError } from "./config/settings.ts";
+import { STREAM, withPriority } from "./platform/journal.ts";
+import { CertificateError } from "./server/certificate.ts";
+import { reasonOf } from "./util/errors.ts";
+import { COMMIT, VERSION } from "./util/version.ts";
 
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 

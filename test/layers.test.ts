@@ -11,38 +11,25 @@ const ROOT = join(import.meta.dir, "..");
 const LAYERS: readonly (readonly string[])[] = [
   ["src/main.ts"],
   ["src/cli/"],
-  ["src/server.ts"],
-  ["src/listener.ts"],
-  ["src/app.ts"],
+  ["src/server/"],
+  ["src/http/app.ts"],
   ["src/routes/"],
-  ["src/target.ts"],
+  ["src/limits/probe-slots.ts"],
   ["src/http/"],
-  ["src/config.ts"],
+  ["src/keys/", "src/limits/"],
+  ["src/config/"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],
-  ["src/reuseport.ts", "src/unix-socket.ts"],
-  ["src/linux.ts", "src/log.ts", "src/users.ts"],
-  [
-    "src/bytes.ts",
-    "src/coalesce.ts",
-    "src/environment.ts",
-    "src/error-text.ts",
-    "src/libc.ts",
-    "src/line-writer.ts",
-    "src/text.ts",
-    "src/version.ts",
-  ],
+  ["src/platform/"],
+  ["src/util/"],
   ["package.json"],
 ];
 
 /** Imports that the order of the layers would allow and the design does not. */
 const FORBIDDEN: readonly (readonly [string, string])[] = [
-  ["src/addr/", "src/bytes.ts"],
-  ["src/addr/", "src/libc.ts"],
-  ["src/addr/", "src/linux.ts"],
-  ["src/addr/", "src/log.ts"],
-  ["src/dns/", "src/libc.ts"],
-  ["src/dns/", "src/linux.ts"],
+  ["src/addr/", "src/util/"],
+  ["src/addr/", "src/platform/"],
+  ["src/dns/", "src/platform/"],
 ];
 
 function layerOf(path: string): { level: number; member: string } | null {
@@ -89,14 +76,14 @@ test("imports run one way", async () => {
   expect(upward).toEqual([]);
 });
 
-test("bun:ffi is imported by src/libc.ts alone", async () => {
+test("bun:ffi is imported by src/platform/libc.ts alone", async () => {
   const importers: string[] = [];
   for (const file of files) {
     if (importsOf(await Bun.file(join(ROOT, file)).text()).includes("bun:ffi")) {
       importers.push(file);
     }
   }
-  expect(importers).toEqual(["src/libc.ts"]);
+  expect(importers).toEqual(["src/platform/libc.ts"]);
 });
 
 test("imports name packages that package.json lists, and files with their .ts", async () => {

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { type Config, ConfigError, parseConfig } from "../config.ts";
-import type { Environment } from "../environment.ts";
-import { runAs } from "../users.ts";
+import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
+import { runAs } from "../platform/users.ts";
+import type { Environment } from "../util/environment.ts";
 import {
   checkExecutable,
   checkHidden,
@@ -14,7 +14,7 @@ import { checkAddress, checkClock, checkDefaultRoute, checkRawSocket } from "./d
 import { checkListeners, checkResolvers } from "./doctor/network.ts";
 import { checkService } from "./doctor/service.ts";
 import { type InstalledService, installedService } from "./installed.ts";
-import { relativePathProblem } from "./keys-place.ts";
+import { relativePathProblem } from "./keys-path.ts";
 
 export const DOCTOR_USAGE =
   "sixscope doctor                                       find out what is wrong, and what to do";

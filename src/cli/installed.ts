@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
-import { ConfigError } from "../config.ts";
-import type { Environment } from "../environment.ts";
-import { errorCode, reasonOf } from "../error-text.ts";
-import { type User, userNamed } from "../users.ts";
+import { ConfigError } from "../config/settings.ts";
+import { type User, userNamed } from "../platform/users.ts";
+import type { Environment } from "../util/environment.ts";
+import { errorCode, reasonOf } from "../util/errors.ts";
 import { parseEnvironmentFile, parseShownEnvironment } from "./environment-file.ts";
 
 /** What an installation as a service puts where; the unit and the package say the same. */

@@ -1,9 +1,7 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
-import type { Environment } from "../environment.ts";
-import { reasonOf } from "../error-text.ts";
-import { generateApiKey, hashApiKey } from "../http/api-key.ts";
+import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
 import {
   isActive,
   isNewKeyName,
@@ -11,11 +9,13 @@ import {
   type KeyRecord,
   readKeyFile,
   writeKeyFile,
-} from "../http/key-file.ts";
-import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
-import { findKeysPlace, type KeysPlace } from "./keys-place.ts";
+} from "../keys/key-file.ts";
+import { C, errnoName, loadLibc, SystemError } from "../platform/libc.ts";
+import type { Environment } from "../util/environment.ts";
+import { reasonOf } from "../util/errors.ts";
+import { ownCommand } from "./invocation.ts";
+import { findKeysPlace, type KeysPlace } from "./keys-path.ts";
 import { OutputError, print, write } from "./output.ts";
-import { ownCommand } from "./own-command.ts";
 import { UsageError } from "./usage.ts";
 
 export const KEYS_USAGE = `sixscope keys add NAME [--limit N] [--expires DATE]   make a key and print it once

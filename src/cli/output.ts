@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { errorCode, reasonOf } from "../error-text.ts";
+import { errorCode, reasonOf } from "../util/errors.ts";
 
 const STANDARD_OUTPUT = 1;
 

@@ -1,12 +1,12 @@
 import type { Endpoint } from "../addr/endpoint.ts";
 import type { Clock } from "./clock.ts";
 import { exchangeTcp, exchangeUdp, type Unreachable } from "./exchange.ts";
-import { type Reply, refusesEdns } from "./judge.ts";
 import { CONFIRM_TIMEOUT_MS } from "./limits.ts";
+import { type Reply, refusesEdns } from "./match-response.ts";
 import { createQuery, type RandomSource } from "./query.ts";
 import type { RecordType } from "./record.ts";
+import type { SocketPlaces } from "./semaphore.ts";
 import type { Sockets } from "./socket.ts";
-import type { SocketPlaces } from "./socket-places.ts";
 
 /** What an attempt needs of the world. */
 export interface AttemptContext {

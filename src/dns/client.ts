@@ -1,5 +1,5 @@
 import type { Endpoint } from "../addr/endpoint.ts";
-import { Coalescer } from "../coalesce.ts";
+import { Coalescer } from "../util/coalesce.ts";
 import { type Asked, type AttemptContext, attempt } from "./attempt.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import {
@@ -21,8 +21,8 @@ import {
 import type { RandomSource } from "./query.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 import { alternateFamilies, runSchedule } from "./schedule.ts";
+import { SocketPlaces } from "./semaphore.ts";
 import { type Sockets, systemSockets } from "./socket.ts";
-import { SocketPlaces } from "./socket-places.ts";
 
 /** What a client is made of; all but the servers is for tests. */
 export interface DnsClientOptions {

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter } from "../bytes.ts";
+import { ByteReader, ByteWriter } from "../util/bytes.ts";
 import {
   decodeExtendedError,
   EXTENDED_ERROR_OPTION,

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../addr/endpoint.ts";
-import { errorCode } from "../error-text.ts";
-import { type AskTcp, judgeDatagram, judgeStreamed, type Reply } from "./judge.ts";
+import { errorCode } from "../util/errors.ts";
+import { type AskTcp, judgeDatagram, judgeStreamed, type Reply } from "./match-response.ts";
 import { frameMessage, MessageStream } from "./message-stream.ts";
 import type { Query } from "./query.ts";
 import type { DnsSocket, SocketEvents, Sockets } from "./socket.ts";

@@ -1,5 +1,5 @@
-import type { ByteReader, ByteWriter } from "../bytes.ts";
-import { safeText } from "../text.ts";
+import type { ByteReader, ByteWriter } from "../util/bytes.ts";
+import { safeText } from "../util/text.ts";
 import { MAX_EXTENDED_TEXT_LENGTH } from "./limits.ts";
 
 /** What a resolver says about the reason for its answer; RFC 8914. */

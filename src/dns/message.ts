@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, OutOfBoundsError } from "../bytes.ts";
+import { ByteReader, ByteWriter, OutOfBoundsError } from "../util/bytes.ts";
 import { decodeEdns, type Edns, encodeEdns, OPT_CODE } from "./edns.ts";
 import { DnsFormatError } from "./format-error.ts";
 import { MAX_MESSAGE_BYTES } from "./limits.ts";

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter } from "../bytes.ts";
+import { ByteReader, ByteWriter } from "../util/bytes.ts";
 import { DnsFormatError } from "./format-error.ts";
 import { MAX_LABEL_BYTES, MAX_NAME_BYTES, MAX_POINTERS } from "./limits.ts";
 

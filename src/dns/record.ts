@@ -1,7 +1,7 @@
 import { formatIpv6 } from "../addr/format.ts";
 import { formatIpv4, type Ipv4Address, ipv4FromWord } from "../addr/ipv4.ts";
 import { type Ipv6Address, ipv6FromWords } from "../addr/ipv6.ts";
-import type { ByteReader, ByteWriter } from "../bytes.ts";
+import type { ByteReader, ByteWriter } from "../util/bytes.ts";
 import { DnsFormatError } from "./format-error.ts";
 import { MAX_ANSWER_CHARACTERS } from "./limits.ts";
 import { escapedByte, type NameReader, writeName } from "./name.ts";

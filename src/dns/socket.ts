@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import type { Endpoint } from "../addr/endpoint.ts";
 import { formatIp } from "../addr/ip.ts";
-import { errorCode } from "../error-text.ts";
+import { errorCode } from "../util/errors.ts";
 
 /** What a socket tells its owner; nothing after it was closed. */
 export interface SocketEvents {

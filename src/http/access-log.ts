@@ -1,9 +1,9 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { formatIp } from "../addr/ip.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../util/log.ts";
 import type { AppEnv } from "./context.ts";
-import { Repeats } from "./repeats.ts";
+import { Repeats } from "./log-throttle.ts";
 
 const FIRST_REFUSAL_STATUS = 400;
 const PREFLIGHT_STATUS = 204;

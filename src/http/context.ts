@@ -1,5 +1,5 @@
+import type { KeyRecord } from "../keys/key-file.ts";
 import type { Caller, Connection } from "./client-address.ts";
-import type { KeyRecord } from "./key-file.ts";
 
 /** What the server hands to the app with each request. */
 export interface Bindings {

@@ -1,9 +1,9 @@
 import type { Context, Handler } from "hono";
 import type { z } from "zod";
-import { answerJson } from "./answer.ts";
 import type { AppEnv } from "./context.ts";
 import type { ErrorCode } from "./error-table.ts";
 import { type Parameters, parameterReader, type ValuesOf } from "./parameters.ts";
+import { answerJson } from "./respond.ts";
 import type { ValueOf } from "./schemas.ts";
 
 /** Every path of the interface begins with it. */

@@ -1,4 +1,4 @@
-import { quote } from "../text.ts";
+import { quote } from "../util/text.ts";
 import { ERRORS, type ErrorCode, type ErrorDetails } from "./error-table.ts";
 
 /** The body of every error response. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
 import {
   COMMON_ERRORS,

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { quote } from "../text.ts";
+import { quote } from "../util/text.ts";
 import { ApiError } from "./errors.ts";
 
 /** What a parameter may be; stands in the details of INVALID_PARAMETER. */

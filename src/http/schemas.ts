@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { TYPE_TABLE } from "../addr/classify.ts";
-import { RESOLVER_NAMES } from "../config.ts";
+import { RESOLVER_NAMES } from "../config/settings.ts";
 import type { ExtendedError } from "../dns/extended-error.ts";
 
 /** Makes a value at the first call, and returns the same one ever after. */

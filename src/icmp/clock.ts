@@ -1,4 +1,4 @@
-import { addressOf, C, loadLibc } from "../libc.ts";
+import { addressOf, C, loadLibc } from "../platform/libc.ts";
 
 /** Time and timers as the ICMPv6 module uses them. */
 export interface Clock {

@@ -1,9 +1,9 @@
 import { type Clock, SystemClock } from "./clock.ts";
+import { shareTraces } from "./coalesced-traces.ts";
 import { HopPacer } from "./hop-pacer.ts";
 import { type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { type ProbeCounters, Prober, type RandomSource } from "./prober.ts";
 import { openRawSocket } from "./raw-socket.ts";
-import { shareTraces } from "./shared-traces.ts";
 import type { OpenSocket } from "./socket.ts";
 import { type TraceOutcome, type TraceRequest, traceroute } from "./traceroute.ts";
 

@@ -1,5 +1,5 @@
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
-import { safeText } from "../text.ts";
+import { safeText } from "../util/text.ts";
 import { internetChecksum } from "./checksum.ts";
 import { type ErrorMessage, TYPE } from "./message.ts";
 

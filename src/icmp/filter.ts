@@ -1,6 +1,6 @@
-import { BPF, encodeBpf } from "../linux.ts";
+import { BPF, encodeBpf } from "../platform/linux.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER } from "./invoking-packet.ts";
 import { TYPE } from "./message.ts";
-import { IPV6_HEADER_BYTES, NEXT_HEADER } from "./quotation.ts";
 
 /** Types that may wake the process: the four errors and the echo reply. */
 const PASSED_TYPES = [

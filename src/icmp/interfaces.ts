@@ -1,4 +1,4 @@
-import { C, loadLibc } from "../libc.ts";
+import { C, loadLibc } from "../platform/libc.ts";
 
 const load = () => loadLibc({ if_nametoindex: { args: [C.pointer], returns: C.uint } });
 

@@ -3,6 +3,7 @@ import type { Answer } from "./answer.ts";
 import { type Clock, NS_PER_MS } from "./clock.ts";
 import { traceMeaning } from "./errors.ts";
 import { splitExtensions } from "./extensions.ts";
+import { decodeQuotation } from "./invoking-packet.ts";
 import { LIMITS } from "./limits.ts";
 import {
   decodeMessage,
@@ -11,7 +12,6 @@ import {
   encodeEchoRequest,
 } from "./message.ts";
 import { COOKIE_BYTES, encodePayload } from "./probe-payload.ts";
-import { decodeQuotation } from "./quotation.ts";
 import type { IcmpSocket, OpenSocket, ReceivedPacket, SourceChoice } from "./socket.ts";
 import { TargetLimiter, UnheardLimiter } from "./target-limiter.ts";
 

@@ -1,6 +1,6 @@
 import { classifyIpv6 } from "../addr/classify.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
-import { addressOf, C, errnoName, loadLibc, SystemError } from "../libc.ts";
+import { addressOf, C, errnoName, loadLibc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
   alignControl,
@@ -14,7 +14,7 @@ import {
   OPTION,
   SOCK,
   SOCKADDR,
-} from "../linux.ts";
+} from "../platform/linux.ts";
 import { SystemClock } from "./clock.ts";
 import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import { Receiver } from "./receiver.ts";

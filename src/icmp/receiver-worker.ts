@@ -3,7 +3,7 @@
  * can be read. It never returns to its event loop before that, so it takes one message only.
  */
 import { ipv6FromBytes } from "../addr/ipv6.ts";
-import { addressOf, C, loadLibc } from "../libc.ts";
+import { addressOf, C, loadLibc } from "../platform/libc.ts";
 import {
   alignControl,
   CMSGHDR,
@@ -14,7 +14,7 @@ import {
   POLLFD,
   POLLIN,
   SOCKADDR,
-} from "../linux.ts";
+} from "../platform/linux.ts";
 import { readSeconds, receivedAtNs, SystemClock, type Timespec } from "./clock.ts";
 import { LIMITS } from "./limits.ts";
 import type { ReceiverMessage, ReceiverTask } from "./receiver.ts";

@@ -1,5 +1,5 @@
-import { C, errnoName, loadLibc, SystemError } from "../libc.ts";
-import { EFD_NONBLOCK_CLOEXEC } from "../linux.ts";
+import { C, errnoName, loadLibc, SystemError } from "../platform/libc.ts";
+import { EFD_NONBLOCK_CLOEXEC } from "../platform/linux.ts";
 import type { ReceivedPacket, SocketListener } from "./socket.ts";
 
 /** What the Worker is told when it starts. */

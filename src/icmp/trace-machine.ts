@@ -3,7 +3,7 @@ import type { Answer } from "./answer.ts";
 import { NS_PER_MS } from "./clock.ts";
 import type { HopPacer } from "./hop-pacer.ts";
 import { LIMITS } from "./limits.ts";
-import { type Patience, patienceFor } from "./patience.ts";
+import { type Patience, patienceFor } from "./probe-wait.ts";
 import { type ProbeEvent, TARGET_BUSY } from "./prober.ts";
 import type { NoResult, ProbeMachine, SendProbe } from "./run.ts";
 import {

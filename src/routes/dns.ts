@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { RESOLVER_NAMES, type ResolverName } from "../config.ts";
+import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { refusedHostname } from "../http/errors.ts";
 import { choiceParameter, pathParameter } from "../http/parameters.ts";
-import { requireAnswer } from "../http/resolver-errors.ts";
 import { extendedError, resolverName } from "../http/schemas.ts";
+import { requireAnswer } from "./resolver-errors.ts";
 
 export interface DnsDependencies {
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { answerText } from "../http/answer.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { describeInterface } from "../http/openapi.ts";
+import { answerText } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
 import { type DnsDependencies, dns } from "./dns.ts";
 import { myIp } from "./my-ip.ts";

@@ -2,22 +2,17 @@ import type { Context } from "hono";
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/limits.ts";
 import type { AppEnv } from "../http/context.ts";
 import type { ErrorCode } from "../http/error-table.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
-import { MAX_WAIT_MS, type ProbeSlots } from "../http/probe-slots.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import { LIMITS } from "../icmp/limits.ts";
 import { NO_ROOM, type NoResult } from "../icmp/run.ts";
-import {
-  type Destination,
-  parseTarget,
-  resolveTarget,
-  type TargetDependencies,
-} from "../target.ts";
+import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
+import { type Destination, parseTarget, resolveTarget, type TargetDependencies } from "./target.ts";
 
 /** What pings and traces need. */
 export interface ProbeDependencies extends TargetDependencies {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { checkKeys, checkTls } from "../../src/cli/doctor/files.ts";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/host.ts";
 import { checkListeners } from "../../src/cli/doctor/network.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config/settings.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";

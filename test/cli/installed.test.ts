@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
 import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/environment-file.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config/settings.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -78,7 +78,7 @@ test.each(edges)("the unit's firewall on %s: %p", (address, isAllowed) => {
 test("the sample has every setting once, each with a value that is right", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const names = [...sample.matchAll(/^(SIXSCOPE_\w+)=/gm)].map(([, name]) => name);
-  const known = [...read("src/config.ts").matchAll(/^ {4}(SIXSCOPE_\w+):/gm)].map(
+  const known = [...read("src/config/settings.ts").matchAll(/^ {4}(SIXSCOPE_\w+):/gm)].map(
     ([, name]) => name,
   );
   expect(names.toSorted()).toEqual(known.toSorted());

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { ByteReader } from "../../src/bytes.ts";
 import { decodeExtendedError, type ExtendedError } from "../../src/dns/extended-error.ts";
+import { ByteReader } from "../../src/util/bytes.ts";
 
 const UNPRINTABLE = "\ufffd";
 

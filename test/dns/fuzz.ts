@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { DnsFormatError } from "../../src/dns/format-error.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
 import { interpret } from "../../src/dns/interpret.ts";
-import { judgeDatagram, judgeStreamed } from "../../src/dns/judge.ts";
+import { judgeDatagram, judgeStreamed } from "../../src/dns/match-response.ts";
 import { decodeMessage, encodeMessage, type Message } from "../../src/dns/message.ts";
 import { MessageStream } from "../../src/dns/message-stream.ts";
 import { canonicalName, encodeName } from "../../src/dns/name.ts";

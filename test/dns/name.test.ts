@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { ByteReader, ByteWriter } from "../../src/bytes.ts";
 import { DnsFormatError } from "../../src/dns/format-error.ts";
 import {
   canonicalName,
@@ -8,6 +7,7 @@ import {
   withoutFinalDot,
   writeName,
 } from "../../src/dns/name.ts";
+import { ByteReader, ByteWriter } from "../../src/util/bytes.ts";
 import { hex } from "./messages.ts";
 
 /** Reads the name at an offset of a message, and says where the reader stands afterwards. */

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { ByteReader, ByteWriter, OutOfBoundsError } from "../../src/bytes.ts";
 import { DnsFormatError } from "../../src/dns/format-error.ts";
 import { NameReader } from "../../src/dns/name.ts";
 import {
@@ -13,6 +12,7 @@ import {
   typeCode,
   typeOfCode,
 } from "../../src/dns/record.ts";
+import { ByteReader, ByteWriter, OutOfBoundsError } from "../../src/util/bytes.ts";
 import { hex } from "./messages.ts";
 
 function decode(type: RecordType, data: Uint8Array): ResourceRecord {

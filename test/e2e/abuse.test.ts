@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { residentMiB } from "../../scripts/measure.ts";
-import { generateApiKey } from "../../src/http/api-key.ts";
+import { generateApiKey } from "../../src/keys/api-key.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { runIp } from "../lab/run.ts";

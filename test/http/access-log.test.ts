@@ -3,8 +3,8 @@ import { Hono } from "hono";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { accessLog } from "../../src/http/access-log.ts";
 import type { AppEnv, Bindings } from "../../src/http/context.ts";
-import type { KeyRecord } from "../../src/http/key-file.ts";
-import { createLog, type LogFormat } from "../../src/log.ts";
+import type { KeyRecord } from "../../src/keys/key-file.ts";
+import { createLog, type LogFormat } from "../../src/util/log.ts";
 
 const BINDINGS: Bindings = {
   connection: { kind: "tcp", peer: "192.0.2.1", encrypted: false },

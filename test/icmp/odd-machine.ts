@@ -6,8 +6,8 @@
  */
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
-import { C, loadLibc } from "../../src/libc.ts";
-import { AF_INET6, SOCK } from "../../src/linux.ts";
+import { C, loadLibc } from "../../src/platform/libc.ts";
+import { AF_INET6, SOCK } from "../../src/platform/linux.ts";
 
 /** ipv6(7): IPV6_FLOWLABEL_MGR, and the `struct in6_flowlabel_req` that leases a label for one socket alone. */
 function leaseExclusiveLabel(): void {

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { splitExtensions } from "../../src/icmp/extensions.ts";
+import { decodeQuotation } from "../../src/icmp/invoking-packet.ts";
 import { decodeMessage } from "../../src/icmp/message.ts";
 import { Prober } from "../../src/icmp/prober.ts";
-import { decodeQuotation } from "../../src/icmp/quotation.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
 import { countingRandom, echoReply, FakeSocket, icmpError, SOURCE, VirtualClock } from "./fake.ts";
 

@@ -5,8 +5,8 @@ import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { AppEnv, Facts } from "../../src/http/context.ts";
 import { ApiError } from "../../src/http/errors.ts";
-import { ProbeSlots } from "../../src/http/probe-slots.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { type ProbeDependencies, probeTarget } from "../../src/routes/probe.ts";
 import { countingRandom, FakeSocket, VirtualClock } from "./fake.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Endpoint } from "../../src/addr/endpoint.ts";
 import { formatIp, tryParseIp } from "../../src/addr/ip.ts";
-import { ByteWriter } from "../../src/bytes.ts";
+import { ByteWriter } from "../../src/util/bytes.ts";
 import { freePort } from "./port.ts";
 import { labEnvironment } from "./run.ts";
 

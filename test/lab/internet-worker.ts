@@ -3,7 +3,7 @@
  * its time has come. It never returns to its event loop before it is told to end, so that nothing
  * but the kernel decides when it runs.
  */
-import { addressOf, C, loadLibc } from "../../src/libc.ts";
+import { addressOf, C, loadLibc } from "../../src/platform/libc.ts";
 import type { InternetDescription } from "./internet-description.ts";
 import { ProbeLog } from "./probe-log.ts";
 import { createSimulation } from "./simulation.ts";

@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { addressOf, C, loadLibc } from "../../src/libc.ts";
+import { addressOf, C, loadLibc } from "../../src/platform/libc.ts";
 import type { InternetDescription } from "./internet-description.ts";
 import type { WorkerTask } from "./internet-worker.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";

@@ -1,4 +1,4 @@
-import { addressOf, C, errnoName, loadLibc, SystemError } from "../../src/libc.ts";
+import { addressOf, C, errnoName, loadLibc, SystemError } from "../../src/platform/libc.ts";
 import { addressBytes, addressText } from "./address.ts";
 import { NEXT_HEADER_ICMPV6 } from "./packet.ts";
 

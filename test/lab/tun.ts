@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync } from "node:fs";
-import { addressOf, C, errnoName, loadLibc, SystemError } from "../../src/libc.ts";
+import { addressOf, C, errnoName, loadLibc, SystemError } from "../../src/platform/libc.ts";
 
 /** linux/if_tun.h */
 const TUNSETIFF = 0x400454ca;

@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Config } from "../../config.ts";
-import { CertificateError, readCertificate } from "../../http/certificate.ts";
-import { isActive, KeyFileError, readKeyFile } from "../../http/key-file.ts";
-import { C, loadLibc } from "../../libc.ts";
+import type { Config } from "../../config/settings.ts";
+import { isActive, KeyFileError, readKeyFile } from "../../keys/key-file.ts";
+import { C, loadLibc } from "../../platform/libc.ts";
+import { CertificateError, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, propertyOf, type Unit } from "../installed.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { openIcmp } from "../../icmp/engine.ts";
-import { C, loadLibc, SystemError } from "../../libc.ts";
+import { C, loadLibc, SystemError } from "../../platform/libc.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** Whether this process may open the raw socket that ping and traceroute need. */

@@ -1,5 +1,5 @@
 import { type Endpoint, formatEndpoint } from "../../addr/endpoint.ts";
-import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config.ts";
+import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 

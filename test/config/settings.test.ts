@@ -1,0 +1,260 @@
+import { describe, expect, test } from "bun:test";
+import { formatEndpoint } from "../../src/addr/endpoint.ts";
+import { parsePrefix } from "../../src/addr/prefix.ts";
+import { prefixList } from "../../src/addr/prefix-table.ts";
+import { ConfigError, parseConfig } from "../../src/config/settings.ts";
+import { quote } from "../../src/util/text.ts";
+
+function problemsOf(environment: Record<string, string>): readonly string[] {
+  try {
+    parseConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe("defaults", () => {
+  test("listen on loopback of both families, and on no wildcard address", () => {
+    expect(parseConfig({}).listen).toEqual([
+      { kind: "tcp", hostname: "127.0.0.1", port: 8080 },
+      { kind: "tcp", hostname: "::1", port: 8080 },
+    ]);
+  });
+
+  test("are those of the README's table", () => {
+    const { resolvers, listen: _, ...rest } = parseConfig({});
+    expect(rest).toEqual({
+      listenIsDefault: true,
+      tls: null,
+      trustedProxies: { unix: true, prefixes: prefixList([]) },
+      keysFile: "keys.json",
+      targetResolver: "resolver_a",
+      rate: { anonymous: 100, prefix: 1000, key: 1000 },
+      targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
+      pingIntervalMs: 200,
+      probeTimeoutMs: 2000,
+      maxProbes: 64,
+      logLevel: "info",
+      logFormat: "text",
+      logClients: true,
+    });
+    expect(resolvers.resolver_a.map(formatEndpoint)).toEqual([
+      "[2606:4700:4700::1111]:53",
+      "[2606:4700:4700::1001]:53",
+      "1.1.1.1:53",
+      "1.0.0.1:53",
+    ]);
+  });
+
+  test("put the keys file into systemd's state directory", () => {
+    expect(parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" }).keysFile).toBe(
+      "/var/lib/sixscope/keys.json",
+    );
+  });
+
+  test("hold where a variable is set to nothing", () => {
+    expect(parseConfig({ SIXSCOPE_TLS_CERT: "", SIXSCOPE_MAX_PROBES: "" }).maxProbes).toBe(64);
+  });
+});
+
+describe("values", () => {
+  const accepted: [string, string, string, unknown][] = [
+    [
+      "both families",
+      "SIXSCOPE_LISTEN",
+      "[::]:443",
+      { listen: [{ kind: "tcp", hostname: "::", port: 443 }] },
+    ],
+    [
+      "a name",
+      "SIXSCOPE_LISTEN",
+      "localhost:1",
+      { listen: [{ kind: "tcp", hostname: "localhost", port: 1 }] },
+    ],
+    [
+      "a host name",
+      "SIXSCOPE_LISTEN",
+      "my-host.example.net:80",
+      { listen: [{ kind: "tcp", hostname: "my-host.example.net", port: 80 }] },
+    ],
+    [
+      "a unix socket",
+      "SIXSCOPE_LISTEN",
+      "unix:/run/s",
+      { listen: [{ kind: "unix", path: "/run/s" }] },
+    ],
+    [
+      "spaces in a list",
+      "SIXSCOPE_LISTEN",
+      "unix:/a, unix:/b",
+      {
+        listen: [
+          { kind: "unix", path: "/a" },
+          { kind: "unix", path: "/b" },
+        ],
+      },
+    ],
+    [
+      "no limit for a /64",
+      "SIXSCOPE_RATE_PREFIX",
+      "0",
+      { rate: { anonymous: 100, prefix: 0, key: 1000 } },
+    ],
+    ["least interval", "SIXSCOPE_PING_INTERVAL_MS", "10", { pingIntervalMs: 10 }],
+    ["greatest timeout", "SIXSCOPE_PROBE_TIMEOUT_MS", "10000", { probeTimeoutMs: 10_000 }],
+    [
+      "another resolver",
+      "SIXSCOPE_TARGET_RESOLVER",
+      "resolver_c",
+      { targetResolver: "resolver_c" },
+    ],
+    ["a level", "SIXSCOPE_LOG_LEVEL", "debug", { logLevel: "debug" }],
+  ];
+  test.each(accepted)("%s: %s=%s", (_, name, value, expected) => {
+    expect(parseConfig({ [name]: value })).toMatchObject(expected as object);
+  });
+
+  const apart = [
+    "[::]:80,127.0.0.1:81",
+    "0.0.0.0:80,[::1]:80",
+    "127.0.0.1:0,127.0.0.1:0",
+    "[::]:0,127.0.0.1:0",
+  ];
+  test.each(apart)("%s are addresses side by side", (value) => {
+    expect(parseConfig({ SIXSCOPE_LISTEN: value }).listen).toHaveLength(2);
+  });
+
+  test("resolvers with and without ports, of both families", () => {
+    const { resolvers } = parseConfig({
+      SIXSCOPE_RESOLVER_B: "2001:db8::1, [2001:db8::2]:5353, 192.0.2.1, 192.0.2.2:5353",
+    });
+    expect(resolvers.resolver_b.map(formatEndpoint)).toEqual([
+      "[2001:db8::1]:53",
+      "[2001:db8::2]:5353",
+      "192.0.2.1:53",
+      "192.0.2.2:5353",
+    ]);
+  });
+
+  test("trusted proxies: a mapped prefix is that of IPv4, as peers are", () => {
+    expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "::ffff:10.0.0.0/104" }).trustedProxies).toEqual(
+      parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies,
+    );
+  });
+
+  test("trusted proxies: the unix listener only where it is named", () => {
+    expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies.unix).toBe(false);
+    expect(
+      parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "unix,10.0.0.0/8,2001:db8::/32" }).trustedProxies,
+    ).toEqual({
+      unix: true,
+      prefixes: prefixList(["10.0.0.0/8", "2001:db8::/32"].map(parsePrefix)),
+    });
+  });
+
+  const refused: [string, string, string][] = [
+    ["no port", "SIXSCOPE_LISTEN", "127.0.0.1"],
+    ["IPv6 without brackets", "SIXSCOPE_LISTEN", "::1:8080"],
+    ["IPv4 in brackets", "SIXSCOPE_LISTEN", "[127.0.0.1]:80"],
+    ["port above 65535", "SIXSCOPE_LISTEN", "127.0.0.1:65536"],
+    ["relative socket path", "SIXSCOPE_LISTEN", "unix:run/s"],
+    ["an empty entry", "SIXSCOPE_LISTEN", "127.0.0.1:80,"],
+    ["no host name", "SIXSCOPE_LISTEN", "-a.example:80"],
+    ["no IPv4 address", "SIXSCOPE_LISTEN", "127.0.0.256:80"],
+    ["an address twice", "SIXSCOPE_LISTEN", "[::1]:80,[0::1]:80"],
+    ["a host name twice", "SIXSCOPE_LISTEN", "localhost:80,LocalHost:80"],
+    ["a socket twice", "SIXSCOPE_LISTEN", "unix:/a,unix:/a"],
+    ["both families and one of them", "SIXSCOPE_LISTEN", "[::]:8080,127.0.0.1:8080"],
+    ["one family and both of them", "SIXSCOPE_LISTEN", "0.0.0.0:8080,[::]:8080"],
+    ["all of IPv4 and one of it", "SIXSCOPE_LISTEN", "127.0.0.1:8080,0.0.0.0:8080"],
+    ["a certificate without its key", "SIXSCOPE_TLS_CERT", "/c.pem"],
+    ["a proxy's name", "SIXSCOPE_TRUSTED_PROXIES", "nginx"],
+    ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
+    ["a resolver's name", "SIXSCOPE_RESOLVER_A", "dns.example"],
+    ["a resolver without a port to ask", "SIXSCOPE_RESOLVER_B", "192.0.2.1:0"],
+    ["too many resolver addresses", "SIXSCOPE_RESOLVER_C", Array(17).fill("192.0.2.1").join(",")],
+    ["an unknown resolver", "SIXSCOPE_TARGET_RESOLVER", "resolver_d"],
+    ["zero requests", "SIXSCOPE_RATE_ANONYMOUS", "0"],
+    ["a sign", "SIXSCOPE_RATE_KEY", "+5"],
+    ["a fraction", "SIXSCOPE_RATE_PREFIX", "1.5"],
+    ["an unknown mode", "SIXSCOPE_TARGETS", "all"],
+    ["a prefix too long", "SIXSCOPE_TARGETS_DENY", "2001:db8::/129"],
+    ["interval below 10", "SIXSCOPE_PING_INTERVAL_MS", "9"],
+    ["interval above 10000", "SIXSCOPE_PING_INTERVAL_MS", "10001"],
+    ["timeout below 100", "SIXSCOPE_PROBE_TIMEOUT_MS", "99"],
+    ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
+    ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
+    ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
+  ];
+  test.each(refused)("%s: %s=%s is refused by name", (_, name, value) => {
+    const problems = problemsOf({ [name]: value });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith(`${name}=${quote(value)}: `);
+  });
+});
+
+describe("problems", () => {
+  test("are reported all at once, each with variable, value and what would be right", () => {
+    expect(
+      problemsOf({
+        SIXSCOPE_MAX_PROBES: "many",
+        SIXSCOPE_LOG_LEVEL: "loud",
+        SIXSCOPE_LISTENS: "127.0.0.1:80",
+        SIXSCOPE_TLS_KEY: "/k.pem",
+      }).toSorted(),
+    ).toEqual([
+      'SIXSCOPE_LISTENS="127.0.0.1:80": there is no such setting; did you mean SIXSCOPE_LISTEN?',
+      'SIXSCOPE_LOG_LEVEL="loud": must be debug, info, warn or error',
+      'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 10000',
+      'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT beside it; set both or neither',
+    ]);
+  });
+
+  test("a name like none of ours points to the table", () => {
+    expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "red" })).toEqual([
+      `SIXSCOPE_WINDOW_COLOUR="red": there is no such setting; see the README's table`,
+    ]);
+    expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "" })).toHaveLength(1);
+  });
+
+  test("every wrong entry of a list is named", () => {
+    const value = "unix:relative,[::1]:1,127.0.0.1";
+    const problems = problemsOf({ SIXSCOPE_LISTEN: value });
+    expect(problems.map((problem) => problem.split(" must be ")[0])).toEqual([
+      `SIXSCOPE_LISTEN="${value}": "unix:relative"`,
+      `SIXSCOPE_LISTEN="${value}": "127.0.0.1"`,
+    ]);
+  });
+
+  const long = "x".repeat(100_000);
+  const longValues: [string, string, string][] = [
+    ["a choice", "SIXSCOPE_LOG_LEVEL", long],
+    ["an entry", "SIXSCOPE_LISTEN", long],
+    ["an address", "SIXSCOPE_TRUSTED_PROXIES", long],
+    ["many entries", "SIXSCOPE_LISTEN", "x,".repeat(50_000)],
+    ["an unknown variable", "SIXSCOPE_OTHER", long],
+  ];
+  test.each(longValues)("a long value makes no long message: %s", (_, name, value) => {
+    const text = problemsOf({ [name]: value }).join("\n");
+    expect(text).toContain(name);
+    expect(text.length).toBeLessThan(4000);
+  });
+
+  const PEM = "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n";
+  const pasted: [string, string][] = [
+    ["SIXSCOPE_TLS_KEY", "put it into a file"],
+    ["SIXSCOPE_TLS_KEYS", "did you mean SIXSCOPE_TLS_KEY?"],
+    ["SIXSCOPE_LISTEN", "put it into a file"],
+  ];
+  test.each(pasted)("a key pasted as %s is not repeated", (name, said) => {
+    const text = problemsOf({ [name]: PEM, SIXSCOPE_TLS_CERT: "/cert" }).join("\n");
+    expect(text).toContain(said);
+    expect(text).not.toMatch(/BEGIN|SECRET/);
+  });
+
+  test("variables of other programs are none of our business", () => {
+    expect(problemsOf({ PATH: "/bin", SIX: "1" })).toEqual([]);
+  });
+});

@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { ApiError } from "../../src/http/errors.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+
+const NEVER = new AbortController().signal;
+
+/** Runs of owners that last until the test ends them. */
+function setUp(limit: number) {
+  const slots = new ProbeSlots(limit);
+  const ends: { owner: string; end: () => void }[] = [];
+  const outcomes: string[] = [];
+  const begin = async (owner: string, signal = NEVER) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await slots
+      .hold(owner, signal, async () => {
+        outcomes.push(`${owner} runs`);
+        ends.push({ owner, end: resolve });
+        await promise;
+      })
+      .catch((error) =>
+        outcomes.push(`${owner} ${error instanceof ApiError ? error.code : error.name}`),
+      );
+  };
+  /** Ends the oldest run of an owner and lets what follows happen. */
+  const end = async (owner: string) => {
+    const at = ends.findIndex((run) => run.owner === owner);
+    ends.splice(at, 1)[0]?.end();
+    await settle();
+  };
+  return { slots, begin, end, outcomes };
+}
+
+/** Lets every promise that can be settled be settled. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+describe("places for pings and traces", () => {
+  test("one key alone may have them all, and is refused at once beyond that", async () => {
+    const { begin, outcomes, slots } = setUp(2);
+    for (let run = 0; run < 3; run++) void begin("a");
+    await settle();
+    expect(outcomes).toEqual(["a runs", "a runs", "a TOO_MANY_PROBES"]);
+    expect(slots.running).toBe(2);
+  });
+
+  test("another key waits for the next free place, ahead of the one that has its share", async () => {
+    const { begin, end, outcomes } = setUp(2);
+    void begin("a");
+    void begin("a");
+    void begin("b");
+    void begin("a");
+    await settle();
+    expect(outcomes).toEqual(["a runs", "a runs", "a TOO_MANY_PROBES"]);
+    await end("a");
+    expect(outcomes.at(-1)).toBe("b runs");
+  });
+
+  test("an owner waits with no more than its share of the places", async () => {
+    const { begin, end, outcomes } = setUp(4);
+    for (let run = 0; run < 4; run++) void begin("a");
+    for (let run = 0; run < 3; run++) void begin("b");
+    await settle();
+    expect(outcomes.slice(4)).toEqual(["b TOO_MANY_PROBES"]);
+    for (let run = 0; run < 3; run++) await end("a");
+    expect(outcomes.slice(5)).toEqual(["b runs", "b runs"]);
+  });
+
+  test("a place that is free goes to those who wait, not to a newcomer", async () => {
+    const { begin, end, outcomes } = setUp(1);
+    void begin("a");
+    void begin("b");
+    await settle();
+    const ended = end("a");
+    void begin("c");
+    await ended;
+    expect(outcomes).toEqual(["a runs", "b runs"]);
+    await end("b");
+    expect(outcomes).toEqual(["a runs", "b runs", "c runs"]);
+  });
+
+  test("nobody waits longer than five seconds", async () => {
+    const { begin, outcomes, slots } = setUp(1);
+    void begin("a");
+    void begin("b");
+    jest.advanceTimersByTime(4_999);
+    await settle();
+    expect(outcomes).toEqual(["a runs"]);
+    jest.advanceTimersByTime(1);
+    await settle();
+    expect(outcomes).toEqual(["a runs", "b TOO_MANY_PROBES"]);
+    expect(slots.running).toBe(1);
+  });
+
+  test("a client that goes away while it waits leaves no trace", async () => {
+    const { begin, end, outcomes, slots } = setUp(1);
+    const client = new AbortController();
+    void begin("a");
+    void begin("b", client.signal);
+    client.abort();
+    await settle();
+    expect(outcomes).toEqual(["a runs", "b AbortError"]);
+    await end("a");
+    expect(slots.running).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test("a client that has gone before it gets a free place leaves it", async () => {
+    const { begin, outcomes, slots } = setUp(1);
+    await begin("a", AbortSignal.abort());
+    expect(outcomes).toEqual(["a AbortError"]);
+    expect(slots.running).toBe(0);
+  });
+
+  test("a run that fails leaves its place", async () => {
+    const slots = new ProbeSlots(1);
+    const failed = slots.hold("a", NEVER, () => Promise.reject(new Error("failed")));
+    expect(failed).rejects.toThrow("failed");
+    await settle();
+    expect(slots.running).toBe(0);
+  });
+});

@@ -1,0 +1,183 @@
+/** What a service manager hears, from the notifier alone and from a whole service. */
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openIcmp } from "../../src/icmp/engine.ts";
+import { C, loadLibc } from "../../src/platform/libc.ts";
+import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
+import { growing, serviceManager } from "../../src/platform/systemd.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { startService } from "../lab/service.ts";
+
+const labTest = testWith(labMissing);
+
+describe("reload", () => {
+  /** What is sent and done when the service is told to reload before it is ready, and afterwards. */
+  function order(): string[] {
+    const said: string[] = [];
+    const manager = serviceManager({}, (message) => said.push(message));
+    manager.reload(() => said.push("reads, early"));
+    manager.ready();
+    manager.reload(() => said.push("reads"));
+    return said;
+  }
+
+  test("says when it begins and ends, and nothing before the service is ready", () => {
+    expect(order()).toEqual(["reads, early", "READY=1", "RELOADING=1", "reads", "READY=1"]);
+  });
+});
+
+describe("watch", () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Runs a notifier for some seconds and returns what it sent, with the second of each message. */
+  function sent(
+    environment: Record<string, string>,
+    seconds: number,
+    status: () => string,
+    isAlive: () => boolean,
+  ): [number, string][] {
+    jest.useFakeTimers();
+    const messages: [number, string][] = [];
+    let second = 0;
+    const manager = serviceManager(environment, (message) => messages.push([second, message]));
+    manager.watch(status, isAlive);
+    for (second = 1; second <= seconds; second++) jest.advanceTimersByTime(1000);
+    manager.stopping();
+    return messages.slice(0, -1);
+  }
+
+  test("gives three signs of life before the watchdog would bark", () => {
+    expect(
+      sent(
+        { WATCHDOG_USEC: "6000000" },
+        6,
+        () => "up",
+        () => true,
+      ),
+    ).toEqual([
+      [0, "WATCHDOG=1\nSTATUS=up"],
+      [2, "WATCHDOG=1"],
+      [4, "WATCHDOG=1"],
+      [6, "WATCHDOG=1"],
+    ]);
+  });
+
+  test("gives none while the service is not alive", () => {
+    let asked = 0;
+    const isAlive = () => asked++ !== 1;
+    expect(sent({ WATCHDOG_USEC: "6000000" }, 4, () => "up", isAlive)).toEqual([
+      [0, "WATCHDOG=1\nSTATUS=up"],
+      [4, "WATCHDOG=1"],
+    ]);
+  });
+
+  test("tells a status once, until it changes", () => {
+    let asked = 0;
+    const status = () => (asked++ < 2 ? "one" : "two");
+    const messages = sent({ WATCHDOG_USEC: "6000000" }, 4, status, () => true);
+    expect(messages.map(([, message]) => message)).toEqual([
+      "WATCHDOG=1\nSTATUS=one",
+      "WATCHDOG=1",
+      "WATCHDOG=1\nSTATUS=two",
+    ]);
+  });
+
+  test("keeps to itself when another process is watched", () => {
+    const environment = { WATCHDOG_USEC: "1000000", WATCHDOG_PID: "1" };
+    expect(
+      sent(
+        environment,
+        4,
+        () => "up",
+        () => true,
+      ),
+    ).toHaveLength(1);
+  });
+});
+
+describe("growing", () => {
+  test("is true as long as the number changes, also when it overflows", () => {
+    const counts = [0, 1, 1, 5, 5, -7];
+    const isAlive = growing(() => counts.shift() ?? 0);
+    expect(Array.from({ length: 6 }, isAlive)).toEqual([true, true, false, true, false, true]);
+  });
+
+  labTest("the beats of a receiver grow, and end with it", async () => {
+    const engine = openIcmp();
+    const isAlive = growing(() => engine.beats);
+    expect(isAlive()).toBe(true);
+    while (!isAlive()) await Bun.sleep(20);
+    await engine.close();
+    isAlive();
+    expect(isAlive()).toBe(false);
+  });
+});
+
+/** A unix datagram socket, as systemd's; Bun has none of its own. */
+class NotifySocket implements Disposable {
+  readonly #libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    bind: { args: [C.int, C.pointer, C.uint], returns: C.int },
+    recv: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
+    close: { args: [C.int], returns: C.int },
+  });
+  readonly #fd = this.#libc.socket(AF_UNIX, SOCK.dgram | SOCK.nonblock | SOCK.cloexec, 0);
+  readonly #lines: string[] = [];
+
+  constructor(path: string) {
+    const address = encodeUnixAddress(path);
+    if (this.#libc.bind(this.#fd, address, address.length) !== 0) {
+      throw new Error(`cannot bind ${path}`);
+    }
+  }
+
+  /** Waits until a line that matches has come. */
+  async has(line: RegExp): Promise<void> {
+    const buffer = new Uint8Array(new ArrayBuffer(1024));
+    for (;;) {
+      const length = Number(this.#libc.recv(this.#fd, buffer, buffer.length, 0));
+      if (length >= 0) {
+        this.#lines.push(...new TextDecoder().decode(buffer.subarray(0, length)).split("\n"));
+      } else {
+        await Bun.sleep(20);
+      }
+      if (this.#lines.some((text) => line.test(text))) return;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#libc.close(this.#fd);
+  }
+}
+
+describe("a service", () => {
+  for (const kind of ["a path", "an abstract name"]) {
+    labTest(`tells ${kind} when it is ready, reloads and stops, and what it does`, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "sixscope-notify-"));
+      const path = kind === "a path" ? join(folder, "notify") : `@sixscope-test-${process.pid}`;
+      using socket = new NotifySocket(path);
+      await using service = await startService({ NOTIFY_SOCKET: path, WATCHDOG_USEC: "300000" });
+      await socket.has(/^READY=1$/);
+      await socket.has(/^WATCHDOG=1$/);
+      await socket.has(/^STATUS=http:\/\/127\.0\.0\.1:\d+ http:\/\/\[::1\]:\d+; API keys: 1; /);
+      const client = new AbortController();
+      const ping = fetch(`${service.url}/ping/::1?count=10`, {
+        headers: { "X-API-Key": service.key },
+        signal: client.signal,
+      }).catch(() => null);
+      await socket.has(/; probes running: 1$/);
+      client.abort();
+      await ping;
+      service.signal("SIGHUP");
+      await socket.has(/^RELOADING=1$/);
+      service.signal("SIGTERM");
+      await socket.has(/^STOPPING=1$/);
+      expect(await service.exited).toBe(0);
+      rmSync(folder, { recursive: true });
+    });
+  }
+});

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type Certificate,
+  CertificateError,
+  CertificateRenewal,
+  outOfTime,
+  readCertificate,
+} from "../../src/server/certificate.ts";
+import { createLog } from "../../src/util/log.ts";
+import { makeCertificate } from "../lab/certificate.ts";
+import { programMissing, testWith } from "../lab/lab.ts";
+
+const missing = programMissing("openssl");
+const opensslTest = testWith(missing);
+
+const DAY_MS = 86_400_000;
+const NOW = Date.now();
+
+let folder: string;
+const files = { certFile: "", keyFile: "" };
+let log: string[];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "sixscope-certificate-"));
+  Object.assign(files, { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") });
+  if (missing !== null) return;
+  for (const days of [2, 3, 20]) {
+    const pair = { certFile: join(folder, `${days}.pem`), keyFile: join(folder, `${days}.key`) };
+    await makeCertificate({ commonName: `${days} days`, days, ...pair });
+  }
+}, 60_000);
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+beforeEach(() => {
+  log = [];
+});
+
+/** Puts a pair that lasts so many days where it is looked for. */
+function use(days: 2 | 3 | 20): void {
+  copyFileSync(join(folder, `${days}.pem`), files.certFile);
+  copyFileSync(join(folder, `${days}.key`), files.keyFile);
+}
+
+/** A renewal whose clock is so many days ahead, and the certificates that it gives out. */
+function start(daysAhead: number) {
+  const write = (line: string) => log.push(line);
+  const options = { level: "info", format: "text", priorities: false, write } as const;
+  const renewal = new CertificateRenewal(files, createLog(options), () => NOW + daysAhead * DAY_MS);
+  const renewed: Certificate[] = [];
+  renewal.watch((certificate) => renewed.push(certificate));
+  return { renewal, renewed, [Symbol.dispose]: () => renewal.close() };
+}
+
+describe("the time of a certificate", () => {
+  const certificate = { cert: "", key: "", beginsMs: 1000, expiresMs: 2000 };
+  test.each([
+    [999, "counts from 1970-01-01T00:00:01.000Z on"],
+    [1000, null],
+    [2000, null],
+    [2001, "ended at 1970-01-01T00:00:02.000Z"],
+  ])("at %i", (nowMs, expected) => {
+    expect(outOfTime(certificate, nowMs)).toBe(expected);
+  });
+
+  opensslTest("is read from the file", () => {
+    use(20);
+    const { beginsMs, expiresMs } = readCertificate(files);
+    expect(expiresMs - beginsMs).toBe(20 * DAY_MS);
+    expect(Math.abs(beginsMs - NOW)).toBeLessThan(DAY_MS);
+  });
+});
+
+describe("a renewal", () => {
+  opensslTest("takes up a pair whose time lasts", () => {
+    use(2);
+    using lab = start(1);
+    use(20);
+    lab.renewal.reload();
+    expect(lab.renewed).toHaveLength(1);
+    expect(log).toEqual([]);
+  });
+
+  opensslTest("keeps a pair that clients take for one whose time is over", () => {
+    use(20);
+    const current = readCertificate(files);
+    using lab = start(5);
+    use(2);
+    lab.renewal.reload();
+    expect(lab.renewed).toEqual([]);
+    expect(lab.renewal.current).toEqual(current);
+    expect(log.join("")).toMatch(/level=error .*ended at .*the old certificate stays in force/);
+  });
+
+  opensslTest("takes one that clients refuse in place of another such", () => {
+    use(2);
+    using lab = start(5);
+    expect(log.join("")).toMatch(/level=warning .*ended at .*clients refuse it/);
+    use(3);
+    lab.renewal.reload();
+    expect(lab.renewed).toHaveLength(1);
+  });
+
+  opensslTest("keeps the old pair where the new one does not belong together", () => {
+    use(2);
+    using lab = start(1);
+    copyFileSync(join(folder, "20.pem"), files.certFile);
+    lab.renewal.reload();
+    writeFileSync(files.certFile, "nonsense");
+    lab.renewal.reload();
+    expect(lab.renewed).toEqual([]);
+    expect(log).toHaveLength(2);
+    expect(() => readCertificate(files)).toThrow(CertificateError);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { App } from "../../src/http/app.ts";
+import { C, loadLibc } from "../../src/platform/libc.ts";
+import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
+import { type Listening, listen } from "../../src/server/server.ts";
+import { createLog } from "../../src/util/log.ts";
+
+function log() {
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line);
+  return { lines, log: createLog({ level: "info", format: "text", priorities: false, write }) };
+}
+
+const LISTEN = [{ kind: "tcp", hostname: "127.0.0.1", port: 0 }] as const;
+
+/** A listening app whose requests stay open until the test answers them. */
+async function startOpenEnded() {
+  const arrived = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<Response>();
+  const app: App = {
+    fetch: () => {
+      arrived.resolve();
+      return answer.promise;
+    },
+  };
+  const listening = await listen(app, { listen: LISTEN, listenIsDefault: false }, null, log().log);
+  const running = fetch(listening.urls[0] ?? "").then(
+    (response) => response.text(),
+    () => "closed",
+  );
+  await arrived.promise;
+  return { listening, running, answer: () => answer.resolve(new Response("answered")) };
+}
+
+describe("the stop", () => {
+  test("waits for the answer to a running request", async () => {
+    const { listening, running, answer } = await startOpenEnded();
+    let isStopped = false;
+    const stopped = listening.stop(60_000).then(() => {
+      isStopped = true;
+    });
+    await Bun.sleep(100);
+    expect(isStopped).toBe(false);
+    answer();
+    expect(await running).toBe("answered");
+    await stopped;
+  });
+
+  test("waits no longer than its grace, and closes what is open then", async () => {
+    const { listening, running } = await startOpenEnded();
+    await listening.stop(100);
+    expect(await running).toBe("closed");
+  });
+});
+
+describe("what is thrown past the app", () => {
+  // biome-ignore format: a table
+  test.each<[string, App["fetch"]]>([
+    ["an Error", () => { throw new Error("secret"); }],
+    ["a text", () => { throw "secret"; }],
+    ["nothing", () => { throw undefined; }],
+    ["a rejected promise", () => Promise.reject(new Error("secret"))],
+  ])("%s becomes the contract's error, and stands in the log", async (_, fetchOfApp) => {
+    const { lines, log: ownLog } = log();
+    const app: App = { fetch: fetchOfApp };
+    const config = { listen: LISTEN, listenIsDefault: false };
+    const listening = await listen(app, config, null, ownLog);
+    const response = await fetch(listening.urls[0] ?? "");
+    await listening.stop(0);
+    const requestId = response.headers.get("x-request-id");
+    expect(response.status).toBe(500);
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    expect(await response.json()).toEqual({
+      error: { code: "INTERNAL_ERROR", message: expect.any(String), details: { requestId } },
+    });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(`requestId=${requestId}`);
+  });
+});
+
+describe("a socket file that is there already", () => {
+  const app: App = { fetch: () => new Response("ours") };
+
+  /** Listens at a path in a folder of its own, and hands both to the check. */
+  async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
+    const path = join(folder, "socket");
+    const config = { listen: [{ kind: "unix", path }], listenIsDefault: false } as const;
+    try {
+      await check(path, () => listen(app, config, null, log().log));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  test("is replaced where a killed process has left it behind", async () => {
+    await withPath(async (path, open) => {
+      const child = Bun.spawnSync([
+        process.execPath,
+        "-e",
+        `Bun.serve({ unix: ${JSON.stringify(path)}, fetch: () => new Response() }); process.kill(process.pid, "SIGKILL")`,
+      ]);
+      expect([child.signalCode, statSync(path).isSocket()]).toEqual(["SIGKILL", true]);
+      const listening = await open();
+      expect(await (await fetch("http://localhost/", { unix: path })).text()).toBe("ours");
+      await listening.stop(0);
+    });
+  });
+
+  test("is left alone where it does not refuse: it is somebody's", async () => {
+    await withPath(async (path, open) => {
+      using _socket = datagramSocket(path);
+      const { ino } = statSync(path);
+      await expect(open()).rejects.toThrow("cannot listen");
+      expect(statSync(path).ino).toBe(ino);
+    });
+  });
+});
+
+/** A socket that takes no connections, and says so in other words than one that nobody has. */
+function datagramSocket(path: string): Disposable {
+  const libc = loadLibc({
+    socket: { args: [C.int, C.int, C.int], returns: C.int },
+    bind: { args: [C.int, C.pointer, C.uint], returns: C.int },
+    close: { args: [C.int], returns: C.int },
+  });
+  const socket = libc.socket(AF_UNIX, SOCK.dgram, 0);
+  const address = encodeUnixAddress(path);
+  if (libc.bind(socket, address, address.length) !== 0) throw new Error(`cannot bind ${path}`);
+  return { [Symbol.dispose]: () => void libc.close(socket) };
+}

@@ -1,0 +1,62 @@
+import { describe, expect, test } from "bun:test";
+import { ByteReader, ByteWriter, OutOfBoundsError } from "../../src/util/bytes.ts";
+
+const BYTES = Uint8Array.of(0x01, 0xff, 0xfe, 0x80, 0x00, 0x00, 0x01);
+
+describe("ByteReader", () => {
+  test("reads unsigned integers, the greatest byte first", () => {
+    const reader = new ByteReader(BYTES);
+    expect([reader.uint8(), reader.uint16(), reader.uint32()]).toEqual([1, 0xfffe, 0x80000001]);
+    expect([reader.offset, reader.remaining]).toEqual([7, 0]);
+  });
+
+  test("takes a view that shares memory", () => {
+    const taken = new ByteReader(BYTES, 1).take(2);
+    expect(taken).toEqual(Uint8Array.of(0xff, 0xfe));
+    expect(taken.buffer).toBe(BYTES.buffer);
+  });
+
+  test.each<[string, (reader: ByteReader) => unknown]>([
+    ["uint8", (reader) => reader.uint8()],
+    ["uint16", (reader) => reader.uint16()],
+    ["uint32", (reader) => reader.uint32()],
+    ["take", (reader) => reader.take(1)],
+    ["take a negative count", (reader) => reader.take(-1)],
+  ])("%s stops at the end", (_, read) => {
+    const reader = new ByteReader(BYTES, 3, 3);
+    expect(() => read(reader)).toThrow(OutOfBoundsError);
+    expect(reader.offset).toBe(3);
+  });
+
+  test.each([
+    [-1, 7],
+    [0, 8],
+    [5, 4],
+  ])("refuses the range %d to %d", (offset, end) => {
+    expect(() => new ByteReader(BYTES, offset, end)).toThrow(OutOfBoundsError);
+  });
+});
+
+describe("ByteWriter", () => {
+  test("writes what a reader reads", () => {
+    const writer = new ByteWriter(7).uint8(1).uint16(0xfffe).uint32(0x80000001);
+    expect(writer.finish()).toEqual(BYTES);
+    expect(writer.length).toBe(7);
+  });
+
+  test("gives what was written so far, and nothing of what comes", () => {
+    const writer = new ByteWriter(7).put(Uint8Array.of(1, 2));
+    const early = writer.finish();
+    writer.put(Uint8Array.of(3));
+    expect([early, writer.finish()]).toEqual([Uint8Array.of(1, 2), Uint8Array.of(1, 2, 3)]);
+  });
+
+  test.each<[string, (writer: ByteWriter) => unknown]>([
+    ["uint8", (writer) => writer.uint8(1)],
+    ["uint16", (writer) => writer.uint16(1)],
+    ["uint32", (writer) => writer.uint32(1)],
+    ["put", (writer) => writer.put(BYTES)],
+  ])("%s stops at the limit", (_, write) => {
+    expect(() => write(new ByteWriter(0))).toThrow(OutOfBoundsError);
+  });
+});

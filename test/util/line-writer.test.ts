@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { LineWriter } from "../../src/util/line-writer.ts";
+
+test("gathers lines into one write and hands over all of them", async () => {
+  const writes: string[] = [];
+  const writer = new LineWriter({ write: (text) => writes.push(text), flush: () => {} });
+  for (let line = 0; line < 1000; line++) writer.write(`${line}\n`);
+  await writer.flush();
+  expect(writes).toHaveLength(1);
+  expect(writes[0]?.split("\n")).toHaveLength(1001);
+});
+
+test("drops and counts lines where the reader has stopped reading, and goes on when it reads again", async () => {
+  const writes: string[] = [];
+  const { promise: reads, resolve: readAgain } = Promise.withResolvers<void>();
+  const writer = new LineWriter({ write: (text) => writes.push(text), flush: () => reads });
+  writer.write("first\n");
+  await Bun.sleep(30);
+  const line = `${"x".repeat(1023)}\n`;
+  for (let count = 0; count < 3000; count++) writer.write(line);
+  readAgain();
+  await writer.flush();
+  expect(writes[0]).toBe("first\n");
+  expect(writes.join("")).toContain(`${3000 - 1024} lines were dropped`);
+  expect(writes.join("").length).toBeLessThan(1_100_000);
+});
+
+test("survives a reader that is gone, also with lines to count", async () => {
+  let tries = 0;
+  const writer = new LineWriter({
+    write: () => {
+      tries++;
+      throw new Error("EPIPE");
+    },
+    flush: () => {},
+  });
+  writer.write("lost\n");
+  await writer.flush();
+  for (let count = 0; count < 3000; count++) writer.write(`${"x".repeat(1023)}\n`);
+  await writer.flush();
+  writer.write("lost as well\n");
+  await writer.flush();
+  expect(tries).toBe(3);
+});
