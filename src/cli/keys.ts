@@ -10,7 +10,7 @@ import {
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
-import { C, errnoName, loadLibc, SystemError } from "../platform/libc.ts";
+import { errnoName, libc, SystemError } from "../platform/libc.ts";
 import type { Environment } from "../util/environment.ts";
 import { reasonOf } from "../util/errors.ts";
 import { ownCommand } from "./invocation.ts";
@@ -185,9 +185,8 @@ function lockDirectory(path: string): () => void {
   }
   const LOCK_EXCLUSIVE = 2;
   const directory = openFolder(path);
-  const libc = loadLibc({ flock: { args: [C.int, C.int], returns: C.int } });
-  if (libc.flock(directory, LOCK_EXCLUSIVE) !== 0) {
-    const code = errnoName(libc.errno());
+  if (libc().flock(directory, LOCK_EXCLUSIVE) !== 0) {
+    const code = errnoName(libc().errno());
     closeSync(directory);
     throw new SystemError(`flock ${path}`, code);
   }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { C, loadLibc } from "./libc.ts";
+import { libc } from "./libc.ts";
 import { AF_INET6, IPPROTO_ICMPV6, OPTION, SOCK } from "./linux.ts";
 
 /** Numbers of linux/capability.h. */
@@ -11,13 +11,6 @@ const AMBIENT = { option: 47, isSet: 1, lower: 3 } as const;
 /** Standard input carries the socket from one program to the next, as inetd does. */
 const STANDARD_INPUT = 0;
 
-const SYMBOLS = {
-  dup2: { args: [C.int, C.int], returns: C.int },
-  getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
-  prctl: { args: [C.int, C.size, C.size, C.size, C.size], returns: C.int },
-  socket: { args: [C.int, C.int, C.int], returns: C.int },
-} as const;
-
 /**
  * Where a service manager gave the process CAP_NET_RAW: opens the raw socket and replaces the process
  * by itself, with the socket as its standard input and without the capability. A capability belongs to
@@ -27,12 +20,11 @@ const SYMBOLS = {
  * @returns where there is nothing to drop, or no socket to be had
  */
 export function dropCapabilities(keepsLowPorts: boolean): void {
-  const libc = loadLibc(SYMBOLS);
   const ambient = (operation: number, capability: number) =>
-    libc.prctl(AMBIENT.option, operation, capability, 0, 0);
+    libc().prctl(AMBIENT.option, operation, capability, 0, 0);
   if (ambient(AMBIENT.isSet, CAPABILITY.netRaw) !== 1) return;
-  const socket = libc.socket(AF_INET6, SOCK.raw | SOCK.nonblock | SOCK.cloexec, IPPROTO_ICMPV6);
-  if (socket < 0 || libc.dup2(socket, STANDARD_INPUT) < 0) return;
+  const socket = libc().socket(AF_INET6, SOCK.raw | SOCK.nonblock | SOCK.cloexec, IPPROTO_ICMPV6);
+  if (socket < 0 || libc().dup2(socket, STANDARD_INPUT) < 0) return;
   ambient(AMBIENT.lower, CAPABILITY.netRaw);
   if (!keepsLowPorts) ambient(AMBIENT.lower, CAPABILITY.netBindService);
   const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
@@ -41,12 +33,11 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
 
 /** The file descriptor of the raw ICMPv6 socket that this process was started with, or null. */
 export function inheritedRawSocket(): number | null {
-  const libc = loadLibc(SYMBOLS);
   const value = new Int32Array(new ArrayBuffer(4));
   const length = new Uint32Array(new ArrayBuffer(4));
   const is = ([level, name]: readonly [number, number], expected: number) => {
     length[0] = value.byteLength;
-    const status = libc.getsockopt(STANDARD_INPUT, level, name, value, length);
+    const status = libc().getsockopt(STANDARD_INPUT, level, name, value, length);
     return status === 0 && value[0] === expected;
   };
   return is(OPTION.domain, AF_INET6) &&

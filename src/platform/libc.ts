@@ -81,3 +81,41 @@ export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
   }
   throw new SystemError("dlopen libc", "ENOSYS", { cause });
 }
+
+/** Every C library function that sixscope calls; each man page is in section 2 or 3. */
+const FUNCTIONS = {
+  adjtimex: { args: [C.pointer], returns: C.int },
+  clock_gettime: { args: [C.int, C.pointer], returns: C.int },
+  close: { args: [C.int], returns: C.int },
+  connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
+  dup2: { args: [C.int, C.int], returns: C.int },
+  eventfd: { args: [C.uint, C.int], returns: C.int },
+  eventfd_write: { args: [C.int, C.size], returns: C.int },
+  flock: { args: [C.int, C.int], returns: C.int },
+  getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
+  getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
+  getxattr: { args: [C.pointer, C.pointer, C.pointer, C.size], returns: C.long },
+  if_nametoindex: { args: [C.pointer], returns: C.uint },
+  initgroups: { args: [C.pointer, C.uint], returns: C.int },
+  poll: { args: [C.pointer, C.size, C.int], returns: C.int },
+  prctl: { args: [C.int, C.size, C.size, C.size, C.size], returns: C.int },
+  recv: { args: [C.int, C.pointer, C.size, C.int], returns: C.long },
+  recvmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
+  sendmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
+  sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },
+  setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
+  socket: { args: [C.int, C.int, C.int], returns: C.int },
+} as const;
+
+let loaded: ReturnType<typeof loadLibc<typeof FUNCTIONS>> | undefined;
+
+/**
+ * The C library, loaded at the first call. A negative result of a function means failure: read
+ * `errno()` in the same statement, before anything else makes a system call on this thread.
+ *
+ * @throws SystemError with code ENOSYS where it cannot be loaded; see `loadLibc`
+ */
+export function libc() {
+  loaded ??= loadLibc(FUNCTIONS);
+  return loaded;
+}

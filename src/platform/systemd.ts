@@ -1,5 +1,5 @@
 import type { Environment } from "../util/environment.ts";
-import { C, errnoName, loadLibc, SystemError } from "./libc.ts";
+import { errnoName, libc, SystemError } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
 
 /** What a service manager is told of the service; without one, nobody is. */
@@ -89,15 +89,11 @@ export function growing(count: () => number): () => boolean {
 /** Sends datagrams to a unix socket by its path, or by its abstract name behind an `@`. */
 function sender(path: string | undefined): (message: string) => void {
   if (path === undefined || path === "") return () => {};
-  const libc = loadLibc({
-    socket: { args: [C.int, C.int, C.int], returns: C.int },
-    sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },
-  });
-  const fd = libc.socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
-  if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc.errno()));
+  const fd = libc().socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
+  if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc().errno()));
   const address = encodeUnixAddress(path);
   return (message) => {
     const bytes = new TextEncoder().encode(message);
-    libc.sendto(fd, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);
+    libc().sendto(fd, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);
   };
 }

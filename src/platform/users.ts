@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { C, errnoName, loadLibc, SystemError } from "./libc.ts";
+import { errnoName, libc, SystemError } from "./libc.ts";
 
 /** A user of this machine, with the group that it has from /etc/passwd. */
 export interface User {
@@ -25,9 +25,8 @@ export function ownName(): string {
  * @throws SystemError
  */
 export function become({ name, uid, gid }: User): void {
-  const libc = loadLibc({ initgroups: { args: [C.pointer, C.uint], returns: C.int } });
-  if (libc.initgroups(new TextEncoder().encode(`${name}\0`), gid) !== 0) {
-    throw new SystemError(`initgroups ${name}`, errnoName(libc.errno()));
+  if (libc().initgroups(new TextEncoder().encode(`${name}\0`), gid) !== 0) {
+    throw new SystemError(`initgroups ${name}`, errnoName(libc().errno()));
   }
   process.setegid?.(gid);
   process.seteuid?.(uid);

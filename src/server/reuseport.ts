@@ -1,15 +1,14 @@
 import { readdirSync } from "node:fs";
-import { addressOf, C, errnoName, loadLibc, SystemError } from "../platform/libc.ts";
+import { addressOf, errnoName, libc, SystemError } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
 
 /** Descriptors of this process's sockets that listen for connections. */
 export function listeningSockets(): ReadonlySet<number> {
-  const libc = loadSocketOptions();
   const value = new Int32Array(1);
   const length = new Uint32Array(1);
   const listens = (descriptor: number) => {
     length[0] = value.byteLength;
-    const status = libc.getsockopt(
+    const status = libc().getsockopt(
       descriptor,
       ...OPTION.acceptsConnections,
       addressOf(value),
@@ -29,20 +28,12 @@ export function listeningSockets(): ReadonlySet<number> {
  * @throws SystemError
  */
 export function steerConnections(descriptor: number, index: number): void {
-  const libc = loadSocketOptions();
   const program = bpfOption(encodeBpf([[BPF.returnConstant, index]]));
-  const result = libc.setsockopt(
+  const result = libc().setsockopt(
     descriptor,
     ...OPTION.attachReusePortFilter,
     program,
     program.length,
   );
-  if (result !== 0) throw new SystemError("setsockopt", errnoName(libc.errno()));
-}
-
-function loadSocketOptions() {
-  return loadLibc({
-    getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
-    setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
-  });
+  if (result !== 0) throw new SystemError("setsockopt", errnoName(libc().errno()));
 }

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { C, errnoName, loadLibc } from "../platform/libc.ts";
+import { errnoName, libc } from "../platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../platform/linux.ts";
 
 /**
@@ -9,16 +9,11 @@ import { AF_UNIX, encodeUnixAddress, SOCK } from "../platform/linux.ts";
  * @returns false also where there is no file, or one that is no socket
  */
 export function isAbandoned(path: string): boolean {
-  const libc = loadLibc({
-    socket: { args: [C.int, C.int, C.int], returns: C.int },
-    connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
-    close: { args: [C.int], returns: C.int },
-  });
   const address = encodeUnixAddress(path);
-  const socket = libc.socket(AF_UNIX, SOCK.stream | SOCK.nonblock | SOCK.cloexec, 0);
+  const socket = libc().socket(AF_UNIX, SOCK.stream | SOCK.nonblock | SOCK.cloexec, 0);
   const isRefused =
-    libc.connect(socket, address, address.length) !== 0 &&
-    errnoName(libc.errno()) === "ECONNREFUSED";
-  libc.close(socket);
+    libc().connect(socket, address, address.length) !== 0 &&
+    errnoName(libc().errno()) === "ECONNREFUSED";
+  libc().close(socket);
   return isRefused && statSync(path).isSocket();
 }

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config/settings.ts";
 import { isActive, KeyFileError, readKeyFile } from "../../keys/key-file.ts";
-import { C, loadLibc } from "../../platform/libc.ts";
+import { libc } from "../../platform/libc.ts";
 import { CertificateError, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, propertyOf, type Unit } from "../installed.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
@@ -111,11 +111,8 @@ export function checkKeys(file: string, nowMs: number): Finding {
  */
 export function checkExecutable(path: string): Finding {
   const tried = `look for capabilities on ${path}`;
-  const libc = loadLibc({
-    getxattr: { args: [C.pointer, C.pointer, C.pointer, C.size], returns: C.long },
-  });
   const text = (value: string) => new TextEncoder().encode(`${value}\0`);
-  const length = libc.getxattr(text(path), text("security.capability"), null, 0);
+  const length = libc().getxattr(text(path), text("security.capability"), null, 0);
   return length > 0
     ? problem(
         tried,

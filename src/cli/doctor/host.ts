@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { openIcmp } from "../../icmp/engine.ts";
-import { C, loadLibc, SystemError } from "../../platform/libc.ts";
+import { libc, SystemError } from "../../platform/libc.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** Whether this process may open the raw socket that ping and traceroute need. */
@@ -86,8 +86,7 @@ const TIME_ERROR = 5;
 /** Whether something keeps the clock right. */
 export function checkClock(): Finding {
   const tried = `compare the clock, ${new Date().toISOString()}, with a time server's`;
-  const libc = loadLibc({ adjtimex: { args: [C.pointer], returns: C.int } });
-  const state = libc.adjtimex(new Uint8Array(new ArrayBuffer(TIMEX_BYTES)));
+  const state = libc().adjtimex(new Uint8Array(new ArrayBuffer(TIMEX_BYTES)));
   return state === TIME_ERROR
     ? warning(
         tried,
