@@ -16,7 +16,7 @@ export function hostTarget(): Target {
 }
 
 /** A Worker's file is an entry point of its own. */
-const ENTRY_POINTS = ["src/main.ts", "src/icmp/receiver-worker.ts"];
+const ENTRY_POINTS = ["src/main.ts"];
 
 /** What an executable was made of. */
 export interface Compiled {

@@ -4,14 +4,14 @@ import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
 import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
-import { openRawSocket } from "../icmp/raw-socket.ts";
+import { RawSocket } from "../icmp/socket.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { RateLimiter } from "../limits/rate-limit.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { isJournal, STREAM, withPriority } from "../platform/journal.ts";
 import { SystemError } from "../platform/libc.ts";
-import { growing, serviceManager } from "../platform/systemd.ts";
+import { serviceManager } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { listen } from "../server/server.ts";
 import type { Environment } from "../util/environment.ts";
@@ -77,7 +77,7 @@ export async function runServe(
   manager.watch(
     () =>
       `${listening.urls.join(" ")}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
-    "unavailable" in icmp ? () => true : growing(() => icmp.beats),
+    () => true,
   );
 
   await stopSignal();
@@ -88,7 +88,7 @@ export async function runServe(
   keyring.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
-    await icmp.close();
+    icmp.close();
     log.info("probes since the start", { ...icmp.counters });
   }
   await lines.flush();
@@ -100,9 +100,7 @@ function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
       listen.some((address) => address.kind === "tcp" && address.port < FIRST_FREE_PORT),
     );
     const fd = inheritedRawSocket();
-    return openIcmp({
-      openSocket: (tag, listener) => openRawSocket(tag, listener, fd),
-    });
+    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;

@@ -1,28 +1,63 @@
 import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
-import { Coalescer } from "../util/coalesce.ts";
-import type { TraceOutcome, TraceRequest } from "./traceroute.ts";
+import type { TraceHop } from "./trace-report.ts";
+import type { TraceOutcome, TraceRequest, Traceroute } from "./traceroute.ts";
 
-type Trace = (request: TraceRequest) => Promise<TraceOutcome>;
-
-/**
- * Lets callers that ask for the same trace while it is running have the same answer, so that many who
- * look at one target cost its routers no more than one. The trace is aborted when the last of them has
- * gone.
- */
-export function shareTraces(trace: Trace): Trace {
-  const running = new Coalescer<TraceOutcome, Ipv6Address>();
-  return async (request) => {
-    const outcome = await running.join(
-      keyOf(request),
-      request.signal,
-      (signal, onAddress) => trace({ ...request, signal, onAddress }),
-      request.onAddress,
-    );
-    return outcome ?? { kind: "aborted" };
-  };
+interface Running {
+  readonly outcome: Promise<TraceOutcome>;
+  readonly controller: AbortController;
+  /** All rows reported so far, for callers that join later. */
+  readonly reported: TraceHop[];
+  readonly listeners: Set<(hop: TraceHop) => void>;
+  callers: number;
 }
 
-function keyOf({ target, scopeId, maxHops, timeoutMs }: TraceRequest): string {
-  return [formatIpv6(target), scopeId ?? 0, maxHops, timeoutMs].join(" ");
+/**
+ * Lets callers that ask for a trace while the same one is running share its outcome, so that many who
+ * look at one target cost its routers no more than one does. The trace is aborted when the last caller
+ * has gone.
+ */
+export function coalesceTraces(trace: Traceroute): Traceroute {
+  const running = new Map<string, Running>();
+
+  const start = (key: string, request: TraceRequest): Running => {
+    const controller = new AbortController();
+    const reported: TraceHop[] = [];
+    const listeners = new Set<(hop: TraceHop) => void>();
+    const onHop = (hop: TraceHop) => {
+      reported.push(hop);
+      for (const listener of listeners) listener(hop);
+    };
+    const outcome = trace({ ...request, signal: controller.signal, onHop }).finally(() => {
+      if (running.get(key) === started) running.delete(key);
+    });
+    const started: Running = { outcome, controller, reported, listeners, callers: 0 };
+    running.set(key, started);
+    return started;
+  };
+
+  return async (request) => {
+    const { target, scopeId = 0, maxHops, timeoutMs, signal, onHop } = request;
+    if (signal?.aborted) return { kind: "aborted" };
+    const key = [formatIpv6(target), scopeId, maxHops, timeoutMs].join(" ");
+    const shared = running.get(key) ?? start(key, request);
+    const { promise: aborted, resolve } = Promise.withResolvers<TraceOutcome>();
+    const abort = () => resolve({ kind: "aborted" });
+    signal?.addEventListener("abort", abort);
+    shared.callers++;
+    if (onHop !== undefined) {
+      for (const hop of shared.reported) onHop(hop);
+      shared.listeners.add(onHop);
+    }
+    try {
+      return await Promise.race([shared.outcome, aborted]);
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      if (onHop !== undefined) shared.listeners.delete(onHop);
+      shared.callers--;
+      if (shared.callers === 0) {
+        if (running.get(key) === shared) running.delete(key);
+        shared.controller.abort();
+      }
+    }
+  };
 }

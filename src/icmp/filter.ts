@@ -1,8 +1,7 @@
 import { BPF, encodeBpf } from "../platform/linux.ts";
-import { IPV6_HEADER_BYTES, NEXT_HEADER } from "./invoking-packet.ts";
-import { TYPE } from "./message.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER, TYPE } from "./message.ts";
 
-/** Types that may wake the process: the four errors and the echo reply. */
+/** Types that the socket receives: the four errors and the echo reply. */
 const PASSED_TYPES = [
   TYPE.destinationUnreachable,
   TYPE.packetTooBig,
@@ -31,7 +30,7 @@ const { loadByte: LOAD_BYTE, jumpIfEqual: JUMP_IF_EQUAL, returnConstant: RETURN 
 const PASS = 0xffffffff;
 const DROP = 0;
 
-/** An instruction with its jumps as indexes of the program. */
+/** An instruction with its jump targets as indexes into the program. */
 type Instruction = readonly [
   operation: number,
   operand: number,
@@ -40,9 +39,9 @@ type Instruction = readonly [
 ];
 
 /**
- * The classic BPF program that keeps the packets of other programs away: it passes echo replies whose
- * identifier has the tag in its high byte, and errors that quote an echo request with such an
- * identifier. An error that quotes extension headers passes too and is looked at in user space.
+ * The classic BPF program that drops other programs' packets: it passes echo replies whose identifier
+ * has the tag in its high byte, and errors about an echo request with such an identifier. An error
+ * about a packet with extension headers passes and is checked in user space.
  *
  * @param tag 8 bits
  */

@@ -1,7 +1,15 @@
-/** Length of the header that every ICMPv6 message begins with, and of an echo's; RFC 4443 sections 2.1 and 4.1. */
+import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
+
+/** Length of the header of every ICMPv6 message, echo included; RFC 4443 sections 2.1 and 4.1. */
 const HEADER_BYTES = 8;
 
-/** ICMPv6 types that sixscope speaks; RFC 4443 section 2.1. */
+/** Length of the fixed IPv6 header; RFC 8200 section 3. */
+export const IPV6_HEADER_BYTES = 40;
+
+/** Extension headers read in an invoking packet; RFC 8200 section 4.1 allows six. */
+const MAX_EXTENSION_HEADERS = 8;
+
+/** ICMPv6 types; RFC 4443 section 2.1. */
 export const TYPE = {
   destinationUnreachable: 1,
   packetTooBig: 2,
@@ -11,7 +19,16 @@ export const TYPE = {
   echoReply: 129,
 } as const;
 
-/** An echo request or echo reply; RFC 4443 section 4. */
+/** Next Header values that can precede an ICMPv6 message; IANA protocol numbers. */
+export const NEXT_HEADER = {
+  hopByHop: 0,
+  routing: 43,
+  fragment: 44,
+  icmpv6: 58,
+  destination: 60,
+} as const;
+
+/** An echo request or reply; RFC 4443 section 4. */
 export interface EchoMessage {
   readonly kind: "echo-request" | "echo-reply";
   readonly identifier: number;
@@ -19,97 +36,141 @@ export interface EchoMessage {
   readonly data: Uint8Array;
 }
 
-/** An error message, type 1 to 4, with the packet that it is about; RFC 4443 section 3. */
+/** An error message, types 1 to 4; RFC 4443 section 3. */
 export interface ErrorMessage {
   readonly kind: "error";
   readonly type: number;
   readonly code: number;
   /** The second word: the MTU of a Packet Too Big, the pointer of a Parameter Problem. */
   readonly parameter: number;
-  /** Length of the quotation in 64-bit words, 0 where the sender says none; RFC 4884 section 4.2. */
+  /** Length of the invoking packet in 64-bit words, 0 if not given; RFC 4884 section 4.2. */
   readonly quotedWords: number;
-  /** As much of the invoking packet as fits, and extensions behind it. */
+  /** As much of the invoking packet as fits, then any extensions. */
   readonly body: Uint8Array;
 }
 
-/** A message of a type that sixscope does not interpret. */
-export interface OtherMessage {
-  readonly kind: "other";
-  readonly type: number;
-  readonly code: number;
-  readonly body: Uint8Array;
+/** What an error says about the packet that caused it. */
+export interface InvokingPacket {
+  readonly source: Ipv6Address;
+  readonly destination: Ipv6Address;
+  /** The echo request inside, cut where the packet is cut; null for any other payload. */
+  readonly echo: EchoMessage | null;
 }
 
-/** An ICMPv6 message of any type. */
-export type IcmpMessage = EchoMessage | ErrorMessage | OtherMessage;
+/** Bytes of random data at the start of each payload; only someone on the path knows them. */
+export const COOKIE_BYTES = 8;
 
-type Decoder = (view: DataView, bytes: Uint8Array) => IcmpMessage;
-
-const DECODERS: Readonly<Record<number, Decoder>> = {
-  [TYPE.destinationUnreachable]: decodeError,
-  [TYPE.packetTooBig]: decodeError,
-  [TYPE.timeExceeded]: decodeError,
-  [TYPE.parameterProblem]: decodeError,
-  [TYPE.echoRequest]: (view, bytes) => decodeEcho("echo-request", view, bytes),
-  [TYPE.echoReply]: (view, bytes) => decodeEcho("echo-reply", view, bytes),
-};
+/** Bytes of payload that `ping` sends by default. */
+export const PAYLOAD_BYTES = 56;
 
 /**
- * An echo request with its checksum left 0, for the kernel to fill in; RFC 4443 section 4.1.
+ * The Internet checksum of bytes, RFC 1071: 0 over bytes that hold their own correct checksum. An odd
+ * last byte is padded with 0.
+ */
+export function internetChecksum(bytes: Uint8Array): number {
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 2) {
+    sum += ((bytes[at] as number) << 8) | (bytes[at + 1] ?? 0);
+  }
+  while (sum > 0xffff) sum = (sum & 0xffff) + Math.floor(sum / 0x10000);
+  return ~sum & 0xffff;
+}
+
+/**
+ * An echo request, checksum left to the kernel; RFC 4443 section 4.1. A word behind the cookie cancels
+ * identifier, sequence and cookie out of the checksum: routers that choose among equal paths by the
+ * first four bytes of ICMPv6 then send every probe of a flow the same way.
  *
  * @param identifier 16 bits
  * @param sequence 16 bits
+ * @param payloadBytes an even number, at least 10
  */
 export function encodeEchoRequest(
   identifier: number,
   sequence: number,
-  data: Uint8Array,
+  cookie: Uint8Array,
+  payloadBytes = PAYLOAD_BYTES,
 ): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(new ArrayBuffer(HEADER_BYTES + data.length));
+  const bytes = new Uint8Array(new ArrayBuffer(HEADER_BYTES + payloadBytes));
   const view = new DataView(bytes.buffer);
-  view.setUint8(0, TYPE.echoRequest);
   view.setUint16(4, identifier);
   view.setUint16(6, sequence);
-  bytes.set(data, HEADER_BYTES);
+  bytes.set(cookie, HEADER_BYTES);
+  view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
+  view.setUint8(0, TYPE.echoRequest);
   return bytes;
 }
 
 /**
- * Decodes an ICMPv6 message from its type byte on; RFC 4443. The checksum is the kernel's matter.
+ * Decodes an ICMPv6 message; RFC 4443. The kernel has verified the checksum.
  *
- * @returns null where the bytes end before the header does; views into `bytes` otherwise
+ * @returns views into `bytes`; null for other types, and for bytes that end within the header
  */
-export function decodeMessage(bytes: Uint8Array): IcmpMessage | null {
+export function decodeMessage(bytes: Uint8Array): EchoMessage | ErrorMessage | null {
   if (bytes.length < HEADER_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return (DECODERS[view.getUint8(0)] ?? decodeOther)(view, bytes);
-}
-
-function decodeEcho(kind: EchoMessage["kind"], view: DataView, bytes: Uint8Array): EchoMessage {
-  return {
-    kind,
-    identifier: view.getUint16(4),
-    sequence: view.getUint16(6),
-    data: bytes.subarray(HEADER_BYTES),
-  };
-}
-
-function decodeError(view: DataView, bytes: Uint8Array): ErrorMessage {
+  const type = view.getUint8(0);
+  const rest = bytes.subarray(HEADER_BYTES);
+  if (type === TYPE.echoRequest || type === TYPE.echoReply) {
+    const kind = type === TYPE.echoReply ? "echo-reply" : "echo-request";
+    return { kind, identifier: view.getUint16(4), sequence: view.getUint16(6), data: rest };
+  }
+  if (type < TYPE.destinationUnreachable || type > TYPE.parameterProblem) return null;
   return {
     kind: "error",
-    type: view.getUint8(0),
+    type,
     code: view.getUint8(1),
     parameter: view.getUint32(4),
     quotedWords: view.getUint8(4),
-    body: bytes.subarray(HEADER_BYTES),
+    body: rest,
   };
 }
 
-function decodeOther(view: DataView, bytes: Uint8Array): OtherMessage {
+/**
+ * Decodes the invoking packet of an error, past its extension headers; RFC 4443 section 3, RFC 8200
+ * section 4. The hop limit is left out: routers disagree on what they write there.
+ *
+ * @returns null if the bytes are not an IPv6 packet or end within the fixed header
+ */
+export function decodeInvokingPacket(bytes: Uint8Array): InvokingPacket | null {
+  if (bytes.length < IPV6_HEADER_BYTES || (bytes[0] as number) >>> 4 !== 6) return null;
   return {
-    kind: "other",
-    type: view.getUint8(0),
-    code: view.getUint8(1),
-    body: bytes.subarray(4),
+    source: ipv6FromBytes(bytes.subarray(8, 24)),
+    destination: ipv6FromBytes(bytes.subarray(24, 40)),
+    echo: echoRequestIn(bytes),
   };
+}
+
+function echoRequestIn(bytes: Uint8Array): EchoMessage | null {
+  let nextHeader = bytes[6] as number;
+  let offset = IPV6_HEADER_BYTES;
+  for (let headers = 0; headers <= MAX_EXTENSION_HEADERS; headers++) {
+    if (nextHeader === NEXT_HEADER.icmpv6) {
+      const message = decodeMessage(bytes.subarray(offset));
+      return message?.kind === "echo-request" ? message : null;
+    }
+    if (offset + 8 > bytes.length) return null;
+    let length: number;
+    switch (nextHeader) {
+      case NEXT_HEADER.hopByHop:
+      case NEXT_HEADER.routing:
+      case NEXT_HEADER.destination:
+        length = 8 + 8 * (bytes[offset + 1] as number);
+        break;
+      case NEXT_HEADER.fragment:
+        if (isLaterFragment(bytes, offset)) return null;
+        length = 8;
+        break;
+      default:
+        return null;
+    }
+    nextHeader = bytes[offset] as number;
+    offset += length;
+  }
+  return null;
+}
+
+/** Whether the fragment header has an offset, so that no message begins behind it. */
+function isLaterFragment(bytes: Uint8Array, offset: number): boolean {
+  return (((bytes[offset + 2] as number) << 8) | (bytes[offset + 3] as number)) >>> 3 !== 0;
 }

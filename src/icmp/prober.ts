@@ -1,118 +1,148 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
-import type { Answer } from "./answer.ts";
-import { type Clock, NS_PER_MS } from "./clock.ts";
-import { traceMeaning } from "./errors.ts";
-import { splitExtensions } from "./extensions.ts";
-import { decodeQuotation } from "./invoking-packet.ts";
-import { LIMITS } from "./limits.ts";
+import { type Clock, pause, systemClock } from "../util/clock.ts";
+import { type Extensions, errorMeaning, splitExtensions } from "./icmp-error.ts";
 import {
+  COOKIE_BYTES,
+  decodeInvokingPacket,
   decodeMessage,
   type EchoMessage,
   type ErrorMessage,
   encodeEchoRequest,
 } from "./message.ts";
-import { COOKIE_BYTES, encodePayload } from "./probe-payload.ts";
-import type { IcmpSocket, OpenSocket, ReceivedPacket, SourceChoice } from "./socket.ts";
-import { TargetLimiter, UnheardLimiter } from "./target-limiter.ts";
+import { type IcmpSocket, RawSocket, type ReceivedPacket, type Route } from "./socket.ts";
+import { TargetLimit } from "./target-limit.ts";
 
-/** Fills bytes with randomness that nobody else can guess. */
-export type RandomSource = (bytes: Uint8Array) => void;
+/** How often the socket is read while a probe is outstanding, in milliseconds. */
+const READ_INTERVAL_MS = 1;
+/** Packets read in one turn; then the event loop serves others. */
+const PACKETS_A_TURN = 1024;
+/** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
+export const QUARANTINE_MS = 10_000;
+/** Probes remembered at once, outstanding or in quarantine; about 60 MB. */
+const MAX_PROBES = 2 ** 18;
+/** Random sequences tried for a probe: with all `MAX_PROBES` taken, most are still free. */
+const MAX_KEY_TRIES = 64;
+/** The wait before a probe is tried again that could not be sent now, in milliseconds: a slow link drains in this time. */
+export const RETRY_MS = 20;
+/** How often a probe is tried again for which the kernel has no buffer. */
+export const MAX_BUFFER_RETRIES = 5;
+/** Errno names of a kernel that has no room for a packet right now. */
+export const NO_BUFFER: readonly string[] = ["ENOBUFS", "EAGAIN"];
 
-/** What all probes of a run have in common. */
-export interface RunPlan {
+/** One echo request to send. */
+export interface ProbeRequest {
   readonly target: Ipv6Address;
   /** Index of the interface of a link-local target, 0 for none. */
   readonly scopeId: number;
+  /** As `Prober.route` returns it. */
   readonly source: Ipv6Address;
-  /** 20 bits, the same for all, so that routers send all of them one way; see `ProbeRun.flowLabel`. */
+  /** 20 bits; routers send all probes with one label the same way. */
   readonly flowLabel: number;
+  readonly hopLimit: number;
+  /** Bytes of the payload, 56 by default. */
+  readonly payloadBytes?: number;
   readonly timeoutMs: number;
-  /** The most probes that the run will send, up to `LIMITS.maxProbesOfRun`. */
-  readonly maxProbes: number;
+  readonly signal: AbortSignal;
+  /** Called when the probe leaves, which the bound for its target's /64 can delay. */
+  readonly onSent?: () => void;
+  /** Called for a further answer, and for one after the timeout, until the signal aborts. */
+  readonly onExtra?: (kind: "duplicate" | "late", response: Response) => void;
 }
 
-/** An answer to a probe of a run: the first in time, or the reply behind an error; a further one; or one that came after the timeout. */
-export interface ProbeEvent {
-  readonly kind: "answer" | "duplicate" | "late";
-  /** The label under which the probe was sent. */
-  readonly label: number;
-  readonly answer: Answer;
+interface Received {
+  readonly from: Ipv6Address;
+  /** Milliseconds from sending to the kernel's receipt. */
+  readonly rttMs: number;
+  /** The hop limit of the received packet. */
+  readonly hopLimit: number;
 }
 
-/** The result of a send that was not made, because enough probes go to the target's /64 already: it is to be tried again. */
-export const TARGET_BUSY = "target-busy";
-
-/** The probes of one ping or trace. */
-export interface ProbeRun {
-  /** Its probes that are not answered, until it is closed. */
-  readonly outstanding: number;
-  /** The flow label that its probes have: the plan's, or 0 once the kernel has not taken that. */
-  readonly flowLabel: number;
-  /** Sends one probe; null, `TARGET_BUSY`, or the errno name of a refusal, which concerns this probe only. */
-  send(label: number, hopLimit: number): string | null;
-  /** Ends the run: nothing is outstanding any more, and no event follows. */
-  close(): void;
+/** The target's echo reply. */
+export interface EchoReply extends Received {
+  readonly kind: "reply";
 }
 
-/** How often what happened, since the engine was opened. */
+/** An ICMPv6 error about the probe. */
+export interface ProbeError extends Received {
+  readonly kind: "error";
+  readonly type: number;
+  readonly code: number;
+  /** The MTU of a Packet Too Big in bytes, the pointer of a Parameter Problem, else 0. */
+  readonly parameter: number;
+  readonly extensions: Extensions;
+}
+
+/** A packet that answers a probe. */
+export type Response = EchoReply | ProbeError;
+
+/** How a probe ends. */
+export type Answer =
+  | Response
+  | { readonly kind: "timeout" | "aborted" }
+  /** The kernel did not send it, for the reason with this errno name. */
+  | { readonly kind: "refused"; readonly code: string };
+
+/** How often each thing has happened since the prober was opened. */
 export interface ProbeCounters {
   sent: number;
-  /** Sends that the kernel refused. */
+  /** Probes that the kernel refused to send. */
   refused: number;
   answered: number;
-  /** Further answers to an answered probe. */
+  /** Further responses to an answered probe. */
   duplicate: number;
-  /** First answers after the timeout, or after the run had ended. */
+  /** First responses after the timeout, or after the end of the run. */
   late: number;
-  /** Our identifier and sequence with another cookie, or an error that quotes a foreign destination. */
+  /** Our identifier and sequence with another cookie, or an error about another destination. */
   forged: number;
-  /** A right echo reply from another address than the target's. */
+  /** A correct echo reply from another address than the target's. */
   wrongSource: number;
-  /** Errors accepted although their quotation ends before the cookie does. */
+  /** Errors accepted although the invoking packet ends before the cookie. */
   withoutCookie: number;
-  /** Our tag, with an identifier and sequence that are not in use. */
+  /** Our tag with an identifier and sequence that are not in use. */
   unknown: number;
-  /** Errors about a probe that do not tell whether it arrives, such as a failed reassembly. */
-  beside: number;
-  /** What cannot be decoded, or does not concern an echo request. */
+  /** Errors that do not tell whether the probe arrives, such as a failed reassembly. */
+  inconclusive: number;
+  /** Messages that cannot be decoded or do not concern an echo request. */
   malformed: number;
 }
 
-interface Run {
-  readonly plan: RunPlan;
-  readonly onEvent: (event: ProbeEvent) => void;
-  /** The key of its first probe, which the others follow; null before there is one. */
-  firstKey: number | null;
-  flowLabel: number;
-  sent: number;
-  outstanding: number;
-  /** Whether anybody has answered, apart from this machine's own errors. */
-  heard: boolean;
-  closed: boolean;
-}
-
 interface Probe {
-  readonly run: Run;
-  readonly label: number;
+  readonly request: ProbeRequest;
   readonly cookie: Uint8Array;
-  readonly sentNs: number;
-  /** When the identifier and sequence may be used again, by a run that begins then. */
-  readonly freeNs: number;
-  /** What came first, or the reply that came behind an error. */
-  answer: Answer["kind"] | null;
+  readonly sentMs: number;
+  /** When its quarantine ends. */
+  readonly freeMs: number;
+  readonly finish: (answer: Answer) => void;
+  hasResponse: boolean;
 }
 
-/** A key is a byte of the identifier and the 16 bits of the sequence. */
+/** A probe's key is the low byte of its identifier and its sequence. */
 const SEQUENCES = 2 ** 16;
 
+const ABORTED: Answer = { kind: "aborted" };
+
+/** Why a probe waits that its target's bound holds back; not an errno name. */
+const TARGET_LIMITED = "target-limited";
+
+/** What a prober is made of; tests supply their own. */
+export interface ProberOptions {
+  readonly openSocket?: (tag: number) => IcmpSocket;
+  readonly clock?: Clock;
+  /** Fills bytes with randomness that cannot be guessed. */
+  readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
+  readonly maxProbes?: number;
+}
+
 /**
- * Sends the probes of all runs through one socket, and finds for each packet that comes in the probe
- * that it answers.
+ * Sends echo requests through one raw socket and finds the request that each packet answers.
  *
- * An identifier is a tag byte of the process and a byte of the run; with the sequence it makes the key
- * under which a probe is remembered until its quarantine is over. Each run begins at a random key: a
- * router may quote so little of a probe that the cookie is cut off, and then nothing else proves that
- * an error was not made up.
+ * The kernel stamps packets when it receives them, so they may be read late: the socket is read on a
+ * timer while a probe is outstanding, and a probe expires only after everything received before its
+ * deadline has been read.
+ *
+ * An identifier is a tag byte of the process and a byte of the flow label. With a random sequence it
+ * makes the key by which a probe is remembered until its quarantine is over: a router may return so
+ * little of a probe that the cookie is missing, and then nothing else proves an error genuine.
  */
 export class Prober {
   readonly clock: Clock;
@@ -126,164 +156,154 @@ export class Prober {
     wrongSource: 0,
     withoutCookie: 0,
     unknown: 0,
-    beside: 0,
+    inconclusive: 0,
     malformed: 0,
   };
-  readonly #random: RandomSource;
-  readonly #socket: IcmpSocket;
+  readonly #random: (bytes: Uint8Array<ArrayBuffer>) => void;
+  readonly #maxProbes: number;
   readonly #tag: number;
-  readonly #limiter = new TargetLimiter();
-  readonly #unheard: UnheardLimiter;
-  readonly #ending = new AbortController();
-  readonly #runs = new Set<Run>();
+  readonly #socket: IcmpSocket;
+  readonly #limit = new TargetLimit();
+  readonly #closing = new AbortController();
   /** In the order of sending. */
   readonly #probes = new Map<number, Probe>();
+  readonly #outstanding = new Set<Probe>();
+  #isReading = false;
 
-  /** @throws SystemError where no socket can be had */
-  constructor(openSocket: OpenSocket, clock: Clock, random: RandomSource) {
+  /** @throws SystemError if no raw socket can be opened */
+  constructor({
+    openSocket = (tag) => new RawSocket(tag),
+    clock = systemClock,
+    random = (bytes) => crypto.getRandomValues(bytes),
+    maxProbes = MAX_PROBES,
+  }: ProberOptions = {}) {
     this.clock = clock;
     this.#random = random;
+    this.#maxProbes = maxProbes;
     this.#tag = this.#randomBytes(1)[0] as number;
-    this.#socket = openSocket(this.#tag, {
-      packets: (packets) => {
-        for (const packet of packets) this.#receive(packet);
-      },
-      failed: (error) => this.#ending.abort(error),
-    });
-    this.#unheard = new UnheardLimiter(this.#socket.sendBufferBytes);
+    this.#socket = openSocket(this.#tag);
   }
 
-  /** Signs of life of the receiver; see `IcmpSocket`. */
-  get beats(): number {
-    return this.#socket.beats;
-  }
-
-  /** Probes of all open runs that are not answered. */
+  /** Probes without an answer so far. */
   get outstanding(): number {
-    let sum = 0;
-    for (const run of this.#runs) sum += run.outstanding;
-    return sum;
+    return this.#outstanding.size;
   }
 
-  /** A flow label for a run: 20 random bits, not 0; RFC 6437 section 3. */
-  chooseFlowLabel(): number {
+  /**
+   * The source address and a random flow label (RFC 6437 section 3) for the probes of a run; the label is 0 if
+   * another program prevents one. An errno name if there is no route.
+   */
+  route(target: Ipv6Address, scopeId: number): Route | string {
     const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
-    return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+    const label = ((a << 16) | (b << 8) | c) & 0xfffff;
+    return this.#socket.route(target, scopeId, label || 1);
   }
 
-  /** Aborted when the prober closes, with a null reason, or when its socket has failed, with the error. */
-  get ending(): AbortSignal {
-    return this.#ending.signal;
+  /** Aborts with the caller's signal, and when the prober closes. */
+  signalFor(signal: AbortSignal | undefined): AbortSignal {
+    const closing = this.#closing.signal;
+    return signal === undefined ? closing : AbortSignal.any([signal, closing]);
   }
 
-  /** The error with which its socket has failed, or null. */
-  get failure(): Error | null {
-    const { reason } = this.#ending.signal;
-    return reason instanceof Error ? reason : null;
-  }
-
-  /** The source address for a run; see `IcmpSocket`. */
-  sourceFor(target: Ipv6Address, scopeId: number): SourceChoice {
-    return this.#socket.sourceFor(target, scopeId);
-  }
-
-  /** Begins a run; `onEvent` is called for each answer until the run is closed. */
-  open(plan: RunPlan, onEvent: (event: ProbeEvent) => void): ProbeRun {
-    const { maxProbes, flowLabel } = plan;
-    if (maxProbes > LIMITS.maxProbesOfRun) throw new RangeError(`${maxProbes} probes in one run`);
-    const run: Run = {
-      plan,
-      onEvent,
-      firstKey: null,
-      flowLabel,
-      sent: 0,
-      outstanding: 0,
-      heard: false,
-      closed: false,
-    };
-    this.#runs.add(run);
-    return {
-      get outstanding() {
-        return run.outstanding;
-      },
-      get flowLabel() {
-        return run.flowLabel;
-      },
-      send: (label, hopLimit) => this.#send(run, label, hopLimit),
-      close: () => this.#close(run),
-    };
-  }
-
-  /** Ends all runs and closes the socket; resolves once nothing uses it any more. */
-  close(): Promise<void> {
-    this.#ending.abort(null);
-    return this.#socket.close();
-  }
-
-  /** The first of so many keys that share an identifier, chosen at random; null where a few tries find none free. */
-  #chooseKeys(count: number): number | null {
-    for (let tries = 0; tries < LIMITS.maxKeyTries; tries++) {
-      const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
-      const first = a * SEQUENCES + (((b << 8) | c) % (SEQUENCES - count + 1));
-      if (this.#areFree(first, count)) return first;
+  /** Sends one echo request and resolves with how it ends. */
+  async probe(request: ProbeRequest): Promise<Answer> {
+    for (let retries = 0; !request.signal.aborted; ) {
+      const answer = this.#send(request);
+      if (typeof answer === "object") return await answer;
+      if (answer !== TARGET_LIMITED) {
+        retries++;
+        if (!NO_BUFFER.includes(answer) || retries > MAX_BUFFER_RETRIES) {
+          this.counters.refused++;
+          return { kind: "refused", code: answer };
+        }
+      }
+      await pause(this.clock, RETRY_MS, request.signal);
     }
-    return null;
+    return ABORTED;
   }
 
-  /** Whether no open run has one of the keys, and none is in quarantine. */
-  #areFree(first: number, count: number): boolean {
-    for (const { firstKey, plan } of this.#runs) {
-      if (firstKey === null) continue;
-      if (first < firstKey + plan.maxProbes && firstKey < first + count) return false;
-    }
-    for (let key = first; key < first + count; key++) if (this.#probes.has(key)) return false;
-    return true;
+  /** Aborts all probes and closes the socket. */
+  close(): void {
+    this.#closing.abort();
+    this.#socket.close();
   }
 
-  #send(run: Run, label: number, hopLimit: number): string | null {
-    const { target, scopeId, source, timeoutMs, maxProbes } = run.plan;
-    if (run.sent === maxProbes) throw new RangeError(`more than ${maxProbes} probes in this run`);
-    const nowNs = this.clock.nowNs();
-    this.#forget(nowNs);
-    run.firstKey ??= this.#chooseKeys(maxProbes);
-    if (this.#probes.size >= LIMITS.maxProbes || run.firstKey === null) return "ENOBUFS";
-    if (!run.heard && !this.#unheard.allows(target, nowNs)) return TARGET_BUSY;
-    if (!this.#limiter.take(target, nowNs)) return TARGET_BUSY;
-    const key = run.firstKey + run.sent;
+  /** Sends now: the answer to come, or why the probe could not be sent. */
+  #send(request: ProbeRequest): Promise<Answer> | string {
+    const { target, timeoutMs, flowLabel, payloadBytes, signal } = request;
+    const nowMs = this.clock.nowMs();
+    if (this.#outstanding.size === 0) this.#read();
+    this.#forget(nowMs);
+    const key = this.#freeKey(flowLabel);
+    if (key === null) return "ENOBUFS";
+    if (!this.#limit.take(target, request.source, nowMs)) return TARGET_LIMITED;
     const sequence = key % SEQUENCES;
     const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
     const cookie = this.#randomBytes(COOKIE_BYTES);
-    const message = encodeEchoRequest(identifier, sequence, encodePayload(sequence, cookie));
-    const { flowLabel } = run;
-    const packet = { destination: target, scopeId, source, hopLimit, flowLabel, message };
-    const result = this.#socket.send(packet);
-    if (result.kind === "failed") {
-      this.counters.refused++;
-      return result.code;
-    }
-    const { sentNs } = result;
-    run.flowLabel = result.flowLabel;
-    if (!run.heard) this.#unheard.sent(run, target, nowNs);
-    const freeNs = sentNs + (timeoutMs + LIMITS.quarantineMs) * NS_PER_MS;
-    this.#probes.set(key, { run, label, cookie, sentNs, freeNs, answer: null });
+    const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes);
+    const sentMs = this.#socket.send({ ...request, destination: target, message });
+    if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
-    run.sent++;
-    run.outstanding++;
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const abort = () => finish(ABORTED);
+    const finish = (answer: Answer) => {
+      this.#outstanding.delete(probe);
+      signal.removeEventListener("abort", abort);
+      resolve(answer);
+    };
+    signal.addEventListener("abort", abort);
+    const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
+    const probe: Probe = { request, cookie, sentMs, freeMs, finish, hasResponse: false };
+    this.#probes.set(key, probe);
+    this.#outstanding.add(probe);
+    request.onSent?.();
+    this.#readLater();
+    return promise;
+  }
+
+  /** A random key that is not in use. */
+  #freeKey(flowLabel: number): number | null {
+    if (this.#probes.size >= this.#maxProbes) return null;
+    for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
+      const [high, low] = this.#randomBytes(2) as unknown as [number, number];
+      const key = (flowLabel >>> 12) * SEQUENCES + ((high << 8) | low);
+      if (!this.#probes.has(key)) return key;
+    }
     return null;
   }
 
-  #close(run: Run): void {
-    run.closed = true;
-    run.outstanding = 0;
-    this.#runs.delete(run);
-  }
-
-  /** Frees the keys whose quarantine is over; a long one holds up those behind it, which is safe. */
-  #forget(nowNs: number): void {
-    for (const [key, probe] of this.#probes) {
-      if (probe.freeNs > nowNs) return;
+  /** Frees keys whose quarantine is over; a long one delays those behind it, which is safe. */
+  #forget(nowMs: number): void {
+    for (const [key, { freeMs }] of this.#probes) {
+      if (freeMs > nowMs) return;
       this.#probes.delete(key);
     }
+  }
+
+  #readLater(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.clock.after(READ_INTERVAL_MS, () => {
+      this.#isReading = false;
+      const readUntilMs = this.#read();
+      for (const probe of this.#outstanding) {
+        const deadlineMs = probe.sentMs + probe.request.timeoutMs;
+        if (deadlineMs < readUntilMs) probe.finish({ kind: "timeout" });
+      }
+      if (this.#outstanding.size > 0) this.#readLater();
+    });
+  }
+
+  /** Reads what has arrived. Returns the time up to which nothing is left to read. */
+  #read(): number {
+    let readUntilMs = this.clock.nowMs();
+    for (let count = 0; count < PACKETS_A_TURN; count++) {
+      const packet = this.#socket.receive();
+      if (packet === null) return readUntilMs;
+      this.#receive(packet);
+      if (count === PACKETS_A_TURN - 1) readUntilMs = packet.receivedMs;
+    }
+    return readUntilMs;
   }
 
   #receive(packet: ReceivedPacket): void {
@@ -299,42 +319,43 @@ export class Prober {
       this.counters.unknown++;
     } else if (reply.data.length < COOKIE_BYTES || !hasCookie(reply.data, probe.cookie)) {
       this.counters.forged++;
-    } else if (!isFromTarget(packet, probe.run.plan)) {
+    } else if (!isFromTarget(packet, probe.request)) {
       this.counters.wrongSource++;
     } else {
       const { source, hopLimit } = packet;
-      const rttMs = rttOf(probe, packet);
-      this.#settle(probe, { kind: "reply", from: source, rttMs, hopLimit });
+      this.#respond(probe, { kind: "reply", from: source, rttMs: rttOf(probe, packet), hopLimit });
     }
   }
 
   #receiveError(packet: ReceivedPacket, error: ErrorMessage): void {
-    const { quotation, extensions } = splitExtensions(error);
-    const quoted = decodeQuotation(quotation);
-    if (quoted === null || quoted.echo === null) {
+    const { invokingPacket, extensions } = splitExtensions(error);
+    const invoking = decodeInvokingPacket(invokingPacket);
+    if (invoking === null || invoking.echo === null) {
       this.counters.malformed++;
       return;
     }
-    const { echo, destination } = quoted;
+    const { echo, destination } = invoking;
     const probe = this.#find(echo);
     if (probe === null) {
       this.counters.unknown++;
       return;
     }
-    if (!equalIpv6(destination, probe.run.plan.target) || !hasCookie(echo.data, probe.cookie)) {
+    if (!equalIpv6(destination, probe.request.target) || !hasCookie(echo.data, probe.cookie)) {
       this.counters.forged++;
       return;
     }
     if (echo.data.length < COOKIE_BYTES) this.counters.withoutCookie++;
     const { type, code, parameter } = error;
-    if (traceMeaning(type, code) === "none") {
-      this.counters.beside++;
+    if (errorMeaning(type, code) === "inconclusive") {
+      this.counters.inconclusive++;
       return;
     }
-    const { source, hopLimit } = packet;
-    const rttMs = rttOf(probe, packet);
-    const what = { kind: "error", type, code, parameter, extensions } as const;
-    this.#settle(probe, { ...what, from: source, rttMs, hopLimit });
+    const received = {
+      from: packet.source,
+      rttMs: rttOf(probe, packet),
+      hopLimit: packet.hopLimit,
+    };
+    this.#respond(probe, { kind: "error", type, code, parameter, extensions, ...received });
   }
 
   #find({ identifier, sequence }: EchoMessage): Probe | null {
@@ -342,46 +363,41 @@ export class Prober {
     return this.#probes.get((identifier & 0xff) * SEQUENCES + sequence) ?? null;
   }
 
-  #settle(probe: Probe, answer: Answer): void {
-    const { run, label } = probe;
-    const inTime = !run.closed && answer.rttMs <= run.plan.timeoutMs;
-    // The target's own reply is worth more than what somebody on the way said before.
-    const isNews = probe.answer === null || (probe.answer === "error" && answer.kind === "reply");
-    const kind = !isNews ? "duplicate" : inTime ? "answer" : "late";
-    this.counters[kind === "answer" ? "answered" : kind]++;
-    if (probe.answer === null && !run.closed) run.outstanding--;
-    if (isNews) probe.answer = answer.kind;
-    // What this machine itself says about a neighbour only means that the neighbour was not found.
-    const isOwnWord = answer.kind === "error" && equalIpv6(answer.from, run.plan.source);
-    if (!run.heard && !isOwnWord) this.#hear(run);
-    if (!run.closed) run.onEvent({ kind, label, answer });
+  #respond(probe: Probe, response: Response): void {
+    const { request } = probe;
+    // This machine's own error says only that it did not find a neighbour.
+    if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
+      this.#limit.answered(request.target, this.clock.nowMs());
+    }
+    const isOutstanding = this.#outstanding.has(probe);
+    const isInTime = isOutstanding && response.rttMs <= request.timeoutMs;
+    const kind = probe.hasResponse ? "duplicate" : isInTime ? "answered" : "late";
+    this.counters[kind]++;
+    probe.hasResponse = true;
+    if (isOutstanding) probe.finish(isInTime ? response : { kind: "timeout" });
+    if (kind !== "answered" && !request.signal.aborted) request.onExtra?.(kind, response);
   }
 
-  #hear(run: Run): void {
-    run.heard = true;
-    this.#unheard.heard(run, run.plan.target);
-  }
-
-  #randomBytes(count: number): Uint8Array {
+  #randomBytes(count: number): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(count);
     this.#random(bytes);
     return bytes;
   }
 }
 
-/** Whether the data begins with the cookie, or with as much of it as it has room for. */
+/** Whether the data begins with the cookie, or with as much of it as fits. */
 function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
   const length = Math.min(data.length, cookie.length);
   for (let at = 0; at < length; at++) if (data[at] !== cookie[at]) return false;
   return true;
 }
 
-/** The kernel names a scope for link-local senders only; theirs must be the target's. */
-function isFromTarget({ source, scopeId }: ReceivedPacket, plan: RunPlan): boolean {
-  return equalIpv6(source, plan.target) && (scopeId === 0 || scopeId === plan.scopeId);
+/** The kernel gives link-local senders a scope, which must be the target's. */
+function isFromTarget({ source, scopeId }: ReceivedPacket, request: ProbeRequest): boolean {
+  return equalIpv6(source, request.target) && (scopeId === 0 || scopeId === request.scopeId);
 }
 
-/** A receipt before the sending means that the wall clock was set just then; the reading of the packet counts then. */
-function rttOf({ sentNs }: Probe, { receivedNs, readNs }: ReceivedPacket): number {
-  return ((receivedNs >= sentNs ? receivedNs : readNs) - sentNs) / NS_PER_MS;
+/** A packet received before it was sent shows a step of the wall clock; then the time of reading counts. */
+function rttOf({ sentMs }: Probe, { receivedMs, readMs }: ReceivedPacket): number {
+  return (receivedMs >= sentMs ? receivedMs : readMs) - sentMs;
 }

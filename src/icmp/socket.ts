@@ -1,6 +1,23 @@
-import type { Ipv6Address } from "../addr/ipv6.ts";
+import { classifyIpv6 } from "../addr/classify.ts";
+import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
+import { addressOf, errnoName, libc, SystemError } from "../platform/libc.ts";
+import {
+  AF_INET6,
+  alignControl,
+  bpfOption,
+  CMSGHDR,
+  CONTROL,
+  IOVEC,
+  IPPROTO_ICMPV6,
+  MSG_DONTWAIT,
+  MSGHDR,
+  OPTION,
+  SOCK,
+  SOCKADDR,
+} from "../platform/linux.ts";
+import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 
-/** An echo request on its way out. */
+/** An echo request to send. */
 export interface OutgoingPacket {
   readonly destination: Ipv6Address;
   /** Index of the interface of a link-local destination, 0 for none. */
@@ -13,62 +30,333 @@ export interface OutgoingPacket {
   readonly message: Uint8Array;
 }
 
-/** A message that has come in. */
+/** A received ICMPv6 message. */
 export interface ReceivedPacket {
   readonly source: Ipv6Address;
   /** Index of the interface of a link-local sender, 0 otherwise. */
   readonly scopeId: number;
   readonly hopLimit: number;
-  /** When the kernel received it, in nanoseconds of the monotonic clock; see `receivedAtNs`. */
-  readonly receivedNs: number;
-  /** When it was read from the socket: an upper bound of the former that no clock step can move. */
-  readonly readNs: number;
-  /** The ICMPv6 message from its type byte on. */
+  /** When the kernel received it, in milliseconds of the monotonic clock. */
+  readonly receivedMs: number;
+  /** When it was read: an upper bound of `receivedMs` that a clock step cannot move. */
+  readonly readMs: number;
+  /** The ICMPv6 message from its type byte on; valid until the next `receive`. */
   readonly message: Uint8Array;
 }
 
-/** What became of a packet. */
-export type SendResult =
-  | {
-      readonly kind: "sent";
-      /** When it was handed to the kernel, in nanoseconds of the monotonic clock. */
-      readonly sentNs: number;
-      /** The one that it has; 0 where the kernel did not take the one asked for. */
-      readonly flowLabel: number;
-    }
-  /** With the errno name of its refusal. */
-  | { readonly kind: "failed"; readonly code: string };
-
-/** The source address that the kernel chooses for a destination, or the errno name of why it has none. */
-export type SourceChoice =
-  | { readonly kind: "source"; readonly address: Ipv6Address }
-  | { readonly kind: "failed"; readonly code: string };
-
-/** All that the ICMPv6 module wants of the operating system, apart from a clock and random bytes. */
-export interface IcmpSocket {
-  /** Asks the routing table; sends nothing. */
-  sourceFor(destination: Ipv6Address, scopeId: number): SourceChoice;
-  /** Sends without blocking. */
-  send(packet: OutgoingPacket): SendResult;
-  /** Room for packets that have not left this machine, in bytes as the kernel counts them. */
-  readonly sendBufferBytes: number;
-  /** Grows at least twice a second while the receiver lives. */
-  readonly beats: number;
-  /** Resolves once nothing uses the socket any more; nothing is delivered from the call on. */
-  close(): Promise<void>;
+/** How the kernel sends to a destination: the source address, and the flow label that it accepts. */
+export interface Route {
+  readonly source: Ipv6Address;
+  readonly flowLabel: number;
 }
 
-/** Who hears from a socket. */
-export interface SocketListener {
-  /** Packets have arrived; they stand in the order in which the kernel received them. */
-  packets(packets: readonly ReceivedPacket[]): void;
-  /** Nothing will be received any more, though the socket was not closed. */
-  failed(error: Error): void;
+/** What the prober needs of the operating system. Nothing blocks. */
+export interface IcmpSocket {
+  /** Asks the routing table without sending anything; an errno name if there is no route. */
+  route(destination: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
+  /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
+  send(packet: OutgoingPacket): number | string;
+  /** The next packet in the order in which the kernel received them; null if there is none. */
+  receive(): ReceivedPacket | null;
+  close(): void;
+}
+
+/** Room in each direction, in bytes; without CAP_NET_ADMIN the kernel grants less. */
+const BUFFER_BYTES = 4 * 1024 * 1024;
+/** A message that fits the least MTU of IPv6, in either direction. */
+const MAX_MESSAGE_BYTES = 1280;
+/** More than twice the room for the control messages that the socket asks for. */
+const MAX_CONTROL_BYTES = 128;
+/** A packet older than this in milliseconds was stamped before a step of the wall clock. */
+const MAX_AGE_MS = 10_000;
+/** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
+const MAX_APART_MS = 0.01;
+const MAX_CLOCK_READINGS = 5;
+const REALTIME = 0;
+/** The routing table wants a port; nothing is ever sent to it. */
+const UNUSED_PORT = 33434;
+const UNSPECIFIED = new Uint8Array(16);
+
+/**
+ * A `struct msghdr` with all that it points to. The parts lie in one buffer, so that the collector can
+ * neither free nor move one of them while the kernel follows a pointer to it.
+ */
+class MessageBuffer {
+  static readonly #IOV = MSGHDR.bytes;
+  static readonly #NAME = MessageBuffer.#IOV + IOVEC.bytes;
+  static readonly #CONTROL = alignControl(MessageBuffer.#NAME + SOCKADDR.bytes);
+  static readonly #MESSAGE = MessageBuffer.#CONTROL + MAX_CONTROL_BYTES;
+
+  readonly bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + MAX_MESSAGE_BYTES));
+  readonly view = new DataView(this.bytes.buffer);
+  /** Where the `msghdr` is in memory. */
+  readonly address = addressOf(this.bytes);
+  readonly name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
+  readonly control = MessageBuffer.#CONTROL;
+  readonly message = this.bytes.subarray(MessageBuffer.#MESSAGE);
+
+  constructor() {
+    const pointTo = (at: number, part: number) =>
+      this.view.setBigUint64(at, BigInt(this.address + part), true);
+    pointTo(MSGHDR.name, MessageBuffer.#NAME);
+    pointTo(MSGHDR.iov, MessageBuffer.#IOV);
+    pointTo(MSGHDR.control, MessageBuffer.#CONTROL);
+    pointTo(MessageBuffer.#IOV + IOVEC.base, MessageBuffer.#MESSAGE);
+    this.view.setUint32(MSGHDR.iovLength, 1, true);
+    this.prepare(MAX_CONTROL_BYTES, MAX_MESSAGE_BYTES);
+  }
+
+  /** Sets the lengths, which `recvmsg` overwrites. */
+  prepare(controlBytes: number, messageBytes: number): void {
+    this.view.setUint32(MSGHDR.nameLength, SOCKADDR.bytes, true);
+    this.view.setUint32(MSGHDR.controlLength, controlBytes, true);
+    this.view.setUint32(MessageBuffer.#IOV + IOVEC.length, messageBytes, true);
+  }
+}
+
+/** The raw socket, which receives only echo replies and errors about probes with its tag. */
+export class RawSocket implements IcmpSocket {
+  readonly #libc = libc();
+  readonly #out = new MessageBuffer();
+  readonly #in = new MessageBuffer();
+  readonly #timespec = new Uint8Array(new ArrayBuffer(16));
+  readonly #timespecView = new DataView(this.#timespec.buffer);
+  readonly #fd: number;
+  readonly #hopLimitAt: number;
+  readonly #sourceAt: number;
+  readonly #controlBytes: number;
+  #isOpen = true;
+
+  /**
+   * @param tag the high byte of the identifiers, 8 bits
+   * @param fd a raw ICMPv6 socket that is open already, or null to open one
+   * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
+   */
+  constructor(tag: number, fd: number | null = null) {
+    // IPV6_HOPLIMIT, then IPV6_PKTINFO.
+    const packetInfoAt = this.#out.control + alignControl(CMSGHDR.bytes + 4);
+    this.#hopLimitAt = this.#writeControlHeader(this.#out.control, CONTROL.hopLimit, 4);
+    this.#sourceAt = this.#writeControlHeader(packetInfoAt, CONTROL.packetInfo, 20);
+    this.#controlBytes = packetInfoAt + alignControl(CMSGHDR.bytes + 20) - this.#out.control;
+    this.#fd = fd ?? this.#open(SOCK.raw, IPPROTO_ICMPV6);
+    try {
+      this.#configure(tag);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  route(destination: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
+    if (!isUnicast(destination)) return "EINVAL";
+    const fd = this.#open(SOCK.dgram, 0);
+    try {
+      const sendsLabel = this.#setOption(OPTION.flowInfoSend, int(1), fd);
+      if (sendsLabel !== null) return sendsLabel;
+      const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+      const nameBytes = new Uint32Array(new ArrayBuffer(4)).fill(SOCKADDR.bytes);
+      writeName(name, destination, scopeId, flowLabel, UNUSED_PORT);
+      const code =
+        this.#failure(this.#libc.connect(fd, name, SOCKADDR.bytes)) ??
+        this.#failure(this.#libc.getsockname(fd, name, nameBytes));
+      // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
+      if (code === "EINVAL" && flowLabel !== 0) return this.route(destination, scopeId, 0);
+      return code ?? { source: addressIn(name), flowLabel };
+    } finally {
+      this.#libc.close(fd);
+    }
+  }
+
+  send(packet: OutgoingPacket): number | string {
+    const { destination, scopeId, flowLabel, source, hopLimit, message } = packet;
+    if (!this.#isOpen) return "EBADF";
+    if (message.length > MAX_MESSAGE_BYTES) return "EMSGSIZE";
+    const out = this.#out;
+    writeName(out.name, destination, scopeId, flowLabel, 0);
+    out.view.setInt32(this.#hopLimitAt, hopLimit, true);
+    // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
+    const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
+    out.bytes.set(isNamed ? ipv6ToBytes(source) : UNSPECIFIED, this.#sourceAt);
+    out.message.set(message);
+    out.prepare(this.#controlBytes, message.length);
+    const sentMs = performance.now();
+    return this.#failure(this.#libc.sendmsg(this.#fd, out.address, MSG_DONTWAIT)) ?? sentMs;
+  }
+
+  receive(): ReceivedPacket | null {
+    if (!this.#isOpen) return null;
+    const { view, name, message, address } = this.#in;
+    this.#in.prepare(MAX_CONTROL_BYTES, MAX_MESSAGE_BYTES);
+    const length = Number(this.#libc.recvmsg(this.#fd, address, MSG_DONTWAIT));
+    // A pending error of the socket is cleared by reading it and counts as no packet.
+    if (length < 0) return null;
+    const { stampAt, hopLimit } = this.#readControl();
+    const { ageMs, readMs } = this.#ageOf(stampAt);
+    return {
+      source: addressIn(name),
+      scopeId: view.getUint32(name.byteOffset + SOCKADDR.scopeId, true),
+      hopLimit,
+      receivedMs: ageMs >= 0 && ageMs <= MAX_AGE_MS ? readMs - ageMs : readMs,
+      readMs,
+      message: message.subarray(0, length),
+    };
+  }
+
+  close(): void {
+    if (this.#isOpen) this.#libc.close(this.#fd);
+    this.#isOpen = false;
+  }
+
+  /**
+   * How long ago the kernel stamped a packet with the wall clock, read now, and the monotonic time of
+   * that reading. Both clocks are read at one moment, as nearly as the scheduler allows; so a step of
+   * the wall clock on the packet's way changes nothing.
+   */
+  #ageOf(stampAt: number | null): { readonly ageMs: number; readonly readMs: number } {
+    if (stampAt === null) return { ageMs: 0, readMs: performance.now() };
+    for (let reading = 1; ; reading++) {
+      const before = performance.now();
+      this.#libc.clock_gettime(REALTIME, this.#timespec);
+      const readMs = performance.now();
+      if (readMs - before <= MAX_APART_MS || reading === MAX_CLOCK_READINGS) {
+        return {
+          ageMs: millisecondsBetween(this.#in.view, stampAt, this.#timespecView, 0),
+          readMs,
+        };
+      }
+    }
+  }
+
+  #readControl(): { readonly stampAt: number | null; readonly hopLimit: number } {
+    const { view, control } = this.#in;
+    let stampAt: number | null = null;
+    let hopLimit = 0;
+    const end = control + view.getUint32(MSGHDR.controlLength, true);
+    for (let at = control; at + CMSGHDR.bytes <= end; ) {
+      const length = view.getUint32(at + CMSGHDR.length, true);
+      if (length < CMSGHDR.bytes || at + length > end) break;
+      const level = view.getInt32(at + CMSGHDR.level, true);
+      const type = view.getInt32(at + CMSGHDR.type, true);
+      const data = at + CMSGHDR.bytes;
+      if (isControl(CONTROL.timestampNs, level, type)) stampAt = data;
+      if (isControl(CONTROL.hopLimit, level, type)) hopLimit = view.getInt32(data, true);
+      at += alignControl(length);
+    }
+    return { stampAt, hopLimit };
+  }
+
+  /** Returns where the data goes. */
+  #writeControlHeader(at: number, [level, type]: readonly [number, number], bytes: number): number {
+    const { view } = this.#out;
+    view.setUint32(at + CMSGHDR.length, CMSGHDR.bytes + bytes, true);
+    view.setInt32(at + CMSGHDR.level, level, true);
+    view.setInt32(at + CMSGHDR.type, type, true);
+    return at + CMSGHDR.bytes;
+  }
+
+  #configure(tag: number): void {
+    const size = int(BUFFER_BYTES);
+    const required = [
+      [OPTION.icmp6Filter, encodeTypeFilter()],
+      [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
+      [OPTION.timestampNs, int(1)],
+      [OPTION.receiveHopLimit, int(1)],
+      [OPTION.flowInfoSend, int(1)],
+      // A label of 0 must stay 0.
+      [OPTION.autoFlowLabel, int(0)],
+      [OPTION.receiveBuffer, size],
+      [OPTION.sendBuffer, size],
+    ] as const;
+    for (const [option, value] of required) {
+      const code = this.#setOption(option, value);
+      if (code !== null) throw new SystemError(`setsockopt(${option.join(", ")})`, code);
+    }
+    // Beyond the system's limit, where the process may.
+    this.#setOption(OPTION.receiveBufferForce, size);
+    this.#setOption(OPTION.sendBufferForce, size);
+    // Discard what arrived before the filters were set.
+    while (this.receive() !== null);
+  }
+
+  #setOption([level, name]: readonly [number, number], value: Uint8Array, fd = this.#fd) {
+    return this.#failure(this.#libc.setsockopt(fd, level, name, value, value.byteLength));
+  }
+
+  #open(type: number, protocol: number): number {
+    const fd = this.#libc.socket(AF_INET6, type | SOCK.nonblock | SOCK.cloexec, protocol);
+    const code = this.#failure(fd);
+    if (code !== null) throw new SystemError(`socket(AF_INET6, ${type}, ${protocol})`, code);
+    return fd;
+  }
+
+  /** The errno name if the call that returned this has just failed, else null. */
+  #failure(result: number | bigint): string | null {
+    return result < 0 ? errnoName(this.#libc.errno()) : null;
+  }
+}
+
+function isControl(wanted: readonly [number, number], level: number, type: number): boolean {
+  return level === wanted[0] && type === wanted[1];
+}
+
+/** From one `struct timespec` to another; each has 64 bits of seconds and of nanoseconds. */
+export function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt: number) {
+  const seconds = Number(to.getBigInt64(toAt, true) - from.getBigInt64(fromAt, true));
+  const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
+  return seconds * 1e3 + nanoseconds / 1e6;
 }
 
 /**
- * Opens a socket that delivers echo replies and errors whose identifier has the tag in its high byte.
- *
- * @throws SystemError where the process may not have one
+ * Whether a probe can be sent there. The kernel would take an IPv4-mapped address to IPv4 and the
+ * unspecified one to loopback, and a multicast address never answers itself.
  */
-export type OpenSocket = (tag: number, listener: SocketListener) => IcmpSocket;
+function isUnicast({ word0, word1, word2, word3 }: Ipv6Address): boolean {
+  const mapped = word2 === 0xffff;
+  const unspecified = word2 === 0 && word3 === 0;
+  return word0 >>> 24 !== 0xff && !(word0 === 0 && word1 === 0 && (mapped || unspecified));
+}
+
+/** Writes a `struct sockaddr_in6`. */
+function writeName(
+  into: Uint8Array,
+  address: Ipv6Address,
+  scopeId: number,
+  flowLabel: number,
+  port: number,
+): void {
+  const view = new DataView(into.buffer, into.byteOffset, SOCKADDR.bytes);
+  view.setUint16(SOCKADDR.family, AF_INET6, true);
+  view.setUint16(SOCKADDR.port, port);
+  view.setUint32(SOCKADDR.flowInfo, flowLabel);
+  into.set(ipv6ToBytes(address), SOCKADDR.address);
+  view.setUint32(SOCKADDR.scopeId, scopeId, true);
+}
+
+/** The address in a `struct sockaddr_in6`. */
+function addressIn(name: Uint8Array): Ipv6Address {
+  return ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
+}
+
+/** A C int in memory. */
+function int(value: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
+}
+
+/** Length of an interface name with its final zero byte; linux/if.h, IFNAMSIZ. */
+const MAX_INTERFACE_NAME_BYTES = 16;
+
+/**
+ * The index of the interface with this name, which is the scope of its link-local addresses; RFC 4007
+ * section 6. Null if there is no such interface.
+ *
+ * @throws SystemError `ENOSYS` without a C library
+ */
+export function interfaceIndex(name: string): number | null {
+  const bytes = new TextEncoder().encode(name);
+  if (bytes.length === 0 || bytes.length >= MAX_INTERFACE_NAME_BYTES || bytes.includes(0)) {
+    return null;
+  }
+  const text = new Uint8Array(new ArrayBuffer(MAX_INTERFACE_NAME_BYTES));
+  text.set(bytes);
+  return libc().if_nametoindex(text) || null;
+}

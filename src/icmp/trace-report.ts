@@ -1,11 +1,17 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
-import type { Answer, ProbeError } from "./answer.ts";
-import { errorName, traceMeaning } from "./errors.ts";
-import type { InterfaceInformation, MplsLabel } from "./extensions.ts";
-import { LIMITS } from "./limits.ts";
+import {
+  errorMeaning,
+  errorName,
+  type InterfaceInformation,
+  type MplsLabel,
+} from "./icmp-error.ts";
 import { TYPE } from "./message.ts";
+import type { ProbeError, Response } from "./prober.ts";
 
-/** A hop of a trace; one that was silent has null and empty lists. */
+/** Silent hops shown behind the last response of a trace that did not end with one. */
+export const GAP_LIMIT = 8;
+
+/** A hop of a trace; a silent one has null and empty lists. */
 export interface TraceHop {
   /** From 1. */
   readonly hop: number;
@@ -14,11 +20,11 @@ export interface TraceHop {
   readonly rttMs: number | null;
   /** All times, `rttMs` first. */
   readonly rttsMs: readonly number[];
-  /** All addresses that answered, `address` first. */
+  /** All addresses that responded, `address` first. */
   readonly addresses: readonly Ipv6Address[];
   readonly mpls: readonly MplsLabel[];
   readonly interfaces: readonly InterfaceInformation[];
-  /** The MTU of the link behind the hop, where it reported one. */
+  /** The MTU of the link behind the hop, if it reported one. */
   readonly mtuBytes: number | null;
 }
 
@@ -38,7 +44,7 @@ export interface TraceError {
   readonly code: number;
   /** See `errorName`. */
   readonly name: string;
-  /** Who sent it; the trace's own source where a neighbour did not resolve. */
+  /** Who sent it; this machine if a neighbour did not resolve. */
   readonly from: Ipv6Address;
   /** Whether the target itself sent it, as a firewall on it does. */
   readonly fromTarget: boolean;
@@ -46,7 +52,7 @@ export interface TraceError {
 
 /** What a trace found. */
 export interface TraceReport {
-  /** From 1 to where the trace ended, without gaps; at most `LIMITS.gapLimit` silent ones at the end. */
+  /** From 1 to the last hop shown, without gaps; at most `GAP_LIMIT` silent ones at the end. */
   readonly hops: readonly TraceHop[];
   /** Whether the target replied. */
   readonly reached: boolean;
@@ -55,70 +61,73 @@ export interface TraceReport {
   readonly error: TraceError | null;
 }
 
-/** The answers of a trace by hop, the first hop's first. */
-export type Answers = readonly (readonly Answer[])[];
+/** The responses of a trace by hop, those of hop 1 first. */
+export type Responses = readonly (readonly Response[])[];
 
-/** Why the way ends with an answer; null where it goes on. */
-export function endOf(answer: Answer): TraceReason | null {
-  if (answer.kind === "reply") return "reached";
-  const meaning = traceMeaning(answer.type, answer.code);
-  return meaning === "hop" || meaning === "none" ? null : meaning;
+/** Why the path ends with a response; null if it goes on. */
+export function endOf(response: Response): TraceReason | null {
+  if (response.kind === "reply") return "reached";
+  const meaning = errorMeaning(response.type, response.code);
+  return meaning === "hop" || meaning === "inconclusive" ? null : meaning;
 }
 
-/** Whether an answer comes from a hop, and is not this machine's own word that it cannot reach one. */
-export function isFromHop({ from }: Answer, source: Ipv6Address, target: Ipv6Address): boolean {
+/** Whether a response comes from a hop rather than from this machine, which could not reach one. */
+function isFromHop({ from }: Response, source: Ipv6Address, target: Ipv6Address): boolean {
   return !equalIpv6(from, source) || equalIpv6(from, target);
 }
 
-/**
- * The first hop at which the way ends, by the answers so far; null where it goes on. Where the target
- * has replied, an error of a hop before it did not end the way.
- */
-export function finalHop(answers: Answers): number | null {
-  const firstWith = (ends: (answer: Answer) => boolean) =>
-    answers.findIndex((heard) => heard.some(ends)) + 1;
+/** The hop at which the path ends; null if it goes on. A reply of the target outweighs an error of a nearer hop. */
+export function finalHop(responses: Responses): number | null {
+  const firstWith = (matches: (response: Response) => boolean) =>
+    responses.findIndex((atHop) => atHop.some(matches)) + 1;
   return (
-    firstWith((answer) => answer.kind === "reply") ||
-    firstWith((answer) => endOf(answer) !== null) ||
+    firstWith(({ kind }) => kind === "reply") ||
+    firstWith((response) => endOf(response) !== null) ||
     null
   );
 }
 
-/** The last hop that has answered so far, 0 for none. */
-export function lastAnswered(answers: Answers): number {
-  return answers.findLastIndex((heard) => heard.length > 0) + 1;
+/** The last hop with a response so far, 0 for none. */
+export function lastHeard(responses: Responses): number {
+  return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
-/** What the answers of a trace say. */
+/** What the responses of a trace say. */
 export function describeTrace(
-  answers: Answers,
+  responses: Responses,
   source: Ipv6Address,
   target: Ipv6Address,
 ): TraceReport {
-  const last = lastAnswered(answers);
-  const end = finalHop(answers) ?? Math.min(answers.length, last + LIMITS.gapLimit);
-  const hops = answers.slice(0, end).map((heard, index) => {
-    const fromHop = heard.filter((answer) => isFromHop(answer, source, target));
-    return describeHop(index + 1, fromHop);
-  });
-  const final = byWeight(answers[end - 1] ?? []).find((answer) => endOf(answer) !== null);
-  const ending = end - last >= LIMITS.gapLimit ? "gap-limit" : "max-hops";
+  const last = lastHeard(responses);
+  const end = finalHop(responses) ?? Math.min(responses.length, last + GAP_LIMIT);
+  const hops = responses
+    .slice(0, end)
+    .map((atHop, index) => describeHop(index + 1, atHop, source, target));
+  const final = byWeight(responses[end - 1] ?? []).find((response) => endOf(response) !== null);
+  const ending = end - last >= GAP_LIMIT ? "gap-limit" : "max-hops";
   const reason = (final && endOf(final)) ?? ending;
   const error = final?.kind === "error" ? describeError(final, target) : null;
   return { hops, reached: reason === "reached", reason, error };
 }
 
-/** The answers with the one that ended the way first, a reply before an error: it is what the trace is about. */
-function byWeight(heard: readonly Answer[]): readonly Answer[] {
-  const rank = (answer: Answer) => (answer.kind === "reply" ? 0 : endOf(answer) === null ? 2 : 1);
-  return heard.toSorted((a, b) => rank(a) - rank(b));
+/** The response that ends the path first, a reply before an error. */
+function byWeight(atHop: readonly Response[]): readonly Response[] {
+  const rank = (response: Response) =>
+    response.kind === "reply" ? 0 : endOf(response) === null ? 2 : 1;
+  return atHop.toSorted((a, b) => rank(a) - rank(b));
 }
 
-function describeHop(hop: number, heard: readonly Answer[]): TraceHop {
-  const answers = byWeight(heard);
-  const errors = answers.filter((answer) => answer.kind === "error");
-  const addresses = answers.map(({ from }) => from);
-  const rttsMs = answers.map(({ rttMs }) => rttMs);
+/** What a hop's responses say. */
+export function describeHop(
+  hop: number,
+  atHop: readonly Response[],
+  source: Ipv6Address,
+  target: Ipv6Address,
+): TraceHop {
+  const responses = byWeight(atHop.filter((response) => isFromHop(response, source, target)));
+  const errors = responses.filter((response) => response.kind === "error");
+  const addresses = responses.map(({ from }) => from);
+  const rttsMs = responses.map(({ rttMs }) => rttMs);
   return {
     hop,
     address: addresses[0] ?? null,

@@ -9,14 +9,10 @@ export const AF_INET6 = 10;
 export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
 /** The protocol of a raw ICMPv6 socket; netinet/in.h. */
 export const IPPROTO_ICMPV6 = 58;
-/** There is something to read; poll.h. */
-export const POLLIN = 1;
 /** Fails with EAGAIN instead of waiting; bits/socket.h. */
 export const MSG_DONTWAIT = 0x40;
 /** Raises no SIGPIPE where the other end has gone; bits/socket.h. */
 export const MSG_NOSIGNAL = 0x4000;
-/** Flags of an eventfd; sys/eventfd.h. */
-export const EFD_NONBLOCK_CLOEXEC = 0x80800;
 
 /** Socket options, as level and name. */
 export const OPTION = {
@@ -89,9 +85,6 @@ export const CMSGHDR = { bytes: 16, length: 0, level: 8, type: 12 } as const;
 export function alignControl(bytes: number): number {
   return (bytes + 7) & ~7;
 }
-
-/** `struct pollfd`. */
-export const POLLFD = { bytes: 8, fd: 0, events: 4, revents: 6 } as const;
 
 /** Classic BPF operations; linux/bpf_common.h. */
 export const BPF = { loadByte: 0x30, jumpIfEqual: 0x15, returnConstant: 0x06 } as const;

@@ -9,8 +9,9 @@ import type { ErrorCode } from "../http/error-table.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
-import { LIMITS } from "../icmp/limits.ts";
-import { NO_ROOM, type NoResult } from "../icmp/run.ts";
+import type { NoResult } from "../icmp/ping.ts";
+import { NO_BUFFER } from "../icmp/prober.ts";
+import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { type Destination, parseTarget, resolveTarget, type TargetDependencies } from "./target.ts";
 
@@ -44,7 +45,7 @@ export const PROBE_ERRORS: readonly ErrorCode[] = [
 ];
 
 /** How long a run may wait in milliseconds: for a place, for the resolver, and for others that probe the same /64. */
-const LONGEST_WAIT_MS = MAX_WAIT_MS + QUERY_TIMEOUT_MS + 2 * LIMITS.neighbourMs;
+const LONGEST_WAIT_MS = MAX_WAIT_MS + QUERY_TIMEOUT_MS + 2 * NEIGHBOUR_MS;
 
 const byte = () => z.int().min(0).max(255);
 
@@ -59,7 +60,7 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
  * allows. What is no target at all is refused first, whatever this service can do.
  *
  * @param longestMs the most that the run itself takes, for which the client's connection stays open
- * @throws ApiError ICMP_UNAVAILABLE, also where the receiver fails meanwhile, TOO_MANY_PROBES, and
+ * @throws ApiError ICMP_UNAVAILABLE, TOO_MANY_PROBES, and
  *   those of `parseTarget` and `resolveTarget`
  */
 export async function probeTarget<T>(
@@ -72,15 +73,12 @@ export async function probeTarget<T>(
   const { icmp, probeSlots } = dependencies;
   const parsed = parseTarget(target);
   if ("unavailable" in icmp) throw noRawSocket(icmp.unavailable);
-  if (icmp.failure !== null) throw receiverFailed(icmp.failure);
   context.env.allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   const { signal } = context.req.raw;
   const owner = context.get("facts").key?.sha256 ?? "";
   return await probeSlots.hold(owner, signal, async () => {
     const destination = await resolveTarget(parsed, dependencies, signal);
-    return await run(icmp, destination, signal).catch((error: unknown) => {
-      throw error instanceof Error && error === icmp.failure ? receiverFailed(error) : error;
-    });
+    return await run(icmp, destination, signal);
   });
 }
 
@@ -88,14 +86,6 @@ function noRawSocket(reason: string): ApiError {
   return new ApiError(
     "ICMP_UNAVAILABLE",
     `This service has no raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
-    { reason },
-  );
-}
-
-function receiverFailed({ message: reason }: Error): ApiError {
-  return new ApiError(
-    "ICMP_UNAVAILABLE",
-    `This service cannot receive ICMPv6 any more (${reason}); the operator must restart it.`,
     { reason },
   );
 }
@@ -115,7 +105,7 @@ export function requireDone<T extends { readonly kind: "done" }>(
       return outcome;
     case "unreachable": {
       const ip = formatIpv6(address);
-      const advice = NO_ROOM.includes(outcome.code)
+      const advice = NO_BUFFER.includes(outcome.code)
         ? "it has no room for more packets just now, try again in a few seconds"
         : "the operator must check its IPv6 routes and firewall";
       throw new ApiError(

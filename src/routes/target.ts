@@ -8,7 +8,7 @@ import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { lookupAddresses } from "../dns/lookup.ts";
 import { ApiError, invalidAddress, refusedHostname } from "../http/errors.ts";
-import { interfaceIndex } from "../icmp/interfaces.ts";
+import { interfaceIndex } from "../icmp/socket.ts";
 import { quote } from "../util/text.ts";
 import { requireAnswer } from "./resolver-errors.ts";
 

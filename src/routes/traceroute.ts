@@ -7,9 +7,9 @@ import { lookupHostname } from "../dns/lookup.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, schemaOf } from "../http/schemas.ts";
-import type { InterfaceInformation, MplsLabel } from "../icmp/extensions.ts";
-import { LIMITS } from "../icmp/limits.ts";
+import type { InterfaceInformation, MplsLabel } from "../icmp/icmp-error.ts";
 import type { TraceError, TraceHop, TraceReason } from "../icmp/trace-report.ts";
+import { MAX_PERSISTENCE_MS } from "../icmp/traceroute.ts";
 import {
   icmpCode,
   icmpType,
@@ -25,12 +25,6 @@ type Role = InterfaceInformation["role"];
 
 /** The greatest hop limit that a trace tries. */
 const MAX_HOPS = 64;
-
-/** How many probe timeouts a trace may take when every hop is silent and asked again. */
-const LONGEST_TRACE_TIMEOUTS = 6;
-
-/** How long a hop may wait for its turns to be asked again, in milliseconds. */
-const LONGEST_TURNS_MS = (LIMITS.maxTriesPerHop - 1) * LIMITS.maxTurnMs;
 
 /** `GET /traceroute/{target}`: the routers on the way to the target, with their names. */
 export const traceroute = endpoint(
@@ -73,7 +67,7 @@ export const traceroute = endpoint(
         target,
         context,
         dependencies,
-        timeoutMs * LONGEST_TRACE_TIMEOUTS + LONGEST_TURNS_MS + HOP_NAME_TIMEOUT_MS,
+        2 * timeoutMs + MAX_PERSISTENCE_MS + HOP_NAME_TIMEOUT_MS,
         async (engine, { address, scopeId }, signal) => {
           const names = new HopNames(resolver, signal);
           const outcome = requireDone(
@@ -83,7 +77,7 @@ export const traceroute = endpoint(
               maxHops,
               timeoutMs,
               signal,
-              onAddress: (hop) => names.ask(hop),
+              onHop: (hop) => hop.address && names.ask(hop.address),
             }),
             target,
             address,

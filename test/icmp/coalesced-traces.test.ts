@@ -1,15 +1,17 @@
 import { expect, test } from "bun:test";
-import { type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
-import { shareTraces } from "../../src/icmp/coalesced-traces.ts";
+import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { coalesceTraces } from "../../src/icmp/coalesced-traces.ts";
+import { describeHop, type TraceHop } from "../../src/icmp/trace-report.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 
 const REQUEST: TraceRequest = { target: parseIpv6("2001:db8::2"), maxHops: 30, timeoutMs: 2000 };
 const HOP = parseIpv6("2001:db8::1");
+const ROWS = [1, 2].map((hop) => describeHop(hop, [], HOP, HOP));
 
 /** Traces that end when the test says so. */
 function start() {
   const running: { request: TraceRequest; end(outcome: TraceOutcome): void }[] = [];
-  const trace = shareTraces((request) => {
+  const trace = coalesceTraces((request) => {
     const { promise, resolve } = Promise.withResolvers<TraceOutcome>();
     request.signal?.addEventListener("abort", () => resolve({ kind: "aborted" }));
     running.push({ request, end: resolve });
@@ -68,20 +70,21 @@ test.each([
   expect(running).toHaveLength(2);
 });
 
-test("a caller that joins hears the addresses that are known already", async () => {
+test("a caller that joins hears the rows that are known already", async () => {
   const { running, trace } = start();
-  const heard: Record<string, Ipv6Address[]> = { early: [], late: [] };
+  const heard: Record<string, TraceHop[]> = { early: [], late: [] };
   const listen = (name: string) => ({
     ...REQUEST,
-    onAddress: (address: Ipv6Address) => heard[name]?.push(address),
+    onHop: (row: TraceHop) => heard[name]?.push(row),
   });
+  const [first, second] = ROWS as [TraceHop, TraceHop];
   const early = trace(listen("early"));
-  running[0]?.request.onAddress?.(HOP);
+  running[0]?.request.onHop?.(first);
   const late = trace(listen("late"));
-  running[0]?.request.onAddress?.(REQUEST.target);
+  running[0]?.request.onHop?.(second);
   running[0]?.end(OUTCOME);
   await Promise.all([early, late]);
-  expect(heard).toEqual({ early: [HOP, REQUEST.target], late: [HOP, REQUEST.target] });
+  expect(heard).toEqual({ early: ROWS, late: ROWS });
 });
 
 test("a caller that goes away does not end the trace of the others; the last one does", async () => {

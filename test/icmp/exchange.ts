@@ -7,9 +7,7 @@
  */
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
-import { encodePayload } from "../../src/icmp/probe-payload.ts";
-import { openRawSocket } from "../../src/icmp/raw-socket.ts";
-import type { ReceivedPacket } from "../../src/icmp/socket.ts";
+import { RawSocket, type ReceivedPacket } from "../../src/icmp/socket.ts";
 
 const total = Number(process.argv[2]);
 const TAG = 0xa5;
@@ -21,27 +19,20 @@ const COOKIE = new Uint8Array(8).fill(0x5c);
 
 let received = 0;
 let wrong = 0;
-function take(packets: readonly ReceivedPacket[]): void {
-  for (const { message, hopLimit, receivedNs, readNs } of packets) {
-    const reply = decodeMessage(message);
-    const isRight =
-      reply?.kind === "echo-reply" &&
-      reply.sequence === received % 0x10000 &&
-      reply.data.length === 56 &&
-      COOKIE.every((byte, at) => byte === reply.data[at]) &&
-      hopLimit === 64 &&
-      receivedNs < readNs;
-    if (!isRight) wrong++;
-    received++;
-  }
+function take({ message, hopLimit, receivedMs, readMs }: ReceivedPacket): void {
+  const reply = decodeMessage(message);
+  const isRight =
+    reply?.kind === "echo-reply" &&
+    reply.sequence === received % 0x10000 &&
+    reply.data.length === 56 &&
+    COOKIE.every((byte, at) => byte === reply.data[at]) &&
+    hopLimit === 64 &&
+    receivedMs < readMs;
+  if (!isRight) wrong++;
+  received++;
 }
 
-const socket = openRawSocket(TAG, {
-  packets: take,
-  failed: (error) => {
-    throw error;
-  },
-});
+const socket = new RawSocket(TAG);
 
 let sent = 0;
 let refused = 0;
@@ -49,7 +40,7 @@ let rssMiddle = 0;
 while (sent < total) {
   for (let count = 0; count < ROUND && sent < total; count++) {
     const sequence = sent % 0x10000;
-    const message = encodeEchoRequest(TAG * 256, sequence, encodePayload(sequence, COOKIE));
+    const message = encodeEchoRequest(TAG * 256, sequence, COOKIE);
     const packet = {
       destination: LOOPBACK,
       source: LOOPBACK,
@@ -57,15 +48,18 @@ while (sent < total) {
       hopLimit: 64,
       flowLabel: 1,
     };
-    if (socket.send({ ...packet, message }).kind === "sent") sent++;
+    if (typeof socket.send({ ...packet, message }) === "number") sent++;
     else refused++;
   }
   if (sent % (20 * ROUND) === 0) Bun.gc(true);
   const deadlineMs = performance.now() + ROUND_DEADLINE_MS;
-  while (received < sent && performance.now() < deadlineMs) await Bun.sleep(0);
+  while (received < sent && performance.now() < deadlineMs) {
+    for (let packet = socket.receive(); packet !== null; packet = socket.receive()) take(packet);
+    await Bun.sleep(0);
+  }
   if (received < sent) break;
   if (sent >= total / 2 && rssMiddle === 0) rssMiddle = process.memoryUsage.rss();
 }
 const rssEnd = process.memoryUsage.rss();
-await socket.close();
+socket.close();
 console.log(JSON.stringify({ sent, refused, received, wrong, rssMiddle, rssEnd }));

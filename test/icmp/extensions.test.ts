@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { internetChecksum } from "../../src/icmp/checksum.ts";
-import { NO_EXTENSIONS, splitExtensions } from "../../src/icmp/extensions.ts";
-import { decodeMessage } from "../../src/icmp/message.ts";
+import { splitExtensions } from "../../src/icmp/icmp-error.ts";
+import { decodeMessage, internetChecksum } from "../../src/icmp/message.ts";
 import { hex, hexAddress } from "./hex.ts";
 
 const QUOTATION = "60".repeat(128);
@@ -42,7 +41,7 @@ describe("where extensions are", () => {
     ["a Parameter Problem has none", 4, 0, `${QUOTATION} 2000 0000 ${MPLS}`, 140, []],
     ["nothing behind the quotation", 3, 16, QUOTATION, 128, []],
   ] as const)("%s", (_name, type, words, body, quotationBytes, mpls) => {
-    const { quotation, extensions } = split(type, words, body);
+    const { invokingPacket: quotation, extensions } = split(type, words, body);
     expect(quotation).toHaveLength(quotationBytes);
     expect(extensions.mpls).toEqual([...mpls]);
   });
@@ -131,5 +130,5 @@ describe("interface information", () => {
 });
 
 test("an error without extensions has none", () => {
-  expect(split(1, 0, "60").extensions).toEqual(NO_EXTENSIONS);
+  expect(split(1, 0, "60").extensions).toEqual({ mpls: [], interfaces: [] });
 });

@@ -1,57 +1,53 @@
 /** A network without time and without a kernel: a virtual clock, and a socket that answers by a function. */
 import { type Ipv6Address, ipv6ToBytes, parseIpv6 } from "../../src/addr/ipv6.ts";
-import { type Clock, NS_PER_MS } from "../../src/icmp/clock.ts";
-import type {
-  IcmpSocket,
-  OpenSocket,
-  OutgoingPacket,
-  ReceivedPacket,
-  SendResult,
-  SocketListener,
-} from "../../src/icmp/socket.ts";
+import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../../src/icmp/socket.ts";
+import type { Clock } from "../../src/util/clock.ts";
 
 interface Timer {
-  readonly atNs: number;
+  readonly atMs: number;
   readonly order: number;
-  readonly callback: () => void;
-  /** Whether it is a packet on its way, and no timer of the code under test. */
-  readonly isPacket: boolean;
+  readonly action: () => void;
 }
 
 /** A clock that stands still until `run` moves it from timer to timer. */
 export class VirtualClock implements Clock {
-  #nowNs = 1_000 * NS_PER_MS;
-  #timers: Timer[] = [];
+  #nowMs = 1_000;
+  #timers = new Set<Timer>();
   #count = 0;
 
-  nowNs(): number {
-    return this.#nowNs;
+  nowMs(): number {
+    return this.#nowMs;
   }
 
-  get nowMs(): number {
-    return this.#nowNs / NS_PER_MS;
-  }
-
-  /** Timers that have neither fired nor been taken back. */
+  /** Timers that have neither fired nor been cancelled. */
   get pending(): number {
-    return this.#timers.filter(({ isPacket }) => !isPacket).length;
+    return this.#timers.size;
   }
 
-  after(delayMs: number, callback: () => void): () => void {
-    const timer = this.#add(delayMs, callback, false);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
-  }
-
-  /** A packet comes in after so long. */
-  arrive(delayMs: number, callback: () => void): void {
-    this.#add(delayMs, callback, true);
+  after(delayMs: number, action: () => void): () => void {
+    // A delay of less than this would be lost in rounding.
+    const leastMs = delayMs === 0 ? 0 : 1e-6;
+    const timer = { atMs: this.#nowMs + Math.max(leastMs, delayMs), order: this.#count++, action };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
   }
 
   /** The event loop does nothing for so long; timers that were due fire afterwards. */
   block(ms: number): void {
-    this.#nowNs += ms * NS_PER_MS;
+    this.#nowMs += ms;
+  }
+
+  /** Fires the next timer. */
+  fire(): void {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      const isEarlier = next === undefined || timer.atMs < next.atMs;
+      if (isEarlier || (timer.atMs === next?.atMs && timer.order < next.order)) next = timer;
+    }
+    if (next === undefined) throw new Error("nothing will ever happen");
+    this.#timers.delete(next);
+    this.#nowMs = Math.max(this.#nowMs, next.atMs);
+    next.action();
   }
 
   /** Lets time pass until the promise is settled. */
@@ -62,95 +58,83 @@ export class VirtualClock implements Clock {
     };
     promise.then(settle, settle);
     for (;;) {
-      for (let turn = 0; turn < 10; turn++) await null;
+      for (let turn = 0; turn < 20; turn++) await null;
       if (settled) return promise;
-      const next = this.#timers.toSorted((a, b) => a.atNs - b.atNs || a.order - b.order)[0];
-      if (next === undefined) throw new Error("nothing will ever happen");
-      this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#nowNs = Math.max(this.#nowNs, next.atNs);
-      next.callback();
+      this.fire();
     }
   }
 
-  #add(delayMs: number, callback: () => void, isPacket: boolean): Timer {
-    const atNs = this.#nowNs + delayMs * NS_PER_MS;
-    const timer = { atNs, order: this.#count++, callback, isPacket };
-    this.#timers.push(timer);
-    return timer;
+  /** Lets so much time pass. */
+  async pass(ms: number): Promise<void> {
+    await this.run(new Promise<void>((resolve) => this.after(ms, resolve)));
   }
 }
 
-/** A packet that the network gives back, `delayMs` after the request. */
-export interface Response {
+/** A packet that the network returns, `delayMs` after the request. */
+export interface FakeResponse {
   readonly delayMs: number;
   readonly from: Ipv6Address;
   readonly message: Uint8Array;
   readonly hopLimit?: number;
-  /** How much later than the kernel the process reads it, in milliseconds. */
-  readonly readAfterMs?: number;
 }
 
-/** What the network does with a request: responses, or an errno name where the kernel refuses it. */
-export type Network = (packet: OutgoingPacket, sentMs: number) => readonly Response[] | string;
+/** What the network does with a request: responses, or an errno name if the kernel refuses it. */
+export type Network = (packet: OutgoingPacket, sentMs: number) => readonly FakeResponse[] | string;
 
 /** The address that everything is sent from. */
 export const SOURCE = parseIpv6("2001:db8::1");
 
 /** A socket on a simulated network; `sent` keeps all that went out. */
 export class FakeSocket implements IcmpSocket {
-  readonly beats = 0;
-  readonly sendBufferBytes: number;
   readonly sent: (OutgoingPacket & { readonly atMs: number })[] = [];
   readonly #clock: VirtualClock;
   readonly #network: Network;
-  #listener: SocketListener | null = null;
+  #arriving: (Omit<ReceivedPacket, "readMs"> & { readonly readableMs: number })[] = [];
   tag = 0;
-  /** Whether its kernel takes flow labels. */
-  takesLabels = true;
+  isClosed = false;
 
-  constructor(clock: VirtualClock, network: Network, sendBufferBytes = 2 ** 30) {
+  constructor(clock: VirtualClock, network: Network) {
     this.#clock = clock;
-    this.sendBufferBytes = sendBufferBytes;
     this.#network = network;
   }
 
-  readonly open: OpenSocket = (tag, listener) => {
+  readonly open = (tag: number): IcmpSocket => {
     this.tag = tag;
-    this.#listener = listener;
     return this;
   };
 
-  sourceFor() {
-    return { kind: "source", address: SOURCE } as const;
+  route(_destination: Ipv6Address, _scopeId: number, flowLabel: number): Route | string {
+    return { source: SOURCE, flowLabel };
   }
 
-  send(packet: OutgoingPacket): SendResult {
-    const atMs = this.#clock.nowMs;
+  send(packet: OutgoingPacket): number | string {
+    const atMs = this.#clock.nowMs();
     const responses = this.#network(packet, atMs);
-    if (typeof responses === "string") return { kind: "failed", code: responses };
-    const flowLabel = this.takesLabels ? packet.flowLabel : 0;
-    this.sent.push({ ...packet, flowLabel, atMs });
-    for (const { delayMs, readAfterMs = 0, ...response } of responses) {
-      const receivedNs = (atMs + delayMs) * NS_PER_MS;
-      this.#clock.arrive(delayMs + readAfterMs, () => {
-        const { from: source, message, hopLimit = 60 } = response;
-        this.deliver({ source, message, hopLimit, scopeId: 0, receivedNs });
-      });
+    if (typeof responses === "string") return responses;
+    this.sent.push({ ...packet, atMs });
+    for (const { delayMs, from: source, message, hopLimit = 60 } of responses) {
+      const receivedMs = atMs + delayMs;
+      this.deliver({ source, message, hopLimit, scopeId: 0, receivedMs }, receivedMs);
     }
-    return { kind: "sent", sentNs: this.#clock.nowNs(), flowLabel };
+    return atMs;
   }
 
-  deliver(packet: Omit<ReceivedPacket, "readNs">): void {
-    this.#listener?.packets([{ ...packet, readNs: this.#clock.nowNs() }]);
+  /** Lets a packet be read at a time, by default now. */
+  deliver(packet: Omit<ReceivedPacket, "readMs">, readableMs = this.#clock.nowMs()): void {
+    this.#arriving.push({ ...packet, readableMs });
+    this.#arriving.sort((a, b) => a.readableMs - b.readableMs);
   }
 
-  /** The receiver breaks down. */
-  fail(error: Error): void {
-    this.#listener?.failed(error);
+  receive(): ReceivedPacket | null {
+    const readMs = this.#clock.nowMs();
+    const [first] = this.#arriving;
+    if (first === undefined || first.readableMs > readMs) return null;
+    this.#arriving.shift();
+    return { ...first, readMs };
   }
 
-  async close(): Promise<void> {
-    this.#listener = null;
+  close(): void {
+    this.isClosed = true;
   }
 }
 

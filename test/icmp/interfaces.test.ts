@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { interfaceIndex } from "../../src/icmp/interfaces.ts";
+import { interfaceIndex } from "../../src/icmp/socket.ts";
 
 test.each([
   ["loopback", "lo", 1],

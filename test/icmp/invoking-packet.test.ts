@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { decodeQuotation } from "../../src/icmp/invoking-packet.ts";
+import { decodeInvokingPacket } from "../../src/icmp/message.ts";
 import { hex, hexAddress } from "./hex.ts";
 
 const SOURCE = hexAddress("2001:db8::1");
@@ -34,8 +34,8 @@ test.each([
   ["an extension header that ends early", `${header("00")} 3a00 0104 0000`, null],
   ["an extension header longer than the rest", `${header("00")} 3aff 0104 00000000 ${ECHO}`, null],
   ["nine extension headers", `${header("3c")} ${"3c00 0104 00000000".repeat(9)} ${ECHO}`, null],
-] as const)("the echo request in a quotation: %s", (_name, bytes, expected) => {
-  expect(decodeQuotation(hex(bytes))).toEqual({
+] as const)("the echo request in an invoking packet: %s", (_name, bytes, expected) => {
+  expect(decodeInvokingPacket(hex(bytes))).toEqual({
     source: parseIpv6("2001:db8::1"),
     destination: parseIpv6("2001:db8:ffff::2"),
     echo: expected === null ? null : { kind: "echo-request", ...expected },
@@ -46,6 +46,6 @@ test.each([
   ["nothing", ""],
   ["39 bytes", header("3a").replaceAll(" ", "").slice(0, 78)],
   ["IPv4", `${header("3a", "4")} ${ECHO}`],
-])("no quotation: %s", (_name, bytes) => {
-  expect(decodeQuotation(hex(bytes))).toBeNull();
+])("not an invoking packet: %s", (_name, bytes) => {
+  expect(decodeInvokingPacket(hex(bytes))).toBeNull();
 });

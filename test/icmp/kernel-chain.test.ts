@@ -4,12 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { interfaceIndex } from "../../src/icmp/interfaces.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
+import { interfaceIndex } from "../../src/icmp/socket.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { labEnvironment, run } from "../lab/run.ts";
+import { withTag } from "./tag.ts";
 
 const PING = { count: 3, intervalMs: 10, timeoutMs: 2000 };
 const TRACE = { maxHops: 30, timeoutMs: 2000 };
@@ -192,7 +193,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
 
   testWith(programMissing("ping"))("another program's flood wakes nothing here", async () => {
     // Its tag is 1; one of 256 identifiers that `ping` chooses by itself would have the same.
-    const own = openIcmp({ random: (bytes) => bytes.fill(1) });
+    const own = openIcmp({ random: withTag(1) });
     const before = { ...own.counters };
     const flood = Bun.spawn(["ping", "-6", "-f", "-q", "-e", "512", "-c", "5000", chain.target], {
       env: labEnvironment,

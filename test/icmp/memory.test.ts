@@ -10,10 +10,7 @@ const PACKETS = Number(process.env["SIXSCOPE_TEST_PACKETS"] ?? 20_000);
 
 testWith(labMissing).each([
   ["the ordinary collector", {}],
-  [
-    "a collector that runs all the time in both threads",
-    { BUN_JSC_slowPathAllocsBetweenGCs: "20" },
-  ],
+  ["a collector that runs all the time", { BUN_JSC_slowPathAllocsBetweenGCs: "20" }],
 ])(
   `${PACKETS} packets through the FFI layer: no crash, no growth, with %s`,
   async (_name, environment) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import type { Answer } from "../../src/icmp/answer.ts";
+import type { Response } from "../../src/icmp/prober.ts";
 import { describeTrace } from "../../src/icmp/trace-report.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
@@ -10,7 +10,7 @@ const FIREWALL = parseIpv6("2001:db8:1::2");
 
 const LABEL = { label: 7, trafficClass: 0, bottomOfStack: true, ttl: 1 };
 
-const hop: Answer = {
+const hop: Response = {
   kind: "error",
   type: 3,
   code: 0,
@@ -20,7 +20,7 @@ const hop: Answer = {
   parameter: 0,
   extensions: { mpls: [LABEL], interfaces: [] },
 };
-const prohibited: Answer = {
+const prohibited: Response = {
   ...hop,
   type: 1,
   code: 1,
@@ -28,10 +28,10 @@ const prohibited: Answer = {
   rttMs: 2,
   extensions: { mpls: [], interfaces: [] },
 };
-const reply: Answer = { kind: "reply", from: TARGET, rttMs: 3, hopLimit: 64 };
+const reply: Response = { kind: "reply", from: TARGET, rttMs: 3, hopLimit: 64 };
 
 describe("of several answers at one hop, the one that ended the way is told first", () => {
-  const rows: [string, Answer[], object][] = [
+  const rows: [string, Response[], object][] = [
     [
       "a reply before errors",
       [hop, prohibited, reply],

@@ -1,14 +1,12 @@
-/** What is answered to pings and traces where no ICMPv6 can be had: from the start, or since the receiver has failed. */
+/** What is answered to pings and traces without a raw socket. */
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { AppEnv, Facts } from "../../src/http/context.ts";
 import { ApiError } from "../../src/http/errors.ts";
-import { openIcmp } from "../../src/icmp/engine.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { type ProbeDependencies, probeTarget } from "../../src/routes/probe.ts";
-import { countingRandom, FakeSocket, VirtualClock } from "./fake.ts";
 
 const FACTS: Facts = {
   requestId: "",
@@ -83,49 +81,5 @@ describe("without a raw socket", () => {
       "This service has no raw socket (socket: EPERM); the operator must grant CAP_NET_RAW.",
       { reason: "socket: EPERM" },
     ]);
-  });
-});
-
-describe("a receiver that has failed", () => {
-  const failed = [
-    500,
-    "ICMP_UNAVAILABLE",
-    "This service cannot receive ICMPv6 any more (its thread has ended); the operator must restart it.",
-    { reason: "its thread has ended" },
-  ];
-
-  function startOnFake() {
-    const sent = Promise.withResolvers<void>();
-    const clock = new VirtualClock();
-    const socket = new FakeSocket(clock, () => {
-      sent.resolve();
-      return [];
-    });
-    const icmp = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
-    return { ping: start(icmp), socket, sent: sent.promise };
-  }
-
-  test("ends the running ping and all later ones with the reason, and is no unforeseen error", async () => {
-    const { ping, socket, sent } = startOnFake();
-    const running = ping("::1");
-    await sent;
-    socket.fail(new Error("its thread has ended"));
-    expect(await running).toEqual(failed);
-    expect(await ping("::1")).toEqual(failed);
-    expect(await ping("www.example.test")).toEqual(failed);
-    expect(await ping("1.2.3.4")).toMatchObject([
-      400,
-      "INVALID_ADDRESS",
-      expect.any(String),
-      { address: "1.2.3.4" },
-    ]);
-  });
-
-  test("hides no other error", async () => {
-    const { ping, socket } = startOnFake();
-    socket.sourceFor = () => {
-      throw new Error("out of file descriptors");
-    };
-    expect(await ping("::1")).toBe("Error: out of file descriptors");
   });
 });

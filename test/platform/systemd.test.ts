@@ -3,7 +3,6 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openIcmp } from "../../src/icmp/engine.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
 import { growing, serviceManager } from "../../src/platform/systemd.ts";
@@ -104,16 +103,6 @@ describe("growing", () => {
     const counts = [0, 1, 1, 5, 5, -7];
     const isAlive = growing(() => counts.shift() ?? 0);
     expect(Array.from({ length: 6 }, isAlive)).toEqual([true, true, false, true, false, true]);
-  });
-
-  labTest("the beats of a receiver grow, and end with it", async () => {
-    const engine = openIcmp();
-    const isAlive = growing(() => engine.beats);
-    expect(isAlive()).toBe(true);
-    while (!isAlive()) await Bun.sleep(20);
-    await engine.close();
-    isAlive();
-    expect(isAlive()).toBe(false);
   });
 });
 

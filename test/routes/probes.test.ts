@@ -7,7 +7,7 @@ import type { DnsClient } from "../../src/dns/client.ts";
 import type { AppEnv, Bindings } from "../../src/http/context.ts";
 import type { Endpoint } from "../../src/http/endpoint.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
-import type { InterfaceInformation, MplsLabel } from "../../src/icmp/extensions.ts";
+import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
 import type { PingOutcome } from "../../src/icmp/ping.ts";
 import type { TraceHop } from "../../src/icmp/trace-report.ts";
 import type { TraceOutcome } from "../../src/icmp/traceroute.ts";
@@ -37,7 +37,6 @@ async function ask(
   outcomes: { readonly ping?: PingOutcome; readonly trace?: TraceOutcome },
 ) {
   const engine = {
-    failure: null,
     ping: async () => outcomes.ping,
     traceroute: async () => outcomes.trace,
   } as unknown as IcmpEngine;
@@ -185,9 +184,9 @@ describe("a connection may be silent", () => {
     expect(allowedSeconds).toEqual([WAIT + 2 * 0.2 + 1.5]);
   });
 
-  test("for six timeouts of a trace", async () => {
+  test("for two timeouts of a trace and the time for which it keeps asking", async () => {
     const { allowedSeconds } = await ask(traceroute, "", { trace: TRACED });
-    const [turns, names] = [2 * 10, 2];
-    expect(allowedSeconds).toEqual([WAIT + 6 * 1.5 + turns + names]);
+    const [persistence, names] = [10, 2];
+    expect(allowedSeconds).toEqual([WAIT + 2 * 1.5 + persistence + names]);
   });
 });

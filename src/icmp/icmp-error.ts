@@ -1,13 +1,94 @@
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
 import { safeText } from "../util/text.ts";
-import { internetChecksum } from "./checksum.ts";
-import { type ErrorMessage, TYPE } from "./message.ts";
+import { type ErrorMessage, internetChecksum, TYPE } from "./message.ts";
 
-/** Where extensions begin when the sender states no length; RFC 4884 section 5.5. */
+/**
+ * Names of ICMPv6 errors by type and code: RFC 4443 section 3, RFC 6550, RFC 7112, RFC 8754 and RFC
+ * 8883, as in IANA's registry of ICMPv6 codes.
+ */
+const NAMES: Readonly<
+  Record<number, { readonly other: string; readonly codes: readonly string[] }>
+> = {
+  [TYPE.destinationUnreachable]: {
+    other: "destination-unreachable",
+    codes: [
+      "no-route",
+      "prohibited",
+      "beyond-scope",
+      "address-unreachable",
+      "port-unreachable",
+      "source-policy",
+      "reject-route",
+      "source-routing-error",
+      "headers-too-long",
+    ],
+  },
+  [TYPE.packetTooBig]: { other: "packet-too-big", codes: [] },
+  [TYPE.timeExceeded]: {
+    other: "time-exceeded",
+    codes: ["hop-limit-exceeded", "reassembly-time-exceeded"],
+  },
+  [TYPE.parameterProblem]: {
+    other: "parameter-problem",
+    codes: [
+      "erroneous-header",
+      "unrecognized-next-header",
+      "unrecognized-option",
+      "incomplete-header-chain",
+      "segment-routing-upper-layer-error",
+      "unrecognized-next-header-by-intermediate-node",
+      "extension-header-too-big",
+      "extension-header-chain-too-long",
+      "too-many-extension-headers",
+      "too-many-options",
+      "option-too-big",
+    ],
+  },
+};
+
+/** The name of an ICMPv6 error, such as `no-route` for type 1 code 0; the name of the type for an unknown code. */
+export function errorName(type: number, code: number): string {
+  const names = NAMES[type];
+  return names?.codes[code] ?? names?.other ?? `type-${type}`;
+}
+
+/**
+ * What an error means for a probe: its sender is a hop, it does not tell whether the probe arrived, or
+ * the path ends there, and why.
+ */
+export type ErrorMeaning =
+  | "hop"
+  | "inconclusive"
+  | "unreachable"
+  | "prohibited"
+  | "packet-too-big"
+  | "parameter-problem";
+
+/** Codes of Destination Unreachable that report a policy rather than a missing route. */
+const POLICY_CODES: readonly number[] = [1, 5, 6];
+
+/** Interprets an error as the answer to a probe; RFC 4443 section 3. */
+export function errorMeaning(type: number, code: number): ErrorMeaning {
+  switch (type) {
+    case TYPE.timeExceeded:
+      // Code 1 is a failed reassembly, which another copy of the probe may survive.
+      return code === 0 ? "hop" : "inconclusive";
+    case TYPE.destinationUnreachable:
+      return POLICY_CODES.includes(code) ? "prohibited" : "unreachable";
+    case TYPE.packetTooBig:
+      return "packet-too-big";
+    case TYPE.parameterProblem:
+      return "parameter-problem";
+    default:
+      return "inconclusive";
+  }
+}
+
+/** Where extensions begin if the sender gives no length; RFC 4884 section 5.5. */
 const DEFAULT_OFFSET_BYTES = 128;
 const HEADER_BYTES = 4;
 const VERSION = 2;
-/** An error fits into 1280 bytes, so more objects than this are nonsense. */
+/** More objects than this do not fit into 1280 bytes with any content. */
 const MAX_OBJECTS = 32;
 
 /** One entry of an MPLS label stack; RFC 4950 section 4 and RFC 3032 section 2.1. */
@@ -20,56 +101,54 @@ export interface MplsLabel {
   readonly ttl: number;
 }
 
-/** What a router tells of one of its interfaces; RFC 5837 section 4. */
+/** What a router reports about one of its interfaces; RFC 5837 section 4. */
 export interface InterfaceInformation {
   readonly role: "incoming" | "sub-ip" | "outgoing" | "next-hop";
   readonly index: number | null;
-  /** Null too for an IPv4 address. */
+  /** Null also for an IPv4 address. */
   readonly address: Ipv6Address | null;
   readonly name: string | null;
   readonly mtuBytes: number | null;
 }
 
-/** The extensions of an error message that sixscope understands, in the order in which they stand. */
+/** The extensions of an error that sixscope interprets, in their order. */
 export interface Extensions {
   readonly mpls: readonly MplsLabel[];
   readonly interfaces: readonly InterfaceInformation[];
 }
 
-/** What an error says that has no extensions. */
-export const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
+const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
 
-interface Collected {
+interface MutableExtensions {
   readonly mpls: MplsLabel[];
   readonly interfaces: InterfaceInformation[];
 }
 
 /** Object classes; IANA "ICMP Extension Object Classes". */
 const OBJECTS: Readonly<
-  Record<number, (classType: number, body: Uint8Array, into: Collected) => void>
+  Record<number, (classType: number, body: Uint8Array, into: MutableExtensions) => void>
 > = {
   1: collectMpls,
   2: collectInterface,
 };
 
 /**
- * Splits the body of an error into the quotation and its extensions; RFC 4884 sections 4 and 5.5.
- * Extensions with a wrong version, checksum or length are taken as not there; a malformed object is
- * skipped.
+ * Splits the body of an error into the invoking packet and the extensions; RFC 4884 sections 4 and 5.5.
+ * Extensions with a wrong version, checksum or length count as absent; a malformed object is skipped.
  */
 export function splitExtensions(message: ErrorMessage): {
-  readonly quotation: Uint8Array;
+  readonly invokingPacket: Uint8Array;
   readonly extensions: Extensions;
 } {
   const { type, body, quotedWords } = message;
-  const whole = { quotation: body, extensions: NO_EXTENSIONS };
+  const whole = { invokingPacket: body, extensions: NO_EXTENSIONS };
   if (type !== TYPE.destinationUnreachable && type !== TYPE.timeExceeded) return whole;
   const offset = quotedWords === 0 ? DEFAULT_OFFSET_BYTES : quotedWords * 8;
   const bytes = body.subarray(offset);
   if (!isExtensionStructure(bytes)) {
-    return quotedWords === 0 ? whole : { ...whole, quotation: body.subarray(0, offset) };
+    return quotedWords === 0 ? whole : { ...whole, invokingPacket: body.subarray(0, offset) };
   }
-  return { quotation: body.subarray(0, offset), extensions: decodeObjects(bytes) };
+  return { invokingPacket: body.subarray(0, offset), extensions: decodeObjects(bytes) };
 }
 
 function isExtensionStructure(bytes: Uint8Array): boolean {
@@ -78,7 +157,7 @@ function isExtensionStructure(bytes: Uint8Array): boolean {
 }
 
 function decodeObjects(bytes: Uint8Array): Extensions {
-  const found: Collected = { mpls: [], interfaces: [] };
+  const found: MutableExtensions = { mpls: [], interfaces: [] };
   const view = viewOf(bytes);
   let offset = HEADER_BYTES;
   for (let count = 0; count < MAX_OBJECTS && offset + 4 <= bytes.length; count++) {
@@ -91,7 +170,7 @@ function decodeObjects(bytes: Uint8Array): Extensions {
   return found;
 }
 
-function collectMpls(classType: number, body: Uint8Array, into: Collected): void {
+function collectMpls(classType: number, body: Uint8Array, into: MutableExtensions): void {
   if (classType !== 1) return;
   const view = viewOf(body);
   for (let offset = 0; offset + 4 <= body.length; offset += 4) {
@@ -106,13 +185,13 @@ function collectMpls(classType: number, body: Uint8Array, into: Collected): void
 }
 
 const ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
-/** Bits of the class type that say which fields follow, in this order; RFC 5837 section 4.1. */
+/** Bits of the class type that announce fields, in their order; RFC 5837 section 4.1. */
 const HAS = { index: 0x08, address: 0x04, name: 0x02, mtu: 0x01 } as const;
-/** Address family numbers, and the bytes of an address. */
+/** Bytes of an address by its address family number. */
 const FAMILY_BYTES: Readonly<Record<number, number>> = { 1: 4, 2: 16 };
 const MAX_NAME_BYTES = 64;
 
-function collectInterface(classType: number, body: Uint8Array, into: Collected): void {
+function collectInterface(classType: number, body: Uint8Array, into: MutableExtensions): void {
   const view = viewOf(body);
   let offset = 0;
   let index: number | null = null;

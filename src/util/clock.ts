@@ -1,0 +1,25 @@
+/** Time and timers, so that a test can supply its own. */
+export interface Clock {
+  /** Milliseconds of a clock that never runs backwards. */
+  nowMs(): number;
+  /** Calls `action` once after `delayMs`; the function returned cancels that. */
+  after(delayMs: number, action: () => void): () => void;
+}
+
+/** The machine's monotonic clock. */
+export const systemClock: Clock = {
+  nowMs: () => performance.now(),
+  after: (delayMs, action) => {
+    const timer = setTimeout(action, Math.ceil(delayMs));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after `delayMs`, or as soon as the signal aborts. */
+export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = clock.after(delayMs, resolve);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  if (signal.aborted) resolve();
+  return promise.finally(() => cancel());
+}
