@@ -56,10 +56,10 @@ export const ping = endpoint(
   (dependencies: ProbeDependencies) => {
     const { pingIntervalMs: intervalMs, probeTimeoutMs: timeoutMs } = dependencies.config;
 
-    return async ({ target, count }, context) => {
+    return async ({ target, count }, info) => {
       return await probeTarget(
         target,
-        context,
+        info,
         dependencies,
         (count - 1) * intervalMs + timeoutMs,
         async (engine, { address, scopeId }, signal) => {

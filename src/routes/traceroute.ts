@@ -6,8 +6,8 @@ import { HOP_NAME_TIMEOUT_MS } from "../dns/limits.ts";
 import { lookupHostname } from "../dns/lookup.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, schemaOf } from "../http/schemas.ts";
-import type { InterfaceInformation, MplsLabel } from "../icmp/extensions.ts";
+import { ipv6Text } from "../http/schemas.ts";
+import type { InterfaceInformation } from "../icmp/extensions.ts";
 import { LIMITS } from "../icmp/limits.ts";
 import type { TraceError, TraceHop, TraceReason } from "../icmp/trace-report.ts";
 import {
@@ -68,10 +68,10 @@ export const traceroute = endpoint(
     const { probeTimeoutMs: timeoutMs, targetResolver } = dependencies.config;
     const resolver = dependencies.resolvers[targetResolver];
 
-    return async ({ target, maxHops }, context) => {
+    return async ({ target, maxHops }, info) => {
       return await probeTarget(
         target,
-        context,
+        info,
         dependencies,
         timeoutMs * LONGEST_TRACE_TIMEOUTS + LONGEST_TURNS_MS + HOP_NAME_TIMEOUT_MS,
         async (engine, { address, scopeId }, signal) => {
@@ -163,16 +163,14 @@ function traceResult() {
   const ipOrNull = (description: string) =>
     z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
-  const mpls = schemaOf<MplsLabel>()(
-    z
-      .strictObject({
-        label: z.int().min(0).max(0xf_ffff).describe("20 bits."),
-        trafficClass: z.int().min(0).max(7),
-        bottomOfStack: z.boolean(),
-        ttl: z.int().min(0).max(255).describe("Hops that the label has left."),
-      })
-      .meta({ id: "MplsLabel", description: "An entry of an MPLS label stack, RFC 4950." }),
-  );
+  const mpls = z
+    .strictObject({
+      label: z.int().min(0).max(0xf_ffff).describe("20 bits."),
+      trafficClass: z.int().min(0).max(7),
+      bottomOfStack: z.boolean(),
+      ttl: z.int().min(0).max(255).describe("Hops that the label has left."),
+    })
+    .meta({ id: "MplsLabel", description: "An entry of an MPLS label stack, RFC 4950." });
   const aboutInterface = z
     .strictObject({
       role: z.enum(["incoming", "sub-ip", "outgoing", "next-hop"] satisfies Role[]),

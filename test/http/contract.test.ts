@@ -1,7 +1,8 @@
 /** The interface against a listening service: each row of the error table, over IPv4 and IPv6. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { connect } from "node:net";
-import { ERRORS as DOCUMENTED, type ErrorCode } from "../../src/http/error-table.ts";
+import type { ErrorCode } from "../../src/http/errors.ts";
+import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -183,7 +184,7 @@ describe("the examples of the interface document are what the service says", () 
     ["NETWORK_UNREACHABLE", `/ping/${UNROUTED_TARGET}`, WITH_KEY, { "2001:db8::1": UNROUTED_TARGET }],
   ])("%s", async (code, path, headers, renamed = {}) => {
     const { error } = (await (await get(path, headers)).json()) as ErrorBody;
-    let text = JSON.stringify({ code, ...DOCUMENTED[code].example });
+    let text = JSON.stringify(interfaceDocument.components.examples[code]?.value.error);
     for (const [from, to] of Object.entries(renamed)) text = text.replaceAll(from, to);
     expect(error as object).toEqual(JSON.parse(text));
   });
@@ -223,9 +224,9 @@ describe("rows that need more than a request", () => {
       const message = async (target: string) =>
         ((await (await get(`/ping/${target}`, WITH_KEY)).json()) as ErrorBody).error.message;
       expect(await message("fe80::1")).toContain("names no interface");
-      expect(await message("fe80::1%25no")).toContain('the zone "no", which is no interface');
+      expect(await message("fe80::1%25no")).toContain('its zone "no" is not an interface');
       expect(await message("link.example.test")).toContain(
-        "the link-local address fe80::1, and a host",
+        "the link-local address fe80::1, and a hostname",
       );
     },
   );
