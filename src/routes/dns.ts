@@ -93,7 +93,7 @@ export const dns = endpoint(
     },
 );
 
-type Answer<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
+type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
 
 /**
  * Passes through an answer, with or without a record of the requested type.
@@ -105,7 +105,7 @@ export function requireAnswer<Shown extends DnsRecord | ResourceRecord>(
   outcome: DnsOutcome<Shown>,
   hostname: string,
   resolver: ResolverName,
-): Answer<Shown> {
+): WithRecords<Shown> {
   const details = { hostname, resolver };
   switch (outcome.kind) {
     case "answer":

@@ -29,7 +29,8 @@ function pass(
     defaultKeyLimit: 100,
     log,
   });
-  const request = new Request("http://localhost/", { headers: sent });
+  const method = "Access-Control-Request-Method" in sent ? "OPTIONS" : "GET";
+  const request = new Request("http://localhost/", { method, headers: sent });
   const { info, response } = admit(request, { connection, draining, allowSeconds: () => {} });
   return response ?? respond(info, info.id);
 }
@@ -50,6 +51,7 @@ describe("an answer", () => {
     ["over a unix socket does not", UNIX, claim("https"), false, 200, null, null],
     ["to plain HTTP from elsewhere ends the connection", tcp("192.0.2.1", false), {}, false, 400, "close", null],
     ["to a proxy's client without HTTPS ends the connection", tcp("10.0.0.1", false), claim("http"), false, 400, "close", null],
+    ["to a preflight, which costs no quota, ends the connection", tcp("192.0.2.1", true), { "Access-Control-Request-Method": "GET" }, false, 204, "close", "max-age=31536000"],
     ["of a server that stops ends the connection", tcp("192.0.2.1", true), {}, true, 200, "close", "max-age=31536000"],
   ];
   test.each(rows)("%s", (_, connection, sent, draining, status, closes, security) => {
