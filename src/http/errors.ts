@@ -235,7 +235,7 @@ export const ERRORS = {
     meaning: "the service's machine has no route to the target",
     details: () => z.strictObject({ target: asSent("The target"), ip: ipv6Text("Its address.") }),
     message: ({ ip }, errno) =>
-      `This machine cannot send to ${ip} (${errno}); try again, or let the operator check its IPv6 routes and firewall.`,
+      `This machine cannot send to ${ip} (${errno}); try again, or ask the operator to check its IPv6 routes and firewall.`,
     example: { details: { target: "2001:db8::1", ip: "2001:db8::1" }, note: "ENETUNREACH" },
   }),
   INTERNAL_ERROR: kind({

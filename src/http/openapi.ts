@@ -4,6 +4,7 @@ import { BASE_PATH, type Endpoint } from "./endpoint.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails, type ErrorKind } from "./errors.ts";
 import type { Parameter } from "./parameters.ts";
 import { COMMON_HEADERS, ERROR_HEADERS, type ResponseHeader } from "./respond.ts";
+import { once } from "./schemas.ts";
 
 const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, ping and traceroute.
 
@@ -44,7 +45,6 @@ interface ResponseObject {
 
 /** Describes the API in OpenAPI 3.1, from the definitions that handle the requests. */
 export function describeInterface(endpoints: readonly Endpoint<never>[]) {
-  CODES.forEach(nameErrorSchema);
   return {
     openapi: "3.1.1",
     info: {
@@ -107,7 +107,7 @@ function describeOperation(endpoint: Endpoint<never>) {
 
 /** The response of errors that have the same status. */
 function describeErrors(codes: readonly ErrorCode[]): ResponseObject {
-  const schemas = codes.map((code) => ({ $ref: schemaUri(pascalCase(code)) }));
+  const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
   const [only, ...more] = schemas;
   const headers = codes.flatMap((code) => ERRORS[code].headers ?? []);
   return {
@@ -124,13 +124,22 @@ function describeErrors(codes: readonly ErrorCode[]): ResponseObject {
   };
 }
 
-/** Makes the schema of an error's body, which zod then knows by its id. */
-function nameErrorSchema(code: ErrorCode): void {
+/** The schemas of the bodies of errors. */
+const errorSchemas = once(
+  () =>
+    Object.fromEntries(CODES.map((code) => [code, errorSchema(code)])) as Readonly<
+      Record<ErrorCode, z.ZodType>
+    >,
+);
+
+function errorSchema(code: ErrorCode): z.ZodType {
   const { meaning, details } = ERRORS[code];
   const message = z.string().describe("One sentence: what is wrong, and what to do.");
-  z.strictObject({
-    error: z.strictObject({ code: z.literal(code), message, details: details() }),
-  }).meta({ id: pascalCase(code), description: meaning });
+  return z
+    .strictObject({
+      error: z.strictObject({ code: z.literal(code), message, details: details() }),
+    })
+    .meta({ id: pascalCase(code), description: meaning });
 }
 
 function exampleOf(code: ErrorCode) {
