@@ -2,8 +2,8 @@
  * Requests a second and p99 of the compiled executable, beside a bare Bun.serve and Hono alone that
  * return the same bytes, and nginx where it is installed: `bun run bench http`. It needs wrk.
  *
- * All servers stand on loopback and are loaded one after the other, round by round, so that a busy
- * moment of the machine hits every row alike; each row shows the median of its rounds.
+ * All servers listen on loopback and are loaded one after the other, round by round, so that a busy
+ * moment of the machine affects every row alike; each row shows the median of its rounds.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { prefixList } from "../src/addr/prefix-table.ts";
 import { identifyCaller } from "../src/http/client-address.ts";
 import { generateApiKey } from "../src/keys/api-key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
-import { RateLimiter } from "../src/limits/rate-limit.ts";
+import { RateLimiter } from "../src/limits/token-bucket.ts";
 import { createLog } from "../src/util/log.ts";
 import { freePort } from "../test/lab/port.ts";
 import { run } from "../test/lab/run.ts";
@@ -96,7 +96,7 @@ function memory(): void {
   }
 }
 
-/** Nanoseconds of each step of the edge by itself, and what five million addresses leave behind. */
+/** Nanoseconds of each step of the middleware, and the memory that five million addresses leave behind. */
 function middleware(): void {
   const log = createLog({ level: "info", format: "text", priorities: false, write: () => {} });
   const trusted = { unix: true, prefixes: prefixList([]) };
@@ -107,16 +107,16 @@ function middleware(): void {
   const wrongKey = generateApiKey();
   const steps: [string, () => unknown][] = [
     [
-      "who calls",
+      "client address",
       () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trusted),
     ],
-    ["rate limit, IPv6", () => limiter.take(subject)],
+    ["rate limit, IPv6", () => limiter.take(subject, 1)],
     ["a wrong key, well formed", () => keyring.find(wrongKey)],
     ["a wrong key, malformed", () => keyring.find("sx_wrong")],
     ["request id", () => crypto.randomUUID()],
     ["request line", () => log.info("request", { id: "x", client: "::1", status: 200, ms: 0.1 })],
   ];
-  console.log("\nsteps of the edge by themselves");
+  console.log("\nsteps of the middleware");
   for (const [name, step] of steps) {
     const COUNT = 200_000;
     for (let count = 0; count < COUNT; count++) step();
@@ -140,7 +140,7 @@ function middleware(): void {
     for (let count = 0; count < ADDRESSES; count++) {
       const word0 = spread === "many" ? next() : 0x20010db8;
       const address = { version: 6, word0, word1: next(), word2: 0, word3: count } as const;
-      flooded.take({ kind: "address", address });
+      flooded.take({ kind: "address", address }, 1);
     }
     const ns = (Bun.nanoseconds() - startNs) / ADDRESSES;
     Bun.gc(true);

@@ -14,7 +14,6 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/server/"],
   ["src/http/app.ts"],
   ["src/routes/"],
-  ["src/limits/probe-slots.ts"],
   ["src/http/"],
   ["src/keys/", "src/limits/"],
   ["src/config/"],

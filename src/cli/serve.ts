@@ -7,7 +7,7 @@ import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
 import { RawSocket } from "../icmp/socket.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
-import { RateLimiter } from "../limits/rate-limit.ts";
+import { RateLimiter } from "../limits/token-bucket.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { isJournal, STREAM, withPriority } from "../platform/journal.ts";
 import { SystemError } from "../platform/libc.ts";

@@ -1,61 +1,74 @@
-import type { Context, MiddlewareHandler } from "hono";
-import { routePath } from "hono/route";
 import { formatIp } from "../addr/ip.ts";
+import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import type { AppEnv } from "./context.ts";
-import { Repeats } from "./log-throttle.ts";
+import type { RequestInfo } from "./endpoint.ts";
+import { ApiError } from "./errors.ts";
 
-const FIRST_REFUSAL_STATUS = 400;
-const PREFLIGHT_STATUS = 204;
-
-/** What scanners ask for can be as long as a request; nobody reads more of it than this. */
+/** Characters of an unknown path in a log line. */
 const MAX_PATH_CHARACTERS = 100;
 
-/** What `accessLog` needs. */
-export interface AccessLogOptions {
-  readonly log: Log;
-  /** Whether lines name clients' addresses. */
-  readonly clients: boolean;
-  /** Milliseconds of a monotonic clock. */
-  readonly nowMs?: () => number;
-}
+/** At most so many lines per error status are logged each minute; the rest is counted. */
+const MAX_LINES = 100;
 
-/**
- * Writes one line for each request. A flood of what costs its sender nothing, refusals and preflights,
- * is counted instead.
- */
-export function accessLog({
-  log,
-  clients,
-  nowMs = () => performance.now(),
-}: AccessLogOptions): MiddlewareHandler<AppEnv> {
-  const floods = new Repeats(log);
+const MINUTE_MS = 60_000;
 
-  return async (context, next) => {
-    const startMs = nowMs();
-    await next();
-    const endMs = nowMs();
-    const { status } = context.res;
-    const isFree = status >= FIRST_REFUSAL_STATUS || status === PREFLIGHT_STATUS;
-    if (isFree && !floods.mayLog(`status ${status}`)) return;
-    const { requestId, caller, key } = context.get("facts");
+/** Logs requests and faults, within a number of lines per minute for those that cost their sender no quota. */
+export class AccessLog {
+  readonly #log: Log;
+  readonly #clients: boolean;
+  /** Lines by kind (a status or an error code) since the minute began. */
+  readonly #counts = new Map<string, number>();
+
+  /** @param clients whether lines contain the addresses of clients */
+  constructor(log: Log, clients: boolean) {
+    this.#log = log;
+    this.#clients = clients;
+  }
+
+  /** Logs a request that was answered after so many milliseconds. */
+  answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
+    const isFree = status >= 400 || status === 204;
+    if (isFree && !this.#mayLog(`status ${status}`)) return;
     const { address } = caller;
-    log.info("request", {
-      id: requestId,
-      ...(clients ? { client: address === null ? "unknown" : formatIp(address) } : {}),
-      method: context.req.method,
-      route: routeOf(context),
+    this.#log.info("request", {
+      id,
+      ...(this.#clients ? { client: address === null ? "unknown" : formatIp(address) } : {}),
+      method: request.method,
+      // The pattern, so that lines of one endpoint look alike.
+      route: route ?? pathOf(request).slice(0, MAX_PATH_CHARACTERS),
       status,
-      ms: Math.round((endMs - startMs) * 1000) / 1000,
-      // Whoever goes away early has not seen the status.
-      ...(context.req.raw.signal.aborted ? { clientGone: true } : {}),
+      ms: Math.round(ms * 1000) / 1000,
+      // The client did not see this status.
+      ...(request.signal.aborted ? { clientGone: true } : {}),
       ...(key === null ? {} : { key: key.name }),
     });
-  };
+  }
+
+  /** Logs what the client of a 500 is not told; without a trace if the message explains it. */
+  fault({ id }: RequestInfo, code: string, cause: Error): void {
+    if (!this.#mayLog(code)) return;
+    const what = cause instanceof ApiError ? cause.message : traceOf(cause);
+    this.#log.error(what, { code, requestId: id });
+  }
+
+  #mayLog(kind: string): boolean {
+    if (this.#counts.size === 0) setTimeout(() => this.#endMinute(), MINUTE_MS).unref();
+    const count = (this.#counts.get(kind) ?? 0) + 1;
+    this.#counts.set(kind, count);
+    return count <= MAX_LINES;
+  }
+
+  #endMinute(): void {
+    for (const [kind, count] of this.#counts) {
+      if (count > MAX_LINES) {
+        this.#log.warn("not logged in the last minute", { kind, count: count - MAX_LINES });
+      }
+    }
+    this.#counts.clear();
+  }
 }
 
-/** The pattern that the path matched, so that lines of one endpoint look alike; the path where none did. */
-function routeOf(context: Context<AppEnv>): string {
-  const pattern = routePath(context, -1);
-  return pattern === "/*" ? context.req.path.slice(0, MAX_PATH_CHARACTERS) : pattern;
+/** The path of a request, also of one whose target is not absolute. */
+function pathOf({ url }: Request): string {
+  return URL.parse(url)?.pathname ?? url;
 }

@@ -1,103 +1,107 @@
 import { type Context, Hono } from "hono";
 import type { Config } from "../config/settings.ts";
 import { ENDPOINTS, type EndpointDependencies } from "../routes/endpoints.ts";
-import { traceOf } from "../util/errors.ts";
-import type { Log } from "../util/log.ts";
-import { accessLog } from "./access-log.ts";
-import type { AppEnv, Bindings } from "./context.ts";
-import { BASE_PATH } from "./endpoint.ts";
-import { ApiError, internalError, OperatorError } from "./errors.ts";
-import { Repeats } from "./log-throttle.ts";
-import { type EdgeDependencies, edge, requireKey } from "./middleware.ts";
-import type { Parameters } from "./parameters.ts";
-import { answerJson } from "./respond.ts";
-import { ERROR_HEADERS } from "./response-headers.ts";
+import { AccessLog } from "./access-log.ts";
+import { BASE_PATH, type Endpoint, type RequestInfo } from "./endpoint.ts";
+import { ApiError } from "./errors.ts";
+import { type Bindings, createMiddleware, type MiddlewareDependencies } from "./middleware.ts";
+import { parameterReader } from "./parameters.ts";
+import { METHODS, respond, respondError } from "./respond.ts";
 
-/** Stands in for a request target that is not absolute; no route has this path. */
-const MALFORMED_TARGET = "http://malformed.invalid/";
-
-export interface AppDependencies extends EdgeDependencies, EndpointDependencies {
+export interface AppDependencies extends MiddlewareDependencies, EndpointDependencies {
   readonly config: Config;
-  readonly log: Log;
 }
 
-/** The whole HTTP interface: a request and its connection in, a response out. */
+/** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
   fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
 }
 
-/** Builds the app: the edge first, then the endpoints, then what answers everything else. */
-export function createApp(dependencies: AppDependencies): App {
-  const app = new Hono<AppEnv>();
-  const { log, config } = dependencies;
-  if (log.writes("info")) app.use(accessLog({ log, clients: config.logClients }));
-  app.use(edge(dependencies));
+interface Env {
+  readonly Bindings: RequestInfo;
+}
 
-  const api = new Hono<AppEnv>();
-  for (const { path, needsKey, parameters, createHandler } of ENDPOINTS) {
-    const handler = createHandler(dependencies);
-    for (const route of routesOf(path, parameters)) {
-      if (needsKey) api.get(route, requireKey);
-      api.get(route, handler);
-      api.all(route, (context) => {
-        throw notFound(context, { Allow: ERROR_HEADERS.Allow.example });
-      });
+/**
+ * Builds the app: the middleware, then the endpoint, then the access log.
+ *
+ * Each path has one handler, because Hono calls a single handler directly.
+ */
+export function createApp(dependencies: AppDependencies): App {
+  const { log, config } = dependencies;
+  const accessLog = new AccessLog(log, config.logClients);
+  const admit = createMiddleware(dependencies);
+  const router = new Hono<Env>();
+  for (const endpoint of ENDPOINTS) {
+    for (const route of routesOf(endpoint)) {
+      router.all(route, handlerOf(endpoint, route, dependencies));
     }
   }
-  app.route(BASE_PATH, api);
-
-  app.notFound((context) => {
-    throw notFound(context);
-  });
-  const faults = new Repeats(log);
-  // The one place that turns an error into a response.
-  app.onError((error, context) => {
-    const { requestId } = context.get("facts");
-    const known = error instanceof ApiError ? error : internalError(requestId);
-    const isHeard = !context.req.raw.signal.aborted;
-    if (known.status === 500 && isHeard && faults.mayLog(known.code)) {
-      logFault(log, known, error, requestId);
+  router.notFound(({ req, env }) =>
+    respondError(env, new ApiError("NOT_FOUND", { method: req.method, path: req.path })),
+  );
+  // The only place that turns a thrown error into a response.
+  router.onError((error, { env }) => {
+    const known =
+      error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: env.id });
+    if (known.status === 500 && !env.request.signal.aborted) {
+      accessLog.fault(env, known.code, error);
     }
-    return answerJson(context, known.body, known.status, known.headers);
+    return respondError(env, known);
   });
 
+  const logsRequests = log.writes("info");
   return {
     fetch(request, bindings) {
-      // Hono would route a relative target by the part behind its first slashes.
-      if (!request.url.startsWith("/")) return app.fetch(request, bindings);
-      const { method, headers } = request;
-      return app.fetch(new Request(MALFORMED_TARGET, { method, headers }), {
-        ...bindings,
-        malformedTarget: true,
-      });
+      const startMs = performance.now();
+      const { info, response: early } = admit(request, bindings);
+      const response = early ?? router.fetch(request, info);
+      if (!logsRequests) return response;
+      const logged = (answer: Response) => {
+        accessLog.answered(info, answer.status, performance.now() - startMs);
+        return answer;
+      };
+      return response instanceof Promise ? response.then(logged) : logged(response);
     },
   };
 }
 
-/** The path as Hono writes it; and without its last segment, where that may be empty. */
-function routesOf(path: string, parameters: Parameters): string[] {
-  const route = path.replace(/\{(\w+)\}/g, ":$1");
+/** The path as Hono writes it, also without its last segment if that may be empty. */
+function routesOf({ path, parameters }: Endpoint<never>): string[] {
+  const route = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
   return last?.in === "path" && last.whenEmpty !== undefined
     ? [route, route.replace(/[^/]+$/, "")]
     : [route];
 }
 
-function notFound(context: Context<AppEnv>, headers: Record<string, string> = {}): ApiError {
-  const { method, path } = context.req;
-  const what =
-    "Allow" in headers ? `${path} has no method ${method}` : `There is nothing at ${path}`;
-  return new ApiError(
-    "NOT_FOUND",
-    `${what}; GET ${BASE_PATH}/openapi.json describes every endpoint.`,
-    { method, path },
-    headers,
-  );
+function handlerOf(
+  { parameters, needsKey, create }: Endpoint<EndpointDependencies>,
+  route: string,
+  dependencies: EndpointDependencies,
+): (context: Context<Env>) => Response | Promise<Response> {
+  const read = parameterReader(parameters);
+  const handle = create(dependencies);
+  return ({ req, env: info }) => {
+    info.route = route;
+    const { method, path } = req;
+    if (method !== "GET" && method !== "HEAD") {
+      const error = new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
+      return respondError(info, error, { Allow: METHODS });
+    }
+    if (needsKey && info.key === null) {
+      const invalid =
+        "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one";
+      const note = info.request.headers.has("x-api-key") ? invalid : undefined;
+      return respondError(info, new ApiError("UNAUTHORIZED", {}, note));
+    }
+    const body = handle(read(req), info);
+    // A value that is ready must not wait for a promise.
+    return body instanceof Promise
+      ? body.then((value) => respond(info, jsonOf(value)))
+      : respond(info, jsonOf(body));
+  };
 }
 
-/** What the caller is not told stands in the log, under the id that the caller has. */
-function logFault(log: Log, fault: ApiError, cause: Error, requestId: string): void {
-  const isForeseen = cause instanceof ApiError || cause instanceof OperatorError;
-  const what = isForeseen ? cause.message : traceOf(cause);
-  log.error(what, { code: fault.code, requestId });
+function jsonOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -3,7 +3,7 @@ import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
 import { parsePrefix } from "../addr/prefix.ts";
 import { longestMatch, type PrefixList, prefixList } from "../addr/prefix-table.ts";
 
-/** What the listener knows of the connection that a request came over. */
+/** The connection that a request came over. */
 export type Connection =
   | { readonly kind: "unix" }
   | {
@@ -14,7 +14,7 @@ export type Connection =
       readonly encrypted: boolean;
     };
 
-/** Whose forwarding headers are believed. */
+/** The peers whose forwarding headers are trusted. */
 export interface TrustedProxies {
   readonly unix: boolean;
   readonly prefixes: PrefixList;
@@ -22,13 +22,12 @@ export interface TrustedProxies {
 
 /** Who sent a request, and over what. */
 export interface Caller {
-  /** The client's address, never IPv4-mapped; null where a peer on a unix socket named none. */
+  /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */
   readonly address: IpAddress | null;
-  /** Whether the client's own connection may be answered: HTTPS, or a person on this machine. */
+  /** Whether the client used HTTPS, or is on this machine. */
   readonly secure: boolean;
-  /** Whether the peer is a trusted proxy. */
   readonly viaTrustedProxy: boolean;
-  /** Whether forwarding headers came from a peer that is not trusted; they were ignored. */
+  /** Whether a peer that is not trusted sent forwarding headers, which were ignored. */
   readonly untrustedForwarding: boolean;
 }
 
@@ -38,47 +37,36 @@ const LOOPBACK = prefixList(["127.0.0.0/8", "::1/128"].map(parsePrefix));
 /** Headers that only a proxy adds. */
 const FORWARDING_HEADERS = ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip"];
 
-/** A port is tolerated behind a forwarded address; where there is none, none is needed. */
+/** A forwarded address may have a port, which is ignored. */
 const NO_PORT = 0;
 
-/**
- * Tells who sent a request.
- *
- * Forwarding headers are read only from trusted peers; by default they are off, since anyone can
- * write them.
- */
+/** Identifies the client of a request. Only trusted peers may name it, because anyone can write headers. */
 export function identifyCaller(
   connection: Connection,
   headers: Headers,
   trusted: TrustedProxies,
 ): Caller {
-  const isUnix = connection.kind === "unix";
-  const encrypted = !isUnix && connection.encrypted;
-  const peer = isUnix ? null : parsePeer(connection.peer);
-  // What is no address is nobody, and so not trusted: only a unix socket has no address by its kind.
-  const viaTrustedProxy = isUnix ? trusted.unix : peer !== null && isTrusted(peer, trusted);
+  const peer = connection.kind === "unix" ? null : parsePeer(connection.peer);
+  // A TCP peer without a valid address is not trusted.
+  const viaTrustedProxy = connection.kind === "unix" ? trusted.unix : isTrusted(peer, trusted);
   const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
-  if (!viaTrustedProxy) {
-    return {
-      address: peer,
-      secure: encrypted || (isLoopback(peer) && !forwarded),
-      viaTrustedProxy,
-      untrustedForwarding: forwarded,
-    };
-  }
-  const protocols = headers.get("x-forwarded-proto");
+  const protocols = viaTrustedProxy ? headers.get("x-forwarded-proto") : null;
+  const isDirect =
+    (connection.kind === "tcp" && connection.encrypted) || (isLoopback(peer) && !forwarded);
   return {
-    address: forwardedAddress(peer, headers.get("x-forwarded-for"), trusted),
+    address: viaTrustedProxy
+      ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted)
+      : peer,
     secure:
       protocols === null
-        ? encrypted || (isLoopback(peer) && !forwarded)
+        ? isDirect
         : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https"),
     viaTrustedProxy,
-    untrustedForwarding: false,
+    untrustedForwarding: forwarded && !viaTrustedProxy,
   };
 }
 
-/** Walks the list from its right end, past trusted proxies; garbage ends the walk. */
+/** Walks the list from its right end past trusted proxies; an invalid entry ends the walk. */
 function forwardedAddress(
   peer: IpAddress | null,
   list: string | null,
@@ -95,13 +83,13 @@ function forwardedAddress(
 }
 
 function parsePeer(text: string): IpAddress | null {
-  // A link-local peer carries the zone it came through.
+  // A link-local peer has its zone.
   const address = tryParseIp(text.split("%", 1)[0] ?? "");
   return address === null ? null : unmapIp(address);
 }
 
-function isTrusted(address: IpAddress, trusted: TrustedProxies): boolean {
-  return longestMatch(trusted.prefixes, address) !== null;
+function isTrusted(address: IpAddress | null, trusted: TrustedProxies): boolean {
+  return address !== null && longestMatch(trusted.prefixes, address) !== null;
 }
 
 function isLoopback(address: IpAddress | null): boolean {

@@ -1,98 +1,285 @@
+import { z } from "zod";
+import { tryParseIp } from "../addr/ip.ts";
 import { quote } from "../util/text.ts";
-import { ERRORS, type ErrorCode, type ErrorDetails } from "./error-table.ts";
+import { addressType, extendedError, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
 
-/** The body of every error response. */
-export interface ErrorBody<Code extends ErrorCode = ErrorCode> {
-  readonly error: {
-    readonly code: Code;
-    readonly message: string;
-    readonly details: ErrorDetails<Code>;
-  };
+/** A response header of certain errors. */
+export type ErrorHeader = "Retry-After" | "WWW-Authenticate" | "Allow";
+
+/** What the API says about one error code. */
+export interface ErrorKind<Details extends z.ZodType = z.ZodType> {
+  readonly status: 400 | 401 | 404 | 429 | 500;
+  /** When it is returned. */
+  readonly meaning: string;
+  /** A function, because only the OpenAPI document needs the schema. */
+  readonly details: () => Details;
+  /**
+   * One sentence: what is wrong, and what to do.
+   *
+   * @param note what the details do not contain
+   */
+  message(details: ValueOf<Details>, note?: string): string;
+  readonly headers?: readonly ErrorHeader[];
+  readonly example: { readonly details: NoInfer<ValueOf<Details>>; readonly note?: string };
 }
 
-/** An outcome that the caller gets as an error response; thrown by handlers, written in one place. */
+function kind<Details extends z.ZodType>(row: ErrorKind<Details>): ErrorKind<Details> {
+  return row;
+}
+
+const asSent = (what: string) => z.string().describe(`${what} as it was sent.`);
+
+const retryAfterSeconds = () => z.int().min(1).describe("Seconds, as in Retry-After.");
+
+const query = () => ({ hostname: asSent("The name"), resolver: resolverName() });
+
+/** The failures of a resolver that have no response code. */
+const RESOLVER_FAILURES: Readonly<Record<string, string>> = {
+  MALFORMED: "sent a malformed answer, such as a loop of CNAME records,",
+  UNREACHABLE: "could not be reached",
+  REFERRAL: "only referred to other servers",
+  TOO_LARGE: "sent an answer that is too large to show",
+};
+
+/** Every error code: status, meaning, details and message. */
+export const ERRORS = {
+  INVALID_ADDRESS: kind({
+    status: 400,
+    meaning: "an address, or a target with a `:` or of IPv4 shape, is not a valid IPv6 address",
+    details: () => z.strictObject({ address: asSent("The text") }),
+    message: ({ address }, family = "IPv6") =>
+      `${quote(address)} is not a valid ${family} address; write it like 2001:db8::1, without zone, prefix length or brackets.`,
+    example: { details: { address: "2001:db8::g" } },
+  }),
+  INVALID_HOSTNAME: kind({
+    status: 400,
+    meaning: "a name breaks the rules of DNS names",
+    details: () =>
+      z.strictObject({
+        hostname: asSent("The name"),
+        reason: z.string().describe("The rule that it breaks."),
+      }),
+    message: ({ hostname, reason }) =>
+      `${quote(hostname)} is not a valid hostname: ${reason}; write it like www.example.com.`,
+    example: { details: { hostname: "a..example", reason: "it has an empty label" } },
+  }),
+  INVALID_PARAMETER: kind({
+    status: 400,
+    meaning: "a parameter is missing, repeated, malformed, out of range or not in its list",
+    details: () =>
+      z.strictObject({
+        parameter: z.string().describe("Its name; `Host` if that header is malformed."),
+        value: z
+          .union([z.string(), z.array(z.string()), z.null()])
+          .describe("As it was sent: a list if it was repeated, null if it is missing."),
+        allowed: z.array(z.string()).exactOptional().describe("The values of its list."),
+        minimum: z.int().exactOptional().describe("The least value."),
+        maximum: z.int().exactOptional().describe("The greatest value."),
+      }),
+    message({ parameter, value, allowed, minimum, maximum }, note) {
+      if (Array.isArray(value)) {
+        return `The parameter ${parameter} is given ${value.length} times; give it once.`;
+      }
+      const state = typeof value === "string" ? quote(value) : "missing";
+      const range = `it must be a whole number from ${minimum} to ${maximum}, in decimal digits`;
+      const advice = note ?? (allowed ? `it must be one of ${allowed.join(", ")}` : range);
+      return `The parameter ${parameter} is ${state}; ${advice}.`;
+    },
+    example: { details: { parameter: "count", value: "99", minimum: 1, maximum: 10 } },
+  }),
+  TARGET_NOT_ALLOWED: kind({
+    status: 400,
+    meaning: "the operator does not allow probes to this target",
+    details: () =>
+      z.strictObject({
+        target: asSent("The target"),
+        ip: ipv6Text("Its address."),
+        type: addressType(),
+      }),
+    message: ({ ip, type }, reason = `no IPv6 host has an address of type ${type}`) =>
+      `${ip} cannot be probed: ${reason}; choose another target.`,
+    example: { details: { target: "ff02::1", ip: "ff02::1", type: "Multicast" } },
+  }),
+  HTTPS_REQUIRED: kind({
+    status: 400,
+    meaning: "plain HTTP from another machine",
+    details: () => z.strictObject({}),
+    message: () => "This service requires HTTPS; repeat the request with https://.",
+    example: { details: {} },
+  }),
+  UNAUTHORIZED: kind({
+    status: 401,
+    meaning: "ping or traceroute without a valid key",
+    details: () => z.strictObject({}),
+    message: (_, problem = "This endpoint needs an API key; send it in the header X-API-Key") =>
+      `${problem}.`,
+    headers: ["WWW-Authenticate"],
+    example: { details: {} },
+  }),
+  NOT_FOUND: kind({
+    status: 404,
+    meaning: "no such endpoint or method",
+    details: () =>
+      z.strictObject({
+        method: z.string().describe("The request's method."),
+        path: z.string().describe("The request's path."),
+      }),
+    message: ({ path }, problem = `${path} does not exist`) =>
+      `${problem}; GET /api/v1/openapi.json describes every endpoint.`,
+    headers: ["Allow"],
+    example: { details: { method: "GET", path: "/api/v1/whois" } },
+  }),
+  HOSTNAME_NOT_FOUND: kind({
+    status: 404,
+    meaning: "the name does not exist",
+    details: () => z.strictObject(query()),
+    message({ hostname, resolver }, aliasOf) {
+      const isAddress = tryParseIp(hostname) !== null;
+      const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
+      const source = `according to ${resolver} (NXDOMAIN)`;
+      if (aliasOf !== undefined) {
+        return `${name} is an alias of ${quote(aliasOf)}, which does not exist ${source}; its owner must correct the CNAME record.`;
+      }
+      const advice = isAddress ? "its owner can add a PTR record" : "check its spelling";
+      return `${name} does not exist ${source}; ${advice}.`;
+    },
+    example: { details: { hostname: "nobody.example", resolver: "resolver_a" } },
+  }),
+  NO_IPV6_ADDRESS: kind({
+    status: 404,
+    meaning: "the target's name has no AAAA record",
+    details: () => z.strictObject(query()),
+    message: ({ hostname }) =>
+      `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`,
+    example: { details: { hostname: "ipv4only.example", resolver: "resolver_a" } },
+  }),
+  RATE_LIMITED: kind({
+    status: 429,
+    meaning: "the limit is used up; `Retry-After` says when to come back",
+    details: () =>
+      z.strictObject({
+        limit: z.int().min(1).describe("Requests per window."),
+        windowSeconds: z.int().min(1).describe("The length of a window in seconds."),
+        retryAfterSeconds: retryAfterSeconds(),
+      }),
+    message: (details) =>
+      `The limit of ${details.limit} requests in ${details.windowSeconds} seconds is used up; try again in ${details.retryAfterSeconds} seconds.`,
+    headers: ["Retry-After"],
+    example: { details: { limit: 100, windowSeconds: 60, retryAfterSeconds: 17 } },
+  }),
+  TOO_MANY_PROBES: kind({
+    status: 429,
+    meaning: "all probe slots are in use",
+    details: () =>
+      z.strictObject({
+        limit: z.int().min(1).describe("Pings and traces that may run at once."),
+        retryAfterSeconds: retryAfterSeconds(),
+      }),
+    message: (details) =>
+      `All ${details.limit} probe slots are in use; try again in ${details.retryAfterSeconds} seconds.`,
+    headers: ["Retry-After"],
+    example: { details: { limit: 64, retryAfterSeconds: 2 } },
+  }),
+  RESOLVER_TIMEOUT: kind({
+    status: 500,
+    meaning: "the resolver did not answer in time",
+    details: () => z.strictObject(query()),
+    message: ({ hostname, resolver }) =>
+      `${resolver} did not answer in time for ${quote(hostname)}; try again, or try another resolver.`,
+    example: { details: { hostname: "www.example.com", resolver: "resolver_b" } },
+  }),
+  RESOLVER_FAILURE: kind({
+    status: 500,
+    meaning: "the resolver refused or failed",
+    details: () =>
+      z.strictObject({
+        ...query(),
+        rcode: z
+          .string()
+          .describe(
+            "The name of the response code, or `MALFORMED`, `UNREACHABLE`, `REFERRAL` or `TOO_LARGE`.",
+          ),
+        extendedErrors: z
+          .array(extendedError())
+          .exactOptional()
+          .describe("The resolver's reasons; absent if it sent none."),
+      }),
+    message({ hostname, resolver, rcode }, errno) {
+      const what = RESOLVER_FAILURES[rcode] ?? `failed with ${rcode}`;
+      const why = errno === undefined ? "" : ` (${errno})`;
+      const advice =
+        rcode === "TOO_LARGE"
+          ? "ask for another name or type"
+          : "try again, or try another resolver";
+      return `${resolver} ${what} for ${quote(hostname)}${why}; ${advice}.`;
+    },
+    example: {
+      details: {
+        hostname: "www.example.com",
+        resolver: "resolver_a",
+        rcode: "REFUSED",
+        extendedErrors: [{ code: 20, name: "Not Authoritative" }],
+      },
+    },
+  }),
+  ICMP_UNAVAILABLE: kind({
+    status: 500,
+    meaning: "the service cannot send or receive ICMPv6",
+    details: () => z.strictObject({ reason: z.string().describe("What failed.") }),
+    message: ({ reason }) =>
+      `This service cannot use its raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
+    example: { details: { reason: "socket(AF_INET6, 3, 58): EPERM" } },
+  }),
+  NETWORK_UNREACHABLE: kind({
+    status: 500,
+    meaning: "the service's machine has no route to the target",
+    details: () => z.strictObject({ target: asSent("The target"), ip: ipv6Text("Its address.") }),
+    message: ({ ip }, errno) =>
+      `This machine cannot send to ${ip} (${errno}); try again, or ask the operator to check its IPv6 routes and firewall.`,
+    example: { details: { target: "2001:db8::1", ip: "2001:db8::1" }, note: "ENETUNREACH" },
+  }),
+  INTERNAL_ERROR: kind({
+    status: 500,
+    meaning: "a fault of the service; the operator's log has it under `details.requestId`",
+    details: () => z.strictObject({ requestId: z.string().describe("As in X-Request-Id.") }),
+    message: () =>
+      "The service failed unexpectedly; try again later, and if it happens again, send the operator this request id.",
+    example: { details: { requestId: "0b8d8f2e-5c0c-4b53-9a53-2b7b0e6a4f10" } },
+  }),
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The details of an error code. */
+export type ErrorDetails<Code extends ErrorCode> = {
+  [Each in Code]: ValueOf<ReturnType<(typeof ERRORS)[Each]["details"]>>;
+}[Code];
+
+/** An outcome that the client gets as an error response. */
 export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = "ApiError";
   readonly code: Code;
   readonly details: ErrorDetails<Code>;
-  /** Response headers that belong to this error, such as `Retry-After`. */
-  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(
-    code: Code,
-    message: string,
-    details: ErrorDetails<Code>,
-    headers: Readonly<Record<string, string>> = {},
-  ) {
-    super(message);
+  /** @param note what the message says beyond the details; see `ERRORS` */
+  constructor(code: Code, details: ErrorDetails<Code>, note?: string) {
+    const { message }: ErrorKind = ERRORS[code];
+    super(message(details, note));
     this.code = code;
     this.details = details;
-    this.headers = headers;
   }
 
   get status(): (typeof ERRORS)[Code]["status"] {
     return ERRORS[this.code].status;
   }
 
-  get body(): ErrorBody<Code> {
+  /** The JSON of the response. */
+  get body() {
     return { error: { code: this.code, message: this.message, details: this.details } };
   }
 }
 
-/** A text that should be an IPv6 address and is none. */
-export function invalidAddress(input: string): ApiError {
-  return new ApiError(
-    "INVALID_ADDRESS",
-    `${quote(input)} is not a valid IPv6 address; write it like 2001:db8::1, without zone, prefix length or brackets.`,
-    { address: input },
-  );
-}
-
-/** A text that cannot be asked for in the DNS: `reason` ends a sentence that names it. */
-export function refusedHostname(
-  hostname: string,
-  {
-    code,
-    reason,
-  }: { readonly code: "INVALID_HOSTNAME" | "INVALID_ADDRESS"; readonly reason: string },
-): ApiError {
-  return code === "INVALID_ADDRESS"
-    ? new ApiError(
-        code,
-        `${quote(hostname)} cannot be looked up, for ${reason}; write it like 2001:db8::1 or 192.0.2.1.`,
-        { address: hostname },
-      )
-    : new ApiError(
-        code,
-        `${quote(hostname)} is no host name, for ${reason}; write it like www.example.com.`,
-        { hostname, reason },
-      );
-}
-
-/** Ends the work for a client that nobody is waiting for any more; no response of it is ever read. */
+/** Ends the work for a client that has disconnected; no one reads the response. */
 export function clientGone(): DOMException {
-  return new DOMException("the client went away, or the service stops", "AbortError");
-}
-
-/** A set-up that the operator has to put right: the log says what, and the caller gets INTERNAL_ERROR. */
-export class OperatorError extends Error {
-  override readonly name = "OperatorError";
-}
-
-/** A fault of ours: nothing about it reaches the caller but the id under which the log has it. */
-export function internalError(requestId: string): ApiError {
-  return new ApiError(
-    "INTERNAL_ERROR",
-    "The service failed unexpectedly; try again later, and give the operator this request id if it goes on.",
-    { requestId },
-  );
-}
-
-/** A 429: `retryAfterSeconds` stands in the details and in `Retry-After`. */
-export function tooMany<Code extends "RATE_LIMITED" | "TOO_MANY_PROBES">(
-  code: Code,
-  message: string,
-  details: ErrorDetails<Code>,
-): ApiError {
-  return new ApiError(code, message, details, { "Retry-After": String(details.retryAfterSeconds) });
+  return new DOMException("the client disconnected, or the service is stopping", "AbortError");
 }

@@ -1,23 +1,28 @@
 import { z } from "zod";
 import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
-import {
-  COMMON_ERRORS,
-  ERRORS,
-  type ErrorCode,
-  type ErrorKind,
-  errorSchemas,
-} from "./error-table.ts";
+import { ApiError, ERRORS, type ErrorCode, type ErrorDetails, type ErrorKind } from "./errors.ts";
 import type { Parameter } from "./parameters.ts";
-import { COMMON_HEADERS, ERROR_HEADERS, type ResponseHeader } from "./response-headers.ts";
+import { COMMON_HEADERS, ERROR_HEADERS, type ResponseHeader } from "./respond.ts";
+import { once } from "./schemas.ts";
 
 const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, ping and traceroute.
 
-Every endpoint takes GET and HEAD, answers in JSON over IPv4 and IPv6, and may be called from any web page: a CORS preflight is answered with 204 and costs nothing of the rate limit. Requests must use HTTPS, except on the service's own machine. Query parameters that an endpoint does not know are ignored; one that it knows and that stands twice is refused. A path or method that is not described here is answered as \`components.responses.NotFound\` says. Headers or a body that are too large are refused with 431 or 413, without JSON.
+Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can be called from any web page: a CORS preflight returns 204 and does not count against the rate limit. Requests must use HTTPS, except on the service's own machine. Unknown query parameters are ignored; duplicates of known parameters are rejected. Any other path or method returns \`components.responses.NotFound\`. Headers or bodies that are too large are rejected with 431 or 413, without JSON.
 
-Times are milliseconds, \`loss\` is percent, and the \`ttl\` of a DNS record is seconds. \`null\` says that no answer came.`;
+Times are in milliseconds, \`loss\` is a percentage, and the \`ttl\` of a DNS record is in seconds. \`null\` means that no answer came.`;
 
 const KEY_SCHEME = "apiKey";
+
+/** Errors of every endpoint. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  "INVALID_PARAMETER",
+  "HTTPS_REQUIRED",
+  "RATE_LIMITED",
+  "INTERNAL_ERROR",
+];
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
 
 /** A piece of JSON Schema 2020-12. */
 type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -26,7 +31,7 @@ interface Reference {
   readonly $ref: string;
 }
 
-/** What is answered with one status. */
+/** The responses with one status. */
 interface ResponseObject {
   readonly description: string;
   readonly headers: Readonly<Record<string, Reference>>;
@@ -38,7 +43,7 @@ interface ResponseObject {
   };
 }
 
-/** Describes the interface in OpenAPI 3.1, by the definitions that requests are answered by. */
+/** Describes the API in OpenAPI 3.1, from the definitions that handle the requests. */
 export function describeInterface(endpoints: readonly Endpoint<never>[]) {
   return {
     openapi: "3.1.1",
@@ -54,22 +59,17 @@ export function describeInterface(endpoints: readonly Endpoint<never>[]) {
     ),
     components: {
       responses: { NotFound: describeErrors(["NOT_FOUND"]) },
-      examples: Object.fromEntries(
-        Object.entries<ErrorKind>(ERRORS).map(([code, { example }]) => [
-          code,
-          { value: { error: { code, ...example } } },
-        ]),
-      ),
+      examples: Object.fromEntries(CODES.map((code) => [code, { value: exampleOf(code) }])),
       headers: mapValues({ ...COMMON_HEADERS, ...ERROR_HEADERS }, describeHeader),
       securitySchemes: {
         [KEY_SCHEME]: {
           type: "apiKey",
           in: "header",
           name: "X-API-Key",
-          description: "The operator gives keys. A key has a higher rate limit of its own.",
+          description: "Ask the operator for a key. Each key has its own, higher rate limit.",
         },
       },
-      // Last: zod knows a schema once it is made, and all of them are by now.
+      // Last, because zod registers a schema when it is made.
       schemas: describeNamedSchemas(),
     },
   };
@@ -124,11 +124,34 @@ function describeErrors(codes: readonly ErrorCode[]): ResponseObject {
   };
 }
 
+/** The schemas of the bodies of errors. */
+const errorSchemas = once(
+  () =>
+    Object.fromEntries(CODES.map((code) => [code, errorSchema(code)])) as Readonly<
+      Record<ErrorCode, z.ZodType>
+    >,
+);
+
+function errorSchema(code: ErrorCode): z.ZodType {
+  const { meaning, details } = ERRORS[code];
+  const message = z.string().describe("One sentence: what is wrong, and what to do.");
+  return z
+    .strictObject({
+      error: z.strictObject({ code: z.literal(code), message, details: details() }),
+    })
+    .meta({ id: pascalCase(code), description: meaning });
+}
+
+function exampleOf(code: ErrorCode) {
+  const { details, note }: ErrorKind["example"] = ERRORS[code].example;
+  return new ApiError(code, details as ErrorDetails<ErrorCode>, note).body;
+}
+
 function describeParameter([name, { in: place, schema, description, example }]: [
   string,
   Parameter,
 ]) {
-  // What the schema makes of a missing value tells whether it may be missing.
+  // The schema itself tells whether the parameter may be missing, and its default.
   const missing = schema.safeParse(undefined);
   return {
     name,
@@ -148,7 +171,7 @@ function headerReferences(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** @throws Error for a schema without a name, which a programmer forgot */
+/** @throws Error for a schema without an id */
 function referenceTo(schema: z.ZodType): Reference {
   const id = z.globalRegistry.get(schema)?.id;
   if (id === undefined) throw new Error("the schema of a response needs an id");
@@ -159,7 +182,12 @@ function schemaUri(id: string): string {
   return `#/components/schemas/${id}`;
 }
 
-/** Every schema that has been made with an id. */
+/** `InvalidAddress` for INVALID_ADDRESS. */
+function pascalCase(code: string): string {
+  return code.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Every schema with an id. */
 function describeNamedSchemas() {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify });
   return mapValues(schemas, withoutIdentity);
@@ -169,17 +197,17 @@ function describeSchema(schema: z.ZodType): JsonSchema {
   return withoutIdentity(z.toJSONSchema(schema, { override: simplify }));
 }
 
-/** In an OpenAPI document the dialect is that of the document, and the place is the identity. */
+/** The OpenAPI document itself gives the dialect, and the place of a schema is its identity. */
 function withoutIdentity({ $schema, $id, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** Says in fewer words what zod says. */
+/** Says the same as zod in fewer words. */
 function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
-  // The bounds of what JavaScript counts exactly say nothing about the interface.
+  // The bounds of safe integers say nothing about the API.
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-  // What may be null has a list of types, which generators of clients read best.
+  // Client generators handle a list of types best.
   const [value, nothing, ...more] = jsonSchema.anyOf ?? [];
   if (typeof value?.type === "string" && nothing?.type === "null" && more.length === 0) {
     delete jsonSchema.anyOf;

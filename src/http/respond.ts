@@ -1,39 +1,127 @@
-import type { Context } from "hono";
-import type { AppEnv } from "./context.ts";
+import { z } from "zod";
+import type { RequestInfo } from "./endpoint.ts";
+import type { ApiError, ErrorHeader } from "./errors.ts";
 
-/**
- * Answers with JSON, and with the headers that the edge has decided on.
- *
- * All headers go into the Response at once: setting them one by one costs more than the rest of a
- * small answer.
- *
- * @param extra headers of this answer alone
- */
-export function answerJson(
-  context: Context<AppEnv>,
-  body: unknown,
-  status?: number,
-  extra?: Readonly<Record<string, string>>,
-): Response {
-  return answerText(context, JSON.stringify(body), status, extra);
+/** What the OpenAPI document says about a response header. */
+export interface ResponseHeader {
+  readonly description: string;
+  readonly schema: () => z.ZodType;
+  readonly example: string | number;
+  /** Whether it is present wherever it is documented. */
+  readonly required: boolean;
 }
 
-/** As `answerJson`, with JSON that is text already; null for no body at all. */
-export function answerText(
-  context: Context<AppEnv>,
-  text: string | null,
+/** Headers of every response. */
+export const CONSTANT_HEADERS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers":
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Content-Type-Options, Retry-After",
+  "Cache-Control": "no-store",
+  "Content-Type": "application/json",
+  "X-Content-Type-Options": "nosniff",
+} as const;
+
+/** The header of every response over our own TLS. */
+export const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
+
+/** The methods of every endpoint. */
+export const METHODS = "GET, HEAD";
+
+const API_KEY_SCHEME = 'ApiKey realm="sixscope", header="X-API-Key"';
+
+const text = () => z.string();
+const count = () => z.int().min(0);
+
+function header(
+  description: string,
+  schema: () => z.ZodType,
+  example: string | number,
+  required = true,
+): ResponseHeader {
+  return { description, schema, example, required };
+}
+
+/** A header that always has the same value. */
+function constant(name: keyof typeof CONSTANT_HEADERS, description: string): ResponseHeader {
+  const value = CONSTANT_HEADERS[name];
+  return header(description, () => z.literal(value), value);
+}
+
+/** Documented headers of every response. */
+export const COMMON_HEADERS: Readonly<Record<string, ResponseHeader>> = {
+  "X-RateLimit-Limit": header("Requests per window of 60 seconds.", count, 100),
+  "X-RateLimit-Remaining": header("Requests left in the window.", count, 99),
+  "X-RateLimit-Reset": header("The Unix second in which the window ends.", count, 1_767_225_600),
+  "X-Request-Id": header(
+    "The id of this request in the operator's log.",
+    text,
+    "0b8d8f2e-5c0c-4b53-9a53-2b7b0e6a4f10",
+  ),
+  "Access-Control-Allow-Origin": constant(
+    "Access-Control-Allow-Origin",
+    "Pages of every origin may read the response.",
+  ),
+  "Access-Control-Expose-Headers": header(
+    "Headers that a page of another origin may read.",
+    text,
+    CONSTANT_HEADERS["Access-Control-Expose-Headers"],
+  ),
+  "Cache-Control": constant("Cache-Control", "Responses must not be stored."),
+  "X-Content-Type-Options": constant("X-Content-Type-Options", "Every response is JSON."),
+  "Strict-Transport-Security": header(
+    "HTTPS only for a year; absent if a proxy terminates HTTPS.",
+    text,
+    STRICT_TRANSPORT_SECURITY,
+    false,
+  ),
+};
+
+/** Documented headers of certain errors. */
+export const ERROR_HEADERS: Readonly<Record<ErrorHeader, ResponseHeader>> = {
+  "Retry-After": header("Seconds to wait before the next attempt.", () => z.int().min(1), 17),
+  "WWW-Authenticate": header("The scheme and header of the API key.", text, API_KEY_SCHEME),
+  Allow: header(
+    "The methods of the path; absent if the path does not exist.",
+    text,
+    METHODS,
+    false,
+  ),
+};
+
+/**
+ * Responds with JSON and the headers of the request.
+ *
+ * @param json null for no body
+ * @param extra further headers
+ */
+export function respond(
+  { headers, request }: RequestInfo,
+  json: string | null,
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  const { headers } = context.get("facts");
-  const { method } = context.req;
-  // The body of an answer to HEAD is cut off, and its length would be said to be 0.
+  // The router drops the body of a response to HEAD, and Bun would then send a length of 0.
   const length =
-    method === "HEAD" && text !== null
-      ? { "Content-Length": String(Buffer.byteLength(text)) }
+    json !== null && request.method === "HEAD"
+      ? { "Content-Length": String(Buffer.byteLength(json)) }
       : null;
-  return new Response(text, {
+  return new Response(json, {
     status,
     headers: extra || length ? { ...headers, ...extra, ...length } : headers,
   });
+}
+
+/** Responds with an error. */
+export function respondError(
+  info: RequestInfo,
+  { status, body, details }: ApiError,
+  extra?: Readonly<Record<string, string>>,
+): Response {
+  const headers =
+    "retryAfterSeconds" in details
+      ? { "Retry-After": String(details.retryAfterSeconds) }
+      : status === 401
+        ? { "WWW-Authenticate": API_KEY_SCHEME }
+        : extra;
+  return respond(info, JSON.stringify(body), status, headers);
 }

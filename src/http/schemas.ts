@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { TYPE_TABLE } from "../addr/classify.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
-import type { ExtendedError } from "../dns/extended-error.ts";
 
-/** Makes a value at the first call, and returns the same one ever after. */
+/** Makes a value on the first call, and returns the same one afterwards. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {
@@ -12,18 +11,18 @@ export function once<T>(make: () => T): () => T {
   };
 }
 
-/** A type with all that is in it made read-only. */
+/** A type that is read-only at all depths. */
 export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T;
 
-/** What a schema describes. */
+/** The type that a schema describes. */
 export type ValueOf<Schema extends z.ZodType> = Immutable<z.output<Schema>>;
 
 type IsSame<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 /**
- * Passes through the schema of a type that is declared elsewhere; does not compile where the two have
- * different keys, optional in different places, or of different types.
+ * Passes through the schema of a type that is declared elsewhere; does not compile if the two differ
+ * in a key, in whether it is optional, or in its type.
  */
 export function schemaOf<T>() {
   return <Schema extends z.ZodType>(
@@ -50,29 +49,27 @@ export function ipText(description: string) {
 export const addressType = once(() =>
   z.enum(TYPE_TABLE.map(({ type }) => type)).meta({
     id: "AddressType",
-    description: "What an address is; of overlapping blocks the longest prefix decides.",
+    description: "The type of an address, by the longest prefix that contains it.",
   }),
 );
 
-/** A resolver that a caller can choose. */
+/** A resolver that a client can choose. */
 export const resolverName = once(() =>
   z
     .enum(RESOLVER_NAMES)
-    .meta({ id: "ResolverName", description: "One of the resolvers that the operator has set." }),
+    .meta({ id: "ResolverName", description: "A resolver that the operator has configured." }),
 );
 
-/** What a resolver says about the reason for its answer. */
+/** A resolver's reason for its answer. */
 export const extendedError = once(() =>
-  schemaOf<ExtendedError>()(
-    z
-      .strictObject({
-        code: z.int().min(0).max(65_535).describe("The INFO-CODE."),
-        name: z
-          .string()
-          .exactOptional()
-          .describe("The code's name; absent where the registry has none."),
-        text: z.string().exactOptional().describe("The resolver's own words; absent without any."),
-      })
-      .meta({ id: "ExtendedError", description: "An extended DNS error, RFC 8914." }),
-  ),
+  z
+    .strictObject({
+      code: z.int().min(0).max(65_535).describe("The INFO-CODE."),
+      name: z
+        .string()
+        .exactOptional()
+        .describe("The code's name; absent if the registry has none."),
+      text: z.string().exactOptional().describe("The resolver's text; absent if it sent none."),
+    })
+    .meta({ id: "ExtendedError", description: "An extended DNS error, RFC 8914." }),
 );

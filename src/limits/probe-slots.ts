@@ -1,122 +1,77 @@
-import { clientGone, tooMany } from "../http/errors.ts";
-
-/** Most runs end within seconds, so a client that waits this long finds a free place. */
-const RETRY_AFTER_SECONDS = 2;
-
-/** How long an owner below its fair share waits for the next free place: longer than runs last with the default settings. */
+/** Milliseconds that an owner below its fair share waits for a slot: longer than runs take with the default settings. */
 export const MAX_WAIT_MS = 5_000;
 
-/** Somebody who waits for a place. */
 interface Waiter {
   readonly owner: string;
-  /** Hands over a place, or null where there is none in time. */
-  readonly settle: (place: Place | null) => void;
-}
-
-/** A place that is held until it is left. */
-interface Place {
-  leave(): void;
+  /** Ends the wait: with true when the waiter now holds a slot. */
+  readonly settle: (hasSlot: boolean) => void;
 }
 
 /**
- * Bounds how many pings and traces run at once, with a fair share for each key.
+ * Bounds how many pings and traces run at once, with a fair share for each owner.
  *
- * As long as places are free, anybody may have them. When all are taken, whoever holds less than its
- * share (the places divided by the keys that want some) waits for the next one, and the others are
- * refused until nobody waits any more: one key cannot keep the others out.
+ * Anyone may take a free slot. When all are in use, an owner that holds less than its share (the slots
+ * divided by the owners that want some) waits for the next one; the others are refused. So one owner
+ * cannot keep the others out.
  */
 export class ProbeSlots {
-  readonly #limit: number;
-  readonly #held = new Map<string, number>();
-  /** In the order of arrival; of each owner no more than its share. */
-  readonly #waiting: Waiter[] = [];
-  #running = 0;
+  readonly limit: number;
+  /** The owners of the slots in use. */
+  readonly #owners: string[] = [];
+  /** In order of arrival, and only while all slots are in use. */
+  readonly #waiters: Waiter[] = [];
 
   constructor(limit: number) {
-    this.#limit = limit;
+    this.limit = limit;
   }
 
-  /** Runs that hold a place now. */
+  /** Slots in use. */
   get running(): number {
-    return this.#running;
+    return this.#owners.length;
   }
 
   /**
-   * Holds a place while `run` runs.
-   *
-   * @param owner whose share the place counts on
-   * @param signal ends the waiting
-   * @throws ApiError TOO_MANY_PROBES where none is free
+   * Holds a slot while `run` runs, and returns its result; null if the owner got no slot, or if the
+   * signal aborted before it did.
    */
-  async hold<T>(owner: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    const place = this.#takeFree(owner) ?? (await this.#wait(owner, signal));
-    if (signal.aborted) {
-      place?.leave();
-      throw clientGone();
-    }
-    if (place === null) {
-      throw tooMany(
-        "TOO_MANY_PROBES",
-        `The places for pings and traces (${this.#limit}) are all taken; try again in ${RETRY_AFTER_SECONDS} seconds.`,
-        { limit: this.#limit, retryAfterSeconds: RETRY_AFTER_SECONDS },
-      );
-    }
+  async hold<T>(owner: string, signal: AbortSignal, run: () => Promise<T>): Promise<T | null> {
+    if (this.#owners.length < this.limit) this.#owners.push(owner);
+    else if (!(await this.#wait(owner, signal))) return null;
     try {
-      return await run();
+      return signal.aborted ? null : await run();
     } finally {
-      place.leave();
+      this.#release(owner);
     }
   }
 
-  #takeFree(owner: string): Place | null {
-    return this.#running < this.#limit && this.#waiting.length === 0 ? this.#take(owner) : null;
+  #release(owner: string): void {
+    this.#owners.splice(this.#owners.indexOf(owner), 1);
+    const next = this.#waiters.shift();
+    if (next === undefined) return;
+    // Before anyone else can take it.
+    this.#owners.push(next.owner);
+    next.settle(true);
   }
 
-  #take(owner: string): Place {
-    this.#running += 1;
-    this.#held.set(owner, this.#heldBy(owner) + 1);
-    return { leave: () => this.#leave(owner) };
-  }
-
-  #leave(owner: string): void {
-    this.#running -= 1;
-    const left = this.#heldBy(owner) - 1;
-    if (left === 0) this.#held.delete(owner);
-    else this.#held.set(owner, left);
-    const next = this.#waiting.shift();
-    if (next !== undefined) next.settle(this.#take(next.owner));
-  }
-
-  /** Null at once for an owner that has its share, and for anybody else when the wait was too long. */
-  async #wait(owner: string, signal: AbortSignal): Promise<Place | null> {
-    const waitsAlready = this.#waiting.filter((waiter) => waiter.owner === owner).length;
-    if (this.#heldBy(owner) + waitsAlready >= this.#shareWith(owner)) return null;
-    return await new Promise((resolve) => {
-      const giveUp = () => waiter.settle(null);
-      const timer = setTimeout(giveUp, MAX_WAIT_MS);
-      const waiter: Waiter = {
-        owner,
-        settle: (place) => {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", giveUp);
-          const at = this.#waiting.indexOf(waiter);
-          if (at >= 0) this.#waiting.splice(at, 1);
-          resolve(place);
-        },
-      };
-      signal.addEventListener("abort", giveUp, { once: true });
-      this.#waiting.push(waiter);
-    });
-  }
-
-  /** Places for each of the keys that want some, this one among them; at least one. */
-  #shareWith(owner: string): number {
-    const owners = new Set([owner, ...this.#held.keys()]);
-    for (const waiter of this.#waiting) owners.add(waiter.owner);
-    return Math.max(1, Math.floor(this.#limit / owners.size));
-  }
-
-  #heldBy(owner: string): number {
-    return this.#held.get(owner) ?? 0;
+  /** Waits for a slot; false at once for an owner that has its share, and later on timeout or abort. */
+  async #wait(owner: string, signal: AbortSignal): Promise<boolean> {
+    const wanted = [...this.#owners, ...this.#waiters.map((waiter) => waiter.owner)];
+    const share = Math.floor(this.limit / new Set([...wanted, owner]).size);
+    const own = wanted.filter((other) => other === owner).length;
+    if (signal.aborted || own >= Math.max(1, share)) return false;
+    const { promise, resolve: settle } = Promise.withResolvers<boolean>();
+    const waiter: Waiter = { owner, settle };
+    const giveUp = () => {
+      const at = this.#waiters.indexOf(waiter);
+      if (at >= 0) this.#waiters.splice(at, 1);
+      settle(false);
+    };
+    const timer = setTimeout(giveUp, MAX_WAIT_MS);
+    signal.addEventListener("abort", giveUp);
+    this.#waiters.push(waiter);
+    const hasSlot = await promise;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", giveUp);
+    return hasSlot;
   }
 }

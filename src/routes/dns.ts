@@ -2,42 +2,43 @@ import { z } from "zod";
 import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
-import { RECORD_TYPES } from "../dns/record.ts";
+import { withoutFinalDot } from "../dns/name.ts";
+import type { DnsOutcome } from "../dns/outcome.ts";
+import { type DnsRecord, RECORD_TYPES, type ResourceRecord } from "../dns/record.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { refusedHostname } from "../http/errors.ts";
+import { ApiError, clientGone } from "../http/errors.ts";
 import { choiceParameter, pathParameter } from "../http/parameters.ts";
 import { extendedError, resolverName } from "../http/schemas.ts";
-import { requireAnswer } from "./resolver-errors.ts";
 
 export interface DnsDependencies {
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
 }
 
-/** `GET /dns/{hostname}`: the records of a name, as one resolver gives them. */
+/** `GET /dns/{hostname}`: the records of a name, from one resolver. */
 export const dns = endpoint(
   {
     path: "/dns/{hostname}",
     operationId: "queryDns",
     summary: "DNS records of a name",
     description:
-      "First the CNAME chain in order, then the records asked for. A name that exists without a record of the asked type has an empty list.",
+      "First the CNAME chain in order, then the records of the requested type. The list is empty if the name exists without such records.",
     needsKey: false,
     parameters: {
       hostname: pathParameter({
-        // A dot alone is the root, and URL parsers take it away.
+        // URL parsers remove a single dot, which is the root.
         whenEmpty: ".",
         description:
-          "The name; beyond ASCII it is converted by UTS 46. With type PTR an IPv4 or IPv6 address may stand for its reverse name.",
+          "The name; if it is not ASCII, it is converted by UTS 46. With type PTR, an IPv4 or IPv6 address means its reverse name.",
         example: "www.example.com",
       }),
       type: choiceParameter(RECORD_TYPES, {
         default: "AAAA",
-        description: "The type of the records asked for.",
+        description: "The type of the records.",
         example: "AAAA",
       }),
       resolver: choiceParameter(RESOLVER_NAMES, {
         default: "resolver_a",
-        description: "The resolver that is asked.",
+        description: "The resolver to query.",
         example: "resolver_a",
       }),
     },
@@ -67,10 +68,13 @@ export const dns = endpoint(
     ],
   },
   ({ resolvers }: DnsDependencies) =>
-    async ({ hostname, type, resolver }, context) => {
+    async ({ hostname, type, resolver }, { request: { signal } }) => {
       const parsed = parseHostname(hostname, type);
-      if (!parsed.ok) throw refusedHostname(hostname, parsed);
-      const { signal } = context.req.raw;
+      if (!parsed.ok) {
+        throw parsed.code === "INVALID_ADDRESS"
+          ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
+          : new ApiError("INVALID_HOSTNAME", { hostname, reason: parsed.reason });
+      }
       const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
       const answer = requireAnswer(outcome, hostname, resolver);
       return {
@@ -89,29 +93,75 @@ export const dns = endpoint(
     },
 );
 
+type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
+
+/**
+ * Passes through an answer, with or without a record of the requested type.
+ *
+ * @param hostname the name, or the address of a reverse name, as it was sent
+ * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
+ */
+export function requireAnswer<Shown extends DnsRecord | ResourceRecord>(
+  outcome: DnsOutcome<Shown>,
+  hostname: string,
+  resolver: ResolverName,
+): WithRecords<Shown> {
+  const details = { hostname, resolver };
+  switch (outcome.kind) {
+    case "answer":
+    case "no-data":
+      return outcome;
+    case "name-error":
+      throw new ApiError("HOSTNAME_NOT_FOUND", details, endOfChain(outcome.records));
+    case "timeout":
+      throw new ApiError("RESOLVER_TIMEOUT", details);
+    case "failure":
+    case "malformed":
+    case "unreachable": {
+      const { rcode, extendedErrors } = outcome;
+      throw new ApiError(
+        "RESOLVER_FAILURE",
+        { ...details, rcode, ...(extendedErrors.length > 0 && { extendedErrors }) },
+        outcome.kind === "unreachable" ? outcome.reason : undefined,
+      );
+    }
+    case "aborted":
+      throw clientGone();
+  }
+}
+
+/** The name that a CNAME chain leads to. */
+function endOfChain(chain: readonly (DnsRecord | ResourceRecord)[]): string | undefined {
+  const last = chain.at(-1);
+  if (last?.type !== "CNAME") return undefined;
+  return withoutFinalDot("value" in last ? last.value : last.data);
+}
+
 function dnsResult() {
   const record = z
     .strictObject({
       type: z.enum(RECORD_TYPES).describe("The record's type."),
       value: z.string().describe("The data in the presentation form of RFC 1035."),
-      ttl: z.int().min(0).max(0xffff_ffff).describe("Seconds that it may be kept."),
+      ttl: z.int().min(0).max(0xffff_ffff).describe("Seconds that it may be cached."),
     })
     .meta({ id: "DnsRecord", description: "A record of a name." });
   return z
     .strictObject({
       hostname: z.string().describe("The name as it was sent."),
-      records: z.array(record).describe("The CNAME chain in order, then the records asked for."),
+      records: z
+        .array(record)
+        .describe("The CNAME chain in order, then the records of the requested type."),
       resolver: resolverName(),
-      queryTime: z.int().min(0).describe("Milliseconds from the question to the answer."),
+      queryTime: z.int().min(0).describe("Milliseconds from the query to the answer."),
       details: z.strictObject({
         server: z.string().describe("Address and port of the server that answered."),
-        transport: z.enum(["udp", "tcp"]).describe("What the answer came over."),
+        transport: z.enum(["udp", "tcp"]).describe("The transport of the answer."),
         rcode: z.string().describe("The response code's name."),
         authenticated: z
           .boolean()
-          .describe("Whether the server claims to have checked the answer by DNSSEC."),
-        extendedErrors: z.array(extendedError()).describe("What the server says about the answer."),
+          .describe("Whether the server says that it validated the answer with DNSSEC."),
+        extendedErrors: z.array(extendedError()).describe("The server's extended errors."),
       }),
     })
-    .meta({ id: "DnsResult", description: "The records of a name, as one resolver gives them." });
+    .meta({ id: "DnsResult", description: "The records of a name, from one resolver." });
 }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Endpoint } from "../http/endpoint.ts";
 import { describeInterface } from "../http/openapi.ts";
-import { answerText } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
 import { type DnsDependencies, dns } from "./dns.ts";
 import { myIp } from "./my-ip.ts";
@@ -13,24 +12,24 @@ import { validate } from "./validate.ts";
 /** What the endpoints need. */
 export type EndpointDependencies = DnsDependencies & ProbeDependencies;
 
-/** `GET /openapi.json`: the interface as a document. */
+/** `GET /openapi.json`: the OpenAPI document. */
 const openApi: Endpoint<unknown> = {
   path: "/openapi.json",
   operationId: "getInterface",
   summary: "This document",
-  description: "The interface in OpenAPI 3.1, as `sixscope openapi` prints it.",
+  description: "The API in OpenAPI 3.1, as `sixscope openapi` prints it.",
   needsKey: false,
   parameters: {},
   response: () =>
     z
       .looseObject({ openapi: z.string().describe("The version of OpenAPI.") })
-      .meta({ id: "OpenApiDocument", description: "A document of OpenAPI 3.1." }),
+      .meta({ id: "OpenApiDocument", description: "An OpenAPI 3.1 document." }),
   example: { openapi: "3.1.1", info: { title: "sixscope" } },
   errors: [],
-  createHandler: () => (context) => answerText(context, interfaceText()),
+  create: () => () => interfaceText(),
 };
 
-/** Every endpoint of the interface. To add one: a file that defines it, and its row here. */
+/** Every endpoint. To add one, write a file that defines it, and add it here. */
 export const ENDPOINTS: readonly Endpoint<EndpointDependencies>[] = [
   myIp,
   validate,
@@ -40,5 +39,5 @@ export const ENDPOINTS: readonly Endpoint<EndpointDependencies>[] = [
   openApi,
 ];
 
-/** The OpenAPI document as text; made at the first call, so that a start does not wait for it. */
+/** The OpenAPI document as text. */
 export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS), null, 2));

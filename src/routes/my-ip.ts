@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { formatIp } from "../addr/ip.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { OperatorError } from "../http/errors.ts";
 import { ipText } from "../http/schemas.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
@@ -22,17 +21,17 @@ export const myIp = endpoint(
             .meta({ type: "integer", description: "The IP version of your connection." }),
           isIPv6: z.boolean().describe("Whether your connection is IPv6."),
         })
-        .meta({ id: "MyIp", description: "Where a request comes from." }),
+        .meta({ id: "MyIp", description: "The address of a client." }),
     example: { ip: "2001:db8::1", version: 6, isIPv6: true },
     errors: [],
   },
-  () => (_, context) => {
-    const { address } = context.get("facts").caller;
-    if (address === null) {
-      throw new OperatorError(
-        "the proxy on the unix socket named no address in X-Forwarded-For, so the client's is unknown; let the proxy send it",
-      );
-    }
-    return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
-  },
+  () =>
+    (_, { caller: { address } }) => {
+      if (address === null) {
+        throw new Error(
+          "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",
+        );
+      }
+      return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
+    },
 );

@@ -15,17 +15,17 @@ import {
   targetParameter,
 } from "./probe.ts";
 
-/** The most echo requests of one ping. */
+/** Echo requests per ping. */
 const MAX_COUNT = 10;
 
-/** `GET /ping/{target}`: echo requests to the target and their round-trip times. */
+/** `GET /ping/{target}`: round-trip times of echo requests to the target. */
 export const ping = endpoint(
   {
     path: "/ping/{target}",
     operationId: "ping",
     summary: "Round-trip times to a target (beta)",
     description:
-      "Sends ICMPv6 echo requests. The answer comes as soon as the last one is decided; one without a reply stands in `details.lost` with its reason.",
+      "Sends ICMPv6 echo requests. The response comes as soon as each is answered or lost; `details.lost` has those without a reply and their reasons.",
     needsKey: true,
     parameters: {
       target: targetParameter,
@@ -56,10 +56,10 @@ export const ping = endpoint(
   (dependencies: ProbeDependencies) => {
     const { pingIntervalMs: intervalMs, probeTimeoutMs: timeoutMs } = dependencies.config;
 
-    return async ({ target, count }, context) => {
+    return async ({ target, count }, info) => {
       return await probeTarget(
         target,
-        context,
+        info,
         dependencies,
         (count - 1) * intervalMs + timeoutMs,
         async (engine, { address, scopeId }, signal) => {
@@ -99,7 +99,7 @@ export const ping = endpoint(
   },
 );
 
-/** Least, mean and greatest round-trip time in milliseconds; null without a single reply. */
+/** Least, mean and greatest round-trip time in milliseconds; null without a reply. */
 function summarize(samples: readonly PingSample[]) {
   if (samples.length === 0) return { min: null, avg: null, max: null };
   const times = samples.map(({ rttMs }) => rttMs);
@@ -117,7 +117,7 @@ function pingResult() {
   const sample = z
     .strictObject({
       seq,
-      ttl: z.int().min(0).max(255).describe("The hop limit with which the reply arrived."),
+      ttl: z.int().min(0).max(255).describe("The hop limit of the reply."),
       rtt: z.number().min(0).describe("The round-trip time in milliseconds."),
     })
     .meta({ id: "PingSample", description: "An echo request that was answered in time." });
@@ -126,31 +126,35 @@ function pingResult() {
       .number()
       .min(0)
       .nullable()
-      .describe(`The ${which} round-trip time in milliseconds; null without a single reply.`);
+      .describe(`The ${which} round-trip time in milliseconds; null without a reply.`);
   const stats = z
     .strictObject({
-      transmitted: some.describe("Requests that left the service's machine."),
+      transmitted: some.describe("Requests that were sent."),
       received: some.describe("Requests that were answered in time."),
-      loss: z.number().min(0).max(100).describe("Requests that were not, in percent."),
+      loss: z
+        .number()
+        .min(0)
+        .max(100)
+        .describe("Requests that were not answered in time, in percent."),
       min: statistic("least"),
       avg: statistic("mean"),
       max: statistic("greatest"),
     })
-    .meta({ id: "PingStats", description: "What the requests of a ping come to." });
+    .meta({ id: "PingStats", description: "The statistics of a ping." });
   const lost = z
     .union([
       z.strictObject({ seq, reason: z.literal("timeout").describe("No answer came in time.") }),
       z.strictObject({
         seq,
-        reason: z.literal("not-sent").describe("The service's own machine refused to send it."),
-        errno: z.string().describe("The system's name of the error, such as EPERM."),
+        reason: z.literal("not-sent").describe("The service's machine could not send it."),
+        errno: z.string().describe("The error's name, such as EPERM."),
       }),
       z.strictObject({
         seq,
         reason: z.string().describe("The name of the ICMPv6 error, such as no-route."),
         type: icmpType(),
         code: icmpCode(),
-        from: ipv6Text("Who sent the error."),
+        from: ipv6Text("The sender of the error."),
       }),
     ])
     .meta({ id: "LostSample", description: "An echo request without a reply." });
@@ -158,15 +162,15 @@ function pingResult() {
     .strictObject({
       target: z.string().describe("The target as it was sent."),
       ip: ipv6Text("The address that was pinged."),
-      results: z.array(sample).describe("The requests that were answered, in their order."),
+      results: z.array(sample).describe("The requests that were answered, in order."),
       stats,
       details: z.strictObject({
-        source: ipv6Text("The address that the requests came from."),
-        timeout: z.int().min(1).describe("Milliseconds that a request may stay unanswered."),
-        lost: z.array(lost).describe("The requests without a reply, in their order."),
+        source: ipv6Text("The source address of the requests."),
+        timeout: z.int().min(1).describe("Milliseconds to wait for an answer."),
+        lost: z.array(lost).describe("The requests without a reply, in order."),
         duplicates: z.int().min(0).describe("Further answers to an answered request."),
         late: z.int().min(0).describe("Answers that came after the timeout."),
       }),
     })
-    .meta({ id: "PingResult", description: "What came of the echo requests to a target." });
+    .meta({ id: "PingResult", description: "The result of a ping." });
 }

@@ -1,19 +1,19 @@
-import type { Context } from "hono";
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/limits.ts";
-import type { AppEnv } from "../http/context.ts";
-import type { ErrorCode } from "../http/error-table.ts";
-import { ApiError, clientGone } from "../http/errors.ts";
+import type { RequestInfo } from "../http/endpoint.ts";
+import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import type { NoResult } from "../icmp/ping.ts";
-import { NO_BUFFER } from "../icmp/prober.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { type Destination, parseTarget, resolveTarget, type TargetDependencies } from "./target.ts";
+
+/** Most runs end within seconds. */
+const RETRY_AFTER_SECONDS = 2;
 
 /** What pings and traces need. */
 export interface ProbeDependencies extends TargetDependencies {
@@ -23,14 +23,14 @@ export interface ProbeDependencies extends TargetDependencies {
   readonly probeSlots: ProbeSlots;
 }
 
-/** What is pinged or traced. */
+/** The parameter of pings and traces. */
 export const targetParameter = pathParameter({
   description:
     "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",
 });
 
-/** What pings and traces can answer beside what every endpoint can. */
+/** Errors of pings and traces. */
 export const PROBE_ERRORS: readonly ErrorCode[] = [
   "INVALID_ADDRESS",
   "INVALID_HOSTNAME",
@@ -44,7 +44,7 @@ export const PROBE_ERRORS: readonly ErrorCode[] = [
   "NETWORK_UNREACHABLE",
 ];
 
-/** How long a run may wait in milliseconds: for a place, for the resolver, and for others that probe the same /64. */
+/** Milliseconds that a run may wait for a slot, for the resolver, and for other probes to the same /64. */
 const LONGEST_WAIT_MS = MAX_WAIT_MS + QUERY_TIMEOUT_MS + 2 * NEIGHBOUR_MS;
 
 const byte = () => z.int().min(0).max(255);
@@ -56,44 +56,38 @@ export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
 export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
 
 /**
- * Runs a ping or a trace to a target: with a raw socket, a free place, and an address that the policy
- * allows. What is no target at all is refused first, whatever this service can do.
+ * Runs a ping or a trace to a target, in a probe slot and after the policy check.
  *
- * @param longestMs the most that the run itself takes, for which the client's connection stays open
- * @throws ApiError ICMP_UNAVAILABLE, TOO_MANY_PROBES, and
- *   those of `parseTarget` and `resolveTarget`
+ * @param longestMs the longest time of the run itself, for which the connection stays open
+ * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, and those of `parseTarget` and `resolveTarget`
  */
 export async function probeTarget<T>(
   target: string,
-  context: Context<AppEnv>,
+  { request: { signal }, key, allowSeconds }: RequestInfo,
   dependencies: ProbeDependencies,
   longestMs: number,
   run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { icmp, probeSlots } = dependencies;
   const parsed = parseTarget(target);
-  if ("unavailable" in icmp) throw noRawSocket(icmp.unavailable);
-  context.env.allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
-  const { signal } = context.req.raw;
-  const owner = context.get("facts").key?.sha256 ?? "";
-  return await probeSlots.hold(owner, signal, async () => {
+  if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
+  allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
+  const result = await probeSlots.hold(key?.sha256 ?? "", signal, async () => {
     const destination = await resolveTarget(parsed, dependencies, signal);
     return await run(icmp, destination, signal);
   });
-}
-
-function noRawSocket(reason: string): ApiError {
-  return new ApiError(
-    "ICMP_UNAVAILABLE",
-    `This service has no raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
-    { reason },
-  );
+  if (result !== null) return result;
+  if (signal.aborted) throw clientGone();
+  throw new ApiError("TOO_MANY_PROBES", {
+    limit: probeSlots.limit,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }
 
 /**
- * Passes the result of a run through.
+ * Passes through the result of a run.
  *
- * @throws ApiError NETWORK_UNREACHABLE where this machine could not send a single packet
+ * @throws ApiError NETWORK_UNREACHABLE if this machine could not send a single packet
  */
 export function requireDone<T extends { readonly kind: "done" }>(
   outcome: T | NoResult,
@@ -103,17 +97,8 @@ export function requireDone<T extends { readonly kind: "done" }>(
   switch (outcome.kind) {
     case "done":
       return outcome;
-    case "unreachable": {
-      const ip = formatIpv6(address);
-      const advice = NO_BUFFER.includes(outcome.code)
-        ? "it has no room for more packets just now, try again in a few seconds"
-        : "the operator must check its IPv6 routes and firewall";
-      throw new ApiError(
-        "NETWORK_UNREACHABLE",
-        `This machine cannot send to ${ip} (${outcome.code}); ${advice}.`,
-        { target, ip },
-      );
-    }
+    case "unreachable":
+      throw new ApiError("NETWORK_UNREACHABLE", { target, ip: formatIpv6(address) }, outcome.code);
     case "aborted":
       throw clientGone();
   }

@@ -7,10 +7,10 @@ import type { Config, ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { lookupAddresses } from "../dns/lookup.ts";
-import { ApiError, invalidAddress, refusedHostname } from "../http/errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { interfaceIndex } from "../icmp/socket.ts";
 import { quote } from "../util/text.ts";
-import { requireAnswer } from "./resolver-errors.ts";
+import { requireAnswer } from "./dns.ts";
 
 export interface TargetDependencies {
   readonly config: Pick<Config, "targets" | "targetResolver">;
@@ -20,101 +20,91 @@ export interface TargetDependencies {
 /** Where probes go. */
 export interface Destination {
   readonly address: Ipv6Address;
-  /** Index of the interface that a link-local address is meant on, 0 for any other address. */
+  /** The interface index of a link-local address, 0 for any other address. */
   readonly scopeId: number;
 }
 
-/** What a caller wants probed, as far as its text alone tells. */
+/** A target that is not resolved yet. */
 export type Target =
   | {
       readonly text: string;
       readonly address: Ipv6Address;
-      /** The name of an interface, behind a link-local address. */
+      /** The interface of a link-local address. */
       readonly zone: string | null;
     }
   | {
       readonly text: string;
-      /** What to ask the resolver for. */
+      /** The name to resolve. */
       readonly name: string;
     };
 
 /**
- * Reads an IPv6 address, with a zone where it is link-local, or a host name.
+ * Reads a hostname, or an IPv6 address, which may have a zone if it is link-local.
  *
- * @throws ApiError INVALID_ADDRESS, also for what looks like an address of any kind, INVALID_HOSTNAME
+ * @throws ApiError INVALID_ADDRESS (also for text that looks like any address), INVALID_HOSTNAME
  */
 export function parseTarget(text: string): Target {
   const address = tryParseIpv6(text);
   if (address !== null) return { text, address, zone: null };
   const zoned = tryParseZoned(text);
   if (zoned !== null) return { text, ...zoned };
-  if (text.includes(":")) throw invalidAddress(text);
   const parsed = parseHostname(text, "AAAA");
-  if (!parsed.ok) throw parsed.isAddress ? invalidAddress(text) : refusedHostname(text, parsed);
-  return { text, name: parsed.name };
+  if (parsed.ok) return { text, name: parsed.name };
+  if (text.includes(":") || parsed.isAddress) {
+    throw new ApiError("INVALID_ADDRESS", { address: text });
+  }
+  throw new ApiError("INVALID_HOSTNAME", { hostname: text, reason: parsed.reason });
 }
 
 /**
- * Turns what a caller wants probed into the one address that may be probed.
+ * Turns a target into the one address that may be probed.
  *
- * A name is resolved once; what the policy has judged is what gets probed, so that a name cannot
- * change its address in between.
+ * A name is resolved once, so that the address cannot change between the policy check and the probe.
  *
- * @throws ApiError INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED, NO_IPV6_ADDRESS, or what the
- *   resolver's failure calls for
+ * @throws ApiError INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED, NO_IPV6_ADDRESS, and those of
+ *   `requireAnswer`
  */
 export async function resolveTarget(
   target: Target,
   dependencies: TargetDependencies,
   signal: AbortSignal,
 ): Promise<Destination> {
-  const { address, zone } = "name" in target ? await lookUp(target, dependencies, signal) : target;
+  const address = "name" in target ? await lookUp(target, dependencies, signal) : target.address;
   const type = classifyIpv6(address);
   const verdict = judgeTarget(address, dependencies.config.targets);
   if (!verdict.allowed) {
     const ip = formatIpv6(address);
-    throw new ApiError(
-      "TARGET_NOT_ALLOWED",
-      `${ip} may not be probed here, for ${verdict.why}; choose another target.`,
-      { target: target.text, ip, type },
-    );
+    throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, verdict.why);
   }
-  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, address, zone) : 0 };
+  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
 }
 
-/** A link-local address says nothing without the link: every interface has the same ones. */
-function scopeOf(target: Target, address: Ipv6Address, zone: string | null): number {
+/** The interface of a link-local address, which exists on every interface. */
+function scopeOf(target: Target, address: Ipv6Address): number {
+  const zone = "zone" in target ? target.zone : null;
   const scopeId = zone === null ? null : interfaceIndex(zone);
   if (scopeId !== null) return scopeId;
+  const problem =
+    "name" in target
+      ? `it has the link-local address ${formatIpv6(address)}, and a hostname cannot name its interface; send the address`
+      : zone === null
+        ? "it is link-local and names no interface; send it"
+        : `its zone ${quote(zone)} is not an interface of this machine; send it`;
   throw new ApiError(
     "INVALID_PARAMETER",
-    `${quote(target.text)} ${whyNoScope(target, address, zone)}, as in fe80::1%25eth0.`,
     { parameter: "target", value: target.text },
+    `${problem} with an interface of this machine, as in fe80::1%25eth0`,
   );
-}
-
-function whyNoScope(target: Target, address: Ipv6Address, zone: string | null): string {
-  if (zone !== null) {
-    return `names the zone ${quote(zone)}, which is no interface of this machine; name one that is`;
-  }
-  return "name" in target
-    ? `has the link-local address ${formatIpv6(address)}, and a host name cannot say on which interface; give the address with one of this machine's interfaces`
-    : "is link-local and names no interface; add one of this machine's to the address";
 }
 
 async function lookUp(
   { text, name }: Extract<Target, { name: string }>,
-  { config, resolvers }: TargetDependencies,
+  { config: { targetResolver: resolver }, resolvers }: TargetDependencies,
   signal: AbortSignal,
-): Promise<{ readonly address: Ipv6Address; readonly zone: null }> {
-  const resolver = config.targetResolver;
+): Promise<Ipv6Address> {
   const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });
   requireAnswer(outcome, text, resolver);
   const [address] = addresses;
-  if (address !== undefined) return { address, zone: null };
-  throw new ApiError(
-    "NO_IPV6_ADDRESS",
-    `${quote(text)} exists and has no AAAA record, so it cannot be reached over IPv6; choose a target that has one.`,
-    { hostname: text, resolver },
-  );
+  if (address === undefined) throw new ApiError("NO_IPV6_ADDRESS", { hostname: text, resolver });
+  return address;
 }

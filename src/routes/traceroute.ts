@@ -6,8 +6,8 @@ import { HOP_NAME_TIMEOUT_MS } from "../dns/limits.ts";
 import { lookupHostname } from "../dns/lookup.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, schemaOf } from "../http/schemas.ts";
-import type { InterfaceInformation, MplsLabel } from "../icmp/icmp-error.ts";
+import { ipv6Text } from "../http/schemas.ts";
+import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import type { TraceError, TraceHop, TraceReason } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/traceroute.ts";
 import {
@@ -23,17 +23,17 @@ import {
 
 type Role = InterfaceInformation["role"];
 
-/** The greatest hop limit that a trace tries. */
+/** The greatest hop limit of a trace. */
 const MAX_HOPS = 64;
 
-/** `GET /traceroute/{target}`: the routers on the way to the target, with their names. */
+/** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
 export const traceroute = endpoint(
   {
     path: "/traceroute/{target}",
     operationId: "traceroute",
-    summary: "The routers on the way to a target (beta)",
+    summary: "The routers on the path to a target (beta)",
     description:
-      "Every hop from the first to the target, or to where the trace ended. All hops are asked at once. A silent hop keeps its row; silent hops at the end are cut.",
+      "Every hop from the first to the target, or to where the trace ended. All hops are probed at once. Silent hops are listed, except those at the end.",
     needsKey: true,
     parameters: {
       target: targetParameter,
@@ -62,10 +62,10 @@ export const traceroute = endpoint(
     const { probeTimeoutMs: timeoutMs, targetResolver } = dependencies.config;
     const resolver = dependencies.resolvers[targetResolver];
 
-    return async ({ target, maxHops }, context) => {
+    return async ({ target, maxHops }, info) => {
       return await probeTarget(
         target,
-        context,
+        info,
         dependencies,
         2 * timeoutMs + MAX_PERSISTENCE_MS + HOP_NAME_TIMEOUT_MS,
         async (engine, { address, scopeId }, signal) => {
@@ -101,7 +101,7 @@ export const traceroute = endpoint(
   },
 );
 
-/** Names of hops, asked for while the trace still runs; each address once. */
+/** The names of hops, looked up while the trace runs; each address once. */
 class HopNames {
   readonly #resolver: DnsClient;
   readonly #signal: AbortSignal;
@@ -112,7 +112,7 @@ class HopNames {
     this.#signal = signal;
   }
 
-  /** Begins to ask for a name, or returns the answer to come; null where there is none in time. */
+  /** Looks up a name, or joins the lookup; null if there is none in time. */
   ask(address: Ipv6Address): Promise<string | null> {
     const key = formatIpv6(address);
     const known = this.#names.get(key);
@@ -157,16 +157,14 @@ function traceResult() {
   const ipOrNull = (description: string) =>
     z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
-  const mpls = schemaOf<MplsLabel>()(
-    z
-      .strictObject({
-        label: z.int().min(0).max(0xf_ffff).describe("20 bits."),
-        trafficClass: z.int().min(0).max(7),
-        bottomOfStack: z.boolean(),
-        ttl: z.int().min(0).max(255).describe("Hops that the label has left."),
-      })
-      .meta({ id: "MplsLabel", description: "An entry of an MPLS label stack, RFC 4950." }),
-  );
+  const mpls = z
+    .strictObject({
+      label: z.int().min(0).max(0xf_ffff).describe("20 bits."),
+      trafficClass: z.int().min(0).max(7),
+      bottomOfStack: z.boolean(),
+      ttl: z.int().min(0).max(255).describe("The hops left for the label."),
+    })
+    .meta({ id: "MplsLabel", description: "An entry of an MPLS label stack, RFC 4950." });
   const aboutInterface = z
     .strictObject({
       role: z.enum(["incoming", "sub-ip", "outgoing", "next-hop"] satisfies Role[]),
@@ -178,29 +176,33 @@ function traceResult() {
     .meta({
       id: "InterfaceInformation",
       description:
-        "What a router tells of one of its interfaces, RFC 5837; null where it does not.",
+        "What a router says about one of its interfaces, RFC 5837; null if it does not say.",
     });
   const hop = z
     .strictObject({
       hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
-      ip: ipOrNull("The hop's address; null where it was silent."),
-      hostname: z.string().nullable().describe("Its name; null where it has none."),
+      ip: ipOrNull("The hop's address; null if it was silent."),
+      hostname: z.string().nullable().describe("Its name; null if it has none."),
       rtt: z
         .number()
         .min(0)
         .nullable()
-        .describe("The round-trip time to it in milliseconds; null where it was silent."),
+        .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
-          rtts: z.array(z.number().min(0)).describe("All times in milliseconds, of more than one."),
-          addresses: z.array(ipv6Text("An address.")).describe("All addresses, of more than one."),
-          mpls: z.array(mpls).describe("The label stack with which the request arrived there."),
+          rtts: z
+            .array(z.number().min(0))
+            .describe("All times in milliseconds, if there are several."),
+          addresses: z
+            .array(ipv6Text("An address."))
+            .describe("All addresses, if there are several."),
+          mpls: z.array(mpls).describe("The label stack with which the probe arrived."),
           interfaces: z.array(aboutInterface),
-          mtu: mtu.describe("The MTU in bytes of the link behind the hop."),
+          mtu: mtu.describe("The MTU in bytes of the next link."),
         })
         .partial()
         .exactOptional()
-        .describe("What else the hop told; absent where that is nothing."),
+        .describe("What else the hop said; absent if it said nothing."),
     })
     .meta({ id: "Hop", description: "A hop of a trace." });
   const error = z
@@ -208,7 +210,7 @@ function traceResult() {
       type: icmpType(),
       code: icmpCode(),
       name: z.string().describe("Its name, such as no-route."),
-      from: ipv6Text("Who sent it."),
+      from: ipv6Text("Its sender."),
       fromTarget: z.boolean().describe("Whether the target itself sent it."),
     })
     .meta({ id: "TraceError", description: "The ICMPv6 error that ended a trace." });
@@ -216,7 +218,7 @@ function traceResult() {
     .strictObject({
       target: z.string().describe("The target as it was sent."),
       ip: ipv6Text("The address that was traced."),
-      hops: z.array(hop).describe("The hops in the order of the route."),
+      hops: z.array(hop).describe("The hops in route order."),
       details: z.strictObject({
         reached: z.boolean().describe("Whether the target replied."),
         reason: z
@@ -231,15 +233,15 @@ function traceResult() {
           ] satisfies TraceReason[])
           .describe("Why the trace ended."),
         error: error.exactOptional(),
-        source: ipv6Text("The address that the requests came from."),
+        source: ipv6Text("The source address of the probes."),
         flowLabel: z
           .int()
           .min(0)
           .max(0xf_ffff)
           .describe(
-            "The flow label of all requests; 0 where another program of the service's machine keeps it from choosing one.",
+            "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
           ),
       }),
     })
-    .meta({ id: "TraceResult", description: "The routers on the way to a target." });
+    .meta({ id: "TraceResult", description: "The result of a trace." });
 }

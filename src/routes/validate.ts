@@ -4,7 +4,7 @@ import { describeIpv6 } from "../addr/describe.ts";
 import { formatIpv6, formatIpv6Expanded } from "../addr/format.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { invalidAddress } from "../http/errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { textParameter } from "../http/parameters.ts";
 import { addressType, ipv6Text } from "../http/schemas.ts";
 import { addressDetails } from "./address-details.ts";
@@ -73,7 +73,7 @@ export const validate = endpoint(
   () =>
     ({ address: text }) => {
       const address = tryParseIpv6(text);
-      if (address === null) throw invalidAddress(text);
+      if (address === null) throw new ApiError("INVALID_ADDRESS", { address: text });
       return {
         valid: true as const,
         type: classifyIpv6(address),

@@ -3,9 +3,9 @@ import type { Server } from "bun";
 import { formatListenAddress, type ListenAddress } from "../config/settings.ts";
 import type { App } from "../http/app.ts";
 import type { Connection } from "../http/client-address.ts";
-import type { Bindings } from "../http/context.ts";
-import { internalError } from "../http/errors.ts";
-import { CONSTANT_HEADERS } from "../http/middleware.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Bindings } from "../http/middleware.ts";
+import { CONSTANT_HEADERS } from "../http/respond.ts";
 import { SystemError } from "../platform/libc.ts";
 import { reasonOf, traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -182,7 +182,7 @@ export class Listener {
   #unforeseen(error: unknown): Response {
     const requestId = crypto.randomUUID();
     this.#log.error(traceOf(error), { requestId });
-    return new Response(JSON.stringify(internalError(requestId).body), {
+    return new Response(JSON.stringify(new ApiError("INTERNAL_ERROR", { requestId }).body), {
       status: 500,
       headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
     });

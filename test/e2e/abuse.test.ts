@@ -1,4 +1,4 @@
-/** What scanners, floods and broken clients send: the service stays right for everybody else. */
+/** What scanners, floods and broken clients send: all other clients are still served. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -14,17 +14,17 @@ const labTest = testWith(labMissing);
 /** Connections that do nothing. */
 const IDLE = 10_000;
 
-/** Each end of a connection is a descriptor, in this process and in the service, and both need some for themselves. */
+/** Each end of a connection is a descriptor, in this process and in the service, and both need some more. */
 const crowdTest = testWith(labMissing, descriptorsMissing(IDLE + 500));
 
-/** Why a process cannot have so many descriptors; null where it can. */
+/** Why a process cannot have so many descriptors; null if it can. */
 function descriptorsMissing(needed: number): string | null {
   const limits = readFileSync("/proc/self/limits", "utf8");
   const allowed = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
   return allowed < needed ? `a process may have ${allowed} descriptors only` : null;
 }
 
-/** The first router on the way there drops everything without a word. */
+/** The first router on the path silently drops everything. */
 const SILENT_TARGET = "2001:db8:dead::1";
 
 let chain: KernelChain;
@@ -72,7 +72,7 @@ async function send(text: string, isDone: (answer: string) => boolean): Promise<
   return answer;
 }
 
-/** What everybody else gets meanwhile. */
+/** Checks that other clients are served. */
 async function expectHealthy(): Promise<void> {
   const response = await fetch(`${service.url}/validate?address=::1`);
   expect(response.status).toBe(200);
@@ -81,7 +81,7 @@ async function expectHealthy(): Promise<void> {
 
 describe("clients that take their time", () => {
   labTest(
-    "never finish a header: the connection is closed, and nobody else waits",
+    "never finish a header: the connection is closed, and no one else waits",
     async () => {
       const socket = await open();
       socket.resume();
@@ -131,7 +131,7 @@ describe("clients that take their time", () => {
   );
 });
 
-describe("requests that are too much", () => {
+describe("requests that are too large or malformed", () => {
   // biome-ignore format: a table
   labTest.each<[string, string, RegExp]>([
     ["a path of 20 KB", `GET /${"a".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 (414|431) /],
@@ -168,13 +168,13 @@ describe("requests that are too much", () => {
 });
 
 describe("a client that resets its connection", () => {
-  labTest("is not taken for a proxy: it can name nobody else", async () => {
+  labTest("is not mistaken for a proxy: it cannot name another client", async () => {
     const loggedBefore = service.stderr().length;
     const request =
       "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.7\r\nX-Forwarded-Proto: https\r\nX-Request-Id: spoofed\r\n\r\n";
     for (let round = 0; round < 10; round++) {
       const sockets = await Promise.all(Array.from({ length: 50 }, open));
-      // The service finds all of it at once: the request, and that nobody is there any more.
+      // The service sees the request and the reset at once.
       process.kill(service.pid, "SIGSTOP");
       for (const socket of sockets) {
         await new Promise((sent) => socket.write(request, sent));
@@ -187,7 +187,7 @@ describe("a client that resets its connection", () => {
   });
 });
 
-describe("a client that asks on and on and reads nothing", () => {
+describe("a client that keeps sending requests and reads nothing", () => {
   // biome-ignore format: a table
   labTest.each([
     ["preflights", "OPTIONS /api/v1/myip HTTP/1.1\r\nHost: x\r\nAccess-Control-Request-Method: GET\r\n\r\n"],
@@ -237,14 +237,14 @@ describe("a hundred thousand wrong keys", () => {
 });
 
 describe("clients that vanish", () => {
-  labTest("in the middle of a ping leave their place to others at once", async () => {
+  labTest("in the middle of a ping release their slot at once", async () => {
     const headers = { "X-API-Key": service.key };
     const status = async () => (await fetch(`${service.url}/ping/::1?count=1`, { headers })).status;
     for (let round = 0; round < 5; round++) {
       const client = new AbortController();
       const { signal } = client;
       const pings = Array.from({ length: 4 }, async () => {
-        // Again, where the ping below has the place just now.
+        // Again, if the ping below has the slot.
         while (!signal.aborted) {
           const url = `${service.url}/ping/${SILENT_TARGET}?count=10`;
           await fetch(url, { headers, signal }).catch(() => null);
@@ -258,7 +258,7 @@ describe("clients that vanish", () => {
   });
 });
 
-describe("a key that takes all places", () => {
+describe("a key that takes all slots", () => {
   labTest(
     "does not keep another key out",
     async () => {
@@ -286,7 +286,7 @@ describe("a key that takes all places", () => {
   );
 });
 
-labTest("nothing of all this was an error of ours", () => {
+labTest("none of this was logged as an error", () => {
   const errors = service
     .stderr()
     .split("\n")

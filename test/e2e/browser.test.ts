@@ -1,4 +1,4 @@
-/** The service as a web page of another origin meets it, in a real browser. */
+/** The service from a web page of another origin, in a real browser. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
   });
   browser = await chromium.launch({
     executablePath: findProgram("chromium") ?? "",
-    // Root may not use the sandbox, and nothing but the page's requests shall be on the wire.
+    // Root cannot use the sandbox, and the browser must send nothing but the requests of the page.
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
   });
   page = await browser.newPage();

@@ -1,4 +1,4 @@
-/** The README's proxies in front of the service: nobody else says who a client is and what a request is called. */
+/** The README's proxies in front of the service: only they name the client and the request. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What the README's section has around a text, from one mark to the next. */
+/** The part of the README's section that a pattern captures. */
 function told(from: RegExp): string {
   const text = from.exec(SECTION)?.[1];
   if (text === undefined) throw new Error(`the README lacks ${from}`);
@@ -43,7 +43,7 @@ const TRUSTED = told(/\nSIXSCOPE_TRUSTED_PROXIES=(\S+)\n/);
 const CADDY = told(/```\n(six\.example\.com \{[^`]+)```/);
 const NGINX = told(/```nginx\n([^`]+)```/);
 
-/** What a client gets that tries to be another, and to name its request; it asks until the proxy is up, or has ended. */
+/** The response to a client that pretends to be another and names its request; retries until the proxy is up, or has exited. */
 async function askAsStranger(
   proxy: Bun.Subprocess<"ignore", "ignore", "pipe">,
 ): Promise<{ id: string; body: unknown }> {
@@ -70,7 +70,7 @@ async function askAsStranger(
   throw new Error(`the proxy has ended: ${await proxy.stderr.text()}`);
 }
 
-/** Starts a service and a proxy before it, and asks. */
+/** Starts a service and a proxy in front of it, and sends a request. */
 async function prove(
   settings: Readonly<Record<string, string>>,
   proxy: (service: string) => readonly string[],
@@ -100,7 +100,7 @@ function nginx(server: string): string[] {
     .join(" ");
   writeFileSync(
     file,
-    // In a user namespace there is no other user to become.
+    // A user namespace has no other user.
     `user root root; daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;
 events {}
 http { access_log off; ${temporary}
@@ -132,7 +132,7 @@ caddyTest("Caddy", async () => {
   await prove(
     settings,
     (service) => {
-      // A certificate of its own making instead of one from the Internet.
+      // A self-signed certificate instead of one from the Internet.
       const options = "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n";
       writeFileSync(file, options + CADDY.replace("[::1]:8080", service));
       return [findProgram("caddy") ?? "", "run", "--adapter", "caddyfile", "--config", file];

@@ -90,7 +90,7 @@ describe("64 connections at once", () => {
   });
 });
 
-describe("who is counted", () => {
+describe("a request is charged to", () => {
   labTest("each address by itself, behind a trusted proxy as well", async () => {
     await using service = await startService({ ...BEHIND_PROXY, SIXSCOPE_RATE_ANONYMOUS: "2" });
     for (const address of ["192.0.2.1", "192.0.2.2", "2001:db8::1"]) {
@@ -99,7 +99,7 @@ describe("who is counted", () => {
   });
 
   labTest(
-    "the /64 of an IPv6 address, so that a host gets nowhere with its other addresses",
+    "the /64 of an IPv6 address, so that a host gains nothing from its other addresses",
     async () => {
       await using service = await startService({ ...BEHIND_PROXY, SIXSCOPE_RATE_PREFIX: "5" });
       const statuses = [];
@@ -122,7 +122,7 @@ describe("who is counted", () => {
     expect(await ping({ "X-API-Key": service.key })).toBe(200);
   });
 
-  labTest("a key that is revoked counts as none", async () => {
+  labTest("a revoked key is treated as no key", async () => {
     await using service = await startService();
     await sixscope(["keys", "revoke", "test"], { SIXSCOPE_KEYS_FILE: service.keysFile });
     while ((await get(service, { "X-API-Key": service.key })).limit !== 100) await Bun.sleep(50);

@@ -1,12 +1,12 @@
-/** What the app makes of faults of its own, without a server. */
+/** How the app handles its own faults, and what it logs of requests, without a server. */
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { type App, type AppDependencies, createApp } from "../../src/http/app.ts";
-import type { Bindings } from "../../src/http/context.ts";
+import type { Bindings } from "../../src/http/middleware.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { RateLimiter } from "../../src/limits/rate-limit.ts";
-import { createLog } from "../../src/util/log.ts";
+import { RateLimiter } from "../../src/limits/token-bucket.ts";
+import { createLog, type LogLevel } from "../../src/util/log.ts";
 
 const BINDINGS: Bindings = {
   connection: { kind: "tcp", peer: "127.0.0.1", encrypted: false },
@@ -14,11 +14,11 @@ const BINDINGS: Bindings = {
   allowSeconds: () => {},
 };
 
-/** An app whose resolvers fail in a way that nobody has foreseen, and its log. */
-function startFaulty(): { readonly app: App; readonly lines: string[] } {
+/** An app whose resolvers fail unexpectedly, and its log. */
+function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly lines: string[] } {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
-  const log = createLog({ level: "warn", format: "json", priorities: false, write });
+  const log = createLog({ level, format: "json", priorities: false, write });
   const config = parseConfig({});
   const faulty = {
     query: () => Promise.reject(new Error("unforeseen")),
@@ -37,8 +37,8 @@ function startFaulty(): { readonly app: App; readonly lines: string[] } {
   return { app: createApp(dependencies), lines };
 }
 
-const ask = async (app: App, signal: AbortSignal | null = null) =>
-  await app.fetch(new Request("http://localhost/api/v1/dns/example.test", { signal }), BINDINGS);
+const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example.test") =>
+  await app.fetch(new Request(`http://localhost${path}`, init), BINDINGS);
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -55,18 +55,39 @@ describe("a fault", () => {
     expect(lines[0]).toContain(requestId ?? "?");
   });
 
-  test("that nobody waits for is not", async () => {
+  test("whose client has disconnected is not logged", async () => {
     const { app, lines } = startFaulty();
-    await ask(app, AbortSignal.abort());
+    await ask(app, { signal: AbortSignal.abort() });
     expect(lines).toEqual([]);
   });
 
-  test("that comes in floods is a hundred lines, and one that counts the others", async () => {
+  test("that floods is a hundred lines, and one that counts the rest", async () => {
     const { app, lines } = startFaulty();
     for (let request = 0; request < 250; request++) await ask(app);
     expect(lines).toHaveLength(100);
     jest.advanceTimersByTime(60_000);
     expect(lines).toHaveLength(101);
     expect(JSON.parse(lines[100] ?? "")).toMatchObject({ kind: "INTERNAL_ERROR", count: 150 });
+  });
+});
+
+describe("the line of a request", () => {
+  // biome-ignore format: a table
+  test.each<[string, string, RequestInit, object]>([
+    ["names the pattern of its path", "/api/v1/validate?address=::1", {}, { route: "/api/v1/validate", status: 200 }],
+    ["names the parameters of its path", "/api/v1/ping/::1", {}, { route: "/api/v1/ping/:target", status: 401 }],
+    ["names the pattern for an unknown method", "/api/v1/myip", { method: "POST" }, { route: "/api/v1/myip", method: "POST", status: 404 }],
+    ["names an unknown path", "/wp-login.php?x=1", {}, { route: "/wp-login.php", status: 404 }],
+    ["names the path of a refused request", "/api/v1/myip", { headers: { "X-Real-IP": "::1" } }, { route: "/api/v1/myip", status: 400 }],
+    ["names the path of a preflight", "/api/v1/myip", { method: "OPTIONS", headers: { "Access-Control-Request-Method": "GET" } }, { route: "/api/v1/myip", status: 204 }],
+  ])("%s", async (_, path, init, expected) => {
+    const { app, lines } = startFaulty("info");
+    const response = await ask(app, init, path);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+      message: "request",
+      id: response.headers.get("x-request-id"),
+      client: "127.0.0.1",
+      ...expected,
+    });
   });
 });

@@ -1,7 +1,8 @@
-/** The interface against a listening service: each row of the error table, over IPv4 and IPv6. */
+/** The HTTP contract against a listening service: each row of the error table, over IPv4 and IPv6. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { connect } from "node:net";
-import { ERRORS as DOCUMENTED, type ErrorCode } from "../../src/http/error-table.ts";
+import type { ErrorCode } from "../../src/http/errors.ts";
+import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -21,10 +22,10 @@ group  AAAA ff02::1
 link   AAAA fe80::1
 `;
 
-/** The first router on the way there drops everything without a word. */
+/** The first router on the path silently drops everything. */
 const SILENT_TARGET = "2001:db8:dead::1";
 
-/** No route leads there. */
+/** There is no route to it. */
 const UNROUTED_TARGET = "2001:db8:bad::1";
 
 const missing = labMissing ?? programMissing("knotd");
@@ -64,7 +65,7 @@ interface ErrorBody {
   error: { code: string; message: string; details: Record<string, unknown> };
 }
 
-/** The key stands for itself in a row: it is made when the service starts. */
+/** A placeholder for the key, which is made when the service starts. */
 const WITH_KEY = { "X-API-Key": "valid" };
 
 async function get(path: string, headers: Record<string, string> = {}, method = "GET", base = 0) {
@@ -113,7 +114,7 @@ const ERRORS: Row[] = [
   ["a NUL in a name", "/dns/a%00b.test", {}, 400, "INVALID_HOSTNAME", { hostname: "a\0b.test", reason: expect.any(String) }],
   ["a broken percent-sequence in a name", "/dns/a%zzb.test", {}, 400, "INVALID_HOSTNAME", { hostname: "a%zzb.test", reason: expect.any(String) }],
   ["an address where a name is asked for", "/dns/::1?type=A", {}, 400, "INVALID_HOSTNAME", { hostname: "::1", reason: expect.any(String) }],
-  ["a target that is no name", "/ping/a_b%20c", WITH_KEY, 400, "INVALID_HOSTNAME", { hostname: "a_b c", reason: expect.any(String) }],
+  ["a target that is not a hostname", "/ping/a_b%20c", WITH_KEY, 400, "INVALID_HOSTNAME", { hostname: "a_b c", reason: expect.any(String) }],
   ["a target that the operator denies", "/ping/2001:db8:f00d::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "2001:db8:f00d::1", ip: "2001:db8:f00d::1", type: "Documentation" }],
   ["a multicast target", "/traceroute/ff02::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "ff02::1", ip: "ff02::1", type: "Multicast" }],
   ["a mapped target", "/ping/::ffff:127.0.0.1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "::ffff:127.0.0.1", ip: "::ffff:127.0.0.1", type: "IPv4Mapped" }],
@@ -121,10 +122,10 @@ const ERRORS: Row[] = [
   ["a name that leads to a refused target", "/ping/group.example.test", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "group.example.test", ip: "ff02::1", type: "Multicast" }],
   ["forwarding headers from an untrusted peer", "/myip", { "X-Forwarded-For": "192.0.2.1" }, 400, "HTTPS_REQUIRED", {}],
   ["a link-local target without its zone", "/ping/fe80::1", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1" }],
-  ["a zone that is no interface", "/traceroute/fe80::1%25nowhere", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1%nowhere" }],
+  ["a zone that is not an interface", "/traceroute/fe80::1%25nowhere", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1%nowhere" }],
   ["a name that leads to a link-local address", "/ping/link.example.test", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "link.example.test" }],
   ["a zone behind an address that has none", "/ping/2001:db8::1%25lo", WITH_KEY, 400, "INVALID_ADDRESS", { address: "2001:db8::1%lo" }],
-  ["a zone that is no text", "/ping/fe80::1%25", WITH_KEY, 400, "INVALID_ADDRESS", { address: "fe80::1%" }],
+  ["an empty zone", "/ping/fe80::1%25", WITH_KEY, 400, "INVALID_ADDRESS", { address: "fe80::1%" }],
   ["no key", "/ping/::1", {}, 401, "UNAUTHORIZED", {}],
   ["a wrong key", "/traceroute/::1", { "X-API-Key": "sx_wrong" }, 401, "UNAUTHORIZED", {}],
   ["no key, and a wrong parameter", "/ping/::1?count=99", {}, 401, "UNAUTHORIZED", {}],
@@ -167,7 +168,7 @@ function expectCommonHeaders(response: Response): void {
   }
 }
 
-describe("the examples of the interface document are what the service says", () => {
+describe("the examples of the OpenAPI document are what the service returns", () => {
   // biome-ignore format: a table
   labTest.each<[ErrorCode, string, Record<string, string>, Record<string, string>?]>([
     ["INVALID_ADDRESS", "/validate?address=2001:db8::g", {}],
@@ -183,13 +184,13 @@ describe("the examples of the interface document are what the service says", () 
     ["NETWORK_UNREACHABLE", `/ping/${UNROUTED_TARGET}`, WITH_KEY, { "2001:db8::1": UNROUTED_TARGET }],
   ])("%s", async (code, path, headers, renamed = {}) => {
     const { error } = (await (await get(path, headers)).json()) as ErrorBody;
-    let text = JSON.stringify({ code, ...DOCUMENTED[code].example });
+    let text = JSON.stringify(interfaceDocument.components.examples[code]?.value.error);
     for (const [from, to] of Object.entries(renamed)) text = text.replaceAll(from, to);
     expect(error as object).toEqual(JSON.parse(text));
   });
 });
 
-describe("rows that need more than a request", () => {
+describe("errors that need more than a request", () => {
   labTest(
     "a resolver that is silent: RESOLVER_TIMEOUT",
     async () => {
@@ -223,19 +224,19 @@ describe("rows that need more than a request", () => {
       const message = async (target: string) =>
         ((await (await get(`/ping/${target}`, WITH_KEY)).json()) as ErrorBody).error.message;
       expect(await message("fe80::1")).toContain("names no interface");
-      expect(await message("fe80::1%25no")).toContain('the zone "no", which is no interface');
+      expect(await message("fe80::1%25no")).toContain('its zone "no" is not an interface');
       expect(await message("link.example.test")).toContain(
-        "the link-local address fe80::1, and a host",
+        "the link-local address fe80::1, and a hostname",
       );
     },
   );
 
-  labTest("a 401 says which scheme would do", async () => {
+  labTest("a 401 names the scheme", async () => {
     const response = await get("/ping/::1");
     expect(response.headers.get("www-authenticate")).toContain("X-API-Key");
   });
 
-  labTest("a method that an endpoint lacks is a 404 with Allow", async () => {
+  labTest("an unsupported method is a 404 with Allow", async () => {
     for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
       const response = await get("/myip", {}, method);
       expect(response.status).toBe(404);
@@ -246,8 +247,8 @@ describe("rows that need more than a request", () => {
     }
   });
 
-  labTest("the path without a name asks for the root, which the resolver refuses", async () => {
-    // The document knows a path with a name only, so this is no row of the table.
+  labTest("the path without a name queries the root, which the resolver refuses", async () => {
+    // Not a row of the table, because the document only has a path with a name.
     const request = "GET /api/v1/dns/?type=NS HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const answer = await rawRequest(service.url, request);
     expect(answer).toStartWith("HTTP/1.1 500 ");
@@ -271,7 +272,7 @@ describe("rows that need more than a request", () => {
     }
   });
 
-  labTest("a preflight is one also where the header Host is malformed", async () => {
+  labTest("a preflight with a malformed header Host is still a preflight", async () => {
     const request =
       "OPTIONS /api/v1/myip HTTP/1.1\r\nHost: a b\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n";
     expect(await rawRequest(service.url, request)).toStartWith("HTTP/1.1 204 ");
@@ -336,7 +337,7 @@ describe("answers", () => {
     });
   });
 
-  labTest("/dns without a record of the asked type is no error", async () => {
+  labTest("/dns without a record of the requested type is not an error", async () => {
     const response = await get("/dns/v6.example.test?type=MX");
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ records: [] });
@@ -360,7 +361,7 @@ describe("answers", () => {
     expect(max).toBeGreaterThanOrEqual(avg ?? Number.NaN);
   });
 
-  labTest("/ping of a silent target has null statistics and tells each loss", async () => {
+  labTest("/ping of a silent target has null statistics and lists each loss", async () => {
     const body = await (await get(`/ping/${SILENT_TARGET}?count=2`, WITH_KEY)).json();
     expect(body).toMatchObject({
       results: [],
@@ -384,7 +385,7 @@ describe("answers", () => {
     });
   });
 
-  labTest("query parameters that an endpoint does not know are ignored", async () => {
+  labTest("unknown query parameters are ignored", async () => {
     expect((await get("/validate?address=::1&verbose=1&verbose=2")).status).toBe(200);
   });
 

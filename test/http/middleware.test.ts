@@ -1,47 +1,38 @@
-/** What the edge believes of a request, where a running service would need a proxy or a clock. */
+/** What the middleware believes of a request, where a running service would need a proxy or a clock. */
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Hono } from "hono";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { Connection } from "../../src/http/client-address.ts";
-import type { AppEnv, Bindings } from "../../src/http/context.ts";
-import { ApiError } from "../../src/http/errors.ts";
-import { edge } from "../../src/http/middleware.ts";
-import { answerJson, answerText } from "../../src/http/respond.ts";
+import { createMiddleware } from "../../src/http/middleware.ts";
+import { respond } from "../../src/http/respond.ts";
 import { generateApiKey, hashApiKey } from "../../src/keys/api-key.ts";
 import { writeKeyFile } from "../../src/keys/key-file.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
-import { RateLimiter } from "../../src/limits/rate-limit.ts";
+import { RateLimiter } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
 
 const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
 
-/** What comes through the edge, or is refused by it; the body of what comes through is the request's id. */
-async function pass(
+/** The response to a request; the body of one that may be routed is its id. */
+function pass(
   connection: Connection,
   sent: Readonly<Record<string, string>> = {},
   draining = false,
-): Promise<Response> {
-  const app = new Hono<AppEnv>();
-  app.use(
-    edge({
-      trustedProxies: { unix: true, prefixes: prefixList([parsePrefix("10.0.0.0/8")]) },
-      keyring: { find: () => null },
-      rateLimiter: new RateLimiter({ anonymous: 100, prefix: 0 }),
-      defaultKeyLimit: 100,
-      log,
-    }),
-  );
-  app.get("/", (context) => answerText(context, context.get("facts").requestId));
-  app.onError((error, context) => {
-    if (!(error instanceof ApiError)) throw error;
-    return answerJson(context, error.body, error.status, error.headers);
+): Response {
+  const admit = createMiddleware({
+    trustedProxies: { unix: true, prefixes: prefixList([parsePrefix("10.0.0.0/8")]) },
+    keyring: { find: () => null },
+    rateLimiter: new RateLimiter({ anonymous: 100, prefix: 0 }),
+    defaultKeyLimit: 100,
+    log,
   });
-  const bindings: Bindings = { connection, draining, allowSeconds: () => {} };
-  return await app.request("/", { headers: sent }, bindings);
+  const method = "Access-Control-Request-Method" in sent ? "OPTIONS" : "GET";
+  const request = new Request("http://localhost/", { method, headers: sent });
+  const { info, response } = admit(request, { connection, draining, allowSeconds: () => {} });
+  return response ?? respond(info, info.id);
 }
 
 const tcp = (peer: string, encrypted: boolean) => ({ kind: "tcp", peer, encrypted }) as const;
@@ -60,10 +51,11 @@ describe("an answer", () => {
     ["over a unix socket does not", UNIX, claim("https"), false, 200, null, null],
     ["to plain HTTP from elsewhere ends the connection", tcp("192.0.2.1", false), {}, false, 400, "close", null],
     ["to a proxy's client without HTTPS ends the connection", tcp("10.0.0.1", false), claim("http"), false, 400, "close", null],
-    ["of a server that goes ends the connection", tcp("192.0.2.1", true), {}, true, 200, "close", "max-age=31536000"],
+    ["to a preflight, which costs no quota, ends the connection", tcp("192.0.2.1", true), { "Access-Control-Request-Method": "GET" }, false, 204, "close", "max-age=31536000"],
+    ["of a server that stops ends the connection", tcp("192.0.2.1", true), {}, true, 200, "close", "max-age=31536000"],
   ];
-  test.each(rows)("%s", async (_, connection, sent, draining, status, closes, security) => {
-    const answer = await pass(connection, sent, draining);
+  test.each(rows)("%s", (_, connection, sent, draining, status, closes, security) => {
+    const answer = pass(connection, sent, draining);
     const { headers } = answer;
     expect([
       answer.status,
@@ -77,19 +69,19 @@ describe("a request id", () => {
   const ODD = /^[0-9a-f-]{36}$/;
   // biome-ignore format: a table
   test.each<[string, string, string, RegExp]>([
-    ["of a trusted proxy is taken over", "10.0.0.1", "trace-1/span.2", /^trace-1\/span\.2$/],
-    ["of anybody else is not", "192.0.2.1", "trace-1", ODD],
+    ["of a trusted proxy is accepted", "10.0.0.1", "trace-1/span.2", /^trace-1\/span\.2$/],
+    ["of any other peer is not", "192.0.2.1", "trace-1", ODD],
     ["that is long is not", "10.0.0.1", "x".repeat(129), ODD],
     ["with odd characters is not", "10.0.0.1", "a b\"c", ODD],
     ["that is empty is not", "10.0.0.1", "", ODD],
   ])("%s", async (_, peer, sent, expected) => {
-    const response = await pass(tcp(peer, true), { "X-Request-Id": sent });
+    const response = pass(tcp(peer, true), { "X-Request-Id": sent });
     expect(await response.text()).toMatch(expected);
   });
 });
 
 describe("a key of the file", () => {
-  test("is found until the moment in which it expires, and not when it is revoked", () => {
+  test("is found until it expires or is revoked", () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-keyring-"));
     const file = join(folder, "keys.json");
     const created = "2026-01-01T00:00:00.000Z";

@@ -1,4 +1,4 @@
-/** The interface document: true to OpenAPI, to the contract, and to what the service answers. */
+/** The OpenAPI document: valid, and true to the contract and to the responses of the service. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -28,13 +28,13 @@ function schemaNamed(name: string) {
 }
 
 describe("the document", () => {
-  test("is accepted by a validator of OpenAPI 3.1", async () => {
+  test("is valid OpenAPI 3.1", async () => {
     const validator = new Validator();
     expect(await validator.validate(structuredClone(interfaceDocument))).toEqual({ valid: true });
     expect(validator.version).toBe("3.1");
   });
 
-  test("has the components that it refers to, and no others", () => {
+  test("has exactly the components that it refers to", () => {
     const text = JSON.stringify(interfaceDocument);
     const references = [...text.matchAll(/"#\/components\/(\w+\/[^"]+)"/g)];
     const present = (["schemas", "headers", "examples"] as const).flatMap((kind) =>
@@ -43,7 +43,7 @@ describe("the document", () => {
     expect(new Set(references.map(([, name = ""]) => name))).toEqual(new Set(present));
   });
 
-  test("shows examples that its own schemas accept", () => {
+  test("has examples that match its own schemas", () => {
     const wrong: string[] = [];
     const check = (what: string, schema: object, value: unknown) =>
       wrong.push(...mismatches(schema, value).map((problem) => `${what} ${problem}`));
@@ -69,7 +69,7 @@ function exampleOf(code: string) {
   return components.examples[code] ?? { value: undefined };
 }
 
-/** The contract, written down once more and not taken from the code. */
+/** The contract, written independently of the code. */
 describe("the contract in the document", () => {
   const TYPES = ["AAAA", "A", "MX", "TXT", "NS", "CNAME", "SOA", "PTR"];
   const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c"];
@@ -117,7 +117,7 @@ describe("the contract in the document", () => {
     ["/openapi.json", [], []],
   ];
 
-  test("its endpoints are these", () => {
+  test("has exactly these endpoints", () => {
     expect(Object.keys(paths)).toEqual(endpoints.map(([path]) => path));
   });
 
@@ -152,7 +152,7 @@ describe("the contract in the document", () => {
     ["PingStats", { transmitted: "integer", received: "integer", loss: "number", min: ["number", "null"], avg: ["number", "null"], max: ["number", "null"] }],
     ["TraceResult", { target: "string", ip: "string", hops: "array", details: "object" }],
     ["Hop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], rtt: ["number", "null"], details: "object" }],
-  ])("%s has these fields of these types, and no others", (name, fields) => {
+  ])("%s has exactly these fields, of these types", (name, fields) => {
     const { properties, additionalProperties } = schemaNamed(name);
     const types = Object.entries(properties ?? {}).map(([field, schema]) => [
       field,
@@ -178,7 +178,7 @@ describe("the contract in the document", () => {
   });
 });
 
-describe("an answer is held against the document", () => {
+describe("a response is checked against the document", () => {
   const headers = {
     "X-RateLimit-Limit": "100",
     "X-RateLimit-Remaining": "99",
@@ -218,28 +218,32 @@ describe("an answer is held against the document", () => {
   }
 
   test.each<[what: string, answer: Answer, verdict: string | RegExp]>([
-    ["as it is described", {}, "accepted"],
-    ["with a key that is not described", { body: { ...body, more: 1 } }, /"more"/],
-    ["without a key", { body: { ip: "::1", version: 6 } }, /isIPv6/],
+    ["that matches", {}, "accepted"],
+    ["with an undocumented field", { body: { ...body, more: 1 } }, /"more"/],
+    ["without a field", { body: { ip: "::1", version: 6 } }, /isIPv6/],
     ["with a value of another type", { body: { ...body, isIPv6: "yes" } }, /isIPv6 must be bool/],
     ["with a value of another form", { body: { ...body, ip: "1.2.3" } }, /\/ip must match format/],
     [
-      "with null where an answer is certain",
+      "with null in a field that is never null",
       { body: { ...body, ip: null } },
       /\/ip must be string/,
     ],
-    ["with a status that is not described", { status: 418 }, /status 418/],
+    ["with an undocumented status", { status: 418 }, /status 418/],
     ["without a header", { headers: { "X-Request-Id": "" } }, /X-Request-Id is missing/],
     [
       "with a header of another type",
       { headers: { "X-RateLimit-Limit": "many" } },
       /X-RateLimit-Limit/,
     ],
-    ["with a header that is not described", { headers: { "X-Powered-By": "Bun" } }, /x-powered-by/],
-    ["that is no JSON", { headers: { "Content-Type": "text/html" } }, /content type is text\/html/],
+    ["with an undocumented header", { headers: { "X-Powered-By": "Bun" } }, /x-powered-by/],
+    [
+      "that is not JSON",
+      { headers: { "Content-Type": "text/html" } },
+      /content type is text\/html/,
+    ],
     ["to HEAD with a body", { method: "HEAD" }, /there is a body/],
     [
-      "of a path that is not described",
+      "of an undocumented path",
       { path: "/", status: 404, body: notFound("NOT_FOUND", here) },
       "accepted",
     ],
@@ -261,7 +265,7 @@ describe("an answer is held against the document", () => {
   });
 });
 
-test("fetch throws for an undocumented answer of a service that is watched", async () => {
+test("fetch throws for an undocumented response of a watched service", async () => {
   await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   const url = `http://127.0.0.1:${server.port}/api/v1/myip`;
   const unwatch = watchAnswers([url]);
@@ -272,7 +276,7 @@ test("fetch throws for an undocumented answer of a service that is watched", asy
   expect((await fetch(url)).status).toBe(200);
 });
 
-describe("where the document is had", () => {
+describe("the document is available", () => {
   const labTest = testWith(labMissing);
   let service: Service;
 
@@ -286,12 +290,12 @@ describe("where the document is had", () => {
 
   const printed = `${JSON.stringify(interfaceDocument, null, 2)}\n`;
 
-  test("sixscope openapi prints it, whatever the settings are", async () => {
+  test("from sixscope openapi, whatever the settings are", async () => {
     const result = await sixscope(["openapi"], { SIXSCOPE_MAX_PROBES: "none" });
     expect(result).toEqual({ status: 0, stdout: printed, stderr: "" });
   });
 
-  // A pipe holds 64 KiB, and a process that ends early leaves it at that.
+  // A pipe holds 64 KiB, and a process that exits early writes no more than that.
   test.each([
     ["takes its time", "{ sleep 0.3; cat; }", printed],
     ["stops after the first line", "head -n 1", "{\n"],
@@ -308,7 +312,7 @@ describe("where the document is had", () => {
     expect(stderr).toContain("openapi takes no arguments");
   });
 
-  labTest("the service answers with the same, and counts it on the rate limit", async () => {
+  labTest("from the service, at the cost of one request", async () => {
     const responses = [1, 2].map(async () => await fetch(`${service.url}/openapi.json`));
     const [first, second] = await Promise.all(responses);
     expect(await first?.text()).toBe(printed.trimEnd());
@@ -317,7 +321,7 @@ describe("where the document is had", () => {
     expect(remaining.toSorted()).toEqual(["98", "99"]);
   });
 
-  labTest("the example of /validate is what the service answers", async () => {
+  labTest("and its example of /validate is what the service returns", async () => {
     const { parameters, responses } = operationAt("/validate");
     const response = await fetch(`${service.url}/validate?address=${parameters[0]?.example}`);
     expect(responses["200"]?.content["application/json"].examples).toEqual({
@@ -325,7 +329,7 @@ describe("where the document is had", () => {
     });
   });
 
-  labTest("plain HTTP from elsewhere does not get it", async () => {
+  labTest("but not over plain HTTP from another machine", async () => {
     const response = await fetch(`${service.url}/openapi.json`, {
       headers: { "X-Forwarded-For": "192.0.2.1" },
     });

@@ -3,16 +3,19 @@ import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { AppEnv, Facts } from "../../src/http/context.ts";
+import type { RequestInfo } from "../../src/http/endpoint.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { type ProbeDependencies, probeTarget } from "../../src/routes/probe.ts";
 
-const FACTS: Facts = {
-  requestId: "",
+const INFO: RequestInfo = {
+  request: new Request("http://localhost/"),
+  id: "",
   caller: { address: null, secure: true, viaTrustedProxy: false, untrustedForwarding: false },
   key: null,
   headers: {},
+  allowSeconds: () => {},
+  route: null,
 };
 
 /** No name is to be asked for. */
@@ -33,12 +36,11 @@ function start(icmp: ProbeDependencies["icmp"]) {
     icmp,
     probeSlots: new ProbeSlots(1),
   };
-  const app = new Hono<AppEnv>();
+  const app = new Hono();
   app.get("/:target", async (context) => {
-    context.set("facts", FACTS);
     const outcome = await probeTarget(
       context.req.param("target"),
-      context,
+      INFO,
       dependencies,
       1000,
       (engine, { address: target, scopeId }, signal) =>
@@ -52,7 +54,7 @@ function start(icmp: ProbeDependencies["icmp"]) {
       : context.text(String(error)),
   );
   return async (target: string): Promise<unknown> => {
-    const response = await app.request(`/${target}`, {}, { allowSeconds: () => {} });
+    const response = await app.request(`/${target}`);
     return response.headers.get("content-type") === "application/json"
       ? await response.json()
       : await response.text();
@@ -78,7 +80,7 @@ describe("without a raw socket", () => {
     expect(await ping("::1")).toEqual([
       500,
       "ICMP_UNAVAILABLE",
-      "This service has no raw socket (socket: EPERM); the operator must grant CAP_NET_RAW.",
+      "This service cannot use its raw socket (socket: EPERM); the operator must grant CAP_NET_RAW.",
       { reason: "socket: EPERM" },
     ]);
   });

@@ -1,27 +1,24 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 
 const NEVER = new AbortController().signal;
 
-/** Runs of owners that last until the test ends them. */
+/** Runs that last until the test ends them. */
 function setUp(limit: number) {
   const slots = new ProbeSlots(limit);
   const ends: { owner: string; end: () => void }[] = [];
   const outcomes: string[] = [];
   const begin = async (owner: string, signal = NEVER) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    await slots
-      .hold(owner, signal, async () => {
-        outcomes.push(`${owner} runs`);
-        ends.push({ owner, end: resolve });
-        await promise;
-      })
-      .catch((error) =>
-        outcomes.push(`${owner} ${error instanceof ApiError ? error.code : error.name}`),
-      );
+    const result = await slots.hold(owner, signal, async () => {
+      outcomes.push(`${owner} runs`);
+      ends.push({ owner, end: resolve });
+      await promise;
+      return "done";
+    });
+    if (result === null) outcomes.push(`${owner} has no slot`);
   };
-  /** Ends the oldest run of an owner and lets what follows happen. */
+  /** Ends the oldest run of an owner. */
   const end = async (owner: string) => {
     const at = ends.findIndex((run) => run.owner === owner);
     ends.splice(at, 1)[0]?.end();
@@ -30,7 +27,7 @@ function setUp(limit: number) {
   return { slots, begin, end, outcomes };
 }
 
-/** Lets every promise that can be settled be settled. */
+/** Settles every promise that can be settled. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
@@ -38,38 +35,38 @@ async function settle(): Promise<void> {
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-describe("places for pings and traces", () => {
-  test("one key alone may have them all, and is refused at once beyond that", async () => {
+describe("probe slots", () => {
+  test("one key alone may use them all, and is refused at once beyond that", async () => {
     const { begin, outcomes, slots } = setUp(2);
     for (let run = 0; run < 3; run++) void begin("a");
     await settle();
-    expect(outcomes).toEqual(["a runs", "a runs", "a TOO_MANY_PROBES"]);
+    expect(outcomes).toEqual(["a runs", "a runs", "a has no slot"]);
     expect(slots.running).toBe(2);
   });
 
-  test("another key waits for the next free place, ahead of the one that has its share", async () => {
+  test("another key waits for the next free slot, ahead of the one that has its share", async () => {
     const { begin, end, outcomes } = setUp(2);
     void begin("a");
     void begin("a");
     void begin("b");
     void begin("a");
     await settle();
-    expect(outcomes).toEqual(["a runs", "a runs", "a TOO_MANY_PROBES"]);
+    expect(outcomes).toEqual(["a runs", "a runs", "a has no slot"]);
     await end("a");
     expect(outcomes.at(-1)).toBe("b runs");
   });
 
-  test("an owner waits with no more than its share of the places", async () => {
+  test("an owner waits for no more than its share of the slots", async () => {
     const { begin, end, outcomes } = setUp(4);
     for (let run = 0; run < 4; run++) void begin("a");
     for (let run = 0; run < 3; run++) void begin("b");
     await settle();
-    expect(outcomes.slice(4)).toEqual(["b TOO_MANY_PROBES"]);
+    expect(outcomes.slice(4)).toEqual(["b has no slot"]);
     for (let run = 0; run < 3; run++) await end("a");
     expect(outcomes.slice(5)).toEqual(["b runs", "b runs"]);
   });
 
-  test("a place that is free goes to those who wait, not to a newcomer", async () => {
+  test("a free slot goes to those who wait, not to a newcomer", async () => {
     const { begin, end, outcomes } = setUp(1);
     void begin("a");
     void begin("b");
@@ -82,7 +79,7 @@ describe("places for pings and traces", () => {
     expect(outcomes).toEqual(["a runs", "b runs", "c runs"]);
   });
 
-  test("nobody waits longer than five seconds", async () => {
+  test("no one waits longer than five seconds", async () => {
     const { begin, outcomes, slots } = setUp(1);
     void begin("a");
     void begin("b");
@@ -91,31 +88,31 @@ describe("places for pings and traces", () => {
     expect(outcomes).toEqual(["a runs"]);
     jest.advanceTimersByTime(1);
     await settle();
-    expect(outcomes).toEqual(["a runs", "b TOO_MANY_PROBES"]);
+    expect(outcomes).toEqual(["a runs", "b has no slot"]);
     expect(slots.running).toBe(1);
   });
 
-  test("a client that goes away while it waits leaves no trace", async () => {
+  test("a client that disconnects while it waits leaves no trace", async () => {
     const { begin, end, outcomes, slots } = setUp(1);
     const client = new AbortController();
     void begin("a");
     void begin("b", client.signal);
     client.abort();
     await settle();
-    expect(outcomes).toEqual(["a runs", "b AbortError"]);
+    expect(outcomes).toEqual(["a runs", "b has no slot"]);
     await end("a");
     expect(slots.running).toBe(0);
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test("a client that has gone before it gets a free place leaves it", async () => {
+  test("a client that disconnected before it gets a free slot leaves it free", async () => {
     const { begin, outcomes, slots } = setUp(1);
     await begin("a", AbortSignal.abort());
-    expect(outcomes).toEqual(["a AbortError"]);
+    expect(outcomes).toEqual(["a has no slot"]);
     expect(slots.running).toBe(0);
   });
 
-  test("a run that fails leaves its place", async () => {
+  test("a run that fails releases its slot", async () => {
     const slots = new ProbeSlots(1);
     const failed = slots.hold("a", NEVER, () => Promise.reject(new Error("failed")));
     expect(failed).rejects.toThrow("failed");

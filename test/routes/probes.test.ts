@@ -1,10 +1,8 @@
-/** What pings and traces become in the answer, and how long they keep their connections open. */
+/** How pings and traces are presented, and how long they keep their connections open. */
 import { describe, expect, test } from "bun:test";
-import { Hono } from "hono";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { AppEnv, Bindings } from "../../src/http/context.ts";
 import type { Endpoint } from "../../src/http/endpoint.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
@@ -17,7 +15,7 @@ import type { ProbeDependencies } from "../../src/routes/probe.ts";
 import { traceroute } from "../../src/routes/traceroute.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 
-/** Seconds before a run: for a place, for the resolver, and for the target's /64 twice. */
+/** Seconds before a run: for a slot, for the resolver, and for the target's /64 twice. */
 const WAIT = 5 + 5 + 2 * 3;
 
 const SOURCE = parseIpv6("2001:db8::1");
@@ -30,17 +28,17 @@ const namelessDns = {
   resolve: async () => ({ kind: "timeout" }),
 } as unknown as DnsClient;
 
-/** Asks an endpoint over an engine that finds what it is told to; the answer, and the seconds it was allowed. */
+/** The answer of an endpoint over an engine with given outcomes, and the seconds that it was allowed. */
 async function ask(
   endpoint: Endpoint<ProbeDependencies>,
-  query: string,
+  parameters: Readonly<Record<string, number>>,
   outcomes: { readonly ping?: PingOutcome; readonly trace?: TraceOutcome },
 ) {
   const engine = {
     ping: async () => outcomes.ping,
     traceroute: async () => outcomes.trace,
   } as unknown as IcmpEngine;
-  const handler = endpoint.createHandler({
+  const handle = endpoint.create({
     config: {
       targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
       targetResolver: "resolver_a",
@@ -52,25 +50,18 @@ async function ask(
     probeSlots: new ProbeSlots(1),
   });
   const allowedSeconds: number[] = [];
-  const bindings: Bindings = {
-    connection: { kind: "tcp", peer: "192.0.2.1", encrypted: true },
-    draining: false,
-    allowSeconds: (seconds) => allowedSeconds.push(seconds),
-  };
-  const app = new Hono<AppEnv>();
-  app.use(async (context, next) => {
-    context.set("facts", {
-      requestId: "",
+  const body = (await handle(
+    { target: "2001:db8::80", ...parameters },
+    {
+      request: new Request("http://localhost/"),
+      id: "",
       caller: { address: null, secure: true, viaTrustedProxy: false, untrustedForwarding: false },
       key: null,
       headers: {},
-    });
-    await next();
-  });
-  app.get(endpoint.path.replace("{target}", ":target"), handler);
-  const path = endpoint.path.replace("{target}", "2001:db8::80");
-  const response = await app.request(path + query, {}, bindings);
-  const body = (await response.json()) as Record<string, unknown>;
+      allowSeconds: (seconds) => allowedSeconds.push(seconds),
+      route: null,
+    },
+  )) as Record<string, unknown>;
   const documented = interfaceDocument.paths[endpoint.path]?.get.responses["200"];
   const schema = documented?.content["application/json"].schema ?? {};
   expect(mismatches(schema, body)).toEqual([]);
@@ -124,7 +115,7 @@ const INTERFACE: InterfaceInformation = {
 
 describe("an answer", () => {
   test("of a ping has every sample, loss and count", async () => {
-    const { body } = await ask(ping, "?count=3", { ping: PINGED });
+    const { body } = await ask(ping, { count: 3 }, { ping: PINGED });
     expect(body).toEqual({
       target: "2001:db8::80",
       ip: "2001:db8::80",
@@ -152,10 +143,10 @@ describe("an answer", () => {
     ["more than one address", { addresses: [ROUTER, OTHER_ROUTER] }, { ...plain, details: { addresses: ["2001:db8:1::1", "2001:db8:1::2"] } }],
     ["an MPLS label", { mpls: [LABEL] }, { ...plain, details: { mpls: [LABEL] } }],
     ["an interface", { interfaces: [INTERFACE] }, { ...plain, details: { interfaces: [{ role: "incoming", index: 7, address: "2001:db8:1::2", name: "eth0", mtu: 9000 }] } }],
-    ["an interface that tells nothing", { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtuBytes: null }] }, { ...plain, details: { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtu: null }] } }],
+    ["an interface without information", { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtuBytes: null }] }, { ...plain, details: { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtu: null }] } }],
     ["an MTU", { mtuBytes: 1280 }, { ...plain, details: { mtu: 1280 } }],
-  ])("of a trace tells of a hop with %s", async (_, hop, expected) => {
-    const { body } = await ask(traceroute, "", { trace: { ...TRACED, hops: [{ ...HOP, ...hop }] } });
+  ])("of a trace describes a hop with %s", async (_, hop, expected) => {
+    const { body } = await ask(traceroute, { maxHops: 30 }, { trace: { ...TRACED, hops: [{ ...HOP, ...hop }] } });
     expect(body).toEqual({
       target: "2001:db8::80",
       ip: "2001:db8::80",
@@ -164,10 +155,10 @@ describe("an answer", () => {
     });
   });
 
-  test("of a trace tells the error that ended it, and who sent it", async () => {
+  test("of a trace has the error that ended it, and its sender", async () => {
     const error = { type: 1, code: 1, name: "prohibited", from: FAR, fromTarget: true };
     const trace: TraceOutcome = { ...TRACED, reached: false, reason: "prohibited", error };
-    const { body } = await ask(traceroute, "", { trace });
+    const { body } = await ask(traceroute, { maxHops: 30 }, { trace });
     expect(body["details"]).toEqual({
       reached: false,
       reason: "prohibited",
@@ -180,12 +171,12 @@ describe("an answer", () => {
 
 describe("a connection may be silent", () => {
   test("until the last sample of a ping is decided", async () => {
-    const { allowedSeconds } = await ask(ping, "?count=3", { ping: PINGED });
+    const { allowedSeconds } = await ask(ping, { count: 3 }, { ping: PINGED });
     expect(allowedSeconds).toEqual([WAIT + 2 * 0.2 + 1.5]);
   });
 
-  test("for two timeouts of a trace and the time for which it keeps asking", async () => {
-    const { allowedSeconds } = await ask(traceroute, "", { trace: TRACED });
+  test("for two timeouts of a trace and the time for which it persists", async () => {
+    const { allowedSeconds } = await ask(traceroute, { maxHops: 30 }, { trace: TRACED });
     const [persistence, names] = [10, 2];
     expect(allowedSeconds).toEqual([WAIT + 2 * 1.5 + persistence + names]);
   });

@@ -1,0 +1,201 @@
+import type { IpAddress } from "../addr/ip.ts";
+
+/** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
+export const WINDOW_SECONDS = 60;
+
+/** A client's bucket after a request. */
+export interface RateLimitState {
+  readonly allowed: boolean;
+  /** Requests per window. */
+  readonly limit: number;
+  /** Tokens left. */
+  readonly remaining: number;
+  /** The Unix second in which the window ends and the bucket is full again. */
+  readonly resetSeconds: number;
+  /** Seconds until then, at least 1. */
+  readonly retryAfterSeconds: number;
+}
+
+/** Whose buckets a request is charged to. */
+export type RateLimitSubject =
+  | { readonly kind: "address"; readonly address: IpAddress | null }
+  | {
+      readonly kind: "key";
+      /** SHA-256 of the key in hex; its first 128 bits identify the bucket. */
+      readonly sha256: string;
+      readonly limit: number;
+    };
+
+/** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
+type BucketKey = readonly [number, number, number, number];
+
+/** Buckets per table. A table takes 3.2 MB; it fills up at two thousand new clients per second. */
+const SLOTS = 131_072;
+
+/** Buckets that newcomers share by network while the table is full. */
+const SHARED_SLOTS = 1_024;
+
+/** Slots searched for a key, so that a lookup takes constant time under any flood. */
+const MAX_SEARCHED_SLOTS = 16;
+
+/** A slot is the four words of its key, the tokens used, and the Unix second when its window began (0: never). */
+const SLOT_WORDS = 6;
+const USED = 4;
+const START = 5;
+
+/** Clients of a unix socket that sends no address share one bucket, under an address that no client has. */
+const UNKNOWN_CLIENT: BucketKey = [0, 0, 0, 0];
+
+/** Marks IPv4 keys as IPv4-mapped addresses, RFC 4291 section 2.5.5.2. */
+const MAPPED = 0xffff;
+
+/**
+ * Token buckets in a hash table of fixed size.
+ *
+ * A bucket is never evicted during its window. A newcomer that finds all of its slots in use shares a
+ * bucket with other newcomers of its network, so a flood of addresses neither grows the table nor
+ * avoids the limit.
+ */
+export class BucketTable {
+  readonly #slots: number;
+  /** Secret, so that an attacker cannot choose which slots to fill. */
+  readonly #seed: number;
+  #words = new Uint32Array();
+
+  /** @param slots a power of two */
+  constructor(slots = SLOTS, seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) {
+    this.#slots = slots;
+    this.#seed = seed;
+  }
+
+  /** Takes 0 or 1 tokens from the key's bucket. Taking 0 does not start a window. */
+  take(key: BucketKey, limit: number, tokens: 0 | 1, nowSeconds: number): RateLimitState {
+    // Allocated on first use: it costs milliseconds that the start must not pay.
+    if (this.#words.length === 0) {
+      this.#words = new Uint32Array((this.#slots + SHARED_SLOTS) * SLOT_WORDS);
+    }
+    const words = this.#words;
+    const at = this.#find(key, nowSeconds);
+    const isActive = this.#isActive(at, nowSeconds);
+    if (!isActive && tokens === 1) {
+      words.set(key, at);
+      words[at + USED] = 0;
+      words[at + START] = nowSeconds;
+    }
+    const used = isActive ? (words[at + USED] as number) : 0;
+    const startSeconds = isActive ? (words[at + START] as number) : nowSeconds;
+    const allowed = used < limit;
+    const usedNow = allowed ? used + tokens : used;
+    if (usedNow > used) words[at + USED] = usedNow;
+    const resetSeconds = startSeconds + WINDOW_SECONDS;
+    return {
+      allowed,
+      limit,
+      // The limit of a key can be lowered during its window.
+      remaining: Math.max(0, limit - usedNow),
+      resetSeconds,
+      retryAfterSeconds: resetSeconds - nowSeconds,
+    };
+  }
+
+  /** Where the key's bucket is; else a free slot; else the slot that its network shares. */
+  #find(key: BucketKey, nowSeconds: number): number {
+    const hash = key.reduce(mix, this.#seed);
+    let free = -1;
+    for (let step = 0; step < MAX_SEARCHED_SLOTS; step++) {
+      const at = ((hash + step) & (this.#slots - 1)) * SLOT_WORDS;
+      if (this.#isActive(at, nowSeconds)) {
+        if (key.every((word, index) => this.#words[at + index] === word)) return at;
+      } else if (free < 0) free = at;
+      // No key is stored behind a slot that was never used.
+      if (this.#words[at + START] === 0) break;
+    }
+    if (free >= 0) return free;
+    // The first 32 bits of IPv6 and of hashes, 16 of IPv4.
+    const network = key[0] === 0 ? key[3] >>> 16 : key[0];
+    return (this.#slots + (mix(this.#seed, network) & (SHARED_SLOTS - 1))) * SLOT_WORDS;
+  }
+
+  /** A clock that was set back ends the window instead of extending it. */
+  #isActive(at: number, nowSeconds: number): boolean {
+    const start = this.#words[at + START] as number;
+    return nowSeconds >= start && nowSeconds < start + WINDOW_SECONDS;
+  }
+}
+
+/**
+ * Charges requests to the bucket of the key or address, and to that of the IPv6 /64.
+ *
+ * A window begins in the whole second of a client's first request, so that `resetSeconds` is exact.
+ */
+export class RateLimiter {
+  readonly #limits: { readonly anonymous: number; readonly prefix: number };
+  readonly #nowMs: () => number;
+  readonly #addresses = new BucketTable();
+  readonly #prefixes = new BucketTable();
+  readonly #keys = new BucketTable();
+
+  /**
+   * @param limits requests per window for an address and for an IPv6 /64; a prefix limit of 0 means none
+   * @param nowMs Unix time in milliseconds
+   */
+  constructor(
+    limits: { readonly anonymous: number; readonly prefix: number },
+    nowMs: () => number = Date.now,
+  ) {
+    this.#limits = limits;
+    this.#nowMs = nowMs;
+  }
+
+  /** Takes 0 or 1 tokens from every bucket of the subject, or none if one of them is empty. */
+  take(subject: RateLimitSubject, tokens: 0 | 1): RateLimitState {
+    const now = Math.floor(this.#nowMs() / 1000);
+    if (subject.kind === "key") {
+      return this.#keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now);
+    }
+    const { anonymous, prefix } = this.#limits;
+    const { address } = subject;
+    if (address?.version !== 6 || prefix === 0) {
+      return this.#addresses.take(keyOfAddress(address), anonymous, tokens, now);
+    }
+    const prefixKey = [address.word0, address.word1, 0, 0] as const;
+    const wider = this.#prefixes.take(prefixKey, prefix, 0, now);
+    // A /64 without tokens must not fill more slots of the address table.
+    const own = this.#addresses.take(
+      keyOfAddress(address),
+      anonymous,
+      wider.allowed ? tokens : 0,
+      now,
+    );
+    const allowed = own.allowed && wider.allowed;
+    const charged = allowed ? this.#prefixes.take(prefixKey, prefix, tokens, now) : wider;
+    return { ...tighter(own, charged), allowed };
+  }
+}
+
+/** The bucket that is empty first; of two alike, the one that stays empty longer. */
+function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
+  return (b.remaining - a.remaining || a.resetSeconds - b.resetSeconds) < 0 ? b : a;
+}
+
+function keyOfAddress(address: IpAddress | null): BucketKey {
+  if (address === null) return UNKNOWN_CLIENT;
+  return address.version === 4
+    ? [0, 0, MAPPED, address.word]
+    : [address.word0, address.word1, address.word2, address.word3];
+}
+
+/** The first 128 bits of a SHA-256 in hex. */
+function keyOfHash(sha256: string): BucketKey {
+  const word = (index: number) => Number.parseInt(sha256.slice(index * 8, index * 8 + 8), 16);
+  return [word(0), word(1), word(2), word(3)];
+}
+
+/** One step of MurmurHash3 and its finalizer, which spreads each bit over the whole word. */
+function mix(state: number, word: number): number {
+  let hash = Math.imul(word, 0xcc9e2d51);
+  hash = state ^ Math.imul((hash << 15) | (hash >>> 17), 0x1b873593);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
