@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { TYPE_TABLE } from "../addr/classify.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
-import type { ExtendedError } from "../dns/extended-error.ts";
+import type { ExtendedError } from "../dns/message.ts";
 
 /** Makes a value at the first call, and returns the same one ever after. */
 export function once<T>(make: () => T): () => T {

@@ -75,7 +75,7 @@ export const dns = endpoint(
       const answer = requireAnswer(outcome, hostname, resolver);
       return {
         hostname,
-        records: answer.records.map(({ type, value, ttl }) => ({ type, value, ttl })),
+        records: answer.records,
         resolver,
         queryTime: answer.queryTimeMs,
         details: {

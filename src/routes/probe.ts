@@ -3,7 +3,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config/settings.ts";
-import { QUERY_TIMEOUT_MS } from "../dns/limits.ts";
+import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import type { AppEnv } from "../http/context.ts";
 import type { ErrorCode } from "../http/error-table.ts";
 import { ApiError, clientGone } from "../http/errors.ts";

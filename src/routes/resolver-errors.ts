@@ -1,12 +1,12 @@
 import { tryParseIp } from "../addr/ip.ts";
 import type { ResolverName } from "../config/settings.ts";
+import type { DnsOutcome } from "../dns/client.ts";
 import { withoutFinalDot } from "../dns/name.ts";
-import type { DnsOutcome } from "../dns/outcome.ts";
-import type { DnsRecord, ResourceRecord } from "../dns/record.ts";
+import type { DnsRecord } from "../dns/record.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { quote } from "../util/text.ts";
 
-type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
+type WithRecords = Extract<DnsOutcome, { readonly records: unknown }>;
 
 type Failure = Extract<DnsOutcome, { readonly kind: "failure" | "malformed" | "unreachable" }>;
 
@@ -16,11 +16,11 @@ type Failure = Extract<DnsOutcome, { readonly kind: "failure" | "malformed" | "u
  * @param hostname what was asked for, as the caller wrote it; an address where its name was asked for
  * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
  */
-export function requireAnswer<Shown extends DnsRecord | ResourceRecord>(
-  outcome: DnsOutcome<Shown>,
+export function requireAnswer(
+  outcome: DnsOutcome,
   hostname: string,
   resolver: ResolverName,
-): WithRecords<Shown> {
+): WithRecords {
   const details = { hostname, resolver };
   switch (outcome.kind) {
     case "answer":
@@ -86,8 +86,7 @@ function whatFailed(outcome: Failure, hostname: string, resolver: ResolverName):
 }
 
 /** The name that a CNAME chain leads to, null without a chain. */
-function endOfChain(chain: readonly (DnsRecord | ResourceRecord)[]): string | null {
+function endOfChain(chain: readonly DnsRecord[]): string | null {
   const last = chain.at(-1);
-  if (last?.type !== "CNAME") return null;
-  return withoutFinalDot("value" in last ? last.value : last.data);
+  return last?.type === "CNAME" ? withoutFinalDot(last.value) : null;
 }

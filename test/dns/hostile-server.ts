@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
-import { MessageStream } from "../../src/dns/message-stream.ts";
+import { MessageStream } from "../../src/dns/exchange.ts";
 import { freePort } from "../lab/port.ts";
 
 /** A query over UDP, and the ways to answer it. */

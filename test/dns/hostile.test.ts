@@ -1,11 +1,22 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createDnsClient } from "../../src/dns/client.ts";
-import { FLAG, type Message } from "../../src/dns/message.ts";
-import { frameMessage } from "../../src/dns/message-stream.ts";
-import type { DnsOutcome } from "../../src/dns/outcome.ts";
+import { createDnsClient, type DnsOutcome } from "../../src/dns/client.ts";
+import { frameMessage } from "../../src/dns/exchange.ts";
+import { FLAG } from "../../src/dns/message.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
+import { CountedSockets } from "./fake-network.ts";
 import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
-import { aaaa, askedName, cname, hex, replyMessage, replyTo, swellingReply } from "./messages.ts";
+import {
+  aaaa,
+  askedName,
+  cname,
+  hasEdns,
+  hex,
+  idOf,
+  questionOf,
+  replyTo,
+  swellingReply,
+  type TestMessage,
+} from "./messages.ts";
 
 /*
  * Real sockets, a real loopback interface, and a server that attacks. Time stands still unless a test
@@ -18,15 +29,14 @@ setDefaultTimeout(60_000);
 const TRUE = "2001:db8::1";
 const FORGED = "2001:db8:bad::";
 
-const truth = (query: Uint8Array, changes: Partial<Message> = {}) =>
+const truth = (query: Uint8Array, changes: Partial<TestMessage> = {}) =>
   replyTo(query, { answers: [aaaa(askedName(query), TRUE)], ...changes });
-const forgery = (query: Uint8Array, changes: Partial<Message> = {}) =>
+const forgery = (query: Uint8Array, changes: Partial<TestMessage> = {}) =>
   truth(query, { answers: [aaaa(askedName(query), FORGED)], ...changes });
-const otherId = (query: Uint8Array) => ({ id: replyMessage(query).id ^ 0x5555 });
-const otherQuestion = (query: Uint8Array, changes: object) => {
-  const { question } = replyMessage(query);
-  return { question: question && { ...question, ...changes } };
-};
+const otherId = (query: Uint8Array) => ({ id: idOf(query) ^ 0x5555 });
+const otherQuestion = (query: Uint8Array, changes: object) => ({
+  question: { ...questionOf(query), ...changes },
+});
 const TRUNCATED = { flags: FLAG.response | FLAG.truncated };
 
 /** A reply whose records are these bytes: the header's counts, then what follows the question. */
@@ -46,8 +56,13 @@ async function start(...manners: Manners[]) {
   for (const one of manners) servers.push(await startHostileServer(one));
   running.push(...servers);
   const clock = new FakeClock();
-  const client = createDnsClient({ servers: servers.map(({ endpoint }) => endpoint), clock });
-  return { client, clock, servers };
+  const sockets = new CountedSockets();
+  const client = createDnsClient({
+    servers: servers.map(({ endpoint }) => endpoint),
+    sockets,
+    clock,
+  });
+  return { client, clock, sockets, servers };
 }
 
 /** The addresses of an answer, or the outcome's kind where there is none. */
@@ -217,7 +232,7 @@ describe("the answer gets through", () => {
       {
         udp: ({ query, reply }) =>
           reply(
-            replyMessage(query).edns
+            hasEdns(query)
               ? replyTo(query, { rcode: 1, edns: null, question: null })
               : truth(query),
           ),
@@ -227,18 +242,18 @@ describe("the answer gets through", () => {
       "without EDNS after BADVERS",
       {
         udp: ({ query, reply }) =>
-          reply(replyMessage(query).edns ? replyTo(query, { rcode: 16 }) : truth(query)),
+          reply(hasEdns(query) ? replyTo(query, { rcode: 16 }) : truth(query)),
       },
     ],
   ])("%s", async (_, manners) => {
-    const { client } = await start(manners);
+    const { client, sockets } = await start(manners);
     expect(shown(await client.query("www.example", "AAAA"))).toBe(TRUE);
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 
   test("to an earlier attempt, when it is late", async () => {
     let first: Uint8Array = new Uint8Array();
-    const { client, clock } = await start({
+    const { client, clock, sockets } = await start({
       udp({ query, index, replyTo: replyToEarlier }) {
         // The first query stays unanswered until the second has come.
         if (index === 0) first = query;
@@ -248,7 +263,7 @@ describe("the answer gets through", () => {
     const outcome = client.query("www.example", "AAAA");
     await clock.advance(1000);
     expect(shown(await outcome)).toBe(TRUE);
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 
   test.each([
@@ -438,9 +453,9 @@ describe("no answer is made of", () => {
       "failure",
     ],
   ])("%s", async (_, manners, kind) => {
-    const { client } = await start(manners);
+    const { client, sockets } = await start(manners);
     expect((await client.query("www.example", "AAAA")).kind).toBe(kind);
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 
   test.each<[string, Manners]>([
@@ -478,7 +493,7 @@ describe("no answer is made of", () => {
       },
     ],
   ])("%s, and the deadline ends it", async (_, manners) => {
-    const { client, clock } = await start(manners);
+    const { client, clock, sockets } = await start(manners);
     let outcome: DnsOutcome | undefined;
     const asked = client.query("www.example", "AAAA").then((value) => {
       outcome = value;
@@ -490,13 +505,13 @@ describe("no answer is made of", () => {
     await clock.advance(1);
     await asked;
     expect(outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 });
 
 test("a small message that swells when it is shown is refused, not shown", async () => {
   let bytes = 0;
-  const { client } = await start({
+  const { client, sockets } = await start({
     udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
     tcp: (query, connection) => {
       const reply = swellingReply(query, 4600);
@@ -514,7 +529,7 @@ test("a small message that swells when it is shown is refused, not shown", async
     authenticated: false,
     extendedErrors: [],
   });
-  expect(client.openSockets).toBe(0);
+  expect(sockets.open).toBe(0);
 });
 
 test("SERVFAIL comes with what the server says about it", async () => {

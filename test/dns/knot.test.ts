@@ -1,24 +1,30 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { parseIpv4 } from "../../src/addr/ipv4.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
+import {
+  createDnsClient,
+  type DnsClient,
+  lookupAddresses,
+  lookupHostname,
+} from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
-import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
 import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
+import { CountedSockets } from "./fake-network.ts";
 import { MANY_ADDRESSES, ZONES } from "./zones.ts";
 
 const missing = programMissing("knotd") ?? programMissing("dig");
 const testWithKnot = testWith(missing);
 
+const sockets = new CountedSockets();
 let knot: KnotServer;
 let client: DnsClient;
 
 beforeAll(async () => {
   if (missing !== null) return;
   knot = await startKnot({ zones: ZONES });
-  client = createDnsClient({ servers: [knot.endpoint] });
+  client = createDnsClient({ servers: [knot.endpoint], sockets });
 });
 
 afterAll(async () => {
@@ -185,5 +191,5 @@ testWithKnot("500 different questions at once are all answered, by UDP and TCP",
     "records" in outcome ? outcome.records.length : outcome.kind,
   );
   expect(counts).toEqual(names.map((_, at) => (at < 16 ? MANY_ADDRESSES : 1)));
-  expect(client.openSockets).toBe(0);
+  expect(sockets.open).toBe(0);
 });

@@ -19,7 +19,7 @@ const FACTS: Facts = {
 
 /** No name is to be asked for. */
 const noDns = {
-  resolve: () => Promise.reject(new Error("asked the DNS")),
+  query: () => Promise.reject(new Error("asked the DNS")),
 } as unknown as DnsClient;
 
 /** Pings a target through the route; the answer's code and details, or what else was thrown. */

@@ -27,7 +27,7 @@ const OTHER_ROUTER = parseIpv6("2001:db8:1::2");
 
 /** No address has a name. */
 const namelessDns = {
-  resolve: async () => ({ kind: "timeout" }),
+  query: async () => ({ kind: "timeout" }),
 } as unknown as DnsClient;
 
 /** Asks an endpoint over an engine that finds what it is told to; the answer, and the seconds it was allowed. */
