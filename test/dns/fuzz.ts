@@ -11,16 +11,16 @@ import { interpret, matchDatagram, matchStreamed } from "../../src/dns/response.
 import { EDNS, encodeMessage, type TestMessage } from "./messages.ts";
 
 /** Milliseconds that decoding a message may take on an idle machine of 2024. */
-export const DECODE_LIMIT_MS = 1;
+const DECODE_LIMIT_MS = 1;
 
-/** What it may take on a slow or busy one: this many times what the yardstick takes. */
+/** On a slow or busy machine, decoding may take this many times as long as the yardstick. */
 const DECODE_LIMIT_YARDSTICKS = 8;
 
-/** The yardstick: an ordinary message of 4,094 addresses, about as great as a message can be. */
+/** An ordinary message with 4,094 addresses, about as large as a message can be. */
 const ADDRESS = "00 0001 0001 00000000 0004 c0000201".replaceAll(" ", "");
 const YARDSTICK = Uint8Array.fromHex(`0000818000000ffe00000000${ADDRESS.repeat(4094)}`);
 
-/** More than any message that fits into a datagram has without compression. */
+/** More than any message in a datagram has without compression. */
 const UNCOMPRESSED_LIMIT_BYTES = 1 << 20;
 
 const byte = fc.integer({ min: 0, max: 0xff });
@@ -100,7 +100,7 @@ function decoded({ flags, rcode, answers, edns }: TestMessage): Message {
   };
 }
 
-/** A change of bytes: another byte, a pointer, bytes cut out, bytes put in, the end cut off. */
+/** A change of bytes: another byte, a pointer, bytes removed, bytes inserted, the end removed. */
 const mutation = fc.oneof(
   fc.tuple(fc.nat(), byte).map(([at, value]) => (bytes: number[]) => {
     bytes[at % bytes.length] = value;
@@ -148,7 +148,7 @@ function decodeMs(bytes: Uint8Array): number {
   return performance.now() - startMs;
 }
 
-/** Whether a message is decoded within the limit, allowing for a machine that is slow or busy just now. */
+/** Whether a message is decoded within the limit, which allows for a slow or busy machine. */
 export function isDecodedInTime(bytes: Uint8Array): boolean {
   let fastestMs = decodeMs(bytes);
   let yardstickMs = 0;

@@ -18,17 +18,17 @@ import { type HostileServer, type Manners, startHostileServer } from "./hostile-
 import { aaaa, askedName, hex, idOf, replyTo } from "./messages.ts";
 
 /*
- * Where the clock is a fake one that nobody moves, an answer shows that it did not wait for anything but
- * the network: that a server which refuses costs no time.
+ * With a fake clock that does not move, an answer shows that the client waited only for the network: a
+ * server that refuses costs no time.
  */
 
-// For a busy machine; nothing here waits for its clock.
+// Allows for a slow machine; no test here depends on the real time.
 setDefaultTimeout(60_000);
 
 const missing = labMissing ?? programMissing("nft");
 const testWithLab = testWith(missing);
 
-/** Addresses of the loopback interface whose packets to port 53 meet each fate. */
+/** Loopback addresses that reject packets to port 53, and the errno that results. */
 const FATES = [
   ["fd53::1", "icmpv6 type port-unreachable", "ECONNREFUSED"],
   ["fd53::2", "icmpv6 type admin-prohibited", "EACCES"],
@@ -37,7 +37,7 @@ const FATES = [
 ] as const;
 const DEAD_V6 = "fd53::d";
 const DEAD_V4 = "198.51.100.13";
-/** Takes datagrams and drops TCP. */
+/** Accepts datagrams and drops TCP. */
 const DEAD_TCP = "fd53::7c";
 const ALIVE_V4 = "127.0.0.1";
 const ADDRESSES = [...FATES.map(([address]) => address), DEAD_V6, DEAD_V4, DEAD_TCP];
@@ -50,7 +50,7 @@ function run(...command: string[]): void {
 beforeAll(() => {
   if (missing !== null) return;
   const family = (address: string) => (address.includes(":") ? "ip6" : "ip");
-  // Without `nodad` an address of IPv6 cannot be used at once.
+  // Without `nodad`, an IPv6 address cannot be used at once.
   for (const address of ADDRESSES) run("ip", "addr", "add", address, "dev", "lo", "nodad");
   run("nft", "add table inet dns-test");
   run("nft", "add chain inet dns-test in { type filter hook input priority 0 ; }");
@@ -96,18 +96,18 @@ function at53(address: string): Endpoint {
   return tryParseEndpoint(address, 53) as Endpoint;
 }
 
-/** Sockets of this process, whoever opened them. */
+/** All open sockets of this process. */
 function socketsOfProcess(): number {
   return readdirSync("/proc/self/fd").filter((fd) => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith("socket:");
     } catch {
-      return false; // Closed meanwhile, as the folder's own descriptor is.
+      return false; // Closed in the meantime, like the descriptor of the folder.
     }
   }).length;
 }
 
-/** Waits until it is so, for as long as a slow machine may need. */
+/** Waits until the condition is true, as long as a slow machine needs. */
 async function eventually(isSo: () => boolean): Promise<void> {
   for (let times = 0; times < 1000 && !isSo(); times++) await Bun.sleep(10);
   expect(isSo()).toBe(true);
@@ -134,7 +134,7 @@ describe("a server that refuses is skipped at once", () => {
     expect(await client.query("a", "AAAA")).toMatchObject({ kind: "answer" });
   });
 
-  test("nobody at its port", async () => {
+  test("no server at its port", async () => {
     const gone = await startHostileServer(honest);
     await gone.stop();
     const alive = await serve(honest);
@@ -145,7 +145,7 @@ describe("a server that refuses is skipped at once", () => {
 });
 
 describe("a dead server", () => {
-  testWithLab("of IPv6 does not keep one of IPv4 from answering", async () => {
+  testWithLab("over IPv6 does not prevent an answer over IPv4", async () => {
     const alive = await serve(honest, ALIVE_V4);
     const clock = new FakeClock();
     const servers = [at53(DEAD_V6), at53(DEAD_V6), at53(DEAD_V6), alive.endpoint];
@@ -160,42 +160,36 @@ describe("a dead server", () => {
     expect(sockets.open).toBe(0);
   });
 
-  testWithLab.each([DEAD_V6, DEAD_V4])(
-    "alone ends at the deadline, UDP and TCP: %s",
-    async (address) => {
-      const clock = new FakeClock();
-      const client = createDnsClient({ servers: [at53(address)], sockets, clock });
-      const outcome = client.query("a", "AAAA");
-      await clock.advance(5000);
-      expect(await outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
-      expect(sockets.open).toBe(0);
-    },
-  );
+  testWithLab.each([DEAD_V6, DEAD_V4])("alone ends at the deadline: %s", async (address) => {
+    const clock = new FakeClock();
+    const client = createDnsClient({ servers: [at53(address)], sockets, clock });
+    const outcome = client.query("a", "AAAA");
+    await clock.advance(5000);
+    expect(await outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+    expect(sockets.open).toBe(0);
+  });
 
-  testWithLab(
-    "over TCP is not waited for beyond the deadline, and leaves no socket behind",
-    async () => {
-      const before = socketsOfProcess();
-      const server = await startHostileServer(
-        { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })) },
-        DEAD_TCP,
-      );
-      const clock = new FakeClock();
-      const client = createDnsClient({ servers: [server.endpoint], sockets, clock });
-      const outcome = client.query("a", "AAAA");
-      await eventually(() => server.arrivals.length === 1);
-      await clock.advance(4999);
-      expect(sockets.open).toBeGreaterThan(0);
-      await clock.advance(1);
-      expect(await outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
-      expect(sockets.open).toBe(0);
-      await server.stop();
-      await eventually(() => socketsOfProcess() <= before);
-    },
-  );
+  testWithLab("over TCP ends at the deadline and leaves no open socket", async () => {
+    const before = socketsOfProcess();
+    const server = await startHostileServer(
+      { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })) },
+      DEAD_TCP,
+    );
+    const clock = new FakeClock();
+    const client = createDnsClient({ servers: [server.endpoint], sockets, clock });
+    const outcome = client.query("a", "AAAA");
+    await eventually(() => server.arrivals.length === 1);
+    await clock.advance(4999);
+    expect(sockets.open).toBeGreaterThan(0);
+    await clock.advance(1);
+    expect(await outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+    expect(sockets.open).toBe(0);
+    await server.stop();
+    await eventually(() => socketsOfProcess() <= before);
+  });
 });
 
-test("a query over TCP is its length and its message in one piece", async () => {
+test("a query over TCP is one piece with its length and message", async () => {
   const pieces: Uint8Array[] = [];
   const server = await serve({
     udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })),
@@ -211,7 +205,7 @@ test("a query over TCP is its length and its message in one piece", async () => 
   ]);
 });
 
-describe("the machine's own clock", () => {
+describe("the system clock", () => {
   test("ends a query at its own timeout, before one with the usual timeout", async () => {
     const server = await serve({ udp() {} });
     const client = createDnsClient({ servers: [server.endpoint], sockets });
@@ -229,7 +223,7 @@ describe("the machine's own clock", () => {
   });
 });
 
-describe("against guessing", () => {
+describe("queries are hard to guess", () => {
   test("1,000 queries have more than 950 ports and more than 950 IDs", async () => {
     const server = await serve(honest);
     const client = createDnsClient({ servers: [server.endpoint], sockets });
@@ -247,7 +241,7 @@ describe("against guessing", () => {
   });
 });
 
-describe("sockets of the process return to what they were", () => {
+describe("no socket stays open", () => {
   test.each<[string, Manners, number]>([
     ["after answers", honest, 60_000],
     ["after timeouts", { udp() {} }, 50],
@@ -258,7 +252,7 @@ describe("sockets of the process return to what they were", () => {
       60_000,
     ],
     [
-      "after TCP that stays silent",
+      "after a TCP server stays silent",
       { udp: ({ query, reply }) => reply(replyTo(query, { flags: 0x8200 })), tcp() {} },
       200,
     ],
@@ -274,7 +268,7 @@ describe("sockets of the process return to what they were", () => {
     await eventually(() => socketsOfProcess() <= before);
   });
 
-  test("after callers have gone away", async () => {
+  test("after the callers abort", async () => {
     const before = socketsOfProcess();
     const server = await startHostileServer({ udp() {} });
     const client = createDnsClient({ servers: [server.endpoint], sockets });
@@ -291,7 +285,7 @@ describe("sockets of the process return to what they were", () => {
   });
 });
 
-test("500 different questions at once over real sockets are all answered right", async () => {
+test("500 different questions at once over real sockets all get the right answer", async () => {
   const server = await serve({
     udp({ query, reply }) {
       const number = Number(/\d+/.exec(askedName(query))?.[0]);

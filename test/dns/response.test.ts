@@ -35,7 +35,7 @@ describe("a query", () => {
     expect(askedName(pointer.bytes)).toBe("a.ip6.arpa.");
   });
 
-  test("takes a name of 255 bytes", () => {
+  test("may have a name of 255 bytes", () => {
     const name = `${`${"a".repeat(63)}.`.repeat(3)}${"a".repeat(61)}.`;
     const { bytes } = createQuery({ name, type: "AAAA" }, true, allOnes);
     expect(askedName(bytes)).toBe(name.toUpperCase());
@@ -176,7 +176,7 @@ const stranger = aaaa("stranger.", "2001:db8:bad::");
 
 describe("what a message says", () => {
   test.each<[string, readonly ResourceRecord[], string, readonly ResourceRecord[], string?]>([
-    ["the records asked for, in order", [two, one], "answer", [two, one]],
+    ["the requested records, in order", [two, one], "answer", [two, one]],
     ["the same record twice", [one, one], "answer", [one, one]],
     ["nothing", [], "no-data", []],
     ["a chain and its end", [link, end], "answer", [link, end]],
@@ -195,7 +195,7 @@ describe("what a message says", () => {
       "answer",
       [link, end],
     ],
-    ["an alias beside the records asked for", [link, one, end], "answer", [one]],
+    ["an alias beside the requested records", [link, one, end], "answer", [one]],
     ["a loop", [link, cname("b.", "a.")], "malformed", []],
     ["a loop of one", [cname("a.", "a.")], "malformed", []],
     [
