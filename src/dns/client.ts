@@ -49,7 +49,7 @@ interface FromServer {
   readonly extendedErrors: readonly ExtendedError[];
 }
 
-/** What one server, or all of them, made of a question; see DnsOutcome. */
+/** The result of a question at one server or at all of them; see DnsOutcome. */
 export type Resolution =
   | (FromServer & {
       readonly kind: "answer" | "no-data" | "name-error";
@@ -212,37 +212,34 @@ async function askServers(
   }
 }
 
-/** What one server made of the question. */
+/** Interprets the result of one server. */
 function resolutionOf(server: Endpoint, question: Question, result: ServerResult): Resolution {
-  const from = { server: formatEndpoint(server), transport: result.transport };
-  const silent = { ...from, authenticated: false, extendedErrors: [] };
-  const malformed = { ...silent, kind: "malformed", rcode: "MALFORMED" } as const;
+  const from = {
+    server: formatEndpoint(server),
+    transport: result.transport,
+    authenticated: false,
+    extendedErrors: [],
+  };
+  const malformed = { ...from, kind: "malformed", rcode: "MALFORMED" } as const;
   switch (result.kind) {
     case "unreachable":
-      return { ...silent, kind: "unreachable", rcode: "UNREACHABLE", reason: result.code };
+      return { ...from, kind: "unreachable", rcode: "UNREACHABLE", reason: result.code };
     case "referral":
-      return { ...silent, kind: "failure", rcode: "REFERRAL" };
+      return { ...from, kind: "failure", rcode: "REFERRAL" };
     case "malformed":
       return malformed;
     case "message": {
       const { flags, rcode, extendedErrors } = result.message;
+      const authenticated = (flags & FLAG.authenticated) !== 0;
+      const said = { ...from, rcode, authenticated, extendedErrors: extendedErrors ?? [] };
       const { kind, records } = interpret(result.message, question);
-      const said = {
-        ...from,
-        rcode,
-        authenticated: (flags & FLAG.authenticated) !== 0,
-        extendedErrors: extendedErrors ?? [],
-      };
       if (kind === "malformed") return malformed;
       if (kind === "failure") return { ...said, kind };
-      const characters = records.reduce((sum, { value }) => sum + value.length, 0);
-      if (characters > MAX_ANSWER_CHARACTERS)
-        return { ...said, kind: "failure", rcode: "TOO_LARGE" };
-      return {
-        ...said,
-        kind,
-        records: records.map(({ type, value, ttl }) => ({ type, value, ttl })),
-      };
+      const shown = records.map(({ type, value, ttl }) => ({ type, value, ttl }));
+      const characters = shown.reduce((sum, { value }) => sum + value.length, 0);
+      return characters > MAX_ANSWER_CHARACTERS
+        ? { ...said, kind: "failure", rcode: "TOO_LARGE" }
+        : { ...said, kind, records: shown };
     }
   }
 }

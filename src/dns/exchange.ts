@@ -66,7 +66,7 @@ const LENGTH_BYTES = 2;
 
 /** The machine's sockets. */
 export const systemSockets: Sockets = {
-  openUdp: (server, events) => openUdp(server, events),
+  openUdp,
   openTcp,
 };
 

@@ -133,8 +133,8 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
 }
 
 /**
- * A server makes the target of an alias below a DNAME from labels of the query's name: those at the
- * beginning that equal the name as it was sent get back the case that the caller gave.
+ * A server copies labels of the query's name into the alias that it synthesizes from a DNAME (RFC 6672
+ * section 2.2). The labels that equal the name as it was sent get back the case that the caller gave.
  */
 function restoreCase(target: string, query: Query): string {
   const sentLabels = decodeName(query.bytes, HEADER_BYTES).match(/(?:\\.|[^.\\])+\./g) ?? [];
