@@ -27,7 +27,7 @@ export const HOP_NAME_TIMEOUT_MS = 2000;
 /** Questions of one client under way; each has at most three sockets, one for each attempt. */
 const MAX_QUESTIONS = 256;
 
-/** When attempts begin while there is no answer, in milliseconds after the first. */
+/** When attempts begin while there is no answer, in milliseconds after the question. */
 const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];
 
 /**
@@ -138,7 +138,7 @@ export function createDnsClient({
       if (signal?.aborted) abort();
       try {
         const resolutions = (await permits.acquire(stop.signal))
-          ? await askServers(context, serversInTurn, question, stop.signal).finally(() =>
+          ? await askServers(context, serversInTurn, question, startMs, stop.signal).finally(() =>
               permits.release(),
             )
           : [];
@@ -164,6 +164,7 @@ async function askServers(
   context: ExchangeContext,
   servers: readonly Endpoint[],
   question: Question,
+  startMs: number,
   signal: AbortSignal,
 ): Promise<readonly Resolution[]> {
   const { promise: ended, resolve: end, reject } = Promise.withResolvers<void>();
@@ -196,7 +197,11 @@ async function askServers(
     else if (running === 0) end();
   };
 
-  const timers = ATTEMPT_STARTS_MS.slice(1).map((startMs) => context.clock.after(startMs, begin));
+  // A question that waited for its permit does not also wait for a silent first server.
+  const waitedMs = context.clock.nowMs() - startMs;
+  const timers = ATTEMPT_STARTS_MS.slice(1).map((afterMs) =>
+    context.clock.after(Math.max(0, afterMs - waitedMs), begin),
+  );
   const abort = () => end();
   signal.addEventListener("abort", abort);
   if (signal.aborted) abort();
