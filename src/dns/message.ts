@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, OutOfBoundsError } from "../util/bytes.ts";
+import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
 import { DnsFormatError, encodeName, NameReader } from "./name.ts";
 import { type RecordType, type ResourceRecord, tryDecodeRecord, typeCode } from "./record.ts";
@@ -81,9 +81,6 @@ const EXTENDED_ERROR_OPTION = 15;
 /** Bytes of a datagram that we ask for: passes every usual path without fragments; dnsflagday.net/2020. */
 const EDNS_PAYLOAD_BYTES = 1232;
 
-/** Bytes of a query: header, the longest question, and an OPT record without options, rounded up. */
-const MAX_QUERY_BYTES = 320;
-
 /** Extended errors kept of one response; resolvers send one to three. */
 const MAX_EXTENDED_ERRORS = 8;
 
@@ -164,21 +161,23 @@ export function createQuery(
   const given = encodeName(name);
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
   fillRandom(random);
-  const reader = new ByteReader(random);
-  const id = reader.uint16();
+  const id = new ByteReader(random).uint16();
   const sent = type === "PTR" ? given : withRandomCase(given, random.subarray(2));
-  const writer = new ByteWriter(MAX_QUERY_BYTES)
-    .uint16(id)
-    // AD asks for the resolver's DNSSEC verdict without the signatures; RFC 6840 section 5.7.
-    .uint16(FLAG.recursionDesired | FLAG.authenticated)
-    .uint16(1)
-    .uint32(0)
-    .uint16(withEdns ? 1 : 0)
-    .put(sent)
-    .uint16(typeCode(type))
-    .uint16(CLASS_IN);
-  if (withEdns) writer.uint8(0).uint16(OPT).uint16(EDNS_PAYLOAD_BYTES).uint32(0).uint16(0);
-  return { id, name: given, bytes: writer.finish() };
+  // AD asks for the resolver's DNSSEC verdict without the signatures; RFC 6840 section 5.7.
+  const flags = FLAG.recursionDesired | FLAG.authenticated;
+  const opt = withEdns ? [0, ...uint16s(OPT, EDNS_PAYLOAD_BYTES, 0, 0, 0)] : [];
+  const bytes = Uint8Array.from([
+    ...uint16s(id, flags, 1, 0, 0, withEdns ? 1 : 0),
+    ...sent,
+    ...uint16s(typeCode(type), CLASS_IN),
+    ...opt,
+  ]);
+  return { id, name: given, bytes };
+}
+
+/** The numbers as big-endian bytes. */
+function uint16s(...values: number[]): number[] {
+  return values.flatMap((value) => [value >>> 8, value & 0xff]);
 }
 
 /** The name on the wire with the case of every letter changed whose bit is set. */
