@@ -10,8 +10,7 @@ import { type Endpoint, formatEndpoint } from "../src/addr/endpoint.ts";
 import { formatIp } from "../src/addr/ip.ts";
 import { ipv6ToBytes } from "../src/addr/ipv6.ts";
 import { createDnsClient } from "../src/dns/client.ts";
-import { decodeMessage } from "../src/dns/message.ts";
-import { createQuery } from "../src/dns/query.ts";
+import { createQuery, decodeMessage } from "../src/dns/message.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
 import { AF_INET6, SOCK, SOCKADDR } from "../src/platform/linux.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
@@ -40,9 +39,11 @@ interface Speed {
   readonly cpuMicroseconds: number;
 }
 
-/** One name never asked before: Bun's own resolver keeps answers. */
-let asked = 0;
-const newName = () => `n${asked++}.bench.example`;
+/** A name that was not used before, because Bun's own resolver has a cache. */
+let nameCount = 0;
+const newName = () => `n${nameCount++}.bench.example`;
+
+const question = (label: string) => ({ name: `${label}.bench.example.`, type: "AAAA" }) as const;
 
 /** Asks `count` times, `atOnce` at a time. */
 async function measure(ask: () => Promise<unknown>, atOnce: number, count: number): Promise<Speed> {
@@ -76,9 +77,9 @@ function nodeAsk(server: Endpoint): () => Promise<unknown> {
     });
 }
 
-/** What a socket of its own costs each query in Bun, with nothing done to the bytes. */
+/** The cost of a socket for each query in Bun, without looking at the bytes. */
 function bareAsk({ address, port }: Endpoint): () => Promise<unknown> {
-  const { bytes } = createQuery("n.bench.example.", "AAAA", true, () => {});
+  const { bytes } = createQuery(question("n"), true, () => {});
   return async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const socket = await Bun.udpSocket({
@@ -93,8 +94,8 @@ function bareAsk({ address, port }: Endpoint): () => Promise<unknown> {
 }
 
 /**
- * What the kernel alone takes for a socket to each query, as many at once, with no event loop and
- * nothing done to the bytes: what nobody who asks from a socket of its own can go below.
+ * The cost of a socket for each query in the kernel alone, without an event loop and without looking
+ * at the bytes: the minimum for a client with a socket for each query.
  */
 function measureSystemCalls({ address, port }: Endpoint, atOnce: number, count: number): Speed {
   const libc = loadLibc({
@@ -110,7 +111,7 @@ function measureSystemCalls({ address, port }: Endpoint, atOnce: number, count: 
   view.setUint16(SOCKADDR.family, AF_INET6, true);
   view.setUint16(SOCKADDR.port, port);
   server.set(ipv6ToBytes(address), SOCKADDR.address);
-  const query = Uint8Array.from(createQuery("n.bench.example.", "AAAA", true, () => {}).bytes);
+  const query = Uint8Array.from(createQuery(question("n"), true, () => {}).bytes);
   const reply = new Uint8Array(new ArrayBuffer(MAX_REPLY_BYTES));
   const cpuStart = process.cpuUsage();
   const startMs = performance.now();
@@ -128,7 +129,7 @@ function measureSystemCalls({ address, port }: Endpoint, atOnce: number, count: 
   return { perSecond: (count / tookMs) * 1000, cpuMicroseconds: (user + system) / count };
 }
 
-/** dnsperf's own figures; it sends from few sockets and decodes only the header. */
+/** The figures of dnsperf, which uses few sockets and decodes only the header. */
 async function dnsperf({ address, port }: Endpoint, atOnce: number): Promise<Speed> {
   const names = join(tmpdir(), `sixscope-bench-${process.pid}`);
   await Bun.write(names, Array.from({ length: 10_000 }, () => `${newName()} AAAA\n`).join(""));
@@ -164,7 +165,7 @@ async function compareThroughput(server: Endpoint): Promise<void> {
       ["sixscope, a socket for each query", ours],
       ["node:dns of Bun, one socket", node],
     ];
-    // A datagram that the server drops would never be sent again.
+    // It does not repeat a datagram that the server drops.
     if (atOnce <= 32) peers.push(["a bare Bun socket for each query", bare]);
     const speeds = new Map<string, Speed[]>();
     for (let round = 0; round < ROUNDS; round++) {
@@ -187,7 +188,7 @@ async function compareThroughput(server: Endpoint): Promise<void> {
   }
 }
 
-/** The answer of ten records as the server sends it, compressed. */
+/** An answer with ten records as the server sends it, compressed. */
 async function tenRecords({ address, port }: Endpoint): Promise<Uint8Array> {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const socket = await Bun.udpSocket({
@@ -196,7 +197,7 @@ async function tenRecords({ address, port }: Endpoint): Promise<Uint8Array> {
     binaryType: "uint8array",
     socket: { data: (_, bytes) => resolve(bytes), error() {} },
   });
-  socket.send(createQuery("ten.bench.example.", "AAAA", true, () => {}).bytes);
+  socket.send(createQuery(question("ten"), true, () => {}).bytes);
   const bytes = await promise;
   socket.close();
   return bytes;

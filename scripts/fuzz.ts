@@ -1,13 +1,12 @@
 /**
- * Feeds random and mutated input to the DNS or the ICMPv6 code for a while: `bun scripts/fuzz.ts dns`, or
- * `icmp`, and the seconds, 60 by default. Exit status 1, with the input and a seed to repeat it, when
- * something that must hold does not.
+ * Tests the DNS or ICMPv6 code with random and mutated input: `bun scripts/fuzz.ts dns|icmp [seconds]`,
+ * 60 seconds by default. If a property fails, prints the input and a seed to repeat it; exit status 1.
  */
 import fc from "fast-check";
 import { PROPERTIES as DNS } from "../test/dns/fuzz.ts";
 import { PROPERTIES as ICMP } from "../test/icmp/properties.ts";
 
-/** Inputs of one property before it is the next one's turn. */
+/** Inputs of one property in each turn. */
 const RUNS_A_TURN = 2000;
 
 const SUBJECTS = new Map<string, readonly (readonly [string, fc.IRawProperty<unknown>])[]>([
@@ -32,7 +31,7 @@ while (performance.now() < endMs) {
       interruptAfterTimeLimit: endMs - performance.now(),
     });
     inputs.set(name, (inputs.get(name) ?? 0) + result.numRuns);
-    // A turn that ends before its first input counts as failed too, but has no counterexample.
+    // A turn without any input is also reported as failed, but without a counterexample.
     if (result.counterexample === null) continue;
     console.error(`failed: ${name}\n${fc.defaultReportMessage(result)}`);
     process.exit(1);

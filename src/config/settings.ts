@@ -5,7 +5,7 @@ import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import type { TargetPolicy } from "../addr/policy.ts";
 import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
-import { MAX_SERVERS } from "../dns/limits.ts";
+import { MAX_SERVERS } from "../dns/client.ts";
 import type { Environment } from "../util/environment.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../util/log.ts";
 import { quote } from "../util/text.ts";

@@ -1,7 +1,7 @@
 import { domainToASCII } from "node:url";
 import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import { reverseName } from "../addr/reverse.ts";
-import { MAX_HOSTNAME_LENGTH, MAX_LABEL_BYTES, MAX_UNICODE_HOSTNAME_LENGTH } from "./limits.ts";
+import { MAX_LABEL_BYTES } from "./name.ts";
 import type { RecordType } from "./record.ts";
 
 /** A name to ask for, or what is wrong with the text. */
@@ -14,13 +14,19 @@ export type ParsedHostname =
   | {
       readonly ok: false;
       readonly code: "INVALID_HOSTNAME" | "INVALID_ADDRESS";
-      /** Whether it is an IP address, or has the form of one. */
+      /** Whether it is an IP address, or looks like one. */
       readonly isAddress: boolean;
-      /** What is wrong, as the end of a sentence that names the text: "it has an empty label". */
+      /** What is wrong, as a clause about the text: "it has an empty label". */
       readonly reason: string;
     };
 
-/** The ASCII characters that no host name has: all but letters, digits, `-`, `_`, `*`, `/` of RFC 2317, and dots. */
+/** Characters of a host name without its final dot: what 255 bytes on the wire leave. */
+const MAX_HOSTNAME_LENGTH = 253;
+
+/** UTF-16 code units of a name beyond ASCII: more cannot become 253 characters; bounds the conversion. */
+const MAX_UNICODE_HOSTNAME_LENGTH = 1024;
+
+/** ASCII characters that are not allowed: all but letters, digits, `-`, `_`, `*`, `/` (RFC 2317), and dots. */
 const REFUSED_ASCII = /[\p{ASCII}--[A-Za-z0-9\-_*\/.]]/v;
 
 const NOT_ASCII = /\P{ASCII}/v;
@@ -31,55 +37,55 @@ const FULL_STOP = /[.\u3002\uff0e\uff61]/;
 /** One of them may end a name. */
 const FINAL_DOT = new RegExp(`${FULL_STOP.source}$`);
 
-/** A label that UTS 46 leaves as it is. */
+/** A label that UTS 46 does not change. */
 const GUARD = "x";
 
 /**
- * The name that a user's text asks for. An address of either family stands for its reverse name when
- * the type is PTR, and is refused with any other type. A name beyond ASCII is converted by UTS 46,
- * non-transitional. A trailing dot is dropped; single labels pass, for there is no search list.
+ * Reads the name that a user's text asks for. With type PTR an address of either family means its
+ * reverse name; with any other type it is refused. A name beyond ASCII is converted by UTS 46,
+ * non-transitional. A final dot is dropped. Single labels are valid, because there is no search list.
  */
 export function parseHostname(input: string, type: RecordType): ParsedHostname {
   const name = input.replace(FINAL_DOT, "");
   if (name === "" && input !== "") return { ok: true, name: "." };
-  // No address ends in a dot, so what does is none, whatever stands before it.
+  // An address does not end in a dot.
   return parseName(name, name === input ? tryParseIp(name) : null, type);
 }
 
-/** The name that a text asks for which has lost its final dot; `ip` is the address that it is. */
+/** @param name without its final dot @param ip the address that it is, if any */
 function parseName(name: string, ip: IpAddress | null, type: RecordType): ParsedHostname {
   if (ip !== null && type === "PTR") return { ok: true, name: reverseName(ip) };
   if (ip !== null) return refused("it is an IP address; ask for its name with type=PTR", true);
   const isAddress = looksLikeIpv4(name);
   if (type === "PTR" && (name.includes(":") || isAddress)) {
-    const reason = "it is no valid IPv4 or IPv6 address";
+    const reason = "it is not a valid IPv4 or IPv6 address";
     return { ok: false, code: "INVALID_ADDRESS", isAddress, reason };
   }
-  if (isAddress) return refused("it has the form of an IPv4 address", true);
+  if (isAddress) return refused("it looks like an IPv4 address", true);
   const character = REFUSED_ASCII.exec(name)?.[0];
-  if (character !== undefined) return refused(`it holds ${nameOf(character)}`);
+  if (character !== undefined) return refused(`it contains the character ${nameOf(character)}`);
   if (!NOT_ASCII.test(name)) return checkLabels(name);
-  const converted = convertToAscii(name);
+  const converted = tryConvertToAscii(name);
   return converted === null
-    ? refused("it is no valid internationalised name (UTS 46)")
+    ? refused("it is not a valid internationalized name (UTS 46)")
     : parseName(converted, tryParseIp(converted), type);
 }
 
-/** The ASCII form of a name by UTS 46, which is still to be checked; null where it has none. */
-function convertToAscii(name: string): string | null {
+/** The ASCII form of a name by UTS 46, not checked yet; null if it has none. */
+function tryConvertToAscii(name: string): string | null {
   if (name.length > MAX_UNICODE_HOSTNAME_LENGTH) return null;
   const labels = name.split(FULL_STOP);
-  // A slash would be taken for the end of the name; a label that has one must be ASCII already.
+  // The converter takes a slash for the end of the name, so a label with one is kept as it is.
   const isKept = labels.map((label) => label.includes("/") && !NOT_ASCII.test(label));
   const guarded = labels.map((label, at) => (isKept[at] ? GUARD : label));
   if (guarded.some((label) => label.includes("/"))) return null;
-  // The label at the end keeps a name such as "１" from being read as an IPv4 address.
+  // Without the label at the end, the converter reads a name such as "１" as an IPv4 address.
   const converted = domainToASCII([...guarded, GUARD].join(".")).split(".");
   if (converted.length !== labels.length + 1) return null;
   return labels.map((label, at) => (isKept[at] ? label : converted[at])).join(".");
 }
 
-/** The lengths of RFC 1035 section 2.3.4, and where an asterisk may stand (RFC 4592 section 2.1.1). */
+/** The lengths of RFC 1035 section 2.3.4, and where an asterisk is allowed (RFC 4592 section 2.1.1). */
 function checkLabels(name: string): ParsedHostname {
   if (name === "") return refused("it is empty");
   if (name.length > MAX_HOSTNAME_LENGTH) {
@@ -90,8 +96,9 @@ function checkLabels(name: string): ParsedHostname {
     if (label.length > MAX_LABEL_BYTES) {
       return refused(`it has a label of more than ${MAX_LABEL_BYTES} characters`);
     }
-    if (label.includes("*") && label !== "*")
+    if (label.includes("*") && label !== "*") {
       return refused("it has an asterisk that is not a whole label");
+    }
   }
   return { ok: true, name };
 }
@@ -100,8 +107,8 @@ function refused(reason: string, isAddress = false): ParsedHostname {
   return { ok: false, code: "INVALID_HOSTNAME", isAddress, reason };
 }
 
-/** How a message names a character that it had better not repeat. */
+/** A character as a message shows it: its code point unless it is visible. */
 function nameOf(character: string): string {
-  if (character > " " && character < "\x7f") return `the character ${character}`;
-  return `the character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  if (character > " " && character < "\x7f") return character;
+  return `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }

@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
-import type { DnsClient } from "../dns/client.ts";
+import type { DnsClient, DnsOutcome } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { withoutFinalDot } from "../dns/name.ts";
-import type { DnsOutcome } from "../dns/outcome.ts";
-import { type DnsRecord, RECORD_TYPES, type ResourceRecord } from "../dns/record.ts";
+import { type DnsRecord, RECORD_TYPES } from "../dns/record.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { choiceParameter, pathParameter } from "../http/parameters.ts";
@@ -79,7 +78,7 @@ export const dns = endpoint(
       const answer = requireAnswer(outcome, hostname, resolver);
       return {
         hostname,
-        records: answer.records.map(({ type, value, ttl }) => ({ type, value, ttl })),
+        records: answer.records,
         resolver,
         queryTime: answer.queryTimeMs,
         details: {
@@ -93,7 +92,7 @@ export const dns = endpoint(
     },
 );
 
-type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown }>;
+type WithRecords = Extract<DnsOutcome, { readonly records: unknown }>;
 
 /**
  * Passes through an answer, with or without a record of the requested type.
@@ -101,11 +100,11 @@ type WithRecords<Shown> = Extract<DnsOutcome<Shown>, { readonly records: unknown
  * @param hostname the name, or the address of a reverse name, as it was sent
  * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
  */
-export function requireAnswer<Shown extends DnsRecord | ResourceRecord>(
-  outcome: DnsOutcome<Shown>,
+export function requireAnswer(
+  outcome: DnsOutcome,
   hostname: string,
   resolver: ResolverName,
-): WithRecords<Shown> {
+): WithRecords {
   const details = { hostname, resolver };
   switch (outcome.kind) {
     case "answer":
@@ -131,10 +130,10 @@ export function requireAnswer<Shown extends DnsRecord | ResourceRecord>(
 }
 
 /** The name that a CNAME chain leads to. */
-function endOfChain(chain: readonly (DnsRecord | ResourceRecord)[]): string | undefined {
+function endOfChain(chain: readonly DnsRecord[]): string | undefined {
   const last = chain.at(-1);
   if (last?.type !== "CNAME") return undefined;
-  return withoutFinalDot("value" in last ? last.value : last.data);
+  return withoutFinalDot(last.value);
 }
 
 function dnsResult() {

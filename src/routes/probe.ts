@@ -2,7 +2,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Config } from "../config/settings.ts";
-import { QUERY_TIMEOUT_MS } from "../dns/limits.ts";
+import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import type { RequestInfo } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
 import { pathParameter } from "../http/parameters.ts";

@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
-import type { DnsClient } from "../dns/client.ts";
-import { HOP_NAME_TIMEOUT_MS } from "../dns/limits.ts";
-import { lookupHostname } from "../dns/lookup.ts";
+import { type DnsClient, HOP_NAME_TIMEOUT_MS, lookupHostname } from "../dns/client.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text } from "../http/schemas.ts";

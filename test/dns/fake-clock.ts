@@ -1,11 +1,11 @@
-import type { Clock } from "../../src/dns/clock.ts";
+import type { Clock } from "../../src/dns/exchange.ts";
 
 interface Timer {
   readonly atMs: number;
   readonly action: () => void;
 }
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that moves only when a test advances it. */
 export class FakeClock implements Clock {
   #nowMs = 0;
   readonly #timers = new Set<Timer>();
@@ -25,7 +25,7 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Lets the time pass, stopping at every timer that is due, until all that follows has happened. */
+  /** Advances the time, stops at every timer that is due, and waits until its effects are complete. */
   async advance(byMs: number): Promise<void> {
     const untilMs = this.#nowMs + byMs;
     await settle();
@@ -42,7 +42,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Waits until everything that waits for nothing but other promises has happened. */
+/** Waits until all promises that wait only for other promises are settled. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,29 +1,44 @@
 import { type Endpoint, formatEndpoint } from "../../src/addr/endpoint.ts";
-import { frameMessage, MessageStream } from "../../src/dns/message-stream.ts";
-import type { DnsSocket, SocketEvents, Sockets } from "../../src/dns/socket.ts";
+import {
+  type DnsSocket,
+  frameMessage,
+  MessageStream,
+  type SocketEvents,
+  type Sockets,
+  systemSockets,
+} from "../../src/dns/exchange.ts";
+import { FakeClock } from "./fake-clock.ts";
 
-/** What a fake server does with a query; what it returns is its reply, null for silence. */
-export type Behaviour = (query: Uint8Array, asked: number) => Uint8Array | null | "ECONNREFUSED";
+/** What a fake server does with a query: it returns the response, or null for silence. */
+export type Behaviour = (query: Uint8Array) => Uint8Array | null | "ECONNREFUSED";
 
 /** A query that arrived at a fake server. */
 export interface Arrival {
   readonly server: string;
   readonly transport: "udp" | "tcp";
+  readonly atMs: number;
   readonly query: Uint8Array;
   /** Sends a datagram to the socket that the query came from. */
   readonly answer: (reply: Uint8Array) => void;
+  /** Whether that socket is still open. */
+  readonly isOpen: () => boolean;
 }
 
-/** Sockets without a network: each server is a function for each transport, silent where it has none. */
+/** Sockets without a network: each server is a function for each transport, silent without one. */
 export class FakeNetwork implements Sockets {
   readonly #servers: Readonly<Record<string, { udp?: Behaviour; tcp?: Behaviour }>>;
+  readonly #clock: FakeClock;
   readonly arrivals: Arrival[] = [];
   open = 0;
   mostOpen = 0;
 
   /** @param servers by their endpoints, as `[2001:db8::1]:53` */
-  constructor(servers: Readonly<Record<string, { udp?: Behaviour; tcp?: Behaviour }>>) {
+  constructor(
+    servers: Readonly<Record<string, { udp?: Behaviour; tcp?: Behaviour }>>,
+    clock = new FakeClock(),
+  ) {
     this.#servers = servers;
+    this.#clock = clock;
   }
 
   openUdp = async (server: Endpoint, events: SocketEvents): Promise<DnsSocket> =>
@@ -52,8 +67,15 @@ export class FakeNetwork implements Sockets {
     const send = (bytes: Uint8Array) => {
       const query = unframe(bytes);
       if (!isOpen || query === null) return;
-      const reply = this.#servers[server]?.[transport]?.(query, this.arrivals.length) ?? null;
-      this.arrivals.push({ server, transport, query, answer: events.data });
+      const reply = this.#servers[server]?.[transport]?.(query) ?? null;
+      this.arrivals.push({
+        server,
+        transport,
+        atMs: this.#clock.nowMs(),
+        query,
+        answer: events.data,
+        isOpen: () => isOpen,
+      });
       queueMicrotask(() => {
         if (!isOpen || reply === null) return;
         if (typeof reply === "string") events.failed(reply);
@@ -65,5 +87,28 @@ export class FakeNetwork implements Sockets {
       isOpen = false;
     };
     return { send, close };
+  }
+}
+
+/** The machine's sockets, and how many of them are open. */
+export class CountedSockets implements Sockets {
+  open = 0;
+
+  openUdp = (server: Endpoint, events: SocketEvents): Promise<DnsSocket> =>
+    this.#count(systemSockets.openUdp(server, events));
+
+  openTcp = (server: Endpoint, events: SocketEvents): Promise<DnsSocket> =>
+    this.#count(systemSockets.openTcp(server, events));
+
+  async #count(opening: Promise<DnsSocket>): Promise<DnsSocket> {
+    const socket = await opening;
+    this.open += 1;
+    return {
+      send: (bytes) => socket.send(bytes),
+      close: () => {
+        this.open -= 1;
+        socket.close();
+      },
+    };
   }
 }

@@ -1,9 +1,9 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
-import { MessageStream } from "../../src/dns/message-stream.ts";
+import { MessageStream } from "../../src/dns/exchange.ts";
 import { freePort } from "../lab/port.ts";
 
-/** A query over UDP, and the ways to answer it. */
+/** A query over UDP, and the ways to respond. */
 export interface Datagram {
   readonly query: Uint8Array;
   /** How many came before it. */
@@ -24,7 +24,7 @@ export interface Manners {
   tcpPiece?(bytes: Uint8Array): void;
 }
 
-/** A DNS server on the loopback interface that behaves as badly as a test wants. */
+/** A DNS server on the loopback interface that misbehaves as a test wants. */
 export interface HostileServer {
   readonly endpoint: Endpoint;
   /** Every query over UDP, with the port that it came from. */
@@ -76,7 +76,7 @@ function send(socket: Bun.udp.Socket<"buffer">, bytes: Uint8Array, port: number,
   try {
     socket.send(bytes, port, address);
   } catch {
-    // The ICMP error that an earlier datagram met: whoever asked has closed the socket.
+    // An ICMP error for an earlier datagram, because the client has closed its socket.
   }
 }
 

@@ -1,35 +1,45 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createDnsClient } from "../../src/dns/client.ts";
-import { FLAG, type Message } from "../../src/dns/message.ts";
-import { frameMessage } from "../../src/dns/message-stream.ts";
-import type { DnsOutcome } from "../../src/dns/outcome.ts";
+import { createDnsClient, type DnsOutcome } from "../../src/dns/client.ts";
+import { frameMessage } from "../../src/dns/exchange.ts";
+import { FLAG } from "../../src/dns/message.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
+import { CountedSockets } from "./fake-network.ts";
 import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
-import { aaaa, askedName, cname, hex, replyMessage, replyTo, swellingReply } from "./messages.ts";
+import {
+  aaaa,
+  askedName,
+  cname,
+  hasEdns,
+  hex,
+  idOf,
+  questionOf,
+  replyTo,
+  swellingReply,
+  type TestMessage,
+} from "./messages.ts";
 
 /*
- * Real sockets, a real loopback interface, and a server that attacks. Time stands still unless a test
- * moves it, so that an outcome is never owed to a later attempt or to the deadline by chance.
+ * Real sockets on the loopback interface, and a server that attacks. The clock moves only when a test
+ * advances it, so that no outcome depends on a later attempt or on the deadline by chance.
  */
 
-// For a busy machine; nothing here waits for its clock.
+// Allows for a slow machine; no test here depends on the real time.
 setDefaultTimeout(60_000);
 
 const TRUE = "2001:db8::1";
 const FORGED = "2001:db8:bad::";
 
-const truth = (query: Uint8Array, changes: Partial<Message> = {}) =>
+const truth = (query: Uint8Array, changes: Partial<TestMessage> = {}) =>
   replyTo(query, { answers: [aaaa(askedName(query), TRUE)], ...changes });
-const forgery = (query: Uint8Array, changes: Partial<Message> = {}) =>
+const forgery = (query: Uint8Array, changes: Partial<TestMessage> = {}) =>
   truth(query, { answers: [aaaa(askedName(query), FORGED)], ...changes });
-const otherId = (query: Uint8Array) => ({ id: replyMessage(query).id ^ 0x5555 });
-const otherQuestion = (query: Uint8Array, changes: object) => {
-  const { question } = replyMessage(query);
-  return { question: question && { ...question, ...changes } };
-};
+const otherId = (query: Uint8Array) => ({ id: idOf(query) ^ 0x5555 });
+const otherQuestion = (query: Uint8Array, changes: object) => ({
+  question: { ...questionOf(query), ...changes },
+});
 const TRUNCATED = { flags: FLAG.response | FLAG.truncated };
 
-/** A reply whose records are these bytes: the header's counts, then what follows the question. */
+/** A response with these bytes for the header's record counts and after the question. */
 function raw(query: Uint8Array, counts: string, records: string): Uint8Array {
   const head = replyTo(query, { edns: null });
   head.set(hex(counts), 6);
@@ -46,11 +56,16 @@ async function start(...manners: Manners[]) {
   for (const one of manners) servers.push(await startHostileServer(one));
   running.push(...servers);
   const clock = new FakeClock();
-  const client = createDnsClient({ servers: servers.map(({ endpoint }) => endpoint), clock });
-  return { client, clock, servers };
+  const sockets = new CountedSockets();
+  const client = createDnsClient({
+    servers: servers.map(({ endpoint }) => endpoint),
+    sockets,
+    clock,
+  });
+  return { client, clock, sockets, servers };
 }
 
-/** The addresses of an answer, or the outcome's kind where there is none. */
+/** The addresses of an answer, or the kind of any other outcome. */
 function shown(outcome: DnsOutcome): string {
   return outcome.kind === "answer"
     ? outcome.records.map(({ value }) => value).join(" ")
@@ -62,11 +77,11 @@ const tellTruthOverTcp: Manners["tcp"] = (query, connection) => {
   connection.write(frameMessage(truth(query)));
 };
 
-describe("the answer gets through", () => {
+describe("the client finds the answer", () => {
   test.each<[string, Manners]>([
     ["without any attack", { udp: tellTruth }],
     [
-      "before a wrong ID: by TCP",
+      "after a wrong ID, over TCP",
       {
         udp({ query, reply }) {
           reply(forgery(query, otherId(query)));
@@ -76,7 +91,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind another name",
+      "after another name",
       {
         udp({ query, reply }) {
           reply(forgery(query, otherQuestion(query, { name: "evil.example." })));
@@ -85,7 +100,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind another type and another class",
+      "after another type and another class",
       {
         udp({ query, reply }) {
           reply(forgery(query, otherQuestion(query, { type: 1 })));
@@ -95,7 +110,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind QR=0 and the query itself",
+      "after QR=0 and the query itself",
       {
         udp({ query, reply }) {
           reply(forgery(query, { flags: 0 }));
@@ -105,7 +120,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind another opcode",
+      "after another opcode",
       {
         udp({ query, reply }) {
           reply(forgery(query, { flags: FLAG.response | 0x2000 }));
@@ -114,7 +129,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind 100 datagrams of garbage",
+      "after 100 datagrams of garbage",
       {
         udp({ query, reply }) {
           for (let length = 0; length < 100; length++) {
@@ -125,17 +140,17 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind 100 datagrams that begin like it and end in garbage",
+      "after 100 datagrams that are cut inside the question",
       {
         udp({ query, reply }) {
-          // Cut inside the question; one byte more would make it a broken answer.
+          // One byte more is a malformed answer.
           for (let at = 0; at < 100; at++) reply(truth(query).subarray(0, 12 + (at % 15)));
           reply(truth(query));
         },
       },
     ],
     [
-      "twice, and once more",
+      "three times",
       {
         udp({ query, reply }) {
           for (let times = 0; times < 3; times++) reply(truth(query));
@@ -143,7 +158,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "behind a forgery from another port",
+      "after a forgery from another port",
       {
         async udp({ query, reply, replyFromElsewhere }) {
           replyFromElsewhere(forgery(query));
@@ -153,7 +168,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "in other case: by TCP",
+      "in another case, over TCP",
       {
         udp: ({ query, reply }) => {
           reply(forgery(query, otherQuestion(query, { name: swapCase(askedName(query)) })));
@@ -162,14 +177,14 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "in other case from a server without TCP",
+      "in another case, from a server without TCP",
       {
         udp: ({ query, reply }) =>
           reply(truth(query, otherQuestion(query, { name: swapCase(askedName(query)) }))),
       },
     ],
     [
-      "among records that nobody asked for",
+      "among unrelated records",
       {
         udp: ({ query, reply }) =>
           reply(
@@ -185,7 +200,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "truncated: by TCP",
+      "truncated, over TCP",
       { udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)), tcp: tellTruthOverTcp },
     ],
     [
@@ -202,7 +217,7 @@ describe("the answer gets through", () => {
       },
     ],
     [
-      "with more behind it over TCP, and the end of the connection",
+      "followed by more bytes and the end of the connection, over TCP",
       {
         udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
         tcp(query, connection) {
@@ -217,7 +232,7 @@ describe("the answer gets through", () => {
       {
         udp: ({ query, reply }) =>
           reply(
-            replyMessage(query).edns
+            hasEdns(query)
               ? replyTo(query, { rcode: 1, edns: null, question: null })
               : truth(query),
           ),
@@ -227,18 +242,18 @@ describe("the answer gets through", () => {
       "without EDNS after BADVERS",
       {
         udp: ({ query, reply }) =>
-          reply(replyMessage(query).edns ? replyTo(query, { rcode: 16 }) : truth(query)),
+          reply(hasEdns(query) ? replyTo(query, { rcode: 16 }) : truth(query)),
       },
     ],
   ])("%s", async (_, manners) => {
-    const { client } = await start(manners);
+    const { client, sockets } = await start(manners);
     expect(shown(await client.query("www.example", "AAAA"))).toBe(TRUE);
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 
-  test("to an earlier attempt, when it is late", async () => {
+  test("in a late response to an earlier attempt", async () => {
     let first: Uint8Array = new Uint8Array();
-    const { client, clock } = await start({
+    const { client, clock, sockets } = await start({
       udp({ query, index, replyTo: replyToEarlier }) {
         // The first query stays unanswered until the second has come.
         if (index === 0) first = query;
@@ -248,7 +263,7 @@ describe("the answer gets through", () => {
     const outcome = client.query("www.example", "AAAA");
     await clock.advance(1000);
     expect(shown(await outcome)).toBe(TRUE);
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 
   test.each([
@@ -256,7 +271,7 @@ describe("the answer gets through", () => {
     ["SERVFAIL", 2],
     ["NOTIMP", 4],
     ["REFUSED", 5],
-  ])("from the next server, behind a header that says %s and nothing else", async (_, rcode) => {
+  ])("at the next server, after a %s without a question", async (_, rcode) => {
     const { client, servers } = await start(
       { udp: ({ query, reply }) => reply(replyTo(query, { rcode, question: null, edns: null })) },
       { udp: tellTruth },
@@ -269,7 +284,7 @@ describe("the answer gets through", () => {
   test.each<[string, (query: Uint8Array) => Uint8Array]>([
     ["a malformed reply", (query) => raw(query, "ffff 0000 0000", "")],
     ["a loop", (query) => truth(query, { answers: [cname(askedName(query), askedName(query))] })],
-  ])("from the next server, behind %s", async (_, reply) => {
+  ])("at the next server, after %s", async (_, reply) => {
     const { client } = await start(
       { udp: (asked) => asked.reply(reply(asked.query)) },
       { udp: tellTruth },
@@ -278,11 +293,11 @@ describe("the answer gets through", () => {
   });
 });
 
-describe("no answer is made of", () => {
+describe("the client makes no answer from", () => {
   const address = hex(`20010db8 0bad0000 00000000 00000000`).toHex();
   test.each<[string, Manners, DnsOutcome["kind"]]>([
     [
-      "a wrong ID, where TCP is refused",
+      "a wrong ID, if TCP is refused",
       { udp: ({ query, reply }) => reply(forgery(query, otherId(query))) },
       "unreachable",
     ],
@@ -337,7 +352,7 @@ describe("no answer is made of", () => {
       "malformed",
     ],
     [
-      "counts of 65535",
+      "record counts of 65535",
       {
         udp: ({ query, reply }) =>
           reply(raw(query, "ffff ffff ffff", `c00c 001c 0001 00000001 0010 ${address}`)),
@@ -353,7 +368,7 @@ describe("no answer is made of", () => {
       "malformed",
     ],
     [
-      "data that runs beyond the message",
+      "data that extends beyond the message",
       {
         udp: ({ query, reply }) =>
           reply(raw(query, "0001 0000 0000", "c00c 001c 0001 00000001 0010 2001")),
@@ -375,7 +390,7 @@ describe("no answer is made of", () => {
       "malformed",
     ],
     [
-      "a truncated message, where TCP is refused",
+      "a truncated message, if TCP is refused",
       { udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)) },
       "unreachable",
     ],
@@ -390,7 +405,7 @@ describe("no answer is made of", () => {
       "unreachable",
     ],
     [
-      "a connection that is reset",
+      "a connection that the server resets",
       {
         udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
         tcp: (_, connection) => {
@@ -420,7 +435,7 @@ describe("no answer is made of", () => {
       "malformed",
     ],
     [
-      "records of another owner alone",
+      "only records of another owner",
       {
         udp: ({ query, reply }) =>
           reply(truth(query, { answers: [aaaa("evil.example.", FORGED)] })),
@@ -428,7 +443,7 @@ describe("no answer is made of", () => {
       "no-data",
     ],
     [
-      "a name that does not exist, with records",
+      "NXDOMAIN with records",
       { udp: ({ query, reply }) => reply(forgery(query, { rcode: 3 })) },
       "name-error",
     ],
@@ -438,9 +453,9 @@ describe("no answer is made of", () => {
       "failure",
     ],
   ])("%s", async (_, manners, kind) => {
-    const { client } = await start(manners);
+    const { client, sockets } = await start(manners);
     expect((await client.query("www.example", "AAAA")).kind).toBe(kind);
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 
   test.each<[string, Manners]>([
@@ -450,11 +465,11 @@ describe("no answer is made of", () => {
       { udp: ({ query, replyFromElsewhere }) => replyFromElsewhere(forgery(query)) },
     ],
     [
-      "a header that says NXDOMAIN and nothing else",
+      "NXDOMAIN without a question",
       { udp: ({ query, reply }) => reply(replyTo(query, { rcode: 3, question: null })) },
     ],
     [
-      "garbage without end",
+      "endless garbage",
       {
         async udp({ reply }) {
           for (let times = 0; times < 2000; times++) {
@@ -465,11 +480,11 @@ describe("no answer is made of", () => {
       },
     ],
     [
-      "TCP that accepts and stays silent",
+      "a TCP server that accepts and stays silent",
       { udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)), tcp() {} },
     ],
     [
-      "TCP that never comes to an end",
+      "a TCP message without its last byte",
       {
         udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
         tcp: (query, connection) => {
@@ -477,8 +492,8 @@ describe("no answer is made of", () => {
         },
       },
     ],
-  ])("%s, and the deadline ends it", async (_, manners) => {
-    const { client, clock } = await start(manners);
+  ])("%s, until the deadline", async (_, manners) => {
+    const { client, clock, sockets } = await start(manners);
     let outcome: DnsOutcome | undefined;
     const asked = client.query("www.example", "AAAA").then((value) => {
       outcome = value;
@@ -490,13 +505,13 @@ describe("no answer is made of", () => {
     await clock.advance(1);
     await asked;
     expect(outcome).toEqual({ kind: "timeout", queryTimeMs: 5000 });
-    expect(client.openSockets).toBe(0);
+    expect(sockets.open).toBe(0);
   });
 });
 
-test("a small message that swells when it is shown is refused, not shown", async () => {
+test("a small message with huge presentation forms is a failure", async () => {
   let bytes = 0;
-  const { client } = await start({
+  const { client, sockets } = await start({
     udp: ({ query, reply }) => reply(forgery(query, TRUNCATED)),
     tcp: (query, connection) => {
       const reply = swellingReply(query, 4600);
@@ -514,10 +529,10 @@ test("a small message that swells when it is shown is refused, not shown", async
     authenticated: false,
     extendedErrors: [],
   });
-  expect(client.openSockets).toBe(0);
+  expect(sockets.open).toBe(0);
 });
 
-test("SERVFAIL comes with what the server says about it", async () => {
+test("SERVFAIL has the extended errors of the server", async () => {
   const { client } = await start({
     udp: ({ query, reply }) =>
       reply(
@@ -543,7 +558,7 @@ test("SERVFAIL comes with what the server says about it", async () => {
   });
 });
 
-/** The name with the case of every letter turned. */
+/** The name with the case of every letter changed. */
 function swapCase(name: string): string {
   return name.replace(/[a-z]/gi, (letter) =>
     letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),

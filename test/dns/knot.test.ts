@@ -1,31 +1,37 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { parseIpv4 } from "../../src/addr/ipv4.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
+import {
+  createDnsClient,
+  type DnsClient,
+  lookupAddresses,
+  lookupHostname,
+} from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
-import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
 import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
+import { CountedSockets } from "./fake-network.ts";
 import { MANY_ADDRESSES, ZONES } from "./zones.ts";
 
 const missing = programMissing("knotd") ?? programMissing("dig");
 const testWithKnot = testWith(missing);
 
+const sockets = new CountedSockets();
 let knot: KnotServer;
 let client: DnsClient;
 
 beforeAll(async () => {
   if (missing !== null) return;
   knot = await startKnot({ zones: ZONES });
-  client = createDnsClient({ servers: [knot.endpoint] });
+  client = createDnsClient({ servers: [knot.endpoint], sockets });
 });
 
 afterAll(async () => {
   await knot?.stop();
 });
 
-// For a busy machine; nothing here waits for its clock.
+// Allows for a slow machine; no test here depends on the real time.
 setDefaultTimeout(60_000);
 
 interface Shown {
@@ -37,7 +43,7 @@ interface Shown {
   }[];
 }
 
-/** What `dig` prints for the question: response code, and type, value and TTL of each record. */
+/** The output of `dig`: the response code, and type, value and TTL of each record. */
 async function dig(name: string, type: RecordType): Promise<Shown> {
   const { stdout } = Bun.spawn([
     ...["dig", "@::1", "-p", String(knot.endpoint.port), "-t", type, "-q", name],
@@ -51,11 +57,11 @@ async function dig(name: string, type: RecordType): Promise<Shown> {
     const { ttl = "", type: shownType = "", value = line } = parts ?? {};
     return { type: shownType, value, ttl: Number(ttl) };
   });
-  // The alias that follows from a DNAME is shown, the DNAME itself is not.
+  // We show the CNAME that a DNAME synthesizes, not the DNAME itself.
   return { rcode, records: records.filter((record) => record.type !== "DNAME") };
 }
 
-/** The same of our own. */
+/** The same from our client. */
 async function ours(name: string, type: RecordType): Promise<Shown> {
   const outcome = await client.query(name, type, { timeoutMs: 30_000 });
   if (!("records" in outcome)) throw new Error(`${name} ${type}: ${outcome.kind}`);
@@ -70,8 +76,8 @@ const HARD_CASES: readonly [string, string][] = [
   ["the top of the zone", "hard.example"],
   ["its name in mixed case", "HaRd.ExAmPlE"],
   ["addresses in every form", "plain.hard.example"],
-  ["a time to live of zero", "zero.hard.example"],
-  ["the longest time to live", "long.hard.example"],
+  ["a TTL of zero", "zero.hard.example"],
+  ["the largest TTL", "long.hard.example"],
   ["null MX", "nullmx.hard.example"],
   ["the root as a name", "rootptr.hard.example"],
   ["a dot inside a label", "dot\\.ted.hard.example"],
@@ -87,17 +93,17 @@ const HARD_CASES: readonly [string, string][] = [
   ["below it", "a.b.ent.hard.example"],
   ["mixed case through an alias", "mixed.hard.example"],
   ["a chain of four", "one.hard.example"],
-  ["an alias to the top, by a name that DNS calls otherwise", "soa.sub.hard.example"],
+  ["an alias to the top of the zone", "soa.sub.hard.example"],
   ["an alias out of the zone", "out.hard.example"],
-  ["an alias to what does not exist", "nowhere.hard.example"],
+  ["an alias to a name that does not exist", "nowhere.hard.example"],
   ["below a DNAME", "plain.tree.hard.example"],
   ["names of hosts", "ptr.hard.example"],
-  ["what does not exist", "missing.hard.example"],
+  ["a name that does not exist", "missing.hard.example"],
   ["a reverse name", "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"],
   ["a reverse name by RFC 2317", "1.2.0.192.in-addr.arpa"],
 ];
 
-/** Names that have no records at all, so that a zone which failed to load cannot pass for equal. */
+/** The names without records; all others must have some, so that a zone that was not loaded fails the test. */
 const WITHOUT_RECORDS = ["b.ent.hard.example", "missing.hard.example"];
 
 describe("equal to what dig prints, for every type", () => {
@@ -113,7 +119,7 @@ describe("equal to what dig prints, for every type", () => {
   });
 });
 
-describe("told apart", () => {
+describe("the kind of outcome", () => {
   testWithKnot.each([
     ["an answer", "plain.hard.example", "AAAA", "answer"],
     ["no data", "plain.hard.example", "MX", "no-data"],
@@ -125,13 +131,13 @@ describe("told apart", () => {
     ["a referral to other servers", "x.deleg.hard.example", "AAAA", "failure"],
     ["a loop of two", "loop1.hard.example", "AAAA", "malformed"],
     ["a loop of one", "self.hard.example", "AAAA", "malformed"],
-    ["a loop, asked for as such", "self.hard.example", "CNAME", "answer"],
+    ["a loop, with the question CNAME", "self.hard.example", "CNAME", "answer"],
   ] as [string, string, RecordType, string][])("%s", async (_, name, type, kind) => {
     expect((await client.query(name, type)).kind).toBe(kind as never);
   });
 });
 
-testWithKnot(`${MANY_ADDRESSES} addresses come whole, over TCP`, async () => {
+testWithKnot(`${MANY_ADDRESSES} addresses come complete, over TCP`, async () => {
   const outcome = await client.query("many.hard.example", "AAAA");
   expect(outcome).toMatchObject({ kind: "answer", transport: "tcp" });
   const values = valuesOf(outcome);
@@ -140,7 +146,7 @@ testWithKnot(`${MANY_ADDRESSES} addresses come whole, over TCP`, async () => {
 });
 
 testWithKnot(
-  "an IPv4-compatible address is written by RFC 5952, which is not how dig does it",
+  "an IPv4-compatible address has the RFC 5952 form, which differs from dig",
   async () => {
     expect(valuesOf(await ours("compat.hard.example", "AAAA"))).toEqual(["::c000:201"]);
     expect(valuesOf(await dig("compat.hard.example", "AAAA"))).toEqual(["::192.0.2.1"]);
@@ -171,7 +177,7 @@ testWithKnot("addresses and names for targets and hops", async () => {
   expect(await lookupHostname(client, parseIpv6("2001:db8::2"))).toBeNull();
 });
 
-testWithKnot("500 different questions at once are all answered, by UDP and TCP", async () => {
+testWithKnot("500 different questions at once are all answered, over UDP and TCP", async () => {
   // The first 16 are the spellings of one name, whose answer does not fit into a datagram.
   const spelling = (bits: number) =>
     [..."many"].map((letter, at) => ((bits >> at) & 1 ? letter.toUpperCase() : letter)).join("");
@@ -185,5 +191,5 @@ testWithKnot("500 different questions at once are all answered, by UDP and TCP",
     "records" in outcome ? outcome.records.length : outcome.kind,
   );
   expect(counts).toEqual(names.map((_, at) => (at < 16 ? MANY_ADDRESSES : 1)));
-  expect(client.openSockets).toBe(0);
+  expect(sockets.open).toBe(0);
 });

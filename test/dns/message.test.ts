@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { DnsFormatError } from "../../src/dns/format-error.ts";
 import {
   decodeMessage,
-  encodeMessage,
-  FLAG,
+  type ExtendedError,
   type Message,
+  rcodeName,
   tryDecodeHeader,
 } from "../../src/dns/message.ts";
+import { DnsFormatError } from "../../src/dns/name.ts";
 import { aaaa, cname, hex } from "./messages.ts";
 
 const QUESTION = "03777777 076578616d706c65 00 001c 0001"; // www.example. AAAA IN, from 12 to 29
@@ -19,68 +19,18 @@ function reply(counts: string, records: string): Uint8Array {
   return hex(`1234 8180 0001 ${counts} ${QUESTION} ${records}`);
 }
 
-describe("encoded to the byte", () => {
-  const query: Message = {
-    id: 0x1234,
-    flags: FLAG.recursionDesired | FLAG.authenticated,
-    rcode: 0,
-    question: { name: "www.example.", type: 28, class: 1 },
-    answers: [],
-    edns: { payloadBytes: 1232, version: 0, dnssecOk: false, extendedErrors: [] },
-  };
-  test.each<[string, Message, string]>([
-    ["a query", query, `1234 0120 0001 0000 0000 0001 ${QUESTION} ${OPT}`],
-    ["without EDNS", { ...query, edns: null }, `1234 0120 0001 0000 0000 0000 ${QUESTION}`],
-    [
-      "an answer",
-      {
-        ...query,
-        flags: FLAG.response,
-        answers: [aaaa("www.example.", "2001:db8::1")],
-        edns: null,
-      },
-      `1234 8000 0001 0001 0000 0000 ${QUESTION} 03777777 076578616d706c65 00 001c 0001 0000012c 0010 ${ADDRESS}`,
-    ],
-    [
-      "an extended response code",
-      { ...query, flags: FLAG.response, question: null, rcode: 0xabc },
-      "1234 800c 0000 0000 0000 0001 00 0029 04d0 ab 00 0000 0000",
-    ],
-    [
-      "DO and an extended error",
-      {
-        ...query,
-        question: null,
-        edns: {
-          payloadBytes: 512,
-          version: 1,
-          dnssecOk: true,
-          extendedErrors: [{ code: 15, text: "no" }],
-        },
-      },
-      "1234 0120 0000 0000 0000 0001 00 0029 0200 00 01 8000 0008 000f 0004 000f 6e6f",
-    ],
-  ])("%s", (_, message, bytes) => {
-    expect(encodeMessage(message)).toEqual(hex(bytes));
-  });
-
-  test("no more than the limit", () => {
-    expect(() => encodeMessage(query, 20)).toThrow("limit 20");
-  });
-});
-
 describe("decoded", () => {
   const answer = aaaa("www.example.", "2001:db8::1");
   test.each<[string, Uint8Array, Partial<Message>]>([
-    ["an answer", reply("0001 0000 0000", ANSWER), { answers: [answer], edns: null }],
-    ["bytes behind the message", reply("0001 0000 0000", `${ANSWER} ffff`), { answers: [answer] }],
+    ["an answer", reply("0001 0000 0000", ANSWER), { answers: [answer], extendedErrors: null }],
+    ["bytes after the message", reply("0001 0000 0000", `${ANSWER} ffff`), { answers: [answer] }],
     [
-      "a time to live with the high bit is unsigned",
+      "a TTL with the high bit set is unsigned",
       reply("0001 0000 0000", `c00c 001c 0001 ffffffff 0010 ${ADDRESS}`),
       { answers: [{ ...answer, ttl: 4_294_967_295 }] },
     ],
     [
-      "a record of a type that we do not know is skipped by its length",
+      "a record of an unknown type is skipped by its length",
       reply("0002 0000 0000", `c00c 002e 0001 00000000 0003 010203 ${ANSWER}`),
       { answers: [answer] },
     ],
@@ -106,29 +56,29 @@ describe("decoded", () => {
         "00 0029 1000 01 00 8000 0012  000a 0004 01020304  000f 0006 0006 62616400",
       ),
       {
-        rcode: 16,
-        edns: {
-          payloadBytes: 4096,
-          version: 0,
-          dnssecOk: true,
-          extendedErrors: [{ code: 6, name: "DNSSEC Bogus", text: "bad" }],
-        },
+        rcode: "BADVERS",
+        extendedErrors: [{ code: 6, name: "DNSSEC Bogus", text: "bad" }],
       },
     ],
-    ["no question", hex("1234 8182 0000 0000 0000 0000"), { question: null, rcode: 2 }],
+    ["no question", hex("1234 8182 0000 0000 0000 0000"), { flags: 0x8182, rcode: "SERVFAIL" }],
+    [
+      "the types of all records in the answer and authority sections",
+      reply(
+        "0002 0001 0001",
+        `${ANSWER} 00 0027 0003 00000000 0000 00 0006 0001 00000000 0000 ${OPT}`,
+      ),
+      { answers: [answer], answerTypes: [28, 39], authorityTypes: [6], extendedErrors: [] },
+    ],
   ])("%s", (_, bytes, expected) => {
     expect(decodeMessage(bytes)).toMatchObject(expected);
   });
 
-  test("a header, and nothing of what is shorter", () => {
+  test("a header, but not one that is cut short", () => {
     const bytes = hex("1234 8583 0001 0002 0003 0004");
     expect(tryDecodeHeader(bytes)).toEqual({
       id: 0x1234,
       flags: 0x8583,
       questionCount: 1,
-      answerCount: 2,
-      authorityCount: 3,
-      additionalCount: 4,
     });
     expect(tryDecodeHeader(bytes.subarray(0, 11))).toBeNull();
   });
@@ -143,12 +93,12 @@ describe("refused", () => {
     ["65535 questions", hex(`1234 8180 ffff 0000 0000 0000 ${QUESTION}`), "65535 questions"],
     ["one record fewer than announced", reply("0002 0000 0000", ANSWER), "cut short"],
     [
-      "data shorter than its type wants",
+      "data shorter than its type",
       reply("0001 0000 0000", `c00c 001c 0001 00000000 0004 ${ADDRESS}`),
       "cut short",
     ],
     [
-      "data longer than its type wants",
+      "data longer than its type",
       reply("0001 0000 0000", `c00c 0001 0001 00000000 0010 ${ADDRESS}`),
       "too long",
     ],
@@ -159,7 +109,7 @@ describe("refused", () => {
     ],
     ["two OPT records", reply("0000 0000 0002", `${OPT} ${OPT}`), "more than one OPT"],
     [
-      "an OPT record that is not the root's",
+      "an OPT record whose owner is not the root",
       reply("0000 0000 0001", `c00c ${OPT.slice(2)}`),
       "root",
     ],
@@ -192,4 +142,65 @@ describe("refused", () => {
     expect(() => decodeMessage(bytes)).toThrow(DnsFormatError);
     expect(() => decodeMessage(bytes)).toThrow(message);
   });
+});
+
+const UNPRINTABLE = "\ufffd";
+
+describe("an extended error", () => {
+  test.each<[string, number, string | number[], ExtendedError]>([
+    ["a code with a name", 22, "", { code: 22, name: "No Reachable Authority" }],
+    ["the last code of RFC 8914", 24, "", { code: 24, name: "Invalid Data" }],
+    ["a code without a name", 49_152, "", { code: 49_152 }],
+    ["a text", 0, "at delegation é", { code: 0, name: "Other Error", text: "at delegation é" }],
+    ["a text that ends in a NUL", 0, "no\0", { code: 0, name: "Other Error", text: "no" }],
+    [
+      "controls, escapes and line ends",
+      0,
+      "a\x1b[31m\r\n\x7f\x85\u2028",
+      { code: 0, name: "Other Error", text: "a�[31m�����".replaceAll("�", UNPRINTABLE) },
+    ],
+    [
+      "characters that change the text direction",
+      0,
+      "\u202eabc\u2066",
+      { code: 0, name: "Other Error", text: `${UNPRINTABLE}abc${UNPRINTABLE}` },
+    ],
+    ["invalid UTF-8", 0, [0x61, 0xff], { code: 0, name: "Other Error", text: `a${UNPRINTABLE}` }],
+    ["a long text", 0, "😀".repeat(300), { code: 0, name: "Other Error", text: "😀".repeat(256) }],
+  ])("%s", (_, code, text, expected) => {
+    const data = typeof text === "string" ? new TextEncoder().encode(text) : Uint8Array.from(text);
+    const option = [0, 15, 0, 0, code >>> 8, code & 0xff, ...data];
+    const length = option.length - 4;
+    option.splice(2, 2, length >>> 8, length & 0xff);
+    const opt = [
+      0,
+      0,
+      41,
+      4,
+      208,
+      0,
+      0,
+      0,
+      0,
+      option.length >>> 8,
+      option.length & 0xff,
+      ...option,
+    ];
+    const message = Uint8Array.from([...hex("1234 8180 0000 0000 0000 0001"), ...opt]);
+    expect(decodeMessage(message).extendedErrors).toEqual([expected]);
+  });
+
+  test("after the eighth is left out", () => {
+    const options = "000f 0002 0003".repeat(9);
+    const bytes = reply("0000 0000 0001", `00 0029 04d0 00000000 0036 ${options}`);
+    expect(decodeMessage(bytes).extendedErrors).toHaveLength(8);
+  });
+});
+
+test("a response code without a name has its number", () => {
+  expect([rcodeName(0), rcodeName(23), rcodeName(3841)]).toEqual([
+    "NOERROR",
+    "BADCOOKIE",
+    "RCODE3841",
+  ]);
 });

@@ -1,6 +1,126 @@
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { decodeMessage, encodeMessage, FLAG, type Message } from "../../src/dns/message.ts";
-import type { ResourceRecord } from "../../src/dns/record.ts";
+import { ipv4ToBytes, parseIpv4 } from "../../src/addr/ipv4.ts";
+import { ipv6ToBytes, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { FLAG, HEADER_BYTES } from "../../src/dns/message.ts";
+import { decodeName, encodeName } from "../../src/dns/name.ts";
+import { type RecordType, type ResourceRecord, typeCode } from "../../src/dns/record.ts";
+import { ByteReader, ByteWriter } from "../../src/util/bytes.ts";
+
+/** Everything that a test server can put into a message, with names without compression. */
+export interface TestMessage {
+  readonly id: number;
+  /** Without the response code. */
+  readonly flags: number;
+  /** All twelve bits. */
+  readonly rcode: number;
+  readonly question: TestQuestion | null;
+  readonly answers: readonly ResourceRecord[];
+  readonly edns: TestEdns | null;
+}
+
+export interface TestQuestion {
+  readonly name: string;
+  readonly type: number;
+  readonly class: number;
+}
+
+export interface TestEdns {
+  readonly payloadBytes: number;
+  readonly version: number;
+  readonly dnssecOk: boolean;
+  readonly extendedErrors: readonly { readonly code: number; readonly text?: string }[];
+}
+
+/** An OPT record like the one in our queries. */
+export const EDNS: TestEdns = {
+  payloadBytes: 1232,
+  version: 0,
+  dnssecOk: false,
+  extendedErrors: [],
+};
+
+const MAX_MESSAGE_BYTES = 65_535;
+const OPT = 41;
+const EXTENDED_ERROR_OPTION = 15;
+
+/** Encodes a message. Throws OutOfBoundsError for more bytes than the limit. */
+export function encodeMessage(message: TestMessage, limitBytes = MAX_MESSAGE_BYTES): Uint8Array {
+  const { id, flags, rcode, question, answers, edns } = message;
+  const writer = new ByteWriter(limitBytes)
+    .uint16(id)
+    .uint16(flags | (rcode & 0xf))
+    .uint16(question === null ? 0 : 1)
+    .uint16(answers.length)
+    .uint16(0)
+    .uint16(edns === null ? 0 : 1);
+  if (question !== null) {
+    writer.put(encodeName(question.name)).uint16(question.type).uint16(question.class);
+  }
+  for (const { owner, type, ttl, value } of answers) {
+    const data = encodeData(type, value);
+    writer.put(encodeName(owner)).uint16(typeCode(type)).uint16(1).uint32(ttl);
+    writer.uint16(data.length).put(data);
+  }
+  if (edns !== null) {
+    const options = edns.extendedErrors.flatMap(({ code, text = "" }) => {
+      const bytes = new TextEncoder().encode(text);
+      return [0, EXTENDED_ERROR_OPTION, 0, 2 + bytes.length, code >>> 8, code & 0xff, ...bytes];
+    });
+    writer
+      .uint8(0)
+      .uint16(OPT)
+      .uint16(edns.payloadBytes)
+      .uint8(rcode >>> 4)
+      .uint8(edns.version);
+    writer
+      .uint16(edns.dnssecOk ? 0x8000 : 0)
+      .uint16(options.length)
+      .put(Uint8Array.from(options));
+  }
+  return writer.finish();
+}
+
+/** The data of a record on the wire, from its presentation form. */
+export function encodeData(type: RecordType, value: string): Uint8Array {
+  const words = value.split(" ");
+  switch (type) {
+    case "AAAA":
+      return ipv6ToBytes(parseIpv6(value));
+    case "A":
+      return ipv4ToBytes(parseIpv4(value));
+    case "MX":
+      return Uint8Array.from([...uint16(Number(words[0])), ...encodeName(words[1] as string)]);
+    case "TXT":
+      return Uint8Array.from(
+        value.match(/"(?:\\.|[^"\\])*"/g)?.flatMap((quoted) => {
+          const bytes = unescaped(quoted.slice(1, -1));
+          return [bytes.length, ...bytes];
+        }) ?? [],
+      );
+    case "SOA":
+      return Uint8Array.from([
+        ...encodeName(words[0] as string),
+        ...encodeName(words[1] as string),
+        ...words.slice(2).flatMap((word) => uint32(Number(word))),
+      ]);
+    default:
+      return encodeName(value);
+  }
+}
+
+function uint16(value: number): number[] {
+  return [value >>> 8, value & 0xff];
+}
+
+function uint32(value: number): number[] {
+  return [...uint16(value >>> 16), ...uint16(value & 0xffff)];
+}
+
+/** The bytes of a character-string; RFC 1035 section 5.1. */
+function unescaped(text: string): number[] {
+  return (text.match(/\\\d{3}|\\?./gs) ?? []).map((token) =>
+    token.length === 4 ? Number(token.slice(1)) : token.charCodeAt(token.length - 1),
+  );
+}
 
 /** Bytes from hex digits; white space is for the reader. */
 export function hex(text: string): Uint8Array {
@@ -9,36 +129,51 @@ export function hex(text: string): Uint8Array {
 
 /** An AAAA record. */
 export function aaaa(owner: string, address: string, ttl = 300): ResourceRecord {
-  return { owner, type: "AAAA", ttl, data: parseIpv6(address) };
+  return { owner, type: "AAAA", ttl, value: address };
 }
 
 /** A CNAME record. */
 export function cname(owner: string, target: string, ttl = 300): ResourceRecord {
-  return { owner, type: "CNAME", ttl, data: target };
+  return { owner, type: "CNAME", ttl, value: target };
 }
 
-/** What a server that does everything right would reply to the query, with some of it changed. */
-export function replyTo(query: Uint8Array, changes: Partial<Message> = {}): Uint8Array {
-  return encodeMessage(replyMessage(query, changes));
-}
-
-/** As `replyTo`, before encoding. */
-export function replyMessage(query: Uint8Array, changes: Partial<Message> = {}): Message {
-  const asked = decodeMessage(query);
-  return {
-    id: asked.id,
+/** The response of a correct server to the query, with some changes. */
+export function replyTo(query: Uint8Array, changes: Partial<TestMessage> = {}): Uint8Array {
+  return encodeMessage({
+    id: idOf(query),
     flags: FLAG.response | FLAG.recursionDesired | FLAG.recursionAvailable,
     rcode: 0,
-    question: asked.question,
+    question: questionOf(query),
     answers: [],
-    edns: asked.edns,
+    edns: hasEdns(query) ? EDNS : null,
     ...changes,
-  };
+  });
+}
+
+/** The ID of a query. */
+export function idOf(query: Uint8Array): number {
+  return new ByteReader(query).uint16();
+}
+
+/** The question of a query. */
+export function questionOf(query: Uint8Array): TestQuestion {
+  const reader = new ByteReader(query, questionEnd(query) - 4);
+  return { name: askedName(query), type: reader.uint16(), class: reader.uint16() };
+}
+
+/** Whether a query has an OPT record. */
+export function hasEdns(query: Uint8Array): boolean {
+  return query[11] === 1;
+}
+
+/** The name that the query asks for, in the case in which it was sent. */
+export function askedName(query: Uint8Array): string {
+  return decodeName(query, HEADER_BYTES);
 }
 
 /**
- * A reply to the query that holds this many NS records, all but the first of 14 bytes, whose compressed
- * name has 940 characters when it is shown.
+ * A response with this many NS records, all but the first of 14 bytes, whose compressed name has 940
+ * characters in presentation form.
  */
 export function swellingReply(query: Uint8Array, count: number): Uint8Array {
   const head = replyTo(query, { edns: null });
@@ -56,35 +191,34 @@ export function swellingReply(query: Uint8Array, count: number): Uint8Array {
   ]);
 }
 
-/** The reply with one more answer before the others: a DNAME of the root. */
+/** The response with one more answer before the others: a DNAME of the root. */
 export function withDname(reply: Uint8Array): Uint8Array {
-  return withRecords(reply, ANSWER_COUNT, questionEnd(reply), [
-    hex("00 0027 0001 0000012c 0001 00"),
-  ]);
+  return withRecords(reply, ANSWER_COUNT, [hex("00 0027 0001 0000012c 0001 00")]);
 }
 
-/** A reply without records but OPT, with records of these types in its authority section; their data is the root. */
+/** A response without records but OPT, with records of these types in its authority section; their data is the root. */
 export function withAuthority(reply: Uint8Array, types: readonly number[]): Uint8Array {
   const records = types.map((type) => Uint8Array.of(0, 0, type, 0, 1, 0, 0, 1, 44, 0, 1, 0));
-  return withRecords(reply, AUTHORITY_COUNT, questionEnd(reply), records);
+  return withRecords(reply, AUTHORITY_COUNT, records);
 }
 
 /** Offsets of the header's counts. */
 const ANSWER_COUNT = 6;
 const AUTHORITY_COUNT = 8;
 
-function questionEnd(reply: Uint8Array): number {
-  let at = 12;
-  while (reply[at] !== 0) at += 1 + (reply[at] as number);
+function questionEnd(message: Uint8Array): number {
+  let at = HEADER_BYTES;
+  while (message[at] !== 0) at += 1 + (message[at] as number);
   return at + 5;
 }
 
+/** The message with these records before the others. */
 function withRecords(
   reply: Uint8Array,
   countAt: number,
-  at: number,
   records: readonly Uint8Array[],
 ): Uint8Array {
+  const at = questionEnd(reply);
   const added = Uint8Array.from([
     ...reply.subarray(0, at),
     ...records.flatMap((record) => [...record]),
@@ -93,9 +227,4 @@ function withRecords(
   const count = new DataView(added.buffer);
   count.setUint16(countAt, count.getUint16(countAt) + records.length);
   return added;
-}
-
-/** The name that the query asks for, in the case that it was sent. */
-export function askedName(query: Uint8Array): string {
-  return decodeMessage(query).question?.name ?? "";
 }

@@ -1,70 +1,47 @@
 import { describe, expect, test } from "bun:test";
-import { type Endpoint, formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
-import { ATTEMPT_STARTS_MS } from "../../src/dns/limits.ts";
-import { alternateFamilies, runSchedule, type ScheduleEnd } from "../../src/dns/schedule.ts";
+import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { createDnsClient, type DnsOutcome } from "../../src/dns/client.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
+import { FakeNetwork } from "./fake-network.ts";
+import { aaaa, replyTo } from "./messages.ts";
 
-function endpoints(...texts: string[]): Endpoint[] {
-  return texts.map((text) => tryParseEndpoint(text, 53) as Endpoint);
-}
+const RCODES = { SERVFAIL: 2, NOTIMP: 4, REFUSED: 5 } as const;
 
-interface Attempt {
-  readonly server: string;
-  readonly atMs: number;
-  readonly isFirst: boolean;
-  /** Ends the attempt as if the server had done it. */
-  readonly finish: (result: string) => void;
-  stopped: boolean;
-}
-
-/** A schedule whose attempts end when the test says so; a result that begins with "answer" decides. */
-function start(servers: readonly Endpoint[], timeoutMs = 5000) {
+/** Asks servers that answer only when the test says so. */
+function start(addresses: readonly string[], timeoutMs = 5000) {
   const clock = new FakeClock();
+  const network = new FakeNetwork({}, clock);
   const controller = new AbortController();
-  const attempts: Attempt[] = [];
-  const state = { crowded: false };
-  let end: ScheduleEnd<string> | undefined;
-  const running = runSchedule<string>({
-    servers,
-    startsMs: ATTEMPT_STARTS_MS,
-    timeoutMs,
+  const client = createDnsClient({
+    servers: addresses.map((text) => tryParseEndpoint(text, 53) as Endpoint),
+    sockets: network,
     clock,
-    signal: controller.signal,
-    attempt(server, isFirst, signal) {
-      const { promise, resolve } = Promise.withResolvers<string | null>();
-      const attempt: Attempt = {
-        server: formatEndpoint(server).replace(/:53$/, ""),
-        atMs: clock.nowMs(),
-        isFirst,
-        finish: resolve,
-        stopped: false,
-      };
-      signal.addEventListener("abort", () => {
-        attempt.stopped = true;
-        resolve(null);
-      });
-      attempts.push(attempt);
-      return promise;
-    },
-    isDecisive: (result) => result.startsWith("answer"),
-    isCrowded: () => state.crowded,
-  }).then((value) => {
-    end = value;
   });
+  let outcome: DnsOutcome | undefined;
+  const ended = client
+    .query("a", "AAAA", { timeoutMs, signal: controller.signal })
+    .then((value) => {
+      outcome = value;
+    });
   return {
     clock,
     controller,
-    attempts,
-    state,
-    running,
-    /** Server and moment of each attempt so far. */
-    begun: () => attempts.map(({ server, atMs }) => `${server}@${atMs}`),
-    stopped: () => attempts.map(({ stopped }) => stopped),
-    finish: async (index: number, result: string) => {
-      attempts[index]?.finish(result);
+    ended,
+    outcome: () => outcome,
+    /** Server and time of each attempt so far. */
+    attempts: () =>
+      network.arrivals.map(({ server, atMs }) => `${server.replace(/:53$/, "")}@${atMs}`),
+    /** Whether each attempt is still waiting for its response. */
+    waiting: () => network.arrivals.map(({ isOpen }) => isOpen()),
+    /** Responds to an attempt. */
+    respond: async (index: number, what: "answer" | keyof typeof RCODES) => {
+      await settle();
+      const arrival = network.arrivals[index];
+      if (arrival === undefined) throw new Error(`no attempt ${index}`);
+      const reply = what === "answer" ? { answers: [aaaa("a.", "::1")] } : { rcode: RCODES[what] };
+      arrival.answer(replyTo(arrival.query, reply));
       await settle();
     },
-    end: () => end,
   };
 }
 
@@ -79,139 +56,113 @@ describe("silent servers", () => {
     ["two: other addresses before a repeat", [A, B], [`${A}@0`, `${B}@1000`, `${A}@2500`]],
     ["three", [A, B, C], [`${A}@0`, `${B}@1000`, `${C}@2500`]],
     ["four: the last is not reached", [A, B, C, D], [`${A}@0`, `${B}@1000`, `${C}@2500`]],
-  ])("%s", async (_, servers, begun) => {
-    const run = start(endpoints(...servers));
+  ])("%s", async (_, servers, attempts) => {
+    const run = start(servers);
     await run.clock.advance(4999);
-    expect(run.begun()).toEqual(begun);
-    expect(run.stopped()).toEqual([false, false, false]);
-    expect(run.end()).toBeUndefined();
+    expect(run.attempts()).toEqual(attempts);
+    expect(run.waiting()).toEqual([true, true, true]);
+    expect(run.outcome()).toBeUndefined();
     await run.clock.advance(1);
-    expect(run.end()).toEqual({ reason: "timeout", results: [] });
-    expect(run.stopped()).toEqual([true, true, true]);
+    expect(run.outcome()).toEqual({ kind: "timeout", queryTimeMs: 5000 });
+    expect(run.waiting()).toEqual([false, false, false]);
     expect(run.clock.pending).toBe(0);
   });
 
   test("a short deadline ends before the later attempts begin", async () => {
-    const run = start(endpoints(A, B, C), 2000);
+    const run = start([A, B, C], 2000);
     await run.clock.advance(2000);
-    expect(run.begun()).toEqual([`${A}@0`, `${B}@1000`]);
-    expect(run.end()?.reason).toBe("timeout");
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@1000`]);
+    expect(run.outcome()?.kind).toBe("timeout");
   });
 });
 
 describe("servers that fail", () => {
   test("are followed by the next at once, and are not asked again", async () => {
-    const run = start(endpoints(A, B));
+    const run = start([A, B]);
     await run.clock.advance(10);
-    await run.finish(0, "refused");
-    expect(run.begun()).toEqual([`${A}@0`, `${B}@10`]);
+    await run.respond(0, "REFUSED");
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@10`]);
     await run.clock.advance(4000);
-    expect(run.begun()).toEqual([`${A}@0`, `${B}@10`, `${B}@1000`, `${B}@2500`]);
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@10`, `${B}@1000`, `${B}@2500`]);
   });
 
-  test("all: the schedule ends with what each said, in order", async () => {
-    const run = start(endpoints(A, B, C));
-    for (const [index, result] of ["one", "two", "three"].entries())
-      await run.finish(index, result);
-    expect(run.begun()).toEqual([`${A}@0`, `${B}@0`, `${C}@0`]);
-    expect(run.end()).toEqual({ reason: "failed", results: ["one", "two", "three"] });
+  test("all: the outcome is what the first said, at once", async () => {
+    const run = start([A, B, C]);
+    await run.respond(0, "SERVFAIL");
+    await run.respond(1, "REFUSED");
+    expect(run.outcome()).toBeUndefined();
+    await run.respond(2, "NOTIMP");
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@0`, `${C}@0`]);
+    expect(run.outcome()).toMatchObject({
+      kind: "failure",
+      rcode: "SERVFAIL",
+      server: `${A}:53`,
+      queryTimeMs: 0,
+    });
     expect(run.clock.pending).toBe(0);
   });
 
   test("one of two, while the other is silent: the silent one has until the deadline", async () => {
-    const run = start(endpoints(A, B));
+    const run = start([A, B]);
     await run.clock.advance(1000);
-    await run.finish(1, "servfail");
-    expect(run.end()).toBeUndefined();
+    await run.respond(1, "SERVFAIL");
+    expect(run.outcome()).toBeUndefined();
     await run.clock.advance(4000);
-    expect(run.begun()).toEqual([`${A}@0`, `${B}@1000`, `${A}@2500`]);
-    expect(run.end()).toEqual({ reason: "timeout", results: ["servfail"] });
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@1000`, `${A}@2500`]);
+    expect(run.outcome()).toMatchObject({ kind: "failure", rcode: "SERVFAIL", queryTimeMs: 5000 });
   });
 
-  test("one after a silent one: who was not asked yet comes at once", async () => {
-    const run = start(endpoints(A, B, C));
+  test("one after a silent one: the next server that was not asked yet comes at once", async () => {
+    const run = start([A, B, C]);
     await run.clock.advance(1100);
-    await run.finish(1, "servfail");
-    expect(run.begun()).toEqual([`${A}@0`, `${B}@1000`, `${C}@1100`]);
+    await run.respond(1, "SERVFAIL");
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@1000`, `${C}@1100`]);
   });
 
-  test("more servers than moments: all are asked", async () => {
-    const run = start(endpoints(A, B, C, D));
-    for (let index = 0; index < 4; index++) await run.finish(index, "refused");
-    expect(run.end()?.results).toHaveLength(4);
+  test("more servers than start times: all are asked", async () => {
+    const run = start([A, B, C, D]);
+    for (let index = 0; index < 4; index++) await run.respond(index, "REFUSED");
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@0`, `${C}@0`, `${D}@0`]);
+    expect(run.outcome()?.kind).toBe("failure");
   });
 });
 
 describe("an answer", () => {
   test("ends the other attempts", async () => {
-    const run = start(endpoints(A, B));
+    const run = start([A, B]);
     await run.clock.advance(1000);
-    await run.finish(1, "answer");
-    expect(run.end()).toEqual({ reason: "decided", results: ["answer"] });
-    expect(run.stopped()).toEqual([true, false]);
+    await run.respond(1, "answer");
+    expect(run.outcome()).toMatchObject({ kind: "answer", server: `${B}:53` });
+    expect(run.waiting()).toEqual([false, false]);
     expect(run.clock.pending).toBe(0);
   });
 
-  test("to an earlier attempt still counts", async () => {
-    const run = start(endpoints(A, B));
+  test("to an earlier attempt is not lost", async () => {
+    const run = start([A, B]);
     await run.clock.advance(4900);
-    await run.finish(0, "answer late");
-    expect(run.end()).toEqual({ reason: "decided", results: ["answer late"] });
+    await run.respond(0, "answer");
+    expect(run.outcome()).toMatchObject({ kind: "answer", server: `${A}:53`, queryTimeMs: 4900 });
   });
 
-  test("after a failure counts, and the failure is kept", async () => {
-    const run = start(endpoints(A, B));
-    await run.finish(0, "servfail");
-    await run.finish(1, "answer");
-    expect(run.end()).toEqual({ reason: "decided", results: ["servfail", "answer"] });
+  test("after a failure wins", async () => {
+    const run = start([A, B]);
+    await run.respond(0, "SERVFAIL");
+    await run.respond(1, "answer");
+    expect(run.outcome()).toMatchObject({ kind: "answer", server: `${B}:53` });
   });
 });
 
-test("the signal ends everything", async () => {
-  const run = start(endpoints(A, B));
+test("the signal ends every attempt", async () => {
+  const run = start([A, B]);
   await run.clock.advance(1000);
   run.controller.abort();
-  await run.running;
-  expect(run.end()).toEqual({ reason: "aborted", results: [] });
-  expect(run.stopped()).toEqual([true, true]);
+  await run.ended;
+  expect(run.outcome()).toEqual({ kind: "aborted", queryTimeMs: 1000 });
+  expect(run.waiting()).toEqual([false, false]);
   expect(run.clock.pending).toBe(0);
 });
 
-test("only the first attempt is the first", async () => {
-  const run = start(endpoints(A));
-  await run.clock.advance(5000);
-  expect(run.attempts.map(({ isFirst }) => isFirst)).toEqual([true, false, false]);
-});
-
-test("where sockets are short, a later attempt takes the place of the oldest", async () => {
-  const run = start(endpoints(A, B));
-  await run.clock.advance(1000);
-  expect(run.stopped()).toEqual([false, false]);
-  run.state.crowded = true;
-  await run.clock.advance(1500);
-  expect(run.stopped()).toEqual([true, false, false]);
-});
-
-test("a bug in an attempt is thrown, and ends everything", async () => {
-  const clock = new FakeClock();
-  const running = runSchedule<string>({
-    servers: endpoints(A),
-    startsMs: ATTEMPT_STARTS_MS,
-    timeoutMs: 5000,
-    clock,
-    signal: new AbortController().signal,
-    attempt: async () => {
-      throw new TypeError("a bug");
-    },
-    isDecisive: () => true,
-    isCrowded: () => false,
-  });
-  expect(running).rejects.toThrow("a bug");
-  await settle();
-  expect(clock.pending).toBe(0);
-});
-
-describe("the address families take turns", () => {
+describe("the address families alternate", () => {
   test.each([
     [
       ["::1", "::2", A, B],
@@ -234,8 +185,9 @@ describe("the address families take turns", () => {
       [A, B],
     ],
     [["::1"], ["[::1]"]],
-  ])("%p", (servers, expected) => {
-    const order = alternateFamilies(endpoints(...servers)).map(formatEndpoint);
-    expect(order.map((text) => text.replace(/:53$/, ""))).toEqual(expected);
+  ])("%p", async (servers, expected) => {
+    const run = start(servers);
+    for (const index of servers.keys()) await run.respond(index, "REFUSED");
+    expect(run.attempts()).toEqual(expected.map((server) => `${server}@0`));
   });
 });

@@ -1,70 +1,68 @@
 import { expect, test } from "bun:test";
-import { SocketPlaces } from "../../src/dns/semaphore.ts";
+import { Semaphore } from "../../src/dns/semaphore.ts";
 import { settle } from "./fake-clock.ts";
 
-/** Takes a place for somebody, and notes in `log` how that ended. */
-function taker(places: SocketPlaces, log: string[]) {
-  return (who: string, hasBegun = false) => {
+/** Returns a function that acquires a permit and logs the result under a name. */
+function acquirer(semaphore: Semaphore, log: string[]) {
+  return (name: string) => {
     const controller = new AbortController();
-    places.take(hasBegun, controller.signal).then((taken) => {
-      log.push(taken ? who : `${who} left`);
+    semaphore.acquire(controller.signal).then((acquired) => {
+      log.push(acquired ? name : `${name} left`);
     });
     return controller;
   };
 }
 
-test("places are given in order, to those first who have begun", async () => {
-  const places = new SocketPlaces(1);
+test("permits are given in the order of the requests", async () => {
+  const semaphore = new Semaphore(2);
   const log: string[] = [];
-  const take = taker(places, log);
-  take("a");
-  take("b");
-  take("c");
-  take("d", true);
+  for (const name of ["a", "b", "c", "d", "e"]) acquirer(semaphore, log)(name);
   await settle();
-  expect(log).toEqual(["a"]);
-  expect(places.areContended).toBe(true);
-  for (let round = 0; round < 3; round++) {
-    places.give();
-    await settle();
-    expect(places.taken).toBe(1);
-  }
-  expect(log).toEqual(["a", "d", "b", "c"]);
-  expect(places.areContended).toBe(false);
-  places.give();
-  expect(places.taken).toBe(0);
+  expect(log).toEqual(["a", "b"]);
+  semaphore.release();
+  await settle();
+  expect(log).toEqual(["a", "b", "c"]);
+  semaphore.release();
+  semaphore.release();
+  await settle();
+  expect(log).toEqual(["a", "b", "c", "d", "e"]);
 });
 
-test("who leaves takes no place", async () => {
-  const places = new SocketPlaces(1);
+test("a released permit is free again", async () => {
+  const semaphore = new Semaphore(1);
+  for (let round = 0; round < 3; round++) {
+    expect(await semaphore.acquire(new AbortController().signal)).toBe(true);
+    semaphore.release();
+  }
+});
+
+test("an aborted request leaves the line", async () => {
+  const semaphore = new Semaphore(1);
   const log: string[] = [];
-  const take = taker(places, log);
-  take("a");
-  const b = take("b");
-  take("c");
+  const acquire = acquirer(semaphore, log);
+  acquire("a");
+  const b = acquire("b");
+  acquire("c");
   b.abort();
-  places.give();
+  semaphore.release();
   await settle();
   expect(log).toEqual(["a", "b left", "c"]);
-  places.give();
-  expect(places.taken).toBe(0);
 });
 
-test("who had left before takes no place even where one is free", async () => {
-  const places = new SocketPlaces(1);
-  expect(await places.take(false, AbortSignal.abort())).toBe(false);
-  expect(places.taken).toBe(0);
+test("a request that was aborted before gets no permit, and uses none up", async () => {
+  const semaphore = new Semaphore(1);
+  expect(await semaphore.acquire(AbortSignal.abort())).toBe(false);
+  expect(await semaphore.acquire(new AbortController().signal)).toBe(true);
 });
 
-test("who is admitted and leaves in the same moment has the place, and gives it back", async () => {
-  const places = new SocketPlaces(1);
+test("a request that is admitted and aborted in the same moment has the permit", async () => {
+  const semaphore = new Semaphore(1);
   const log: string[] = [];
-  const take = taker(places, log);
-  take("a");
-  const b = take("b");
-  places.give();
+  const acquire = acquirer(semaphore, log);
+  acquire("a");
+  const b = acquire("b");
+  semaphore.release();
   b.abort();
   await settle();
   expect(log).toEqual(["a", "b"]);
-  expect(places.taken).toBe(1);
 });

@@ -1,4 +1,4 @@
-/** How many addresses one name has: more than fit into a datagram. */
+/** The number of addresses of one name: more than fit into a datagram. */
 export const MANY_ADDRESSES = 199;
 
 const many = Array.from(
@@ -6,12 +6,12 @@ const many = Array.from(
   (_, at) => `many AAAA 2001:db8:9::${at.toString(16)}`,
 );
 
-/** Punctuation that no name needs and every name may have, by numbers, for zone files do not take all of it as it is. */
+/** All other punctuation, escaped by number because zone files do not accept all of it as it is. */
 const everyOtherCharacter = [..."!#%&'*+,/:<=>?[]^_`{|}~"]
   .map((character) => `\\${String(character.charCodeAt(0)).padStart(3, "0")}`)
   .join("");
 
-/** Zones that hold the hard cases, as knotd reads them. */
+/** Zones with the hard cases, in the format of knotd. */
 export const ZONES = {
   "hard.example": `
 $ORIGIN hard.example.

@@ -20,7 +20,7 @@ const INFO: RequestInfo = {
 
 /** No name is to be asked for. */
 const noDns = {
-  resolve: () => Promise.reject(new Error("asked the DNS")),
+  query: () => Promise.reject(new Error("asked the DNS")),
 } as unknown as DnsClient;
 
 /** Pings a target through the route; the answer's code and details, or what else was thrown. */

@@ -11,7 +11,7 @@ import { run } from "./run.ts";
 const knotTest = testWith(programMissing("knotd"), programMissing("dig"));
 const remoteTest = testWith(labMissing, programMissing("knotd"), programMissing("dig"));
 
-/** A zone's SOA and NS records, and what else it has. */
+/** A zone with SOA and NS records, and these records. */
 function zone(...records: string[]): string {
   return ["@ 60 SOA ns admin 1 2 3 4 5", "@ 60 NS ns", "ns 60 AAAA ::1", ...records, ""].join("\n");
 }
@@ -26,7 +26,7 @@ function folders(): string[] {
   return readdirSync(tmpdir()).filter((name) => name.startsWith(prefix));
 }
 
-knotTest("two zones answer over UDP and TCP, and nothing stays behind", async () => {
+knotTest("two zones answer over UDP and TCP, and no files remain", async () => {
   const before = folders();
   const knot = await startKnot({
     zones: { "example.test.": zone("www 60 AAAA 2001:db8::1"), "2.test.": zone("a 60 TXT t") },
@@ -38,14 +38,14 @@ knotTest("two zones answer over UDP and TCP, and nothing stays behind", async ()
   expect(folders()).toEqual(before);
 });
 
-knotTest("a zone that is none says so", async () => {
+knotTest("an invalid zone is reported", async () => {
   const before = folders();
   const start = startKnot({ zones: { "example.test.": "nonsense" } });
   await expect(start).rejects.toThrow("line 1 (owner is invalid)");
   expect(folders()).toEqual(before);
 });
 
-remoteTest("a server can stand at the end of a chain", async () => {
+remoteTest("a server can run at the end of a chain", async () => {
   await using chain = await startKernelChain({ routers: 1 });
   await using knot = await startKnot({
     zones: { "example.test.": zone() },

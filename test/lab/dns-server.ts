@@ -7,13 +7,13 @@ import { ByteWriter } from "../../src/util/bytes.ts";
 import { freePort } from "./port.ts";
 import { labEnvironment } from "./run.ts";
 
-/** What a Knot server is to serve, and where. */
+/** The zones of a Knot server, and its address. */
 export type KnotOptions = {
   /** Zone text for each zone name, such as `example.test`; the zone is its $ORIGIN. */
   readonly zones: Readonly<Record<string, string>>;
   /** An address of this machine, or of the namespace that `inside` enters; default ::1. */
   readonly address?: string;
-  /** Makes the command that runs another elsewhere, as a kernel chain's `inside` does. */
+  /** Wraps a command so that it runs elsewhere, like `inside` of a kernel chain. */
   readonly inside?: (command: readonly string[]) => string[];
 };
 
@@ -42,7 +42,7 @@ function soaQuery(zone: string): Uint8Array {
   return query.uint8(0).uint16(TYPE_SOA).uint16(CLASS_IN).finish();
 }
 
-/** Asks again and again until the server answers for the zone without an error. */
+/** Asks repeatedly until the server answers for the zone without an error. */
 async function answersFor(
   zone: string,
   { address, port }: Endpoint,
@@ -56,7 +56,7 @@ async function answersFor(
       data: (_, reply) => {
         answered ||= ((reply[3] ?? 0xf) & 0xf) === 0;
       },
-      // The port is closed until the server is there.
+      // The port is closed until the server listens.
       error: () => {},
     },
   });
@@ -71,12 +71,12 @@ async function answersFor(
 /**
  * Starts a real authoritative DNS server, `knotd`, and waits until it answers for each zone.
  *
- * @throws Error with what it printed when it ends, complains or does not answer within 30 s
+ * @throws Error with the output of knotd if it ends, reports an error, or does not answer within 30 s
  */
 export async function startKnot(options: KnotOptions): Promise<KnotServer> {
   const { zones, address = "::1", inside = (command) => [...command] } = options;
   const ip = tryParseIp(address);
-  if (ip === null) throw new Error(`${address} is no address`);
+  if (ip === null) throw new Error(`${address} is not an IP address`);
   const endpoint = { address: ip, port: await freePort() };
   const folder = await mkdtemp(join(tmpdir(), `sixscope-knot-${process.pid}-`));
   const names = Object.keys(zones);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { prefixList } from "../../src/addr/prefix-table.ts";
-import type { DnsClient } from "../../src/dns/client.ts";
-import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
-import type { DnsRecord, ResourceRecord } from "../../src/dns/record.ts";
+import type { DnsClient, DnsOutcome, Resolution } from "../../src/dns/client.ts";
+import type { DnsRecord } from "../../src/dns/record.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { requireAnswer } from "../../src/routes/dns.ts";
 import { parseTarget, resolveTarget } from "../../src/routes/target.ts";
@@ -18,13 +17,10 @@ const FROM = {
 
 const SHOWN_LINK: DnsRecord = { type: "CNAME", value: "gone.example.", ttl: 300 };
 
-type Shown = DnsRecord | ResourceRecord;
-
-/** The error of a query for the name. */
-function errorOf(hostname: string, resolution: Resolution<Shown>): ApiError {
-  const outcome: DnsOutcome<Shown> = { ...resolution, queryTimeMs: 1 };
+/** What a caller gets who asked for the name. */
+function errorOf(hostname: string, resolution: Resolution): ApiError {
   try {
-    requireAnswer(outcome, hostname, "resolver_a");
+    requireAnswer({ ...resolution, queryTimeMs: 1 }, hostname, "resolver_a");
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
@@ -32,13 +28,13 @@ function errorOf(hostname: string, resolution: Resolution<Shown>): ApiError {
   throw new Error("no error");
 }
 
-function nameError(...records: Shown[]): Resolution<Shown> {
+function nameError(...records: DnsRecord[]): Resolution {
   return { ...FROM, kind: "name-error", rcode: "NXDOMAIN", records };
 }
 
 describe("the message", () => {
   // biome-ignore format: a table
-  test.each<[string, string, Resolution<Shown>, string, string]>([
+  test.each<[string, string, Resolution, string, string]>([
     ["a name that does not exist", "nobody.example", nameError(), "HOSTNAME_NOT_FOUND",
       '"nobody.example" does not exist according to resolver_a (NXDOMAIN); check its spelling.'],
     ["a CNAME chain that ends at a missing name", "www.example", nameError(cname("www.example.", "a.example."), cname("a.example.", "gone.example.")), "HOSTNAME_NOT_FOUND",
@@ -89,9 +85,7 @@ describe("the message", () => {
 
   test("a target without an IPv6 address", async () => {
     const resolver: DnsClient = {
-      query: () => Promise.reject(new Error("not used")),
-      resolve: async () => ({ ...FROM, kind: "no-data", records: [], queryTimeMs: 1 }),
-      openSockets: 0,
+      query: async () => ({ ...FROM, kind: "no-data", records: [], queryTimeMs: 1 }),
     };
     const none = prefixList([]);
     const resolved = resolveTarget(

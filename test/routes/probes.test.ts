@@ -25,7 +25,7 @@ const OTHER_ROUTER = parseIpv6("2001:db8:1::2");
 
 /** No address has a name. */
 const namelessDns = {
-  resolve: async () => ({ kind: "timeout" }),
+  query: async () => ({ kind: "timeout" }),
 } as unknown as DnsClient;
 
 /** The answer of an endpoint over an engine with given outcomes, and the seconds that it was allowed. */

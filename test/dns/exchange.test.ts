@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
-import { openUdp } from "../../src/dns/socket.ts";
+import { frameMessage, MessageStream, openUdp } from "../../src/dns/exchange.ts";
 
 /**
- * Makes a socket that stays as it is between binding and connecting, a moment in which the kernel takes
- * datagrams from anybody and which no test can hit: bound, with a peer that it knows by name only.
+ * Makes a socket that stays in the state between bind and connect, when the kernel accepts datagrams
+ * from any address. With a real socket, this moment is too short for a test.
  */
 async function makeUnconnected({
   connect: { hostname: address, port },
@@ -22,7 +22,7 @@ test.each([
   ["another port, IPv6", "::1", "::1", false],
   ["another port, IPv4", "127.0.0.1", "127.0.0.1", false],
   ["another address with the same port", "127.0.0.1", "127.0.0.2", true],
-])("a datagram from elsewhere is not the server's: %s", async (_, at, elsewhere, samePort) => {
+])("a datagram from another sender is dropped: %s", async (_, at, elsewhere, samePort) => {
   const { promise: asked, resolve: arrive } = Promise.withResolvers<number>();
   const server = await Bun.udpSocket({
     hostname: at,
@@ -57,4 +57,39 @@ test.each([
     forger.close();
     server.close();
   }
+});
+
+const message = Uint8Array.from({ length: 60_000 }, (_, at) => at);
+
+/** The message that results when the bytes arrive in pieces of this length. */
+function inPieces(bytes: Uint8Array, length: number): Uint8Array | null {
+  const stream = new MessageStream();
+  let whole: Uint8Array | null = null;
+  for (let at = 0; at < bytes.length && whole === null; at += length) {
+    whole = stream.add(bytes.subarray(at, at + length));
+  }
+  return whole;
+}
+
+test.each([1, 2, 3, 1460, 60_002, 100_000])("a message in pieces of %d bytes", (length) => {
+  expect(inPieces(frameMessage(message), length)).toEqual(message);
+});
+
+test("the length comes before the message", () => {
+  expect(frameMessage(message).subarray(0, 3)).toEqual(Uint8Array.of(0xea, 0x60, 0));
+});
+
+test("bytes after the message are ignored", () => {
+  const two = Uint8Array.of(0, 1, 7, 0, 1, 8);
+  expect(inPieces(two, 6)).toEqual(Uint8Array.of(7));
+});
+
+test("there is no message before its last byte", () => {
+  const framed = frameMessage(message);
+  expect(inPieces(framed.subarray(0, -1), 999)).toBeNull();
+  expect(inPieces(framed.subarray(0, 1), 1)).toBeNull();
+});
+
+test("an empty message is a message", () => {
+  expect(inPieces(Uint8Array.of(0, 0), 2)).toEqual(new Uint8Array(0));
 });

@@ -1,0 +1,199 @@
+import {
+  decodeMessage,
+  FLAG,
+  HEADER_BYTES,
+  type Header,
+  type Message,
+  OPCODE_MASK,
+  type Query,
+  type Question,
+  tryDecodeHeader,
+} from "./message.ts";
+import { DnsFormatError, decodeName } from "./name.ts";
+import type { ResourceRecord } from "./record.ts";
+
+/** The response to a query, or what is wrong with it. */
+export type DnsResponse =
+  | { readonly kind: "message"; readonly message: Message }
+  /** The server names others to ask and has not asked them itself; RFC 2308 section 2.2. */
+  | { readonly kind: "referral" }
+  | { readonly kind: "malformed" };
+
+/** The answer has to come over TCP; `fallback` is the response to use if TCP fails. */
+export interface AskTcp {
+  readonly kind: "ask-tcp";
+  readonly fallback: DnsResponse | null;
+}
+
+const MALFORMED = { kind: "malformed" } as const;
+
+/** Response codes that a server may send without the question, because it did not read that far. */
+const BARE_FAILURES: readonly string[] = ["FORMERR", "SERVFAIL", "NOTIMP", "REFUSED", "BADVERS"];
+
+/** Numbers of record types; RFC 1035 section 3.2.2, RFC 6672 section 2.1. */
+const TYPE = { NS: 2, SOA: 6, DNAME: 39 } as const;
+
+/** Bytes of the type and class behind a question's name. */
+const TYPE_AND_CLASS_BYTES = 4;
+
+/** CNAME records followed in one answer; common resolvers follow no more. */
+const MAX_CHAIN_LINKS = 16;
+
+/**
+ * Matches a datagram from the server with the query; RFC 5452 section 9.1. Null for anything that is
+ * not a response to the query: keep waiting.
+ */
+export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | AskTcp | null {
+  const header = tryDecodeHeader(bytes);
+  if (header === null || !isResponse(header)) return null;
+  if (header.questionCount === 0) return header.id === query.id ? tryBareFailure(bytes) : null;
+  const match = matchQuestion(header, bytes, query);
+  if (match === "other") return null;
+  // With the right question and a wrong ID, it is probably a forgery. A truncated message is not used
+  // in part.
+  if (header.id !== query.id || (header.flags & FLAG.truncated) !== 0) {
+    return { kind: "ask-tcp", fallback: null };
+  }
+  const response = decodeResponse(bytes, query);
+  const isFinal = match === "exact" || response.kind === "malformed";
+  return isFinal ? response : { kind: "ask-tcp", fallback: response };
+}
+
+/** Matches the message from a TCP connection with the query. Only the server can have sent it. */
+export function matchStreamed(bytes: Uint8Array, query: Query): DnsResponse {
+  const header = tryDecodeHeader(bytes);
+  if (header === null || !isResponse(header) || header.id !== query.id) return MALFORMED;
+  if (header.questionCount === 0) return tryBareFailure(bytes) ?? MALFORMED;
+  const isOther = matchQuestion(header, bytes, query) === "other";
+  const isTruncated = (header.flags & FLAG.truncated) !== 0;
+  return isOther || isTruncated ? MALFORMED : decodeResponse(bytes, query);
+}
+
+/** Whether to ask the server again without EDNS, because it does not support it; RFC 6891 section 7. */
+export function refusesEdns({ rcode, extendedErrors }: Message): boolean {
+  if (rcode === "BADVERS") return true;
+  return extendedErrors === null && (rcode === "FORMERR" || rcode === "NOTIMP");
+}
+
+/** Whether it is a response to a standard query; RFC 1035 section 4.1.1. */
+function isResponse({ flags }: Header): boolean {
+  return (flags & (FLAG.response | OPCODE_MASK)) === FLAG.response;
+}
+
+/**
+ * Whether the message repeats the query's question: exactly, in another case, or not at all. The first
+ * name of a message cannot be compressed, so that bytes can be compared; a length byte is less than any
+ * letter.
+ */
+function matchQuestion(
+  { questionCount }: Header,
+  bytes: Uint8Array,
+  { name, bytes: sent }: Query,
+): "exact" | "folded" | "other" {
+  const nameEnd = HEADER_BYTES + name.length;
+  const end = nameEnd + TYPE_AND_CLASS_BYTES;
+  if (questionCount !== 1 || bytes.length < end) return "other";
+  let match: "exact" | "folded" = "exact";
+  for (let at = HEADER_BYTES; at < end; at++) {
+    const [received, expected] = [bytes[at] as number, sent[at] as number];
+    if (received === expected) continue;
+    if (at >= nameEnd || lowerCase(received) !== lowerCase(expected)) return "other";
+    match = "folded";
+  }
+  return match;
+}
+
+function lowerCase(byte: number): number {
+  return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
+}
+
+/** The message if it is a failure that does not repeat the question, else null. */
+function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
+  const message = tryDecodeMessage(bytes);
+  return message?.answers.length === 0 && BARE_FAILURES.includes(message.rcode)
+    ? { kind: "message", message }
+    : null;
+}
+
+/**
+ * Decodes the message with the question's name in the case that the caller gave, because names in the
+ * records may point into it and the random case must not show.
+ */
+function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
+  const restored = bytes.slice();
+  restored.set(query.name, HEADER_BYTES);
+  const message = tryDecodeMessage(restored);
+  if (message === null) return MALFORMED;
+  if (isReferral(message)) return { kind: "referral" };
+  if (!message.answerTypes.includes(TYPE.DNAME)) return { kind: "message", message };
+  const answers = message.answers.map((record) =>
+    record.type === "CNAME" ? { ...record, value: restoreCase(record.value, query) } : record,
+  );
+  return { kind: "message", message: { ...message, answers } };
+}
+
+/**
+ * A server copies labels of the query's name into the alias that it synthesizes from a DNAME (RFC 6672
+ * section 2.2). The labels that equal the name as it was sent get back the case that the caller gave.
+ */
+function restoreCase(target: string, query: Query): string {
+  const sentLabels = decodeName(query.bytes, HEADER_BYTES).match(/(?:\\.|[^.\\])+\./g) ?? [];
+  let shared = 0;
+  for (const label of sentLabels) {
+    if (!target.startsWith(label, shared)) break;
+    shared += label.length;
+  }
+  return decodeName(query.name).slice(0, shared) + target.slice(shared);
+}
+
+/** Whether a server that does not ask others names those that know; RFC 2308 section 2.2. */
+function isReferral({ rcode, flags, answerTypes, authorityTypes }: Message): boolean {
+  const knows = (flags & (FLAG.authoritative | FLAG.recursionAvailable)) !== 0;
+  if (rcode !== "NOERROR" || answerTypes.length > 0 || knows) return false;
+  return authorityTypes.includes(TYPE.NS) && !authorityTypes.includes(TYPE.SOA);
+}
+
+function tryDecodeMessage(bytes: Uint8Array): Message | null {
+  try {
+    return decodeMessage(bytes);
+  } catch (error) {
+    if (error instanceof DnsFormatError) return null;
+    throw error;
+  }
+}
+
+/**
+ * What a message says about the question, with the records that belong to it: the CNAME chain from the
+ * question's name on, in order, then the requested records at its end.
+ * - `answer`: there are records of the requested type;
+ * - `no-data`: the end of the chain exists without such records; RFC 2308 section 2.2;
+ * - `name-error`: the end of the chain does not exist; RFC 6604 section 2;
+ * - `failure`: the server did not answer the question;
+ * - `malformed`: the chain is a loop or has more than 16 links.
+ */
+export interface Interpretation {
+  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "malformed";
+  readonly records: readonly ResourceRecord[];
+}
+
+/** Reads the answer to the question from the message. */
+export function interpret({ rcode, answers }: Message, { name, type }: Question): Interpretation {
+  if (rcode !== "NOERROR" && rcode !== "NXDOMAIN") return { kind: "failure", records: [] };
+  const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
+  const chain: ResourceRecord[] = [];
+  let end = name.toLowerCase();
+  for (;;) {
+    const records = byOwner.get(end) ?? [];
+    const wanted = records.filter((record) => record.type === type);
+    if (wanted.length > 0 && rcode === "NOERROR") {
+      return { kind: "answer", records: [...chain, ...wanted] };
+    }
+    const link = records.find((record) => record.type === "CNAME");
+    if (link === undefined) break;
+    // The count also ends a loop.
+    if (chain.length === MAX_CHAIN_LINKS) return { kind: "malformed", records: [] };
+    chain.push(link);
+    end = link.value.toLowerCase();
+  }
+  return { kind: rcode === "NXDOMAIN" ? "name-error" : "no-data", records: chain };
+}
