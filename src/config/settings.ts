@@ -1,24 +1,24 @@
+import { join, resolve } from "node:path";
 import { z } from "zod";
 import { AddressError } from "../addr/address-error.ts";
 import { type Endpoint, tryParseEndpoint } from "../addr/endpoint.ts";
-import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import type { TargetPolicy } from "../addr/policy.ts";
 import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
 import { MAX_SERVERS } from "../dns/limits.ts";
-import type { Environment } from "../util/environment.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../util/log.ts";
 import { quote } from "../util/text.ts";
+import {
+  LISTEN_ADDRESS_FORM,
+  type ListenAddress,
+  overlapProblems,
+  tryParseListenAddress,
+} from "./listen-address.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
 
 export type ResolverName = (typeof RESOLVER_NAMES)[number];
-
-/** Where the service listens: a TCP port or the path of a unix socket. */
-export type ListenAddress =
-  | { readonly kind: "tcp"; readonly hostname: string; readonly port: number }
-  | { readonly kind: "unix"; readonly path: string };
 
 /** All settings of the service, checked and frozen. Units are in the names. */
 export interface Config {
@@ -27,6 +27,7 @@ export interface Config {
   readonly listenIsDefault: boolean;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   readonly trustedProxies: { readonly unix: boolean; readonly prefixes: PrefixList };
+  /** An absolute path. */
   readonly keysFile: string;
   readonly resolvers: Readonly<Record<ResolverName, readonly Endpoint[]>>;
   readonly targetResolver: ResolverName;
@@ -109,57 +110,6 @@ function choice<const T extends readonly string[]>(values: T) {
   return z.enum(values, `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}`);
 }
 
-/** Labels of letters, digits and hyphens; RFC 1123 section 2.1. */
-const HOST_NAME_FORM = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*$/;
-
-function parseListenAddress(text: string): ListenAddress | null {
-  if (text.startsWith("unix:")) {
-    const path = text.slice("unix:".length);
-    return path.startsWith("/") ? { kind: "unix", path } : null;
-  }
-  const [, host = "", port = ""] = /^(\[[^\]]+\]|[^:[\]]+):([0-9]{1,5})$/.exec(text) ?? [];
-  if (port === "" || Number(port) > 65_535) return null;
-  const hostname = host.replace(/^\[|\]$/g, "");
-  const address = tryParseIp(hostname);
-  if (address?.version === 6 ? !host.startsWith("[") : host.startsWith("[")) return null;
-  if (address === null && (!HOST_NAME_FORM.test(hostname) || looksLikeIpv4(hostname))) return null;
-  return { kind: "tcp", hostname: address ? formatIp(address) : hostname, port: Number(port) };
-}
-
-/** One sentence for each address that another one takes in. */
-function overlaps(addresses: readonly ListenAddress[]): string[] {
-  return addresses.flatMap((address, index) => {
-    const others = addresses.filter((_, other) => other !== index);
-    if (addresses.slice(0, index).some((other) => isSame(address, other))) {
-      return [`${formatListenAddress(address)} stands twice; leave one out`];
-    }
-    const whole = others.find((other) => !isSame(address, other) && takesIn(other, address));
-    return whole === undefined
-      ? []
-      : [`${formatListenAddress(whole)} takes in ${formatListenAddress(address)}; leave one out`];
-  });
-}
-
-function isSame(a: ListenAddress, b: ListenAddress): boolean {
-  if (a.kind === "unix" || b.kind === "unix") return Bun.deepEquals(a, b);
-  return a.port !== 0 && a.port === b.port && a.hostname.toLowerCase() === b.hostname.toLowerCase();
-}
-
-/** `[::]` takes both families. */
-function takesIn(whole: ListenAddress, part: ListenAddress): boolean {
-  if (whole.kind === "unix" || part.kind === "unix") return false;
-  if (whole.port === 0 || whole.port !== part.port) return false;
-  const isIpv4 = tryParseIp(part.hostname)?.version === 4;
-  return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
-}
-
-/** An address as SIXSCOPE_LISTEN has it: `[::1]:8080`, `unix:/path`. */
-export function formatListenAddress(address: ListenAddress): string {
-  if (address.kind === "unix") return `unix:${address.path}`;
-  const { hostname, port } = address;
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
-}
-
 /** That one variable is not set without another; reported together with all other problems. */
 function needs(
   name: string,
@@ -198,12 +148,9 @@ const pemFile = z.string().refine((value) => !holdsPem(value), PEM_REFUSED);
 /** The table of `SIXSCOPE_` variables: default, form and bounds of each. */
 const environmentSchema = z
   .strictObject({
-    SIXSCOPE_LISTEN: list(
-      parseListenAddress,
-      "an address or a host name and a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or unix: and an absolute path",
-    )
+    SIXSCOPE_LISTEN: list(tryParseListenAddress, LISTEN_ADDRESS_FORM)
       .superRefine((addresses, context) => {
-        for (const problem of overlaps(addresses)) context.addIssue(problem);
+        for (const problem of overlapProblems(addresses)) context.addIssue(problem);
       })
       .prefault("127.0.0.1:8080,[::1]:8080"),
     SIXSCOPE_TLS_CERT: pemFile.optional(),
@@ -235,11 +182,15 @@ const environmentSchema = z
   .refine(...needs("SIXSCOPE_TLS_KEY", "SIXSCOPE_TLS_CERT"));
 
 /**
- * Reads the settings from environment variables; an empty value of a known one counts as not set.
+ * Reads the settings from environment variables; an empty value of a known one means the default.
  *
+ * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from
  * @throws ConfigError with every problem at once
  */
-export function parseConfig(environment: Environment): Config {
+export function parseConfig(
+  environment: NodeJS.ProcessEnv,
+  folder: string = process.cwd(),
+): Config {
   const given = Object.fromEntries(
     Object.entries(environment).filter(
       ([name, value]) =>
@@ -251,7 +202,7 @@ export function parseConfig(environment: Environment): Config {
   const parsed = environmentSchema.safeParse(given);
   if (!parsed.success) throw new ConfigError(parsed.error.issues.flatMap(describe(given)));
   const env = parsed.data;
-  const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0];
+  const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const trusted = env.SIXSCOPE_TRUSTED_PROXIES;
   return Object.freeze({
     listen: env.SIXSCOPE_LISTEN,
@@ -264,8 +215,7 @@ export function parseConfig(environment: Environment): Config {
       unix: trusted.includes("unix"),
       prefixes: prefixList(trusted.filter((entry) => entry !== "unix")),
     },
-    keysFile:
-      env.SIXSCOPE_KEYS_FILE ?? (stateDirectory ? `${stateDirectory}/keys.json` : "keys.json"),
+    keysFile: resolve(folder, env.SIXSCOPE_KEYS_FILE ?? join(stateDirectory, "keys.json")),
     resolvers: {
       resolver_a: env.SIXSCOPE_RESOLVER_A,
       resolver_b: env.SIXSCOPE_RESOLVER_B,
@@ -292,7 +242,7 @@ export function parseConfig(environment: Environment): Config {
 }
 
 /** One sentence for each problem that zod found. */
-function describe(given: Environment) {
+function describe(given: NodeJS.ProcessEnv) {
   const assignment = (name: string) => {
     const value = given[name];
     return value === undefined || holdsPem(value) ? name : `${name}=${quote(value)}`;

@@ -1,6 +1,6 @@
 import { chmodSync, rmSync } from "node:fs";
 import type { Server } from "bun";
-import { formatListenAddress, type ListenAddress } from "../config/settings.ts";
+import { formatListenAddress, type ListenAddress } from "../config/listen-address.ts";
 import type { App } from "../http/app.ts";
 import type { Connection } from "../http/client-address.ts";
 import type { Bindings } from "../http/context.ts";

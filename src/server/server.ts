@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
-import { type Config, formatListenAddress } from "../config/settings.ts";
+import { formatListenAddress } from "../config/listen-address.ts";
+import type { Config } from "../config/settings.ts";
 import type { App } from "../http/app.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";

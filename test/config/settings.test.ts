@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
 import { formatEndpoint } from "../../src/addr/endpoint.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
@@ -29,7 +30,7 @@ describe("defaults", () => {
       listenIsDefault: true,
       tls: null,
       trustedProxies: { unix: true, prefixes: prefixList([]) },
-      keysFile: "keys.json",
+      keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
@@ -52,6 +53,14 @@ describe("defaults", () => {
     expect(parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" }).keysFile).toBe(
       "/var/lib/sixscope/keys.json",
     );
+  });
+
+  test.each([
+    ["keys.json", "/folder/keys.json"],
+    ["../keys.json", "/keys.json"],
+    ["/etc/keys.json", "/etc/keys.json"],
+  ])("a keys file %s starts from the given folder: %s", (path, expected) => {
+    expect(parseConfig({ SIXSCOPE_KEYS_FILE: path }, "/folder").keysFile).toBe(expected);
   });
 
   test("hold where a variable is set to nothing", () => {
