@@ -202,7 +202,7 @@ describe("renewal", () => {
       expect(isOver).toBe(false);
       expect(await report).toMatch(/[1-9]\d* requests in/);
       expect(await report).not.toMatch(/Socket errors|Non-2xx/);
-      expect(own.stderr().match(/new certificate in force/g)).toHaveLength(own.urls.length);
+      expect(own.stderr().match(/new certificate in use/g)).toHaveLength(own.urls.length);
     },
     120_000,
   );
@@ -213,7 +213,7 @@ describe("renewal", () => {
       use("first");
       await nameBecomes("first");
       writeFileSync(file("cert.pem"), "no certificate");
-      await service.says("is no certificate in PEM");
+      await service.says("is not a certificate in PEM");
       expect(await servedName()).toBe("first");
       copyFileSync(file("second.pem"), file("cert.pem"));
       await service.says("does not belong to the certificate");
