@@ -1,17 +1,12 @@
 import { join, resolve } from "node:path";
 import { AddressError } from "../addr/address-error.ts";
-import { type Endpoint, tryParseEndpoint } from "../addr/endpoint.ts";
+import { tryParseEndpoint } from "../addr/endpoint.ts";
 import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
-import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { prefixList } from "../addr/prefix-table.ts";
 import { MAX_SERVERS } from "../dns/limits.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
-import {
-  LISTEN_ADDRESS_FORM,
-  type ListenAddress,
-  overlapProblems,
-  tryParseListenAddress,
-} from "./listen-address.ts";
+import { LISTEN_ADDRESS_FORM, overlapProblems, tryParseListenAddress } from "./listen-address.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
@@ -202,7 +197,7 @@ function list<T>(parse: (entry: string) => T | null, form: string): Parse<readon
   };
 }
 
-function parseListen(text: string): readonly ListenAddress[] {
+function parseListen(text: string) {
   const addresses = list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text);
   const problems = overlapProblems(addresses);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -221,11 +216,11 @@ function parseTrustedProxies(text: string) {
   };
 }
 
-function parsePrefixes(text: string): PrefixList {
+function parsePrefixes(text: string) {
   return prefixList(list(parsePrefix, PREFIX_FORM)(text));
 }
 
-function parseServers(text: string): readonly Endpoint[] {
+function parseServers(text: string) {
   const servers = list((entry) => {
     const server = tryParseEndpoint(entry, DNS_PORT);
     return server?.port === 0 ? null : server;
