@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { runAs } from "../platform/users.ts";
 import type { Environment } from "../util/environment.ts";
@@ -54,7 +53,7 @@ function checkSettings(
   const tried = `read the settings from ${where}`;
   try {
     return {
-      config: parseConfig(service?.environment ?? environment),
+      config: service === null ? parseConfig(environment) : parseConfig(service.environment, "/"),
       findings: [ok(tried, "they are right")],
     };
   } catch (error) {
@@ -75,15 +74,12 @@ async function checkConfigured(
   const user = process.getuid?.() === 0 ? (service?.user ?? null) : null;
   const asServer = <T>(run: () => T) => (user === null ? run() : runAs(user, run));
   const nowMs = Date.now();
-  const files = [
-    resolve("/", config.keysFile),
-    ...(config.tls === null ? [] : Object.values(config.tls)),
-  ];
+  const files = [config.keysFile, ...(config.tls === null ? [] : Object.values(config.tls))];
   return [
     checkListeners(config),
     ...(config.tls === null ? [] : [checkTlsFiles(config.tls, nowMs, asServer)]),
     ...(service === null ? [] : checkHidden(files, service.unit)),
-    ...(service === null ? [] : checkKeysPath(config.keysFile)),
+    ...(service === null ? [] : checkKeysPath(service.environment["SIXSCOPE_KEYS_FILE"] || "/")),
     asServer(() => checkKeys(config.keysFile, nowMs)),
     ...(await checkResolvers(config.resolvers)),
   ];

@@ -22,9 +22,12 @@ export interface KeysPlace {
  */
 export function findKeysPlace(environment: Environment): KeysPlace {
   const service = installedService(environment);
-  const { keysFile } = parseConfig(service?.environment ?? environment);
-  if (service === null) return { path: behindLinks(resolve(keysFile), () => {}), owner: null };
-  refuseRelative(keysFile, service);
+  if (service === null) {
+    const { keysFile } = parseConfig(environment);
+    return { path: behindLinks(keysFile, () => {}), owner: null };
+  }
+  const { keysFile } = parseConfig(service.environment, "/");
+  refuseRelative(service);
   return process.getuid?.() === 0
     ? placeForRoot(keysFile, service)
     : { path: behindLinks(keysFile, () => {}), owner: null };
@@ -37,8 +40,8 @@ export function relativePathProblem(keysFile: string): string | null {
     : `SIXSCOPE_KEYS_FILE=${JSON.stringify(keysFile)}: the service takes it from its own folder, ${resolve("/", keysFile)}, and everybody else from theirs; write a path that begins with /`;
 }
 
-function refuseRelative(keysFile: string, { sources }: InstalledService): void {
-  const problem = relativePathProblem(keysFile);
+function refuseRelative({ environment, sources }: InstalledService): void {
+  const problem = relativePathProblem(environment["SIXSCOPE_KEYS_FILE"] || "/");
   if (problem !== null) throw new ConfigError([`${problem}, in ${sources.join(" or ")}`]);
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from "node:fs";
+import { chownSync, closeSync, existsSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
@@ -170,7 +170,9 @@ function changeKeys(
 ): void {
   const unlock = lockDirectory(dirname(path));
   try {
-    writeKeyFile(path, change(readKeyFile(path)), owner);
+    const isNew = !existsSync(path);
+    writeKeyFile(path, change(readKeyFile(path)));
+    if (isNew && owner !== null) chownSync(path, owner.uid, owner.gid);
   } finally {
     unlock();
   }

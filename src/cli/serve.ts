@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
@@ -46,7 +45,7 @@ export async function runServe(
     write: (line) => lines.write(line),
   });
   const icmp = openIcmpOrReason(config);
-  const keyring = new Keyring(resolve(config.keysFile), log);
+  const keyring = new Keyring(config.keysFile, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
   const app = createApp({
     config,
@@ -126,7 +125,7 @@ function startLines(
     "unavailable" in icmp
       ? withPriority(noRawSockets(icmp.unavailable), "warning", STREAM.output, environment)
       : "raw sockets: ready for ping and traceroute",
-    `API keys: ${keys} in ${resolve(config.keysFile)}`,
+    `API keys: ${keys} in ${config.keysFile}`,
     keys === 0
       ? `next, a key for ping and traceroute: ${ownCommand()} keys add me`
       : `next, a first request: ${exampleRequest(urls[0] ?? "")}`,

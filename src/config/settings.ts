@@ -1,48 +1,19 @@
-import { z } from "zod";
+import { join, resolve } from "node:path";
 import { AddressError } from "../addr/address-error.ts";
-import { type Endpoint, tryParseEndpoint } from "../addr/endpoint.ts";
-import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
-import type { TargetPolicy } from "../addr/policy.ts";
+import { tryParseEndpoint } from "../addr/endpoint.ts";
 import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
-import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { prefixList } from "../addr/prefix-table.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
-import type { Environment } from "../util/environment.ts";
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../util/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
+import { LISTEN_ADDRESS_FORM, overlapProblems, tryParseListenAddress } from "./listen-address.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
 
 export type ResolverName = (typeof RESOLVER_NAMES)[number];
 
-/** Where the service listens: a TCP port or the path of a unix socket. */
-export type ListenAddress =
-  | { readonly kind: "tcp"; readonly hostname: string; readonly port: number }
-  | { readonly kind: "unix"; readonly path: string };
-
-/** All settings of the service, checked and frozen. Units are in the names. */
-export interface Config {
-  readonly listen: readonly ListenAddress[];
-  /** True where SIXSCOPE_LISTEN is not set, so that a machine without IPv6 still starts. */
-  readonly listenIsDefault: boolean;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  readonly trustedProxies: { readonly unix: boolean; readonly prefixes: PrefixList };
-  readonly keysFile: string;
-  readonly resolvers: Readonly<Record<ResolverName, readonly Endpoint[]>>;
-  readonly targetResolver: ResolverName;
-  /** Requests a minute; `prefix` counts an IPv6 /64 and is 0 for none. */
-  readonly rate: { readonly anonymous: number; readonly prefix: number; readonly key: number };
-  readonly targets: TargetPolicy;
-  readonly pingIntervalMs: number;
-  readonly probeTimeoutMs: number;
-  readonly maxProbes: number;
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
-  /** Whether request lines name the clients' addresses. */
-  readonly logClients: boolean;
-}
-
-/** Wrong settings: `problems` has one sentence for each, with the variable, its value and what would be right. */
+/** Settings that are not valid; each of `problems` names a variable, its value and what is valid. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly string[];
@@ -53,283 +24,220 @@ export class ConfigError extends Error {
   }
 }
 
-const VARIABLE_PREFIX = "SIXSCOPE_";
+/** All settings of the service. */
+export type Config = ReturnType<typeof parseConfig>;
+
+const CLOUDFLARE = "2606:4700:4700::1111,2606:4700:4700::1001,1.1.1.1,1.0.0.1";
+const GOOGLE = "2001:4860:4860::8888,2001:4860:4860::8844,8.8.8.8,8.8.4.4";
+const QUAD9 = "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112";
 
 const DNS_PORT = 53;
 
-/** More requests a minute than one machine can answer; a larger limit is a typing mistake. */
+/** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;
 
-/** Cloudflare, Google, Quad9; IPv6 first. */
-const DEFAULT_RESOLVERS = {
-  A: "2606:4700:4700::1111,2606:4700:4700::1001,1.1.1.1,1.0.0.1",
-  B: "2001:4860:4860::8888,2001:4860:4860::8844,8.8.8.8,8.8.4.4",
-  C: "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112",
-} as const;
+/** Problems of one variable that are reported; more of them have one cause. */
+const MAX_PROBLEMS = 10;
 
-/** So many wrong entries of a list are named; whoever made more mistakes has made one. */
-const MAX_NAMED_ENTRIES = 10;
+const CERT = "SIXSCOPE_TLS_CERT";
+const KEY = "SIXSCOPE_TLS_KEY";
+
+const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
 /**
- * A comma-separated list; every entry that does not parse is named, up to a limit.
+ * Reads the settings from environment variables; an empty value of a known one means the default.
  *
- * @param parse returns null or throws AddressError for a wrong entry
+ * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from
+ * @throws ConfigError with every problem at once
  */
-function list<T>(parse: (entry: string) => T | null, expected: string) {
-  return z.string().transform((text, context): readonly T[] => {
+export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = process.cwd()) {
+  const { optional, read, report, finish } = settingsReader(environment);
+  const certFile = optional(CERT, String);
+  const keyFile = optional(KEY, String);
+  if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
+  if (environment[KEY] && !environment[CERT]) report(KEY, [`needs ${CERT}; set both or neither`]);
+  const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
+  const config = {
+    listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
+    /** True where SIXSCOPE_LISTEN is not set; then one of the two families is enough to start. */
+    listenIsDefault: !environment["SIXSCOPE_LISTEN"],
+    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
+    trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
+    /** An absolute path. */
+    keysFile: resolve(
+      folder,
+      optional("SIXSCOPE_KEYS_FILE", String) ?? join(stateDirectory, "keys.json"),
+    ),
+    resolvers: {
+      resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
+      resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
+      resolver_c: read("SIXSCOPE_RESOLVER_C", QUAD9, parseServers),
+    },
+    targetResolver: read("SIXSCOPE_TARGET_RESOLVER", "resolver_a", choice(RESOLVER_NAMES)),
+    /** Requests a minute; `prefix` is for an IPv6 /64, and 0 means no limit. */
+    rate: {
+      anonymous: read("SIXSCOPE_RATE_ANONYMOUS", "100", integer(1, MAX_RATE)),
+      prefix: read("SIXSCOPE_RATE_PREFIX", "1000", integer(0, MAX_RATE)),
+      key: read("SIXSCOPE_RATE_KEY", "1000", integer(1, MAX_RATE)),
+    },
+    targets: {
+      mode: read("SIXSCOPE_TARGETS", "any", choice(["any", "global"])),
+      allow: optional("SIXSCOPE_TARGETS_ALLOW", parsePrefixes) ?? prefixList([]),
+      deny: optional("SIXSCOPE_TARGETS_DENY", parsePrefixes) ?? prefixList([]),
+    },
+    pingIntervalMs: read("SIXSCOPE_PING_INTERVAL_MS", "200", integer(10, 10_000)),
+    probeTimeoutMs: read("SIXSCOPE_PROBE_TIMEOUT_MS", "2000", integer(100, 10_000)),
+    maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, 10_000)),
+    logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),
+    logFormat: read("SIXSCOPE_LOG_FORMAT", "text", choice(LOG_FORMATS)),
+    /** Whether request lines name the clients' addresses. */
+    logClients: read("SIXSCOPE_LOG_CLIENTS", "yes", choice(["yes", "no"])) === "yes",
+  };
+  finish();
+  return Object.freeze(config);
+}
+
+/** The value of a setting; throws ConfigError for a text that is not valid. */
+type Parse<T> = (text: string) => T;
+
+/** Reads variables and collects their problems, so that one run reports them all. */
+function settingsReader(environment: NodeJS.ProcessEnv) {
+  const known: string[] = [];
+  const problems: string[] = [];
+
+  const report = (name: string, found: readonly string[]) => {
+    const value = environment[name] ?? "";
+    const setting = isPem(value) ? name : `${name}=${quote(value)}`;
+    problems.push(...found.slice(0, MAX_PROBLEMS).map((problem) => `${setting}: ${problem}`));
+    const more = found.length - MAX_PROBLEMS;
+    if (more > 0) problems.push(`${setting}: ${more} more entries are not valid`);
+  };
+
+  /** The value of a variable; null where it is not set, or not valid and reported. */
+  const optional = <T>(name: string, parse: Parse<T>): T | null => {
+    known.push(name);
+    const value = environment[name];
+    if (!value) return null;
+    try {
+      if (isPem(value))
+        refuse(`contains PEM text; put it into a file and set ${CERT} or ${KEY} to its path`);
+      return parse(value);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      report(name, error.problems);
+      return null;
+    }
+  };
+
+  const read = <T>(name: string, fallback: string, parse: Parse<T>): T =>
+    optional(name, parse) ?? parse(fallback);
+
+  /** Reports variables that are not settings, which is known once all settings are read, and throws. */
+  const finish = () => {
+    for (const [name, value] of Object.entries(environment)) {
+      if (!name.startsWith("SIXSCOPE_") || value === undefined || known.includes(name)) continue;
+      const [near] = [1, 2, 3].flatMap((edits) =>
+        known.filter((other) => isNear(name, other, edits)),
+      );
+      const hint = near === undefined ? "see docs/configuration.md" : `did you mean ${near}?`;
+      report(name, [`is not a setting; ${hint}`]);
+    }
+    if (problems.length > 0) throw new ConfigError(problems);
+  };
+
+  return { optional, read, report, finish };
+}
+
+function refuse(problem: string): never {
+  throw new ConfigError([problem]);
+}
+
+/** Whether a value is a key or certificate itself, which must not appear in a log. */
+function isPem(value: string): boolean {
+  return value.includes("-----BEGIN");
+}
+
+function integer(minimum: number, maximum: number): Parse<number> {
+  return (text) => {
+    const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    return value >= minimum && value <= maximum
+      ? value
+      : refuse(`must be a whole number from ${minimum} to ${maximum}`);
+  };
+}
+
+function choice<const T extends string>(values: readonly T[]): Parse<T> {
+  return (text) =>
+    values.find((value) => value === text) ??
+    refuse(`must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}`);
+}
+
+/**
+ * A comma-separated list.
+ *
+ * @param parse returns null or throws AddressError for an entry that is not valid
+ * @param form what an entry must be, for messages
+ */
+function list<T>(parse: (entry: string) => T | null, form: string): Parse<readonly T[]> {
+  return (text) => {
     const entries: T[] = [];
     const wrong: string[] = [];
     for (const entry of text.split(",").map((part) => part.trim())) {
       try {
         const value = parse(entry);
-        if (value === null) wrong.push(`${quote(entry)} must be ${expected}`);
+        if (value === null) wrong.push(`${quote(entry)} must be ${form}`);
         else entries.push(value);
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
-        wrong.push(`${error.message}; it must be ${expected}`);
+        wrong.push(`${error.message}; it must be ${form}`);
       }
     }
-    const further = wrong.splice(MAX_NAMED_ENTRIES).length;
-    if (further > 0) wrong.push(`${further} further entries are wrong too`);
-    for (const message of wrong) context.addIssue(message);
+    if (wrong.length > 0) throw new ConfigError(wrong);
     return entries;
-  });
-}
-
-function integer(minimum: number, maximum: number) {
-  const expected = `must be a whole number from ${minimum} to ${maximum}`;
-  return z
-    .string()
-    .regex(/^[0-9]{1,15}$/, expected)
-    .transform(Number)
-    .refine((value) => value >= minimum && value <= maximum, expected);
-}
-
-function choice<const T extends readonly string[]>(values: T) {
-  return z.enum(values, `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}`);
-}
-
-/** Labels of letters, digits and hyphens; RFC 1123 section 2.1. */
-const HOST_NAME_FORM = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*$/;
-
-function parseListenAddress(text: string): ListenAddress | null {
-  if (text.startsWith("unix:")) {
-    const path = text.slice("unix:".length);
-    return path.startsWith("/") ? { kind: "unix", path } : null;
-  }
-  const [, host = "", port = ""] = /^(\[[^\]]+\]|[^:[\]]+):([0-9]{1,5})$/.exec(text) ?? [];
-  if (port === "" || Number(port) > 65_535) return null;
-  const hostname = host.replace(/^\[|\]$/g, "");
-  const address = tryParseIp(hostname);
-  if (address?.version === 6 ? !host.startsWith("[") : host.startsWith("[")) return null;
-  if (address === null && (!HOST_NAME_FORM.test(hostname) || looksLikeIpv4(hostname))) return null;
-  return { kind: "tcp", hostname: address ? formatIp(address) : hostname, port: Number(port) };
-}
-
-/** One sentence for each address that another one takes in. */
-function overlaps(addresses: readonly ListenAddress[]): string[] {
-  return addresses.flatMap((address, index) => {
-    const others = addresses.filter((_, other) => other !== index);
-    if (addresses.slice(0, index).some((other) => isSame(address, other))) {
-      return [`${formatListenAddress(address)} stands twice; leave one out`];
-    }
-    const whole = others.find((other) => !isSame(address, other) && takesIn(other, address));
-    return whole === undefined
-      ? []
-      : [`${formatListenAddress(whole)} takes in ${formatListenAddress(address)}; leave one out`];
-  });
-}
-
-function isSame(a: ListenAddress, b: ListenAddress): boolean {
-  if (a.kind === "unix" || b.kind === "unix") return Bun.deepEquals(a, b);
-  return a.port !== 0 && a.port === b.port && a.hostname.toLowerCase() === b.hostname.toLowerCase();
-}
-
-/** `[::]` takes both families. */
-function takesIn(whole: ListenAddress, part: ListenAddress): boolean {
-  if (whole.kind === "unix" || part.kind === "unix") return false;
-  if (whole.port === 0 || whole.port !== part.port) return false;
-  const isIpv4 = tryParseIp(part.hostname)?.version === 4;
-  return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
-}
-
-/** An address as SIXSCOPE_LISTEN has it: `[::1]:8080`, `unix:/path`. */
-export function formatListenAddress(address: ListenAddress): string {
-  if (address.kind === "unix") return `unix:${address.path}`;
-  const { hostname, port } = address;
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
-}
-
-/** That one variable is not set without another; reported together with all other problems. */
-function needs(
-  name: string,
-  other: string,
-): [
-  (env: Readonly<Record<string, unknown>>) => boolean,
-  { path: string[]; error: string; when: () => boolean },
-] {
-  return [
-    (env) => env[name] === undefined || env[other] !== undefined,
-    { path: [name], error: `needs ${other} beside it; set both or neither`, when: () => true },
-  ];
-}
-
-const PREFIX_EXPECTED = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
-
-const endpoints = list((text) => {
-  const endpoint = tryParseEndpoint(text, DNS_PORT);
-  return endpoint?.port === 0 ? null : endpoint;
-}, "an address, [IPv6]:port or IPv4:port").refine(
-  (servers) => servers.length <= MAX_SERVERS,
-  `must be at most ${MAX_SERVERS} addresses`,
-);
-const prefixes = list(parsePrefix, PREFIX_EXPECTED);
-
-/** Whether a value is a key or certificate itself, which no log shall have. */
-function holdsPem(value: string): boolean {
-  return value.includes("-----BEGIN");
-}
-
-const PEM_REFUSED =
-  "holds PEM text, which is not repeated here; put it into a file, and set SIXSCOPE_TLS_CERT or SIXSCOPE_TLS_KEY to the file's path";
-
-const pemFile = z.string().refine((value) => !holdsPem(value), PEM_REFUSED);
-
-/** The table of `SIXSCOPE_` variables: default, form and bounds of each. */
-const environmentSchema = z
-  .strictObject({
-    SIXSCOPE_LISTEN: list(
-      parseListenAddress,
-      "an address or a host name and a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or unix: and an absolute path",
-    )
-      .superRefine((addresses, context) => {
-        for (const problem of overlaps(addresses)) context.addIssue(problem);
-      })
-      .prefault("127.0.0.1:8080,[::1]:8080"),
-    SIXSCOPE_TLS_CERT: pemFile.optional(),
-    SIXSCOPE_TLS_KEY: pemFile.optional(),
-    SIXSCOPE_TRUSTED_PROXIES: list(
-      // Peers are never mapped, so a prefix shall not be either.
-      (text) => (text === "unix" ? ("unix" as const) : unmapPrefix(parsePrefix(text))),
-      `unix, ${PREFIX_EXPECTED}`,
-    ).prefault("unix"),
-    SIXSCOPE_KEYS_FILE: z.string().optional(),
-    SIXSCOPE_RESOLVER_A: endpoints.prefault(DEFAULT_RESOLVERS.A),
-    SIXSCOPE_RESOLVER_B: endpoints.prefault(DEFAULT_RESOLVERS.B),
-    SIXSCOPE_RESOLVER_C: endpoints.prefault(DEFAULT_RESOLVERS.C),
-    SIXSCOPE_TARGET_RESOLVER: choice(RESOLVER_NAMES).default("resolver_a"),
-    SIXSCOPE_RATE_ANONYMOUS: integer(1, MAX_RATE).prefault("100"),
-    SIXSCOPE_RATE_PREFIX: integer(0, MAX_RATE).prefault("1000"),
-    SIXSCOPE_RATE_KEY: integer(1, MAX_RATE).prefault("1000"),
-    SIXSCOPE_TARGETS: choice(["any", "global"]).default("any"),
-    SIXSCOPE_TARGETS_ALLOW: prefixes.optional(),
-    SIXSCOPE_TARGETS_DENY: prefixes.optional(),
-    SIXSCOPE_PING_INTERVAL_MS: integer(10, 10_000).prefault("200"),
-    SIXSCOPE_PROBE_TIMEOUT_MS: integer(100, 10_000).prefault("2000"),
-    SIXSCOPE_MAX_PROBES: integer(1, 10_000).prefault("64"),
-    SIXSCOPE_LOG_LEVEL: choice(LOG_LEVELS).default("info"),
-    SIXSCOPE_LOG_FORMAT: choice(LOG_FORMATS).default("text"),
-    SIXSCOPE_LOG_CLIENTS: choice(["yes", "no"]).default("yes"),
-  })
-  .refine(...needs("SIXSCOPE_TLS_CERT", "SIXSCOPE_TLS_KEY"))
-  .refine(...needs("SIXSCOPE_TLS_KEY", "SIXSCOPE_TLS_CERT"));
-
-/**
- * Reads the settings from environment variables; an empty value of a known one counts as not set.
- *
- * @throws ConfigError with every problem at once
- */
-export function parseConfig(environment: Environment): Config {
-  const given = Object.fromEntries(
-    Object.entries(environment).filter(
-      ([name, value]) =>
-        name.startsWith(VARIABLE_PREFIX) &&
-        value !== undefined &&
-        (value !== "" || !(name in environmentSchema.shape)),
-    ),
-  );
-  const parsed = environmentSchema.safeParse(given);
-  if (!parsed.success) throw new ConfigError(parsed.error.issues.flatMap(describe(given)));
-  const env = parsed.data;
-  const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0];
-  const trusted = env.SIXSCOPE_TRUSTED_PROXIES;
-  return Object.freeze({
-    listen: env.SIXSCOPE_LISTEN,
-    listenIsDefault: given["SIXSCOPE_LISTEN"] === undefined,
-    tls:
-      env.SIXSCOPE_TLS_CERT !== undefined && env.SIXSCOPE_TLS_KEY !== undefined
-        ? { certFile: env.SIXSCOPE_TLS_CERT, keyFile: env.SIXSCOPE_TLS_KEY }
-        : null,
-    trustedProxies: {
-      unix: trusted.includes("unix"),
-      prefixes: prefixList(trusted.filter((entry) => entry !== "unix")),
-    },
-    keysFile:
-      env.SIXSCOPE_KEYS_FILE ?? (stateDirectory ? `${stateDirectory}/keys.json` : "keys.json"),
-    resolvers: {
-      resolver_a: env.SIXSCOPE_RESOLVER_A,
-      resolver_b: env.SIXSCOPE_RESOLVER_B,
-      resolver_c: env.SIXSCOPE_RESOLVER_C,
-    },
-    targetResolver: env.SIXSCOPE_TARGET_RESOLVER,
-    rate: {
-      anonymous: env.SIXSCOPE_RATE_ANONYMOUS,
-      prefix: env.SIXSCOPE_RATE_PREFIX,
-      key: env.SIXSCOPE_RATE_KEY,
-    },
-    targets: {
-      mode: env.SIXSCOPE_TARGETS,
-      allow: prefixList(env.SIXSCOPE_TARGETS_ALLOW ?? []),
-      deny: prefixList(env.SIXSCOPE_TARGETS_DENY ?? []),
-    },
-    pingIntervalMs: env.SIXSCOPE_PING_INTERVAL_MS,
-    probeTimeoutMs: env.SIXSCOPE_PROBE_TIMEOUT_MS,
-    maxProbes: env.SIXSCOPE_MAX_PROBES,
-    logLevel: env.SIXSCOPE_LOG_LEVEL,
-    logFormat: env.SIXSCOPE_LOG_FORMAT,
-    logClients: env.SIXSCOPE_LOG_CLIENTS === "yes",
-  });
-}
-
-/** One sentence for each problem that zod found. */
-function describe(given: Environment) {
-  const assignment = (name: string) => {
-    const value = given[name];
-    return value === undefined || holdsPem(value) ? name : `${name}=${quote(value)}`;
-  };
-  return (issue: z.core.$ZodIssue): string[] => {
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((name) => {
-        const similar = nearestName(name);
-        const hint = similar === null ? "see the README's table" : `did you mean ${similar}?`;
-        return `${assignment(name)}: there is no such setting; ${hint}`;
-      });
-    }
-    const name = String(issue.path[0]);
-    return [`${assignment(name)}: ${holdsPem(given[name] ?? "") ? PEM_REFUSED : issue.message}`];
   };
 }
 
-/** The setting whose name differs in the fewest letters, or null where none is near. */
-function nearestName(name: string): string | null {
-  const MOST_DIFFERENT = 3;
-  const ranked = Object.keys(environmentSchema.shape)
-    .map((known) => ({ known, distance: editDistance(name, known) }))
-    .sort((a, b) => a.distance - b.distance);
-  const best = ranked[0];
-  return best !== undefined && best.distance <= MOST_DIFFERENT ? best.known : null;
+function parseListen(text: string) {
+  const addresses = list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text);
+  const problems = overlapProblems(addresses);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return addresses;
 }
 
-/** Levenshtein distance; names are short. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...b].entries()) {
-      const substituted = (row[j] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min(substituted, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
+function parseTrustedProxies(text: string) {
+  const entries = list(
+    // Peers are never IPv4-mapped, so prefixes must not be either.
+    (entry) => (entry === "unix" ? entry : unmapPrefix(parsePrefix(entry))),
+    `unix, ${PREFIX_FORM}`,
+  )(text);
+  return {
+    unix: entries.includes("unix"),
+    prefixes: prefixList(entries.filter((entry) => entry !== "unix")),
+  };
+}
+
+function parsePrefixes(text: string) {
+  return prefixList(list(parsePrefix, PREFIX_FORM)(text));
+}
+
+function parseServers(text: string) {
+  const servers = list((entry) => {
+    const server = tryParseEndpoint(entry, DNS_PORT);
+    return server?.port === 0 ? null : server;
+  }, "an address, [IPv6]:port or IPv4:port")(text);
+  return servers.length <= MAX_SERVERS
+    ? servers
+    : refuse(`must be at most ${MAX_SERVERS} addresses`);
+}
+
+/** Whether at most `edits` letters inserted, dropped or replaced make one text the other. */
+function isNear(a: string, b: string, edits: number): boolean {
+  if (a === "" || b === "") return a.length + b.length <= edits;
+  if (a[0] === b[0]) return isNear(a.slice(1), b.slice(1), edits);
+  const rests = [
+    [a.slice(1), b.slice(1)],
+    [a.slice(1), b],
+    [a, b.slice(1)],
+  ] as const;
+  return edits > 0 && rests.some(([restA, restB]) => isNear(restA, restB, edits - 1));
 }

@@ -20,7 +20,6 @@ export const OPTION = {
   sendBuffer: [1, 7],
   receiveBuffer: [1, 8],
   attachFilter: [1, 26],
-  acceptsConnections: [1, 30],
   sendBufferForce: [1, 32],
   receiveBufferForce: [1, 33],
   timestampNs: [1, 35],

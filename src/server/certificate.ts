@@ -1,10 +1,20 @@
+/** Certificates: how they are read, followed while the service runs, and renewed. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
+import { libc } from "../platform/libc.ts";
+import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
+import type { Listener } from "./listener.ts";
 
-/** Where certificate and key are, both in PEM. */
+/**
+ * How long a server with an old certificate runs on: long enough for clients that are connecting, and
+ * short enough to use the next renewal within ten seconds.
+ */
+const DRAIN_MS = 8_000;
+
+/** The paths of certificate and key, both in PEM. */
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
@@ -14,55 +24,62 @@ export interface CertificateFiles {
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
-  /** When its time begins, in Unix milliseconds. */
+  /** The start of its validity, in Unix milliseconds. */
   readonly beginsMs: number;
-  /** When its time ends, in Unix milliseconds. */
+  /** The end of its validity, in Unix milliseconds. */
   readonly expiresMs: number;
 }
 
-/** A certificate or key that cannot be used; the message says which file and why. */
+/** A certificate or key cannot be used; the message says which file and why. */
 export class CertificateError extends Error {
   override readonly name = "CertificateError";
 }
 
 /**
- * Reads certificate and key and checks that they belong together, for a listener that is given
- * anything else would refuse every client.
+ * Reads certificate and key and checks that they belong together; a server that gets anything else
+ * would fail every client.
  *
  * @throws CertificateError
  */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
-  const cert = step(`cannot read the certificate ${certFile}`, () =>
-    readFileSync(certFile, "utf8"),
-  );
-  const key = step(`cannot read the key ${keyFile}`, () => readFileSync(keyFile, "utf8"));
-  const first = step(`${certFile} is no certificate in PEM`, () => new X509Certificate(cert));
-  const privateKey = step(`${keyFile} is no private key in PEM`, () => createPrivateKey(key));
-  if (!first.checkPrivateKey(privateKey)) {
+  const attempt = <T>(problem: string, run: () => T): T => {
+    try {
+      return run();
+    } catch (error) {
+      throw new CertificateError(`${problem}: ${reasonOf(error)}`, { cause: error });
+    }
+  };
+  const read = (file: string) => readFileSync(file, "utf8");
+  const cert = attempt(`cannot read the certificate ${certFile}`, () => read(certFile));
+  const key = attempt(`cannot read the key ${keyFile}`, () => read(keyFile));
+  const first = attempt(`${certFile} is not a certificate in PEM`, () => new X509Certificate(cert));
+  const secret = attempt(`${keyFile} is not a private key in PEM`, () => createPrivateKey(key));
+  if (!first.checkPrivateKey(secret)) {
     throw new CertificateError(`the key ${keyFile} does not belong to the certificate ${certFile}`);
   }
-  const beginsMs = Date.parse(first.validFrom);
-  return { cert, key, beginsMs, expiresMs: Date.parse(first.validTo) };
+  const [beginsMs, expiresMs] = [Date.parse(first.validFrom), Date.parse(first.validTo)];
+  return { cert, key, beginsMs, expiresMs };
 }
 
-/** Why clients refuse a certificate at a moment, as the end of a sentence that names it; null while its time lasts. */
+/** Why a certificate is not valid at a time, as the end of a sentence; null if it is valid. */
 export function outOfTime({ beginsMs, expiresMs }: Certificate, nowMs: number): string | null {
-  if (nowMs < beginsMs) return `counts from ${new Date(beginsMs).toISOString()} on`;
-  return nowMs > expiresMs ? `ended at ${new Date(expiresMs).toISOString()}` : null;
+  if (nowMs < beginsMs) return `is not valid before ${new Date(beginsMs).toISOString()}`;
+  return nowMs > expiresMs ? `expired at ${new Date(expiresMs).toISOString()}` : null;
 }
 
-/** The certificate in force; follows its files while the service runs. */
+/** The current certificate; follows its files while the service runs. */
 export class CertificateRenewal {
   readonly #files: CertificateFiles;
   readonly #log: Log;
   readonly #watch: FileWatch;
   readonly #nowMs: () => number;
   #current: Certificate;
-  #onRenewal: (certificate: Certificate) => void = () => {};
+  #onRenewal: (certificate: Certificate) => Promise<void> = async () => {};
+  #isRenewing = false;
 
   /**
    * @param nowMs Unix time in milliseconds
-   * @throws CertificateError where the files cannot be used
+   * @throws CertificateError if the files cannot be used
    */
   constructor(files: CertificateFiles, log: Log, nowMs: () => number = Date.now) {
     this.#files = files;
@@ -71,15 +88,15 @@ export class CertificateRenewal {
     this.#watch = new FileWatch([files.certFile, files.keyFile]);
     this.#current = readCertificate(files);
     const reason = outOfTime(this.#current, nowMs());
-    if (reason !== null) log.warn(`the certificate ${files.certFile} ${reason}; clients refuse it`);
+    if (reason !== null) log.warn(`the certificate ${files.certFile} ${reason}; clients reject it`);
   }
 
   get current(): Certificate {
     return this.#current;
   }
 
-  /** Calls `onRenewal` with each new certificate, until `close`. */
-  watch(onRenewal: (certificate: Certificate) => void): void {
+  /** Calls `onRenewal` with each new certificate, one after the other, until `close`. */
+  watch(onRenewal: (certificate: Certificate) => Promise<void>): void {
     this.#onRenewal = onRenewal;
     this.#watch.start(() => this.reload());
   }
@@ -88,30 +105,69 @@ export class CertificateRenewal {
     this.#watch.close();
   }
 
-  /** Reads the files again; where they cannot be used, that is logged, and the old certificate stays. */
+  /** Reads the files again; if they cannot be used, logs an error and keeps the old certificate. */
   reload(): void {
+    // The watch asks again until the files have been looked at.
+    if (this.#isRenewing) return;
     this.#watch.look();
     try {
       const next = readCertificate(this.#files);
       if (next.cert === this.#current.cert && next.key === this.#current.key) return;
       const nowMs = this.#nowMs();
       const reason = outOfTime(next, nowMs);
-      // One that clients refuse is no worse than another such.
+      // If clients reject the old certificate too, the new one is no worse.
       if (reason !== null && outOfTime(this.#current, nowMs) === null) {
         throw new CertificateError(`the new certificate ${this.#files.certFile} ${reason}`);
       }
       this.#current = next;
-      this.#onRenewal(next);
+      this.#isRenewing = true;
+      void this.#onRenewal(next).finally(() => {
+        this.#isRenewing = false;
+      });
     } catch (error) {
-      this.#log.error(`${reasonOf(error)}; the old certificate stays in force`);
+      this.#log.error(`${reasonOf(error)}; the old certificate stays in use`);
     }
   }
 }
 
-function step<T>(what: string, run: () => T): T {
+/**
+ * Serves new connections of a listener with another certificate, without a failed request; resolves
+ * when the server with the old one has stopped.
+ *
+ * Bun ignores a new certificate in `reload()`, so a second server shares the port and gets all new
+ * connections. The first one closes each connection after its next response; connections that are
+ * still open after the drain were idle all the time.
+ */
+export async function serveCertificate(
+  listener: Listener,
+  certificate: Certificate,
+  log: Log,
+): Promise<void> {
+  const [old] = listener.servers;
   try {
-    return run();
+    listener.open(certificate);
   } catch (error) {
-    throw new CertificateError(`${what}: ${reasonOf(error)}`, { cause: error });
+    const reason = reasonOf(error);
+    log.error(`cannot serve the new certificate: ${reason}; the old certificate stays in use`);
+    return;
+  }
+  const expires = new Date(certificate.expiresMs).toISOString();
+  log.info("new certificate in use", { listener: listener.url, expires });
+  await Bun.sleep(DRAIN_MS);
+  await old?.stop();
+  listener.servers.pop();
+}
+
+/**
+ * Tells the kernel to hand all new connections of a port to the second server that shares it
+ * (SO_REUSEPORT), so that an old server does not stop with connections in its queue. As long as there
+ * is no second server, the first one gets them. It applies to all sockets of this process that share
+ * a port; the kernel refuses it for all others.
+ */
+export function steerToNewServers(): void {
+  const SECOND = 1;
+  const program = bpfOption(encodeBpf([[BPF.returnConstant, SECOND]]));
+  for (const descriptor of readdirSync("/proc/self/fd").map(Number)) {
+    libc().setsockopt(descriptor, ...OPTION.attachReusePortFilter, program, program.length);
   }
 }

@@ -1,184 +1,123 @@
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, rmSync, statSync } from "node:fs";
 import type { Server } from "bun";
-import { formatListenAddress, type ListenAddress } from "../config/settings.ts";
+import { formatListenAddress, type ListenAddress } from "../config/listen-address.ts";
 import type { App } from "../http/app.ts";
-import type { Connection } from "../http/client-address.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Bindings } from "../http/middleware.ts";
 import { CONSTANT_HEADERS } from "../http/respond.ts";
-import { SystemError } from "../platform/libc.ts";
-import { reasonOf, traceOf } from "../util/errors.ts";
+import { errnoName, libc } from "../platform/libc.ts";
+import { AF_UNIX, encodeUnixAddress, SOCK } from "../platform/linux.ts";
+import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import type { Certificate } from "./certificate.ts";
-import { listeningSockets, steerConnections } from "./reuseport.ts";
 
-/** No endpoint takes a body; a little one is tolerated. */
+/** No endpoint reads a body; a small one is tolerated. */
 const MAX_BODY_BYTES = 16 * 1024;
 
-/** How long a connection may be silent; handlers that work longer say so. */
+/** How long a connection may be silent; handlers that take longer ask for more time. */
 const IDLE_TIMEOUT_SECONDS = 15;
 
-/** The most that Bun takes for a silent connection. */
+/** The longest idle timeout that Bun accepts. */
 const MAX_IDLE_TIMEOUT_SECONDS = 255;
 
-/** TLS 1.2, as Bun wants it: a number. */
+/** TLS 1.2 as a number, the form that Bun requires. */
 const TLS_1_2 = 0x0303;
 
-/**
- * How long a server with an old certificate runs on: long enough for a client that is in the middle
- * of connecting, short enough that the next renewal is taken up within ten seconds.
- */
-const DRAIN_MS = 8_000;
-
-/** The owner and the group, to which a proxy's user is added, may connect. */
+/** The owner and the group may connect; operators add the proxy's user to the group. */
 const UNIX_SOCKET_MODE = 0o660;
 
-/** A server of Bun's, and whether it asks its clients to come back on new connections. */
-interface OpenServer {
-  readonly server: Server<undefined>;
-  draining: boolean;
-}
-
-/** One address that is listened on; a new certificate means a new server on the same port. */
+/** One address that the service listens on. */
 export class Listener {
   readonly #app: App;
-  readonly #address: ListenAddress;
   readonly #log: Log;
-  #current: OpenServer;
-  /** Has the old certificate, and runs on until its clients have gone. */
-  #retired: OpenServer | null = null;
-  /** The newest certificate that is not served yet; one renewal runs at a time. */
-  #next: Certificate | null = null;
+  #address: ListenAddress;
+  #isStopping = false;
+  /** The current server first, and after it one with an old certificate until it has stopped. */
+  readonly servers: Server<undefined>[] = [];
 
-  /** Throws what Bun throws where the address cannot be listened on. */
+  /** Throws the error of Bun if the address cannot be listened on. */
   constructor(app: App, address: ListenAddress, certificate: Certificate | null, log: Log) {
     this.#app = app;
-    this.#address = address;
     this.#log = log;
-    if (address.kind === "tcp" && certificate !== null) {
-      // Servers with certificates share the port, which shall not be another program's.
-      void this.#serve(address, null).server.stop(true);
-    }
-    this.#current = this.#serve(address, certificate);
+    this.#address = address;
+    // Servers with certificates share their port, so first make sure that no other program has it.
+    if (certificate !== null) void this.#serve(null).stop(true);
+    this.open(certificate);
   }
 
-  get url(): string {
-    const address = this.#boundAddress();
-    if (address.kind === "unix") return formatListenAddress(address);
-    return `${this.#current.server.protocol}://${formatListenAddress(address)}`;
-  }
-
-  renew(certificate: Certificate): void {
+  /** Starts the server that accepts new connections from now on. */
+  open(certificate: Certificate | null): void {
+    const server = this.#serve(certificate);
+    this.servers.unshift(server);
     if (this.#address.kind === "unix") return;
-    this.#next = certificate;
-    if (this.#retired === null) void this.#renewAll();
+    // The next server must use the port that the system chose for this one.
+    this.#address = { ...this.#address, port: server.port ?? this.#address.port };
   }
 
-  async #renewAll(): Promise<void> {
-    for (let next = this.#next; next !== null; next = this.#next) {
-      this.#next = null;
-      await this.#replace(next);
-    }
-  }
-
-  /** Takes no new connections; resolves when running requests have their answers. */
-  async finish(): Promise<void> {
-    await Promise.all(
-      this.#open().map((open) => {
-        open.draining = true;
-        return open.server.stop();
-      }),
-    );
-  }
-
-  /** Closes every connection. */
-  async end(): Promise<void> {
-    await Promise.all(this.#open().map(({ server }) => server.stop(true)));
-    if (this.#address.kind === "unix") rmSync(this.#address.path, { force: true });
-  }
-
-  #open(): OpenServer[] {
-    return this.#retired === null ? [this.#current] : [this.#current, this.#retired];
+  /** The address as clients write it: `https://[::1]:443`, `unix:/path`. */
+  get url(): string {
+    const text = formatListenAddress(this.#address);
+    return this.#address.kind === "unix" ? text : `${this.servers[0]?.protocol}://${text}`;
   }
 
   /**
-   * Bun ignores a new certificate in `reload()`, so a second server shares the port, takes all new
-   * connections, and the first one closes each of its own behind an answer. What is still open after
-   * the drain has been idle all the time.
+   * Accepts no new connections; resolves when running requests have their responses.
+   *
+   * @param closeAll closes connections with running requests too
    */
-  async #replace(certificate: Certificate): Promise<void> {
-    const old = this.#current;
-    try {
-      this.#current = this.#serveInsteadOf(this.#boundAddress(), certificate);
-    } catch (error) {
-      const reason = reasonOf(error);
-      this.#log.error(
-        `the new certificate cannot be served: ${reason}; the old one stays in force`,
-      );
-      return;
-    }
-    this.#log.info("new certificate in force", {
-      listener: this.url,
-      expires: new Date(certificate.expiresMs).toISOString(),
-    });
-    this.#retired = old;
-    old.draining = true;
-    await Bun.sleep(DRAIN_MS);
-    await old.server.stop();
-    this.#retired = null;
+  async stop(closeAll: boolean): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.servers.map((server) => server.stop(closeAll)));
+    if (closeAll && this.#address.kind === "unix") rmSync(this.#address.path, { force: true });
   }
 
-  /** Where steering fails, both servers take connections until the old one stops. */
-  #serveInsteadOf(address: ListenAddress, certificate: Certificate): OpenServer {
-    const NEWEST_OF_TWO = 1;
-    const before = this.#orNull(listeningSockets);
-    const next = this.#serve(address, certificate);
-    this.#orNull(() => {
-      for (const descriptor of listeningSockets()) {
-        if (before?.has(descriptor) === false) steerConnections(descriptor, NEWEST_OF_TWO);
-      }
-    });
-    return next;
-  }
-
-  #orNull<T>(call: () => T): T | null {
-    try {
-      return call();
-    } catch (error) {
-      if (!(error instanceof SystemError)) throw error;
-      this.#log.debug("new connections cannot be steered", { reason: error.message });
-      return null;
-    }
-  }
-
-  /** The address with the port that the system has chosen where the configuration says 0. */
-  #boundAddress(): ListenAddress {
+  #serve(certificate: Certificate | null): Server<undefined> {
     const address = this.#address;
-    return address.kind === "unix"
-      ? address
-      : { ...address, port: this.#current.server.port ?? address.port };
-  }
-
-  #serve(address: ListenAddress, certificate: Certificate | null): OpenServer {
-    const encrypted = address.kind === "tcp" && certificate !== null;
-    const fetch = (request: Request) => {
-      const connection = connectionOf(request, open.server, address, encrypted);
-      return connection === null
-        ? new Response(null, { status: 400 })
-        : this.#app.fetch(request, bindingsOf(request, open, connection));
-    };
-    const common = {
+    const options = {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
       development: false,
       maxRequestBodySize: MAX_BODY_BYTES,
-      fetch,
+      fetch: (request: Request, server: Server<undefined>) =>
+        this.#answer(request, server, certificate !== null),
       error: (error: unknown) => this.#unforeseen(error),
     };
-    const open: OpenServer = { server: start(common, address, certificate), draining: false };
-    return open;
+    if (address.kind === "unix") {
+      if (isAbandoned(address.path)) rmSync(address.path);
+      const server = Bun.serve({ ...options, unix: address.path });
+      chmodSync(address.path, UNIX_SOCKET_MODE);
+      return server;
+    }
+    const tls = certificate && {
+      cert: certificate.cert,
+      key: certificate.key,
+      minVersion: TLS_1_2,
+    };
+    return Bun.serve({
+      ...options,
+      hostname: address.hostname,
+      port: address.port,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      // If it is not set and development is off, Bun shares the port with other programs.
+      reusePort: tls !== null,
+      ...(tls && { tls }),
+    });
   }
 
-  /** What was thrown past the app itself. */
+  #answer(request: Request, server: Server<undefined>, encrypted: boolean) {
+    const isUnix = this.#address.kind === "unix";
+    const peer = isUnix ? undefined : server.requestIP(request)?.address;
+    // The client has gone, so its address is unknown.
+    if (!isUnix && peer === undefined) return new Response(null, { status: 400 });
+    return this.#app.fetch(request, {
+      connection: peer === undefined ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
+      draining: this.#isStopping || server !== this.servers[0],
+      allowSeconds: (seconds) => {
+        const timeoutSeconds = Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS;
+        server.timeout(request, Math.min(MAX_IDLE_TIMEOUT_SECONDS, timeoutSeconds));
+      },
+    });
+  }
+
+  /** The response to a request for which the app itself threw. */
   #unforeseen(error: unknown): Response {
     const requestId = crypto.randomUUID();
     this.#log.error(traceOf(error), { requestId });
@@ -189,58 +128,16 @@ export class Listener {
   }
 }
 
-type CommonOptions = Pick<
-  Bun.Serve.Options<undefined>,
-  "development" | "maxRequestBodySize" | "error"
-> & { fetch(request: Request): Response | Promise<Response> };
-
-function start(
-  common: CommonOptions,
-  address: ListenAddress,
-  certificate: Certificate | null,
-): Server<undefined> {
-  if (address.kind === "unix") {
-    const server = Bun.serve({ ...common, unix: address.path });
-    chmodSync(address.path, UNIX_SOCKET_MODE);
-    return server;
-  }
-  const { hostname, port } = address;
-  // Without this Bun shares the port with whoever has it, as long as development is off.
-  const tcp = { ...common, hostname, port, idleTimeout: IDLE_TIMEOUT_SECONDS, reusePort: false };
-  if (certificate === null) return Bun.serve(tcp);
-  return Bun.serve({ ...tcp, tls: tlsOptions(certificate), reusePort: true });
-}
-
-/** How the request came; null where its client is gone already, so that nobody knows who it was. */
-function connectionOf(
-  request: Request,
-  server: Server<undefined>,
-  address: ListenAddress,
-  encrypted: boolean,
-): Connection | null {
-  if (address.kind === "unix") return { kind: "unix" };
-  const peer = server.requestIP(request)?.address;
-  return peer === undefined ? null : { kind: "tcp", peer, encrypted };
-}
-
-function bindingsOf(
-  request: Request,
-  { server, draining }: OpenServer,
-  connection: Connection,
-): Bindings {
-  return {
-    connection,
-    draining,
-    allowSeconds: (seconds) =>
-      server.timeout(
-        request,
-        Math.min(MAX_IDLE_TIMEOUT_SECONDS, Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS),
-      ),
-  };
-}
-
-function tlsOptions({ cert, key }: Certificate): Bun.TLSOptions {
-  // Bun takes minVersion, which its types do not list.
-  const options: Bun.TLSOptions & { minVersion: number } = { cert, key, minVersion: TLS_1_2 };
-  return options;
+/**
+ * Whether a killed process left a socket file behind: connecting to it is refused. A busy socket and
+ * one of another user fail in other ways, which node:net reports as refusals too.
+ */
+function isAbandoned(path: string): boolean {
+  const address = encodeUnixAddress(path);
+  const socket = libc().socket(AF_UNIX, SOCK.stream | SOCK.nonblock | SOCK.cloexec, 0);
+  const isRefused =
+    libc().connect(socket, address, address.length) !== 0 &&
+    errnoName(libc().errno()) === "ECONNREFUSED";
+  libc().close(socket);
+  return isRefused && statSync(path).isSocket();
 }

@@ -1,36 +1,38 @@
-import { rmSync } from "node:fs";
-import { type Config, formatListenAddress } from "../config/settings.ts";
+import { formatListenAddress } from "../config/listen-address.ts";
+import type { Config } from "../config/settings.ts";
 import type { App } from "../http/app.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import type { Certificate } from "./certificate.ts";
+import { type Certificate, serveCertificate, steerToNewServers } from "./certificate.ts";
 import { Listener } from "./listener.ts";
-import { isAbandoned } from "./unix-socket.ts";
 
-/** What is listening. */
+/** The open listeners of the service. */
 export interface Listening {
-  /** Where, as a client writes it: `http://127.0.0.1:8080`, `unix:/path`. */
+  /** The addresses as clients write them: `http://127.0.0.1:8080`, `unix:/path`. */
   readonly urls: readonly string[];
-  /** Serves new connections with another certificate; connections that are open keep the old one. */
-  renew(certificate: Certificate): void;
   /**
-   * Takes no new connections and waits until running requests have their answers, or until the
-   * grace is over.
+   * Serves new connections with another certificate; resolves when the servers with the old one have
+   * stopped.
+   */
+  renew(certificate: Certificate): Promise<void>;
+  /**
+   * Accepts no new connections, and closes all others when running requests have their responses, or
+   * after `graceMs` milliseconds.
    */
   stop(graceMs: number): Promise<void>;
 }
 
-/** A listener could not be opened; the message says which and why. */
+/** A listener cannot be opened; the message says which one and why. */
 export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
 /**
- * Opens every listener of the configuration.
+ * Opens all listeners of the configuration.
  *
- * @param certificate for TCP listeners; null where they speak plain HTTP
- * @throws ListenError where one cannot be opened, after closing those that were; where the default
- *   is in force and the machine lacks one of the two families, the other one is enough
+ * @param certificate for TCP listeners; null for plain HTTP
+ * @throws ListenError if one cannot be opened, after closing the others; of the default addresses,
+ *   one is enough on a machine that lacks the other address family
  */
 export async function listen(
   app: App,
@@ -39,37 +41,38 @@ export async function listen(
   log: Log,
 ): Promise<Listening> {
   const listeners: Listener[] = [];
+  const stopAll = (closeAll: boolean) =>
+    Promise.all(listeners.map((listener) => listener.stop(closeAll)));
   for (const address of config.listen) {
     try {
-      // One that a killed process has left behind is in the way.
-      if (address.kind === "unix" && isAbandoned(address.path)) rmSync(address.path);
-      listeners.push(new Listener(app, address, certificate, log));
+      const isTcp = address.kind === "tcp";
+      listeners.push(new Listener(app, address, isTcp ? certificate : null, log));
     } catch (error) {
-      const reason = reasonOf(error);
-      const message = `cannot listen on ${formatListenAddress(address)}: ${reason}`;
+      const message = `cannot listen on ${formatListenAddress(address)}: ${reasonOf(error)}`;
       const isLast = address === config.listen.at(-1);
       if (config.listenIsDefault && isFamilyMissing(error) && !(isLast && listeners.length === 0)) {
         log.warn(message);
         continue;
       }
-      await Promise.all(listeners.map((listener) => listener.end()));
+      await stopAll(true);
       throw new ListenError(message, { cause: error });
     }
   }
+  if (certificate !== null) steerToNewServers();
   return {
     urls: listeners.map(({ url }) => url),
-    renew(next) {
-      for (const listener of listeners) listener.renew(next);
+    async renew(next) {
+      const encrypted = listeners.filter(({ url }) => url.startsWith("https:"));
+      await Promise.all(encrypted.map((listener) => serveCertificate(listener, next, log)));
     },
     async stop(graceMs) {
-      const finished = Promise.all(listeners.map((listener) => listener.finish()));
-      await Promise.race([finished, Bun.sleep(graceMs)]);
-      await Promise.all(listeners.map((listener) => listener.end()));
+      await Promise.race([stopAll(false), Bun.sleep(graceMs)]);
+      await stopAll(true);
     },
   };
 }
 
-/** This machine does not have the address's family or the address itself. */
+/** Whether the machine lacks the address or its family. */
 function isFamilyMissing(error: unknown): boolean {
   return ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
 import { formatEndpoint } from "../../src/addr/endpoint.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
@@ -16,20 +17,20 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
 }
 
 describe("defaults", () => {
-  test("listen on loopback of both families, and on no wildcard address", () => {
+  test("listen on the loopback addresses of both families only", () => {
     expect(parseConfig({}).listen).toEqual([
       { kind: "tcp", hostname: "127.0.0.1", port: 8080 },
       { kind: "tcp", hostname: "::1", port: 8080 },
     ]);
   });
 
-  test("are those of the README's table", () => {
+  test("are the documented ones", () => {
     const { resolvers, listen: _, ...rest } = parseConfig({});
     expect(rest).toEqual({
       listenIsDefault: true,
       tls: null,
       trustedProxies: { unix: true, prefixes: prefixList([]) },
-      keysFile: "keys.json",
+      keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
@@ -48,13 +49,21 @@ describe("defaults", () => {
     ]);
   });
 
-  test("put the keys file into systemd's state directory", () => {
+  test("put the keys file into the state directory of systemd", () => {
     expect(parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" }).keysFile).toBe(
       "/var/lib/sixscope/keys.json",
     );
   });
 
-  test("hold where a variable is set to nothing", () => {
+  test.each([
+    ["keys.json", "/folder/keys.json"],
+    ["../keys.json", "/keys.json"],
+    ["/etc/keys.json", "/etc/keys.json"],
+  ])("a keys file %s starts from the given folder: %s", (path, expected) => {
+    expect(parseConfig({ SIXSCOPE_KEYS_FILE: path }, "/folder").keysFile).toBe(expected);
+  });
+
+  test("apply where a variable is empty", () => {
     expect(parseConfig({ SIXSCOPE_TLS_CERT: "", SIXSCOPE_MAX_PROBES: "" }).maxProbes).toBe(64);
   });
 });
@@ -102,8 +111,8 @@ describe("values", () => {
       "0",
       { rate: { anonymous: 100, prefix: 0, key: 1000 } },
     ],
-    ["least interval", "SIXSCOPE_PING_INTERVAL_MS", "10", { pingIntervalMs: 10 }],
-    ["greatest timeout", "SIXSCOPE_PROBE_TIMEOUT_MS", "10000", { probeTimeoutMs: 10_000 }],
+    ["the shortest interval", "SIXSCOPE_PING_INTERVAL_MS", "10", { pingIntervalMs: 10 }],
+    ["the longest timeout", "SIXSCOPE_PROBE_TIMEOUT_MS", "10000", { probeTimeoutMs: 10_000 }],
     [
       "another resolver",
       "SIXSCOPE_TARGET_RESOLVER",
@@ -122,7 +131,7 @@ describe("values", () => {
     "127.0.0.1:0,127.0.0.1:0",
     "[::]:0,127.0.0.1:0",
   ];
-  test.each(apart)("%s are addresses side by side", (value) => {
+  test.each(apart)("%s: the addresses do not overlap", (value) => {
     expect(parseConfig({ SIXSCOPE_LISTEN: value }).listen).toHaveLength(2);
   });
 
@@ -138,13 +147,13 @@ describe("values", () => {
     ]);
   });
 
-  test("trusted proxies: a mapped prefix is that of IPv4, as peers are", () => {
+  test("trusted proxies: an IPv4-mapped prefix is an IPv4 prefix, as peers are IPv4", () => {
     expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "::ffff:10.0.0.0/104" }).trustedProxies).toEqual(
       parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies,
     );
   });
 
-  test("trusted proxies: the unix listener only where it is named", () => {
+  test("trusted proxies: include the unix listener only if it is listed", () => {
     expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies.unix).toBe(false);
     expect(
       parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "unix,10.0.0.0/8,2001:db8::/32" }).trustedProxies,
@@ -154,15 +163,15 @@ describe("values", () => {
     });
   });
 
-  const refused: [string, string, string][] = [
+  const rejected: [string, string, string][] = [
     ["no port", "SIXSCOPE_LISTEN", "127.0.0.1"],
     ["IPv6 without brackets", "SIXSCOPE_LISTEN", "::1:8080"],
     ["IPv4 in brackets", "SIXSCOPE_LISTEN", "[127.0.0.1]:80"],
     ["port above 65535", "SIXSCOPE_LISTEN", "127.0.0.1:65536"],
     ["relative socket path", "SIXSCOPE_LISTEN", "unix:run/s"],
     ["an empty entry", "SIXSCOPE_LISTEN", "127.0.0.1:80,"],
-    ["no host name", "SIXSCOPE_LISTEN", "-a.example:80"],
-    ["no IPv4 address", "SIXSCOPE_LISTEN", "127.0.0.256:80"],
+    ["a host name with a hyphen in front", "SIXSCOPE_LISTEN", "-a.example:80"],
+    ["an IPv4 address out of range", "SIXSCOPE_LISTEN", "127.0.0.256:80"],
     ["an address twice", "SIXSCOPE_LISTEN", "[::1]:80,[0::1]:80"],
     ["a host name twice", "SIXSCOPE_LISTEN", "localhost:80,LocalHost:80"],
     ["a socket twice", "SIXSCOPE_LISTEN", "unix:/a,unix:/a"],
@@ -173,7 +182,7 @@ describe("values", () => {
     ["a proxy's name", "SIXSCOPE_TRUSTED_PROXIES", "nginx"],
     ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
     ["a resolver's name", "SIXSCOPE_RESOLVER_A", "dns.example"],
-    ["a resolver without a port to ask", "SIXSCOPE_RESOLVER_B", "192.0.2.1:0"],
+    ["a resolver on port 0", "SIXSCOPE_RESOLVER_B", "192.0.2.1:0"],
     ["too many resolver addresses", "SIXSCOPE_RESOLVER_C", Array(17).fill("192.0.2.1").join(",")],
     ["an unknown resolver", "SIXSCOPE_TARGET_RESOLVER", "resolver_d"],
     ["zero requests", "SIXSCOPE_RATE_ANONYMOUS", "0"],
@@ -188,7 +197,7 @@ describe("values", () => {
     ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
   ];
-  test.each(refused)("%s: %s=%s is refused by name", (_, name, value) => {
+  test.each(rejected)("%s: %s=%s is rejected by name", (_, name, value) => {
     const problems = problemsOf({ [name]: value });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toStartWith(`${name}=${quote(value)}: `);
@@ -196,7 +205,7 @@ describe("values", () => {
 });
 
 describe("problems", () => {
-  test("are reported all at once, each with variable, value and what would be right", () => {
+  test("are reported all at once, each with the variable, its value and what is valid", () => {
     expect(
       problemsOf({
         SIXSCOPE_MAX_PROBES: "many",
@@ -205,26 +214,35 @@ describe("problems", () => {
         SIXSCOPE_TLS_KEY: "/k.pem",
       }).toSorted(),
     ).toEqual([
-      'SIXSCOPE_LISTENS="127.0.0.1:80": there is no such setting; did you mean SIXSCOPE_LISTEN?',
+      'SIXSCOPE_LISTENS="127.0.0.1:80": is not a setting; did you mean SIXSCOPE_LISTEN?',
       'SIXSCOPE_LOG_LEVEL="loud": must be debug, info, warn or error',
       'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 10000',
-      'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT beside it; set both or neither',
+      'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT; set both or neither',
     ]);
   });
 
-  test("a name like none of ours points to the table", () => {
+  test("an unknown name that is like no setting points to the documentation", () => {
     expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "red" })).toEqual([
-      `SIXSCOPE_WINDOW_COLOUR="red": there is no such setting; see the README's table`,
+      `SIXSCOPE_WINDOW_COLOUR="red": is not a setting; see docs/configuration.md`,
     ]);
     expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "" })).toHaveLength(1);
   });
 
-  test("every wrong entry of a list is named", () => {
+  test("name every entry of a list that is not valid", () => {
     const value = "unix:relative,[::1]:1,127.0.0.1";
     const problems = problemsOf({ SIXSCOPE_LISTEN: value });
     expect(problems.map((problem) => problem.split(" must be ")[0])).toEqual([
       `SIXSCOPE_LISTEN="${value}": "unix:relative"`,
       `SIXSCOPE_LISTEN="${value}": "127.0.0.1"`,
+    ]);
+  });
+
+  test.each([
+    ["[::1]:80,[0::1]:80", "[::1]:80 is listed twice; remove one"],
+    ["[::]:80,127.0.0.1:80", "[::]:80 includes 127.0.0.1:80; remove one"],
+  ])("name addresses that overlap: %s", (value, problem) => {
+    expect(problemsOf({ SIXSCOPE_LISTEN: value })).toEqual([
+      `SIXSCOPE_LISTEN="${value}": ${problem}`,
     ]);
   });
 
@@ -236,7 +254,7 @@ describe("problems", () => {
     ["many entries", "SIXSCOPE_LISTEN", "x,".repeat(50_000)],
     ["an unknown variable", "SIXSCOPE_OTHER", long],
   ];
-  test.each(longValues)("a long value makes no long message: %s", (_, name, value) => {
+  test.each(longValues)("are short where the value is long: %s", (_, name, value) => {
     const text = problemsOf({ [name]: value }).join("\n");
     expect(text).toContain(name);
     expect(text.length).toBeLessThan(4000);
@@ -248,13 +266,13 @@ describe("problems", () => {
     ["SIXSCOPE_TLS_KEYS", "did you mean SIXSCOPE_TLS_KEY?"],
     ["SIXSCOPE_LISTEN", "put it into a file"],
   ];
-  test.each(pasted)("a key pasted as %s is not repeated", (name, said) => {
+  test.each(pasted)("do not repeat a key that was pasted as %s", (name, said) => {
     const text = problemsOf({ [name]: PEM, SIXSCOPE_TLS_CERT: "/cert" }).join("\n");
     expect(text).toContain(said);
     expect(text).not.toMatch(/BEGIN|SECRET/);
   });
 
-  test("variables of other programs are none of our business", () => {
+  test("do not include variables of other programs", () => {
     expect(problemsOf({ PATH: "/bin", SIX: "1" })).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The service as a process: what it says, how it starts, and how it ends. */
+/** The service as a process: start, output and stop. */
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,12 +11,12 @@ import { type Service, sixscope, startService } from "../lab/service.ts";
 const labTest = testWith(labMissing);
 const listeningTest = testWith(labMissing, programMissing("ss"));
 
-/** No file with keys; that of the folder in which the tests run is not theirs to read. */
+/** No keys file, so that the tests do not read one from the working directory. */
 const NO_KEYS = { SIXSCOPE_KEYS_FILE: "/nonexistent" };
 
 describe("start", () => {
   labTest(
-    "says in at most five lines where it listens, raw sockets, keys, and what to type",
+    "prints where it listens, raw sockets, keys and a first command, in at most five lines",
     async () => {
       await using service = await startService();
       expect(service.startLines.length).toBeLessThanOrEqual(5);
@@ -45,7 +45,7 @@ describe("start", () => {
     ]);
   });
 
-  test("wrong settings: all of them at once, status 2", async () => {
+  test("settings that are not valid are all reported at once: status 2", async () => {
     const { status, stdout, stderr } = await sixscope([], {
       ...NO_KEYS,
       SIXSCOPE_MAX_PROBES: "none",
@@ -55,7 +55,7 @@ describe("start", () => {
     expect(stderr.trimEnd().split("\n")).toHaveLength(2);
   });
 
-  test("a port that is taken is named: status 1", async () => {
+  test("a port in use is named: status 1", async () => {
     using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
     const { status, stderr } = await sixscope([], {
       ...NO_KEYS,
@@ -65,7 +65,7 @@ describe("start", () => {
     expect(stderr).toContain(`cannot listen on 127.0.0.1:${taken.port}`);
   });
 
-  labTest("a second service on the same port or socket is told so: status 1", async () => {
+  labTest("a second service on the same port or socket reports it: status 1", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
     const socket = join(folder, "socket");
     await using _ = await startService({ SIXSCOPE_LISTEN: `127.0.0.1:9600,unix:${socket}` });
@@ -80,7 +80,7 @@ describe("start", () => {
     rmSync(folder, { recursive: true });
   });
 
-  labTest("a socket file that a killed service left behind is not in the way", async () => {
+  labTest("a socket file of a killed service is replaced", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
     const environment = { SIXSCOPE_LISTEN: `unix:${join(folder, "socket")}` };
     for (let round = 0; round < 2; round++) {
@@ -119,7 +119,7 @@ describe("command line", () => {
 describe("without CAP_NET_RAW", () => {
   const dropTest = testWith(labMissing, programMissing("setpriv"));
   dropTest(
-    "it says so once, serves the other endpoints, and answers ICMP_UNAVAILABLE",
+    "the service says so once, serves the other endpoints, and answers ICMP_UNAVAILABLE",
     async () => {
       await using service = await startService({}, [
         "setpriv",
@@ -151,7 +151,7 @@ describe("without CAP_NET_RAW", () => {
   );
 });
 
-/** How many echo requests have left or arrived in this network namespace. */
+/** How many echo requests were sent or received in this network namespace. */
 function echoRequests(way: "In" | "Out"): number {
   const counters = readFileSync("/proc/net/snmp6", "utf8");
   return Number(new RegExp(`^Icmp6${way}Echos\\s+(\\d+)`, "m").exec(counters)?.[1]);
@@ -159,7 +159,7 @@ function echoRequests(way: "In" | "Out"): number {
 
 describe("stop", () => {
   labTest.each(["SIGTERM", "SIGINT"] as const)(
-    "on %s running requests finish, then it ends with status 0",
+    "after %s running requests finish, then the service exits with status 0",
     async (signal) => {
       await using service = await startService();
       const before = echoRequests("In");
@@ -176,13 +176,13 @@ describe("stop", () => {
     },
   );
 
-  labTest("every request that was taken up under load gets its answer", async () => {
+  labTest("under load, every accepted request gets its response", async () => {
     await using service = await startService({ SIXSCOPE_RATE_ANONYMOUS: "1000000" });
     let answered = 0;
     let isOver = false;
     const clients = Array.from({ length: 16 }, async (_, client) => {
       while (!isOver) {
-        // A refused or reset connection was never taken up; an answer cut short would be.
+        // A refused or reset connection was never accepted; a response that is cut short was.
         const response = await fetch(`${service.url}/myip`, { keepalive: client % 2 === 0 }).catch(
           () => null,
         );
@@ -199,7 +199,7 @@ describe("stop", () => {
     expect(service.stderr().match(/ msg=request /g)).toHaveLength(answered);
   });
 
-  labTest("a second signal ends what is running, at once", async () => {
+  labTest("a second signal ends running requests at once", async () => {
     await using chain = await startKernelChain({ routers: 0 });
     await chain.exec(1, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/icmp/echo_ignore_all"]);
     await using service = await startService({ SIXSCOPE_PROBE_TIMEOUT_MS: "10000" });
@@ -218,7 +218,7 @@ describe("stop", () => {
     expect(await service.exited).toBe(0);
   });
 
-  labTest("an idle connection does not hold it up", async () => {
+  labTest("an idle connection does not delay it", async () => {
     await using service = await startService();
     await fetch(`${service.url}/myip`, { keepalive: true });
     service.signal("SIGTERM");
@@ -227,7 +227,7 @@ describe("stop", () => {
 });
 
 describe("keys of a running service", () => {
-  labTest("one that is added works, one that is revoked does not, without a restart", async () => {
+  labTest("without a restart, a new key works and a revoked key does not", async () => {
     await using service = await startService();
     const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
     const { stdout } = await sixscope(["keys", "add", "second"], environment);
@@ -237,18 +237,21 @@ describe("keys of a running service", () => {
     await statusBecomes(service, key, 401);
   });
 
-  labTest("a file that breaks or vanishes keeps the keys and is logged as an error", async () => {
-    await using service = await startService();
-    const good = readFileSync(service.keysFile, "utf8");
-    writeFileSync(service.keysFile, "{");
-    await service.says("does not parse");
-    await statusBecomes(service, service.key, 200);
-    rmSync(service.keysFile);
-    await service.says("has vanished");
-    await statusBecomes(service, service.key, 200);
-    writeFileSync(service.keysFile, good);
-    await service.says("keys file read again");
-  });
+  labTest(
+    "after a file breaks or vanishes, the old keys work, and an error is logged",
+    async () => {
+      await using service = await startService();
+      const good = readFileSync(service.keysFile, "utf8");
+      writeFileSync(service.keysFile, "{");
+      await service.says("does not parse");
+      await statusBecomes(service, service.key, 200);
+      rmSync(service.keysFile);
+      await service.says("has vanished");
+      await statusBecomes(service, service.key, 200);
+      writeFileSync(service.keysFile, good);
+      await service.says("keys file read again");
+    },
+  );
 
   labTest("SIGHUP reads the file at once", async () => {
     await using service = await startService();
@@ -256,7 +259,7 @@ describe("keys of a running service", () => {
     await service.says("keys file read again");
   });
 
-  labTest("a key's own limit stands in its headers", async () => {
+  labTest("the rate limit headers show a key's own limit", async () => {
     await using service = await startService();
     const { stdout } = await sixscope(["keys", "add", "big", "--limit", "5000"], {
       SIXSCOPE_KEYS_FILE: service.keysFile,

@@ -1,4 +1,4 @@
-/** HTTPS by the service itself: what it speaks, and how certificates are renewed. */
+/** HTTPS by the service itself: protocol versions and the renewal of certificates. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -34,13 +34,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Puts a pair of certificate and key where a service looks. */
+/** Puts a certificate and its key at the paths that a service follows. */
 function use(name: string, prefix = ""): void {
   copyFileSync(file(`${name}.pem`), file(`${prefix}cert.pem`));
   copyFileSync(file(`${name}.key`), file(`${prefix}key.pem`));
 }
 
-/** Starts a service with the first pair, and files of its own where there is a prefix to their names. */
+/** Starts a service with the first pair; a prefix to their names gives it files of its own. */
 async function start(prefix = ""): Promise<Service> {
   use("first", prefix);
   return await startService({
@@ -63,7 +63,7 @@ async function connectTo({ url }: Service): Promise<TLSSocket> {
   return socket;
 }
 
-/** Asks once on a connection, which stays open, and returns the whole answer. */
+/** Sends a request on a connection, which stays open, and returns the whole response. */
 async function ask(socket: TLSSocket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let answer = "";
@@ -79,7 +79,7 @@ async function ask(socket: TLSSocket): Promise<string> {
   return answer;
 }
 
-/** The common name of the certificate that a new connection is shown. */
+/** The common name of the certificate that a new connection gets. */
 async function servedName(by = service): Promise<string> {
   const socket = await connectTo(by);
   const name = String(socket.getPeerCertificate().subject.CN);
@@ -99,7 +99,7 @@ describe("HTTPS", () => {
     expect(response.headers.get("strict-transport-security")).toBe("max-age=31536000");
   });
 
-  tlsTest("has its port for itself: a second service is told so", async () => {
+  tlsTest("does not share its port: a second service reports that it is in use", async () => {
     const { status, stderr } = await sixscope([], {
       SIXSCOPE_LISTEN: new URL(service.url).host,
       SIXSCOPE_TLS_CERT: file("cert.pem"),
@@ -109,7 +109,7 @@ describe("HTTPS", () => {
     expect(stderr).toContain("cannot listen on");
   });
 
-  tlsTest("is not taken for plain HTTP", async () => {
+  tlsTest("does not answer plain HTTP", async () => {
     expect(fetch(service.url.replace("https:", "http:"))).rejects.toThrow();
   });
 
@@ -128,7 +128,7 @@ describe("HTTPS", () => {
   });
 
   tlsTest(
-    "ignores forwarding headers of a stranger, and says once which setting would change that",
+    "ignores forwarding headers of an untrusted peer, and logs once which setting changes that",
     async () => {
       for (const address of ["192.0.2.1", "192.0.2.2"]) {
         const response = await fetch(`${service.url}/myip`, {
@@ -161,6 +161,8 @@ describe("renewal", () => {
       for (const name of ["second", "first"]) {
         use(name);
         await nameBecomes(name);
+        // While two servers share the port, the old one gets no connection.
+        for (let times = 0; times < 20; times++) expect(await servedName()).toBe(name);
       }
       running = false;
       await Promise.all(clients);
@@ -190,7 +192,7 @@ describe("renewal", () => {
     "does not fail a request of wrk, whose connections stay open",
     async () => {
       await using own = await start("own-");
-      // Longer than the server with the old certificate runs on.
+      // Longer than the server with the old certificate runs.
       const load = run(["wrk", "-t1", "-c16", "-d12s", "--timeout", "60s", `${own.url}/myip`]);
       let isOver = false;
       const report = load.finally(() => {
@@ -202,18 +204,18 @@ describe("renewal", () => {
       expect(isOver).toBe(false);
       expect(await report).toMatch(/[1-9]\d* requests in/);
       expect(await report).not.toMatch(/Socket errors|Non-2xx/);
-      expect(own.stderr().match(/new certificate in force/g)).toHaveLength(own.urls.length);
+      expect(own.stderr().match(/new certificate in use/g)).toHaveLength(own.urls.length);
     },
     120_000,
   );
 
   tlsTest(
-    "keeps the old certificate where the new files are broken, and logs an error",
+    "keeps the old certificate if the new files cannot be used, and logs an error",
     async () => {
       use("first");
       await nameBecomes("first");
       writeFileSync(file("cert.pem"), "no certificate");
-      await service.says("is no certificate in PEM");
+      await service.says("is not a certificate in PEM");
       expect(await servedName()).toBe("first");
       copyFileSync(file("second.pem"), file("cert.pem"));
       await service.says("does not belong to the certificate");
@@ -227,7 +229,7 @@ describe("renewal", () => {
     120_000,
   );
 
-  tlsTest("files that cannot be used prevent the start: status 2", async () => {
+  tlsTest("does not start with files that cannot be used: status 2", async () => {
     const { status, stderr } = await sixscope([], {
       SIXSCOPE_TLS_CERT: file("first.pem"),
       SIXSCOPE_TLS_KEY: file("second.key"),

@@ -1,16 +1,10 @@
 /** What the middleware believes of a request, where a running service would need a proxy or a clock. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { Connection } from "../../src/http/client-address.ts";
 import { createMiddleware } from "../../src/http/middleware.ts";
 import { respond } from "../../src/http/respond.ts";
-import { generateApiKey, hashApiKey } from "../../src/keys/api-key.ts";
-import { writeKeyFile } from "../../src/keys/key-file.ts";
-import { Keyring } from "../../src/keys/keyring.ts";
 import { RateLimiter } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
 
@@ -77,32 +71,5 @@ describe("a request id", () => {
   ])("%s", async (_, peer, sent, expected) => {
     const response = pass(tcp(peer, true), { "X-Request-Id": sent });
     expect(await response.text()).toMatch(expected);
-  });
-});
-
-describe("a key of the file", () => {
-  test("is found until it expires or is revoked", () => {
-    const folder = mkdtempSync(join(tmpdir(), "sixscope-keyring-"));
-    const file = join(folder, "keys.json");
-    const created = "2026-01-01T00:00:00.000Z";
-    const [plain, expiring, revoked] = [generateApiKey(), generateApiKey(), generateApiKey()];
-    writeKeyFile(file, [
-      { name: "plain", sha256: hashApiKey(plain), created },
-      {
-        name: "expiring",
-        sha256: hashApiKey(expiring),
-        created,
-        expires: "2027-01-01T00:00:00.000Z",
-      },
-      { name: "revoked", sha256: hashApiKey(revoked), created, revoked: created },
-    ]);
-    const keyring = new Keyring(file, log);
-    const end = Date.parse("2027-01-01T00:00:00.000Z");
-    const namesAt = (nowMs: number) =>
-      [plain, expiring, revoked].map((key) => keyring.find(key, nowMs)?.name ?? null);
-    expect(namesAt(end - 1)).toEqual(["plain", "expiring", null]);
-    expect(namesAt(end)).toEqual(["plain", null, null]);
-    expect([keyring.activeCount(end - 1), keyring.activeCount(end)]).toEqual([2, 1]);
-    rmSync(folder, { recursive: true });
   });
 });

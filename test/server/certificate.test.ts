@@ -39,29 +39,29 @@ beforeEach(() => {
   log = [];
 });
 
-/** Puts a pair that lasts so many days where it is looked for. */
+/** Puts the pair that is valid for so many days at the paths in `files`. */
 function use(days: 2 | 3 | 20): void {
   copyFileSync(join(folder, `${days}.pem`), files.certFile);
   copyFileSync(join(folder, `${days}.key`), files.keyFile);
 }
 
-/** A renewal whose clock is so many days ahead, and the certificates that it gives out. */
+/** A renewal with a clock that is so many days ahead, and the certificates that it reports. */
 function start(daysAhead: number) {
   const write = (line: string) => log.push(line);
   const options = { level: "info", format: "text", priorities: false, write } as const;
   const renewal = new CertificateRenewal(files, createLog(options), () => NOW + daysAhead * DAY_MS);
   const renewed: Certificate[] = [];
-  renewal.watch((certificate) => renewed.push(certificate));
+  renewal.watch(async (certificate) => void renewed.push(certificate));
   return { renewal, renewed, [Symbol.dispose]: () => renewal.close() };
 }
 
-describe("the time of a certificate", () => {
+describe("the validity of a certificate", () => {
   const certificate = { cert: "", key: "", beginsMs: 1000, expiresMs: 2000 };
   test.each([
-    [999, "counts from 1970-01-01T00:00:01.000Z on"],
+    [999, "is not valid before 1970-01-01T00:00:01.000Z"],
     [1000, null],
     [2000, null],
-    [2001, "ended at 1970-01-01T00:00:02.000Z"],
+    [2001, "expired at 1970-01-01T00:00:02.000Z"],
   ])("at %i", (nowMs, expected) => {
     expect(outOfTime(certificate, nowMs)).toBe(expected);
   });
@@ -75,7 +75,7 @@ describe("the time of a certificate", () => {
 });
 
 describe("a renewal", () => {
-  opensslTest("takes up a pair whose time lasts", () => {
+  opensslTest("uses a new pair that is valid", () => {
     use(2);
     using lab = start(1);
     use(20);
@@ -84,7 +84,7 @@ describe("a renewal", () => {
     expect(log).toEqual([]);
   });
 
-  opensslTest("keeps a pair that clients take for one whose time is over", () => {
+  opensslTest("does not replace a valid pair by an expired one", () => {
     use(20);
     const current = readCertificate(files);
     using lab = start(5);
@@ -92,27 +92,30 @@ describe("a renewal", () => {
     lab.renewal.reload();
     expect(lab.renewed).toEqual([]);
     expect(lab.renewal.current).toEqual(current);
-    expect(log.join("")).toMatch(/level=error .*ended at .*the old certificate stays in force/);
+    expect(log.join("")).toMatch(/level=error .*expired at .*the old certificate stays in use/);
   });
 
-  opensslTest("takes one that clients refuse in place of another such", () => {
+  opensslTest("replaces an expired pair by another expired one", () => {
     use(2);
     using lab = start(5);
-    expect(log.join("")).toMatch(/level=warning .*ended at .*clients refuse it/);
+    expect(log.join("")).toMatch(/level=warning .*expired at .*clients reject it/);
     use(3);
     lab.renewal.reload();
     expect(lab.renewed).toHaveLength(1);
   });
 
-  opensslTest("keeps the old pair where the new one does not belong together", () => {
-    use(2);
-    using lab = start(1);
-    copyFileSync(join(folder, "20.pem"), files.certFile);
-    lab.renewal.reload();
-    writeFileSync(files.certFile, "nonsense");
-    lab.renewal.reload();
-    expect(lab.renewed).toEqual([]);
-    expect(log).toHaveLength(2);
-    expect(() => readCertificate(files)).toThrow(CertificateError);
-  });
+  opensslTest(
+    "keeps the old pair if certificate and key of the new one do not belong together",
+    () => {
+      use(2);
+      using lab = start(1);
+      copyFileSync(join(folder, "20.pem"), files.certFile);
+      lab.renewal.reload();
+      writeFileSync(files.certFile, "nonsense");
+      lab.renewal.reload();
+      expect(lab.renewed).toEqual([]);
+      expect(log).toHaveLength(2);
+      expect(() => readCertificate(files)).toThrow(CertificateError);
+    },
+  );
 });

@@ -16,7 +16,7 @@ function log() {
 
 const LISTEN = [{ kind: "tcp", hostname: "127.0.0.1", port: 0 }] as const;
 
-/** A listening app whose requests stay open until the test answers them. */
+/** A listening app whose requests wait until the test answers them. */
 async function startOpenEnded() {
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<Response>();
@@ -35,7 +35,7 @@ async function startOpenEnded() {
   return { listening, running, answer: () => answer.resolve(new Response("answered")) };
 }
 
-describe("the stop", () => {
+describe("stop", () => {
   test("waits for the answer to a running request", async () => {
     const { listening, running, answer } = await startOpenEnded();
     let isStopped = false;
@@ -49,21 +49,21 @@ describe("the stop", () => {
     await stopped;
   });
 
-  test("waits no longer than its grace, and closes what is open then", async () => {
+  test("closes open connections after its grace", async () => {
     const { listening, running } = await startOpenEnded();
     await listening.stop(100);
     expect(await running).toBe("closed");
   });
 });
 
-describe("what is thrown past the app", () => {
+describe("an app that throws", () => {
   // biome-ignore format: a table
   test.each<[string, App["fetch"]]>([
     ["an Error", () => { throw new Error("secret"); }],
     ["a text", () => { throw "secret"; }],
     ["nothing", () => { throw undefined; }],
     ["a rejected promise", () => Promise.reject(new Error("secret"))],
-  ])("%s becomes the contract's error, and stands in the log", async (_, fetchOfApp) => {
+  ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
     const app: App = { fetch: fetchOfApp };
     const config = { listen: LISTEN, listenIsDefault: false };
@@ -81,10 +81,10 @@ describe("what is thrown past the app", () => {
   });
 });
 
-describe("a socket file that is there already", () => {
+describe("an existing socket file", () => {
   const app: App = { fetch: () => new Response("ours") };
 
-  /** Listens at a path in a folder of its own, and hands both to the check. */
+  /** Calls `check` with a path in a new folder and a function that listens there. */
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
@@ -96,7 +96,7 @@ describe("a socket file that is there already", () => {
     }
   }
 
-  test("is replaced where a killed process has left it behind", async () => {
+  test("is replaced if a killed process left it behind", async () => {
     await withPath(async (path, open) => {
       const child = Bun.spawnSync([
         process.execPath,
@@ -110,7 +110,7 @@ describe("a socket file that is there already", () => {
     });
   });
 
-  test("is left alone where it does not refuse: it is somebody's", async () => {
+  test("is kept if connecting to it is not refused: another program uses it", async () => {
     await withPath(async (path, open) => {
       using _socket = datagramSocket(path);
       const { ino } = statSync(path);
@@ -120,7 +120,7 @@ describe("a socket file that is there already", () => {
   });
 });
 
-/** A socket that takes no connections, and says so in other words than one that nobody has. */
+/** A socket that does not accept connections, but with another error than an abandoned one. */
 function datagramSocket(path: string): Disposable {
   const libc = loadLibc({
     socket: { args: [C.int, C.int, C.int], returns: C.int },

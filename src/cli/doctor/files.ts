@@ -89,8 +89,7 @@ function realPath(path: string): string {
 }
 
 /** Whether the keys file can be read and holds a key that counts. */
-export function checkKeys(file: string, nowMs: number): Finding {
-  const path = resolve(file);
+export function checkKeys(path: string, nowMs: number): Finding {
   const tried = `read the keys file ${path}`;
   const add = "make one: sixscope keys add NAME";
   try {

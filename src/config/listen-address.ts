@@ -1,0 +1,63 @@
+import { tryParseEndpoint } from "../addr/endpoint.ts";
+import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
+
+/** Where the service listens: a TCP port, or the path of a unix socket. */
+export type ListenAddress =
+  | {
+      readonly kind: "tcp";
+      /** An IP address without brackets, or a lower-case host name. */
+      readonly hostname: string;
+      /** 0 for a free port that the system chooses. */
+      readonly port: number;
+    }
+  | { readonly kind: "unix"; readonly path: string };
+
+/** What `tryParseListenAddress` accepts, for messages. */
+export const LISTEN_ADDRESS_FORM =
+  "an address or a host name and a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or unix: and an absolute path";
+
+/** Labels of letters, digits and hyphens (RFC 1123 section 2.1), and a port. */
+const HOST_AND_PORT =
+  /^((?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*):([0-9]{1,5})$/;
+
+/** Parses `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `unix:/path`; null for any other text. */
+export function tryParseListenAddress(text: string): ListenAddress | null {
+  if (text.startsWith("unix:/")) return { kind: "unix", path: text.slice("unix:".length) };
+  const socket = tryParseEndpoint(text);
+  if (socket !== null) {
+    return { kind: "tcp", hostname: formatIp(socket.address), port: socket.port };
+  }
+  const [, hostname = "", digits = ""] = HOST_AND_PORT.exec(text.toLowerCase()) ?? [];
+  const port = Number(digits);
+  return hostname === "" || looksLikeIpv4(hostname) || port > 65_535
+    ? null
+    : { kind: "tcp", hostname, port };
+}
+
+/** The text that `tryParseListenAddress` parses: `[::1]:8080`, `unix:/path`. */
+export function formatListenAddress(address: ListenAddress): string {
+  if (address.kind === "unix") return `unix:${address.path}`;
+  const { hostname, port } = address;
+  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+}
+
+/** One sentence for each address that is listed twice or that another one includes. */
+export function overlapProblems(addresses: readonly ListenAddress[]): string[] {
+  const texts = addresses.map(formatListenAddress);
+  return addresses.flatMap((address, index) => {
+    const text = texts[index] ?? "";
+    const isFreePort = address.kind === "tcp" && address.port === 0;
+    if (!isFreePort && texts.indexOf(text) < index) return `${text} is listed twice; remove one`;
+    const whole = addresses.findIndex((other) => includes(other, address));
+    return whole < 0 ? [] : `${texts[whole]} includes ${text}; remove one`;
+  });
+}
+
+/** Whether one address accepts all connections to another; `[::]` accepts both families. */
+function includes(whole: ListenAddress, part: ListenAddress): boolean {
+  if (whole.kind === "unix" || part.kind === "unix") return false;
+  if (whole.port === 0 || whole.port !== part.port || whole.hostname === part.hostname)
+    return false;
+  const isIpv4 = tryParseIp(part.hostname)?.version === 4;
+  return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
+}
