@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { z } from "zod";
 import { AddressError } from "../addr/address-error.ts";
 import { type Endpoint, tryParseEndpoint } from "../addr/endpoint.ts";
@@ -6,7 +7,6 @@ import type { TargetPolicy } from "../addr/policy.ts";
 import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
 import { MAX_SERVERS } from "../dns/limits.ts";
-import type { Environment } from "../util/environment.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../util/log.ts";
 import { quote } from "../util/text.ts";
 
@@ -27,6 +27,7 @@ export interface Config {
   readonly listenIsDefault: boolean;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   readonly trustedProxies: { readonly unix: boolean; readonly prefixes: PrefixList };
+  /** An absolute path. */
   readonly keysFile: string;
   readonly resolvers: Readonly<Record<ResolverName, readonly Endpoint[]>>;
   readonly targetResolver: ResolverName;
@@ -239,7 +240,7 @@ const environmentSchema = z
  *
  * @throws ConfigError with every problem at once
  */
-export function parseConfig(environment: Environment): Config {
+export function parseConfig(environment: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(
     Object.entries(environment).filter(
       ([name, value]) =>
@@ -264,8 +265,7 @@ export function parseConfig(environment: Environment): Config {
       unix: trusted.includes("unix"),
       prefixes: prefixList(trusted.filter((entry) => entry !== "unix")),
     },
-    keysFile:
-      env.SIXSCOPE_KEYS_FILE ?? (stateDirectory ? `${stateDirectory}/keys.json` : "keys.json"),
+    keysFile: resolve(env.SIXSCOPE_KEYS_FILE ?? `${stateDirectory || "."}/keys.json`),
     resolvers: {
       resolver_a: env.SIXSCOPE_RESOLVER_A,
       resolver_b: env.SIXSCOPE_RESOLVER_B,
@@ -292,7 +292,7 @@ export function parseConfig(environment: Environment): Config {
 }
 
 /** One sentence for each problem that zod found. */
-function describe(given: Environment) {
+function describe(given: NodeJS.ProcessEnv) {
   const assignment = (name: string) => {
     const value = given[name];
     return value === undefined || holdsPem(value) ? name : `${name}=${quote(value)}`;

@@ -2,7 +2,6 @@ import {
   chmodSync,
   chownSync,
   closeSync,
-  fchownSync,
   fsyncSync,
   openSync,
   readFileSync,
@@ -14,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { ownName, type User } from "../platform/users.ts";
+import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
 /** A name must be readable in logs and lists. */
@@ -100,17 +99,12 @@ function isReachable(path: string): boolean {
 /**
  * Replaces a keys file in one step: a reader sees the old or the new one, never a part.
  *
- * A new file gets mode 0600; an existing one keeps its mode and owner. The path must be that of the
- * file itself, not of a symbolic link to it.
+ * A new file gets mode 0600; an existing file keeps its mode and owner. A symbolic link is replaced,
+ * not followed.
  *
- * @param owner of a new file, where root writes it for somebody else
- * @throws KeyFileError where it cannot be written
+ * @throws KeyFileError if it cannot be written
  */
-export function writeKeyFile(
-  path: string,
-  keys: readonly KeyRecord[],
-  owner: User | null = null,
-): void {
+export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     // Left over by a killed process that had this one's number, or laid as a trap.
@@ -120,8 +114,6 @@ export function writeKeyFile(
     try {
       // Unlike write(2), it writes all or throws, also where the disk is full.
       writeFileSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
-      // The file that is open, and not what a path may lead to.
-      if (existing === undefined && owner !== null) fchownSync(file, owner.uid, owner.gid);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -131,7 +123,9 @@ export function writeKeyFile(
     syncDirectory(dirname(path));
   } catch (error) {
     removeIfPossible(temporary);
-    throw new KeyFileError(`cannot write the keys file ${path}: ${reasonOf(error)}`, {
+    const advice =
+      errorCode(error) === "EACCES" ? `; let ${ownName()} write to ${dirname(path)}` : "";
+    throw new KeyFileError(`cannot write the keys file ${path}: ${reasonOf(error)}${advice}`, {
       cause: error,
     });
   }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
-import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/environment-file.ts";
+import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/installed.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 
 const ROOT = join(import.meta.dir, "../..");

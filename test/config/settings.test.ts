@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
 import { formatEndpoint } from "../../src/addr/endpoint.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
@@ -29,7 +30,7 @@ describe("defaults", () => {
       listenIsDefault: true,
       tls: null,
       trustedProxies: { unix: true, prefixes: prefixList([]) },
-      keysFile: "keys.json",
+      keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LineWriter } from "../../src/util/line-writer.ts";
+import { LineWriter } from "../../src/util/log.ts";
 
 test("gathers lines into one write and hands over all of them", async () => {
   const writes: string[] = [];
