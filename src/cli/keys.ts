@@ -1,6 +1,7 @@
 import { closeSync, openSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { z } from "zod";
 import { parseConfig } from "../config/settings.ts";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
 import {
@@ -13,7 +14,7 @@ import {
 } from "../keys/key-file.ts";
 import { errnoName, libc, SystemError } from "../platform/libc.ts";
 import { become, ownName } from "../platform/users.ts";
-import { errorCode, reasonOf } from "../util/errors.ts";
+import { reasonOf } from "../util/errors.ts";
 import { installedService, installedSettings } from "./installed.ts";
 import { invocation, print, UsageError, write } from "./terminal.ts";
 
@@ -174,36 +175,25 @@ function changeKeys(
   path: string,
   change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
 ): void {
-  const unlock = lockDirectory(dirname(path));
+  const LOCK_EXCLUSIVE = 2;
+  const folder = openFolder(dirname(path));
   try {
+    // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
+    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) {
+      throw new SystemError(`flock ${dirname(path)}`, errnoName(libc().errno()));
+    }
     writeKeyFile(path, change(readKeyFile(path)));
   } finally {
-    unlock();
+    closeSync(folder);
   }
 }
 
-/** Holds flock(2) on a directory, which leaves no lock file behind and ends with the process. */
-function lockDirectory(path: string): () => void {
-  const LOCK_EXCLUSIVE = 2;
-  const directory = openDirectory(path);
-  if (libc().flock(directory, LOCK_EXCLUSIVE) !== 0) {
-    const code = errnoName(libc().errno());
-    closeSync(directory);
-    throw new SystemError(`flock ${path}`, code);
-  }
-  return () => closeSync(directory);
-}
-
-function openDirectory(path: string): number {
+function openFolder(path: string): number {
   try {
     return openSync(path, "r");
   } catch (error) {
-    const advice =
-      errorCode(error) === "EACCES"
-        ? `let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`
-        : "create it, or set SIXSCOPE_KEYS_FILE";
     throw new KeyFileError(
-      `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; ${advice}`,
+      `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
       { cause: error },
     );
   }
@@ -211,25 +201,21 @@ function openDirectory(path: string): number {
 
 /** A date means the end of that day in UTC. */
 function parseExpiry(text: string, nowMs: number): string {
-  const FORM = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
-  const [, day = "", time] = FORM.exec(text) ?? [];
-  const moment = new Date(time === undefined ? `${day}T23:59:59.999Z` : text);
-  // Date reads 30 February as 2 March.
-  const dayBegins = new Date(`${day}T00:00:00Z`);
-  const isDay = !Number.isNaN(dayBegins.getTime()) && dayBegins.toISOString().startsWith(day);
-  if (!isDay || Number.isNaN(moment.getTime())) {
+  const timeForm = z.union([
+    z.iso.datetime({ offset: true }),
+    z.iso.datetime({ offset: true, precision: -1 }),
+  ]);
+  const time = z.iso.date().safeParse(text).success ? `${text}T23:59:59.999Z` : text;
+  const expires = timeForm.safeParse(time).success ? new Date(time).toISOString() : "";
+  // An offset can move the time beyond the year 9999, which the keys file cannot hold.
+  if (!z.iso.datetime().safeParse(expires).success) {
     throw new UsageError(
       `--expires ${text}: must be a date such as 2027-01-31 (valid to the end of that day in UTC) or a time such as 2027-01-31T12:00:00Z`,
     );
   }
-  // A year with five digits has another form, which the schema of the keys file rejects.
-  if (moment.getUTCFullYear() > 9999) {
-    throw new UsageError(`--expires ${text}: must be before the year 10000 in UTC`);
-  }
-  if (moment.getTime() <= nowMs) {
+  if (Date.parse(expires) <= nowMs)
     throw new UsageError(`--expires ${text}: must be in the future`);
-  }
-  return moment.toISOString();
+  return expires;
 }
 
 function onlyName(positionals: readonly string[]): string {

@@ -158,7 +158,7 @@ describe("another user", () => {
       `SIXSCOPE_KEYS_FILE=/etc/sixscope/tls/keys.json ${asNobody} keys add me || true`,
     );
     expect(stderr).toContain("cannot open the folder /etc/sixscope/tls of the keys file");
-    expect(stderr).toMatch(/; let \w+ write to it, or set SIXSCOPE_KEYS_FILE$/m);
+    expect(stderr).toMatch(/, let \w+ write to it, or set SIXSCOPE_KEYS_FILE$/m);
   });
 });
 
