@@ -14,8 +14,8 @@ export const INSTALLED = {
   credentials: "/run/credentials/sixscope.service",
 } as const;
 
-/** The properties of a unit that systemd shows; one value for each line. */
-export type Unit = ReadonlyMap<string, readonly string[]>;
+/** What systemd shows of the unit: lines of `Property=value`, several for a property with several values. */
+export type Unit = readonly string[];
 
 /** The service that is installed on this machine. */
 export interface InstalledService {
@@ -44,9 +44,14 @@ export function installedService(environment: NodeJS.ProcessEnv): InstalledServi
   return { userName, user, isOurs: uid === 0 || uid === user?.uid, unit };
 }
 
-/** The last value of a property, or an empty string. */
+/** The value of a property, or an empty string. */
 export function propertyOf(unit: Unit, property: string): string {
-  return unit.get(property)?.at(-1) ?? "";
+  return valuesOf(unit, property).at(-1) ?? "";
+}
+
+function valuesOf(unit: Unit, property: string): string[] {
+  const prefix = `${property}=`;
+  return unit.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
 }
 
 const PROPERTIES = [
@@ -59,14 +64,7 @@ function askSystemd(): Unit | null {
   if (!existsSync("/run/systemd/system") || Bun.which("systemctl") === null) return null;
   const command = ["systemctl", "show", `--property=${PROPERTIES}`, INSTALLED.unit];
   const { exitCode, stdout } = Bun.spawnSync(command, { stderr: "ignore" });
-  if (exitCode !== 0) return null;
-  const lines = stdout.toString().trim().split("\n");
-  const pairs = lines.map((line) => line.split(/=(.*)/s));
-  return new Map(
-    Map.groupBy(pairs, ([name = ""]) => name)
-      .entries()
-      .map(([name, values]) => [name, values.map(([, value = ""]) => value)]),
-  );
+  return exitCode === 0 ? stdout.toString().trim().split("\n") : null;
 }
 
 /**
@@ -85,9 +83,7 @@ export function installedSettings(
   const files =
     unit === null
       ? [INSTALLED.environmentFile]
-      : (unit.get("EnvironmentFiles") ?? []).map((file) =>
-          file.replace(/ \(ignore_errors=.*$/, ""),
-        );
+      : valuesOf(unit, "EnvironmentFiles").map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
   const ofFiles = files.map((file) => parseEnvironmentFile(readIfPresent(file)));
   const isSetInUnit = Object.keys(ofUnit).some((name) => name.startsWith("SIXSCOPE_"));
   const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];

@@ -1,32 +1,13 @@
 import { dlopen, type FFIFunction, FFIType, type Library, ptr, read } from "bun:ffi";
+import { getSystemErrorName } from "node:util";
 
 /** glibc first, then musl on each processor that sixscope is built for. */
 const LIBC_NAMES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
 
-/** Names of the errno values that sixscope distinguishes; asm-generic/errno.h. */
-const ERRNO_NAMES: Readonly<Record<number, string>> = {
-  1: "EPERM",
-  4: "EINTR",
-  11: "EAGAIN",
-  12: "ENOMEM",
-  13: "EACCES",
-  19: "ENODEV",
-  22: "EINVAL",
-  24: "EMFILE",
-  90: "EMSGSIZE",
-  97: "EAFNOSUPPORT",
-  99: "EADDRNOTAVAIL",
-  100: "ENETDOWN",
-  101: "ENETUNREACH",
-  105: "ENOBUFS",
-  111: "ECONNREFUSED",
-  113: "EHOSTUNREACH",
-};
-
 /** A system call failed, or the C library could not be loaded. */
 export class SystemError extends Error {
   override readonly name = "SystemError";
-  /** The errno name, such as `EPERM`; `ERRNO_n` for other values, `ENOSYS` without a C library. */
+  /** The errno name, such as `EPERM`; `ENOSYS` without a C library. */
   readonly code: string;
 
   constructor(call: string, code: string, options?: ErrorOptions) {
@@ -35,9 +16,9 @@ export class SystemError extends Error {
   }
 }
 
-/** The name of an errno value: `EPERM` for 1, `ERRNO_n` for one not in the table. */
+/** The name of an errno value: `EPERM` for 1. */
 export function errnoName(errno: number): string {
-  return ERRNO_NAMES[errno] ?? `ERRNO_${errno}`;
+  return getSystemErrorName(-errno);
 }
 
 /** C types of arguments and results. */

@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { PRIORITIES } from "../util/log.ts";
 import { errnoName, libc, SystemError } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
 
@@ -82,9 +83,6 @@ function sender(path: string | undefined): (message: string) => void {
 /** File descriptors that may lead to the journal. */
 export const STREAM = { output: 1, error: 2 } as const;
 
-/** syslog(3) priorities as journald reads them at the start of a line; sd-daemon(3). */
-const PREFIX = { error: "<3>", warning: "<4>" } as const;
-
 /** Whether a file descriptor leads to the journal, by device and inode; systemd.exec(5), JOURNAL_STREAM. */
 export function isJournal(fd: number, environment: NodeJS.ProcessEnv): boolean {
   const journal = environment["JOURNAL_STREAM"];
@@ -100,9 +98,11 @@ export function isJournal(fd: number, environment: NodeJS.ProcessEnv): boolean {
 /** The text with a priority on each line if the file descriptor leads to the journal, else as it is. */
 export function withPriority(
   text: string,
-  priority: keyof typeof PREFIX,
+  priority: keyof typeof PRIORITIES,
   fd: number,
   environment: NodeJS.ProcessEnv,
 ): string {
-  return isJournal(fd, environment) ? text.replaceAll(/^(?=.)/gm, PREFIX[priority]) : text;
+  return isJournal(fd, environment)
+    ? text.replaceAll(/^(?=.)/gm, `<${PRIORITIES[priority]}>`)
+    : text;
 }

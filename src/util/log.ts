@@ -34,7 +34,7 @@ export interface Log {
 export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
-  /** Whether each line starts with its priority, as journald reads it; sd-daemon(3). */
+  /** Whether each line starts with its priority. */
   readonly priorities: boolean;
   /** Takes lines, each with its newline. */
   readonly write: (line: string) => void;
@@ -42,8 +42,8 @@ export interface LogOptions {
 
 const CATEGORY = "sixscope";
 
-/** syslog(3) priorities by the library's level names. */
-const PRIORITIES: Readonly<Record<LogRecord["level"], number>> = {
+/** syslog(3) priorities by the library's level names; journald reads `<3>` at the start of a line; sd-daemon(3). */
+export const PRIORITIES: Readonly<Record<LogRecord["level"], number>> = {
   trace: 7,
   debug: 7,
   info: 6,
