@@ -1,8 +1,8 @@
 /**
- * Proves the package under a real systemd: boots a small Debian in a container with a network of its
- * own, installs sixscope there, and does to it what administrators do.
+ * Tests the package under a real systemd: boots a small Debian in a container with its own network,
+ * installs sixscope there, and does what administrators do.
  *
- * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot do
+ * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot run
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
@@ -41,14 +41,14 @@ try {
   await rm(folder, { recursive: true });
 }
 
-/** What is shipped, by its paths inside the machine. */
+/** The release files, by their paths inside the machine. */
 interface Packages {
   readonly first: string;
   readonly second: string;
   readonly archive: string;
 }
 
-/** The package of these sources, one with a higher version, and the archive. */
+/** Builds the package, one with a higher version, and the archive. */
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const target = hostTarget();
@@ -72,7 +72,7 @@ async function makePackages(): Promise<Packages> {
   };
 }
 
-/** Makes a certificate, in a folder as certbot keeps them. */
+/** Creates a certificate in a folder like certbot's. */
 async function makeLineage(name: string): Promise<void> {
   const lineage = join(folder, name);
   await mkdir(lineage);
@@ -325,7 +325,7 @@ zone:
     await sh(`mkdir -p /etc/letsencrypt/live $(dirname ${hook})`);
     await machine.run(["tee", hook], part("### With a certificate of its own", "#!/bin/sh\n"));
     await sh(`chmod +x ${hook}`);
-    /** What certbot does: the files change, then hooks are told the folder. */
+    /** Does what certbot does: changes the files, then passes the folder to the hook. */
     const renew = async (domain: string, certificate: string) => {
       const folder = `/etc/letsencrypt/live/${domain}`;
       await sh(`mkdir -p ${folder}; cp /opt/test/${certificate}/*.pem ${folder}`);
@@ -427,7 +427,7 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  /** The sets of all threads: what is permitted or effective, and what could ever be had. */
+  /** The capabilities of all threads: those permitted or effective, and those in the bounding set. */
   async function capabilities(): Promise<{ held: number[]; bounding: number[] }> {
     const status = await sh(`cat /proc/${await show("MainPID")}/task/*/status`);
     const sets = (names: string) => {
@@ -444,7 +444,7 @@ zone:
     await sh(`systemctl daemon-reload; systemctl restart ${UNIT}`);
   }
 
-  /** Sends the service a signal, and waits until systemd has started another one that is ready. */
+  /** Sends the service a signal, and waits until systemd has restarted it and it is ready. */
   async function restartsAfterSignal(signal: string): Promise<void> {
     const pid = await show("MainPID");
     await machine.run(["kill", `-${signal}`, pid]);
@@ -455,7 +455,7 @@ zone:
   }
 }
 
-/** The README's first block of shell commands below a heading that begins with a text. */
+/** The first block of shell commands that begins with a text, below a heading of the README. */
 function part(heading: string, beginning: string): string {
   const section = readme.slice(readme.indexOf(`\n${heading}\n`) + 1);
   const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
@@ -463,7 +463,7 @@ function part(heading: string, beginning: string): string {
   return code.slice(0, code.indexOf("```"));
 }
 
-/** The last command in a row of the README's table of what to do. */
+/** The last command in a row of the README's table of tasks. */
 function row(purpose: string): string {
   const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(readme) ?? [];
   const command = [...line.matchAll(/`([^`]+)`/g)].at(-1)?.[1];
@@ -485,7 +485,8 @@ async function step(name: string, prove: () => Promise<void>): Promise<void> {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + DEADLINE_MS;
   while (!(await holds())) {
-    if (performance.now() > deadlineMs) throw new Error("it does not come true");
+    if (performance.now() > deadlineMs)
+      throw new Error("the condition did not become true in time");
     await Bun.sleep(100);
   }
 }

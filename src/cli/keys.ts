@@ -28,15 +28,14 @@ export async function runKeys(
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
   const [action, ...rest] = argv;
-  const nowMs = Date.now();
   const findFile = () => findKeysFile(argv, environment);
   switch (action) {
     case "add":
-      return await addKey(rest, findFile, nowMs);
+      return await addKey(rest, findFile);
     case "list":
-      return await print(listKeys(rest, findFile, nowMs));
+      return await print(listKeys(rest, findFile));
     case "revoke":
-      return await print(revokeKey(rest, findFile, nowMs));
+      return await print(revokeKey(rest, findFile));
     default:
       throw new UsageError(
         action === undefined
@@ -86,11 +85,7 @@ function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-async function addKey(
-  argv: readonly string[],
-  findFile: () => string,
-  nowMs: number,
-): Promise<void> {
+async function addKey(argv: readonly string[], findFile: () => string): Promise<void> {
   const { values, positionals } = parse(argv, {
     limit: { type: "string" },
     expires: { type: "string" },
@@ -110,13 +105,13 @@ async function addKey(
   const record: KeyRecord = {
     name,
     sha256: hashApiKey(key),
-    created: new Date(nowMs).toISOString(),
+    created: new Date().toISOString(),
     ...(limit === undefined ? {} : { limit: Number(limit) }),
-    ...(expires === undefined ? {} : { expires: parseExpiry(expires, nowMs) }),
+    ...(expires === undefined ? {} : { expires: parseExpiry(expires) }),
   };
   const path = findFile();
   changeKeys(path, (keys) => {
-    const isTaken = keys.some((other) => other.name === name && isActive(other, nowMs));
+    const isTaken = keys.some((other) => other.name === name && isActive(other, Date.now()));
     if (isTaken) {
       throw new KeyFileError(
         `a key named ${JSON.stringify(name)} exists already; choose another name or revoke it first`,
@@ -134,14 +129,14 @@ It is stored in ${path}; a service that reads this file accepts the key within a
   });
 }
 
-function listKeys(argv: readonly string[], findFile: () => string, nowMs: number): string {
+function listKeys(argv: readonly string[], findFile: () => string): string {
   if (parse(argv, {}).positionals.length > 0) throw new UsageError("keys list takes no arguments");
   const path = findFile();
   const keys = readKeyFile(path);
   if (keys.length === 0) return `No keys in ${path}. Create one: ${invocation()} keys add NAME`;
   const rows = keys.map((key) => [
     key.name,
-    stateOf(key, nowMs),
+    stateOf(key),
     key.limit === undefined ? "default" : `${key.limit}/min`,
     key.created.slice(0, 10),
     key.expires?.slice(0, 10) ?? "never",
@@ -149,7 +144,7 @@ function listKeys(argv: readonly string[], findFile: () => string, nowMs: number
   return table([["NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"], ...rows]);
 }
 
-function revokeKey(argv: readonly string[], findFile: () => string, nowMs: number): string {
+function revokeKey(argv: readonly string[], findFile: () => string): string {
   const name = onlyName(parse(argv, {}).positionals);
   const path = findFile();
   changeKeys(path, (keys) => {
@@ -159,15 +154,15 @@ function revokeKey(argv: readonly string[], findFile: () => string, nowMs: numbe
         `no key named ${JSON.stringify(name)} can be revoked; see ${invocation()} keys list`,
       );
     }
-    const revoked = new Date(nowMs).toISOString();
+    const revoked = new Date().toISOString();
     return keys.map((key) => (isRevocable(key) ? { ...key, revoked } : key));
   });
   return `Revoked ${name} in ${path}; a service that reads this file rejects the key within a second.`;
 }
 
-function stateOf(key: KeyRecord, nowMs: number): string {
+function stateOf(key: KeyRecord): string {
   if (key.revoked !== undefined) return "revoked";
-  return isActive(key, nowMs) ? "active" : "expired";
+  return isActive(key, Date.now()) ? "active" : "expired";
 }
 
 /** Reads, changes and writes the file while no other `keys` command does. */
@@ -200,7 +195,7 @@ function openFolder(path: string): number {
 }
 
 /** A date means the end of that day in UTC. */
-function parseExpiry(text: string, nowMs: number): string {
+function parseExpiry(text: string): string {
   const timeForm = z.union([
     z.iso.datetime({ offset: true }),
     z.iso.datetime({ offset: true, precision: -1 }),
@@ -213,7 +208,7 @@ function parseExpiry(text: string, nowMs: number): string {
       `--expires ${text}: must be a date such as 2027-01-31 (valid to the end of that day in UTC) or a time such as 2027-01-31T12:00:00Z`,
     );
   }
-  if (Date.parse(expires) <= nowMs)
+  if (Date.parse(expires) <= Date.now())
     throw new UsageError(`--expires ${text}: must be in the future`);
   return expires;
 }
