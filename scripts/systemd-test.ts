@@ -1,8 +1,8 @@
 /**
- * Proves the package under a real systemd: boots a small Debian in a container with a network of its
- * own, installs sixscope there, and does to it what administrators do.
+ * Tests the package under a real systemd: boots a small Debian in a container with its own network,
+ * installs sixscope there, and does what administrators do.
  *
- * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot do
+ * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot run
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
@@ -19,7 +19,7 @@ import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./system
 
 const UNIT = "sixscope.service";
 const BASE = "http://[::1]:8080/api/v1";
-const PATIENCE_MS = 20_000;
+const DEADLINE_MS = 20_000;
 const CAP_NET_BIND_SERVICE = 1 << 10;
 const CAP_NET_RAW = 1 << 13;
 
@@ -41,14 +41,14 @@ try {
   await rm(folder, { recursive: true });
 }
 
-/** What is shipped, by its paths inside the machine. */
+/** The release files, by their paths inside the machine. */
 interface Packages {
   readonly first: string;
   readonly second: string;
   readonly archive: string;
 }
 
-/** The package of these sources, one with a higher version, and the archive. */
+/** Builds the package, one with a higher version, and the archive. */
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const target = hostTarget();
@@ -72,7 +72,7 @@ async function makePackages(): Promise<Packages> {
   };
 }
 
-/** Makes a certificate, in a folder as certbot keeps them. */
+/** Creates a certificate in a folder like certbot's. */
 async function makeLineage(name: string): Promise<void> {
   const lineage = join(folder, name);
   await mkdir(lineage);
@@ -132,7 +132,7 @@ zone:
   });
 
   await step(
-    "settings are taken up at a restart; wrong ones are named, and not tried again",
+    "a restart applies settings; invalid ones are named, and end the restarts",
     async () => {
       await configure(["SIXSCOPE_MAX_PROBES=many"]);
       await machine.succeeds(["systemctl", "restart", UNIT]);
@@ -150,7 +150,7 @@ zone:
     },
   );
 
-  await step("an address that comes late is listened on, however late", async () => {
+  await step("an address that the machine gets late is listened on", async () => {
     await configure(["SIXSCOPE_LISTEN=[2001:db8::77]:8080"]);
     await machine.succeeds(["systemctl", "restart", UNIT]);
     // By default systemd gives up after five starts in ten seconds.
@@ -162,7 +162,7 @@ zone:
     await machine.run(["systemctl", "restart", UNIT]);
   });
 
-  await step("a proxy in the service's group reaches a unix socket, another not", async () => {
+  await step("only a proxy in the service's group reaches the unix socket", async () => {
     await configure(["SIXSCOPE_LISTEN=unix:/run/sixscope/socket,[::1]:8080"]);
     await machine.run(["systemctl", "restart", UNIT]);
     const ask = `fetch("http://localhost/api/v1/validate?address=::1", {
@@ -177,7 +177,7 @@ zone:
     await machine.run(["systemctl", "restart", UNIT]);
   });
 
-  await step("it runs as its own user, with no capability that it does not need", async () => {
+  await step("it runs as its own user, without capabilities that it does not need", async () => {
     assert.equal((await sh(`stat --format=%U /proc/${await show("MainPID")}`)).trim(), "sixscope");
     assert.deepEqual(await capabilities(), {
       held: [0],
@@ -185,14 +185,17 @@ zone:
     });
   });
 
-  await step("a key that root makes counts at once, and the service owns the file", async () => {
-    assert.equal((await get("/ping/::1?count=1")).status, 401);
-    key = (await machine.run(["sixscope", "keys", "add", "admin"])).split("\n")[0] ?? "";
-    await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
-    const stat = await sh("stat --format='%U %G %a' /var/lib/sixscope/keys.json");
-    assert.equal(stat, "sixscope sixscope 600\n");
-    assert.match(await machine.run(["sixscope", "keys", "list"]), /^admin +active/m);
-  });
+  await step(
+    "a key that root creates is valid at once, and the service owns the file",
+    async () => {
+      assert.equal((await get("/ping/::1?count=1")).status, 401);
+      key = (await machine.run(["sixscope", "keys", "add", "admin"])).split("\n")[0] ?? "";
+      await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+      const stat = await sh("stat --format='%U %G %a' /var/lib/sixscope/keys.json");
+      assert.equal(stat, "sixscope sixscope 600\n");
+      assert.match(await machine.run(["sixscope", "keys", "list"]), /^admin +active/m);
+    },
+  );
 
   await step("all five endpoints answer", async () => {
     assert.deepEqual(await get("/myip"), {
@@ -205,7 +208,7 @@ zone:
     assertHas(await get("/traceroute/::1", key), '"reached":true');
   });
 
-  await step("doctor finds nothing wrong, and then what is made wrong", async () => {
+  await step("doctor finds no problem, and then each one that the test causes", async () => {
     await sh(
       "ip link add uplink type veth peer name far; ip link set uplink up; ip link set far up",
     );
@@ -214,7 +217,7 @@ zone:
     const healthy = await doctor();
     assert.doesNotMatch(healthy, /^(problem|sixscope)/m);
     for (const line of [
-      /^ok .* from \/etc\/sixscope\/sixscope\.env: they are right/m,
+      /^ok .* from \/etc\/sixscope\/sixscope\.env: they are valid/m,
       /^ok .* capabilities on \/usr\/bin\/sixscope: it has none/m,
       /^ok .* CAP_NET_RAW: it has/m,
       /^ok .* runs: it is active/m,
@@ -259,7 +262,7 @@ zone:
     await machine.run(["systemctl", "start", UNIT]);
   });
 
-  await step("kill -9 is healed, and the keys still count", async () => {
+  await step("it restarts after kill -9, and the keys are still valid", async () => {
     await restartsAfterSignal("KILL");
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
@@ -288,7 +291,7 @@ zone:
   });
 
   await step(
-    "the folder of credentials stays root's, and the service starts without it",
+    "the folder of credentials belongs to root, and the service starts without it",
     async () => {
       assert.equal(await sh("stat --format='%U %a' /etc/sixscope/tls"), "root 700\n");
       await sh("rmdir /etc/sixscope/tls");
@@ -316,13 +319,13 @@ zone:
     await sh("sed -i '/_TLS_/d' /etc/sixscope/sixscope.env");
   });
 
-  await step("certbot's hook of the README renews the certificate without a restart", async () => {
+  await step("the README's certbot hook renews the certificate without a restart", async () => {
     const hook = "/etc/letsencrypt/renewal-hooks/deploy/sixscope";
     const [lineage, another] = ["six.example.com", "www.example.com"];
     await sh(`mkdir -p /etc/letsencrypt/live $(dirname ${hook})`);
     await machine.run(["tee", hook], part("### With a certificate of its own", "#!/bin/sh\n"));
     await sh(`chmod +x ${hook}`);
-    /** What certbot does: the files change, then hooks are told the folder. */
+    /** Does what certbot does: changes the files, then passes the folder to the hook. */
     const renew = async (domain: string, certificate: string) => {
       const folder = `/etc/letsencrypt/live/${domain}`;
       await sh(`mkdir -p ${folder}; cp /opt/test/${certificate}/*.pem ${folder}`);
@@ -362,7 +365,7 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  await step("without IPv6 sockets it says so and serves over IPv4", async () => {
+  await step("without IPv6 sockets it logs that and serves over IPv4", async () => {
     await dropIn(
       "no-ipv6",
       "RestrictAddressFamilies=\nRestrictAddressFamilies=AF_INET AF_UNIX\nEnvironment=SIXSCOPE_LISTEN=\nEnvironmentFile=",
@@ -381,7 +384,7 @@ zone:
     );
   });
 
-  await step("systemd-analyze has nothing to say against the unit", async () => {
+  await step("systemd-analyze accepts the unit", async () => {
     const unit = `/usr/lib/systemd/system/${UNIT}`;
     assert.equal(await sh(`systemd-analyze verify ${unit} 2>&1`), "");
     await machine.run(["systemd-analyze", "security", "--offline=yes", "--threshold=13", unit]);
@@ -403,7 +406,7 @@ zone:
     await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
   });
 
-  await step("the same commands upgrade it, and keep settings and keys", async () => {
+  await step("the same commands upgrade it and keep settings and keys", async () => {
     await configure(["SIXSCOPE_MAX_PROBES=7"]);
     const pid = await show("MainPID");
     await sh(`cd /root\n${fromArchive}`);
@@ -413,7 +416,7 @@ zone:
     await sh("sed -i '/^SIXSCOPE_MAX_PROBES/d' /etc/sixscope/sixscope.env");
   });
 
-  await step("a back-up is restored, and the package takes the archive's place", async () => {
+  await step("a backup can be restored, and the package replaces the archive", async () => {
     await sh("cp -r /var/lib/sixscope /root/keys");
     await sh(row("remove what the archive installed"));
     assert.equal(await machine.succeeds(["systemctl", "is-active", UNIT]), false);
@@ -424,7 +427,7 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  /** The sets of all threads: what is permitted or effective, and what could ever be had. */
+  /** The capabilities of all threads: those permitted or effective, and those in the bounding set. */
   async function capabilities(): Promise<{ held: number[]; bounding: number[] }> {
     const status = await sh(`cat /proc/${await show("MainPID")}/task/*/status`);
     const sets = (names: string) => {
@@ -441,7 +444,7 @@ zone:
     await sh(`systemctl daemon-reload; systemctl restart ${UNIT}`);
   }
 
-  /** Sends the service a signal, and waits until systemd has started another one that is ready. */
+  /** Sends the service a signal, and waits until systemd has restarted it and it is ready. */
   async function restartsAfterSignal(signal: string): Promise<void> {
     const pid = await show("MainPID");
     await machine.run(["kill", `-${signal}`, pid]);
@@ -452,7 +455,7 @@ zone:
   }
 }
 
-/** The README's first block of shell commands below a heading that begins with a text. */
+/** The first block of shell commands that begins with a text, below a heading of the README. */
 function part(heading: string, beginning: string): string {
   const section = readme.slice(readme.indexOf(`\n${heading}\n`) + 1);
   const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
@@ -460,7 +463,7 @@ function part(heading: string, beginning: string): string {
   return code.slice(0, code.indexOf("```"));
 }
 
-/** The last command in a row of the README's table of what to do. */
+/** The last command in a row of the README's table of tasks. */
 function row(purpose: string): string {
   const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(readme) ?? [];
   const command = [...line.matchAll(/`([^`]+)`/g)].at(-1)?.[1];
@@ -480,9 +483,10 @@ async function step(name: string, prove: () => Promise<void>): Promise<void> {
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + PATIENCE_MS;
+  const deadlineMs = performance.now() + DEADLINE_MS;
   while (!(await holds())) {
-    if (performance.now() > deadlineMs) throw new Error("it does not come true");
+    if (performance.now() > deadlineMs)
+      throw new Error("the condition did not become true in time");
     await Bun.sleep(100);
   }
 }

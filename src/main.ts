@@ -1,11 +1,10 @@
-import { DOCTOR_USAGE, runDoctor } from "./cli/doctor.ts";
-import { KEYS_USAGE, runKeys } from "./cli/keys.ts";
-import { OPENAPI_USAGE, runOpenApi } from "./cli/openapi.ts";
-import { print, say } from "./cli/output.ts";
+import { runDoctor } from "./cli/doctor.ts";
+import { runKeys } from "./cli/keys.ts";
 import { runServe } from "./cli/serve.ts";
-import { UsageError } from "./cli/usage.ts";
+import { print, UsageError } from "./cli/terminal.ts";
 import { ConfigError } from "./config/settings.ts";
-import { STREAM, withPriority } from "./platform/journal.ts";
+import { STREAM, withPriority } from "./platform/systemd.ts";
+import { interfaceText } from "./routes/endpoints.ts";
 import { CertificateError } from "./server/certificate.ts";
 import { reasonOf } from "./util/errors.ts";
 import { COMMIT, VERSION } from "./util/version.ts";
@@ -13,19 +12,21 @@ import { COMMIT, VERSION } from "./util/version.ts";
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
 sixscope [serve]                                      run the service
-${DOCTOR_USAGE}
-${KEYS_USAGE}
-${OPENAPI_USAGE}
-sixscope --help                                       show this
-sixscope --version                                    show the version
+sixscope doctor                                       find problems and say how to solve them
+sixscope keys add NAME [--limit N] [--expires DATE]   create a key and print it once
+sixscope keys list                                    show the keys, without secrets
+sixscope keys revoke NAME                             reject a key from now on
+sixscope openapi                                      print the API as an OpenAPI 3.1 document
+sixscope --help                                       print this help
+sixscope --version                                    print the version
 
-Settings are environment variables that begin with SIXSCOPE_; the README has their table.`;
+Settings are environment variables that begin with SIXSCOPE_; the README lists them.`;
 
 const DONE = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-/** What the command line or the settings are to blame for. */
+/** Errors in the command line or in the settings. */
 const WRONG = [UsageError, ConfigError, CertificateError];
 
 const WITHOUT_ARGUMENTS = ["serve", "doctor", "openapi"];
@@ -33,18 +34,17 @@ const WITHOUT_ARGUMENTS = ["serve", "doctor", "openapi"];
 async function main([command = "serve", ...rest]: readonly string[]): Promise<void> {
   if (rest.includes("--help") || rest.includes("-h")) return await print(USAGE);
   if (WITHOUT_ARGUMENTS.includes(command) && rest.length > 0) {
-    throw new UsageError(`${command} takes no arguments`, USAGE);
+    throw new UsageError(`${command} takes no arguments`);
   }
   switch (command) {
     case "serve":
-      return await runServe(process.env, say);
+      return await runServe(process.env);
     case "doctor":
-      if (await runDoctor(process.env, print)) return;
-      throw new Error("there are problems; their lines say what to do");
+      return await runDoctor(process.env);
     case "keys":
       return await runKeys(rest, process.env);
     case "openapi":
-      return await print(runOpenApi());
+      return await print(interfaceText());
     case "--help":
     case "-h":
     case "help":
@@ -52,15 +52,15 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "--version":
       return await print(`sixscope ${VERSION}${COMMIT === null ? "" : ` (${COMMIT})`}`);
     default:
-      throw new UsageError(`there is no command ${command}`, USAGE);
+      throw new UsageError(`unknown command: ${command}`);
   }
 }
 
-/** Tells on standard error what went wrong, and returns the exit status for it. */
+/** Writes an error to standard error and returns its exit status. */
 function complain(error: unknown): number {
   const problems = error instanceof ConfigError ? error.problems : [reasonOf(error)];
   const lines = problems.map((problem) => `sixscope: ${problem}\n`);
-  if (error instanceof UsageError) lines.push(`\n${error.usage}\n`);
+  if (error instanceof UsageError) lines.push(`\n${USAGE}\n`);
   process.stderr.write(withPriority(lines.join(""), "error", STREAM.error, process.env));
   return WRONG.some((kind) => error instanceof kind) ? WRONG_USAGE : FAILED;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { run, succeeds } from "../../test/lab/run.ts";
 import type { Missing } from "../skip.ts";
 
-/** What a small Debian needs to run and to test the service. */
+/** The packages that the service and its test need. */
 const PACKAGES = [
   "iproute2",
   "knot",
@@ -22,21 +22,21 @@ const NSPAWN = [
   ...["--quiet", "--register=no", "--keep-unit", "--private-network", "--volatile=overlay"],
 ];
 
-/** Kept between runs, one for each list of packages: another checkout may be using the one of its list. */
+/** Kept between runs, one for each list of packages, because another checkout may use another list. */
 const CACHE = join(process.env["XDG_CACHE_HOME"] ?? "/var/cache", "sixscope-systemd-test");
 
 const BOOT_DEADLINE_MS = 60_000;
 const POLL_MS = 50;
 
-/** A running Debian with a systemd of its own and a network of its own. */
+/** A running Debian with its own systemd and network. */
 export interface Machine extends AsyncDisposable {
-  /** Runs a command inside and returns what it printed; throws where its status is not 0. */
+  /** Runs a command inside and returns its output; throws if its status is not 0. */
   run(command: readonly string[], input?: string): Promise<string>;
   /** Whether a command inside ends with status 0. */
   succeeds(command: readonly string[]): Promise<boolean>;
 }
 
-/** Why no machine can be made here; null where one can. */
+/** Why this machine cannot create another one, or null. */
 export async function whyNoTools(): Promise<Missing | null> {
   for (const program of ["debootstrap", "systemd-nspawn", "dpkg-deb", "nsenter", "openssl", "xz"]) {
     if (Bun.which(program) === null) {
@@ -46,7 +46,7 @@ export async function whyNoTools(): Promise<Missing | null> {
   return process.getuid?.() === 0 ? null : { reason: "root is needed", canBeInstalled: false };
 }
 
-/** Why a machine that was made does not run here; null where it does. */
+/** Why a machine that was created does not run here, or null. */
 export async function whyNoMachine(root: string): Promise<Missing | null> {
   return await run([...NSPAWN, `--directory=${root}`, "true"]).then(
     () => null,
@@ -54,7 +54,7 @@ export async function whyNoMachine(root: string): Promise<Missing | null> {
   );
 }
 
-/** Makes a small Debian, or takes the one of an earlier run, and returns its folder. */
+/** Creates a small Debian, or uses that of an earlier run, and returns its folder. */
 export async function makeRoot(): Promise<string> {
   const folder = join(CACHE, `${SUITE}-${Bun.hash(PACKAGES.join()).toString(16)}`);
   if (existsSync(folder)) return folder;
@@ -67,7 +67,7 @@ export async function makeRoot(): Promise<string> {
   return folder;
 }
 
-/** The mirror that this machine's own packages come from, where it is a Debian of the same suite; else none, and debootstrap has one. */
+/** The mirror of this machine if it is a Debian of the same suite; otherwise debootstrap uses its default. */
 async function mirror(): Promise<string[]> {
   if (Bun.which("apt-get") === null) return [];
   const targets = await run(["apt-get", "indextargets", "--format", "$(RELEASE) $(SITE)"]);
@@ -76,9 +76,9 @@ async function mirror(): Promise<string[]> {
 }
 
 /**
- * Boots a machine; what it writes is forgotten when it stops.
+ * Boots a machine; its files are lost when it stops.
  *
- * @param files shown inside, read-only: path inside → path here
+ * @param files visible inside, read-only: path inside → path here
  */
 export async function boot(
   root: string,
@@ -96,7 +96,7 @@ export async function boot(
   );
   const output = Promise.all([nspawn.stdout.text(), nspawn.stderr.text()]);
   const stop = async () => {
-    // With the first process of the machine all others end; nspawn itself would leave them behind.
+    // The end of the first process ends all others; nspawn itself would leave them behind.
     const init = initOf(nspawn.pid);
     if (init === null) nspawn.kill("SIGKILL");
     else process.kill(init, "SIGKILL");
@@ -112,7 +112,7 @@ export async function boot(
         "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         ...command,
       ];
-      // A degraded machine is good enough: what a container forbids is none of ours.
+      // A degraded machine is good enough: a container forbids some units.
       const state = ["sh", "-c", "systemctl is-system-running | grep -E 'running|degraded'"];
       if (await succeeds(inside(state))) {
         return {
@@ -130,7 +130,7 @@ export async function boot(
   }
 }
 
-/** The process that is number 1 inside, by its number here; null where there is none yet. */
+/** The pid on this machine of the process that is number 1 inside, or null. */
 function initOf(nspawn: number): number | null {
   const queue = [nspawn];
   for (const parent of queue) {
@@ -151,7 +151,7 @@ function tasksOf(pid: number): string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
-/** A process may end at any time; then there is nothing to read. */
+/** Null if the process has ended. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");

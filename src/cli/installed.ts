@@ -1,46 +1,38 @@
 import { existsSync, readFileSync } from "node:fs";
 import { ConfigError } from "../config/settings.ts";
 import { type User, userNamed } from "../platform/users.ts";
-import type { Environment } from "../util/environment.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
-import { parseEnvironmentFile, parseShownEnvironment } from "./environment-file.ts";
 
-/** What an installation as a service puts where; the unit and the package say the same. */
+/** Names and paths of an installed service, as the unit and the package set them. */
 export const INSTALLED = {
+  workingDirectory: "/",
   unit: "sixscope.service",
   user: "sixscope",
   environmentFile: "/etc/sixscope/sixscope.env",
   stateDirectory: "/var/lib/sixscope",
-  /** Of what lies in the one folder, systemd hands `NAME` over as `tls_NAME` in the other at the start. */
+  /** systemd passes each file `NAME` of `tlsDirectory` on as `tls_NAME` in `credentials`. */
   tlsDirectory: "/etc/sixscope/tls",
   credentials: "/run/credentials/sixscope.service",
 } as const;
 
-/** What systemd says of the unit: each property has a value for each line that shows it. */
-export type Unit = ReadonlyMap<string, readonly string[]>;
+/** What systemd shows of the unit: lines of `Property=value`, several for a property with several values. */
+export type Unit = readonly string[];
 
-/** The service as it is installed on this machine. */
+/** The service that is installed on this machine. */
 export interface InstalledService {
-  /** The name of the user that it runs as. */
+  /** The name of the user it runs as. */
   readonly userName: string;
-  /** That user; null where it does not exist. */
+  /** That user, or null if it does not exist. */
   readonly user: User | null;
-  /** Its environment, and over it that of whoever asks. */
-  readonly environment: Environment;
-  /** Where its settings stand. */
-  readonly sources: readonly string[];
-  /** Null where systemd does not answer. */
+  /** Whether this process is root or the service's user, and so may read its settings and keys. */
+  readonly isOurs: boolean;
+  /** Null if systemd does not answer. */
   readonly unit: Unit | null;
 }
 
-/**
- * The installed service, for root and for the service's own user, who say nothing else about it; null
- * for everybody else, and where no service is installed.
- *
- * @throws ConfigError where its settings cannot be read
- */
-export function installedService(environment: Environment): InstalledService | null {
-  if (["SIXSCOPE_KEYS_FILE", "STATE_DIRECTORY"].some((name) => environment[name])) return null;
+/** The installed service; null if there is none, or if the environment names another keys file. */
+export function installedService(environment: NodeJS.ProcessEnv): InstalledService | null {
+  if (environment["SIXSCOPE_KEYS_FILE"] || environment["STATE_DIRECTORY"]) return null;
   const unit = askSystemd();
   const isInstalled =
     unit === null
@@ -49,25 +41,18 @@ export function installedService(environment: Environment): InstalledService | n
   if (!isInstalled) return null;
   const userName = unit === null ? INSTALLED.user : propertyOf(unit, "User") || "root";
   const user = userNamed(userName);
-  const uid = process.getuid?.();
-  if (uid !== 0 && uid !== user?.uid) return null;
-  const settings = readSettings(unit);
-  return {
-    userName,
-    user,
-    environment: {
-      STATE_DIRECTORY: INSTALLED.stateDirectory,
-      ...settings.variables,
-      ...environment,
-    },
-    sources: settings.sources,
-    unit,
-  };
+  const uid = process.geteuid?.();
+  return { userName, user, isOurs: uid === 0 || uid === user?.uid, unit };
 }
 
-/** The last value of a property; empty where it has none. */
+/** The value of a property, or an empty string. */
 export function propertyOf(unit: Unit, property: string): string {
-  return unit.get(property)?.at(-1) ?? "";
+  return valuesOf(unit, property).at(-1) ?? "";
+}
+
+function valuesOf(unit: Unit, property: string): string[] {
+  const prefix = `${property}=`;
+  return unit.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
 }
 
 const PROPERTIES = [
@@ -76,43 +61,99 @@ const PROPERTIES = [
 ];
 
 function askSystemd(): Unit | null {
-  // As sd_booted(3) finds out whether there is one to ask.
+  // The test that sd_booted(3) uses.
   if (!existsSync("/run/systemd/system") || Bun.which("systemctl") === null) return null;
   const command = ["systemctl", "show", `--property=${PROPERTIES}`, INSTALLED.unit];
   const { exitCode, stdout } = Bun.spawnSync(command, { stderr: "ignore" });
-  if (exitCode !== 0) return null;
-  const unit = new Map<string, string[]>();
-  for (const line of stdout.toString().trim().split("\n")) {
-    const [name = "", value = ""] = line.split(/=(.*)/s);
-    unit.set(name, [...(unit.get(name) ?? []), value]);
-  }
-  return unit;
+  return exitCode === 0 ? stdout.toString().trim().split("\n") : null;
 }
 
-/** What the unit sets, and over it what its files do, in their order; systemd.exec(5). */
-function readSettings(unit: Unit | null): { variables: Environment; sources: string[] } {
-  const own = unit === null ? {} : parseShownEnvironment(propertyOf(unit, "Environment"));
+/**
+ * The environment of the installed service, overridden by that of the caller, and where it is set: in
+ * the unit, then in its environment files in order; systemd.exec(5).
+ *
+ * @throws ConfigError if a file cannot be read
+ */
+export function installedSettings(
+  { unit }: InstalledService,
+  environment: NodeJS.ProcessEnv,
+): { environment: NodeJS.ProcessEnv; sources: readonly string[] } {
+  const ofUnit = unit === null ? {} : parseShownEnvironment(propertyOf(unit, "Environment"));
   const files =
     unit === null
       ? [INSTALLED.environmentFile]
-      : (unit.get("EnvironmentFiles") ?? []).map((file) =>
-          file.replace(/ \(ignore_errors=.*$/, ""),
-        );
-  const read = files.map((file) => parseEnvironmentFile(readIfThere(file)));
-  const isSet = Object.keys(own).some((name) => name.startsWith("SIXSCOPE_"));
-  const sources = [...(isSet ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];
+      : valuesOf(unit, "EnvironmentFiles").map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
+  const ofFiles = files.map((file) => parseEnvironmentFile(readIfPresent(file)));
+  const isSetInUnit = Object.keys(ofUnit).some((name) => name.startsWith("SIXSCOPE_"));
+  const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];
   return {
-    variables: Object.assign({}, own, ...read),
+    environment: Object.assign(
+      { STATE_DIRECTORY: INSTALLED.stateDirectory },
+      ofUnit,
+      ...ofFiles,
+      environment,
+    ),
     sources: sources.length === 0 ? [INSTALLED.unit] : sources,
   };
 }
 
-function readIfThere(path: string): string {
+function readIfPresent(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (errorCode(error) === "ENOENT") return "";
     const reason = `cannot read the service's settings ${path}: ${reasonOf(error)}`;
-    throw new ConfigError([`${reason}; run it as root, or let its user read them`]);
+    throw new ConfigError([`${reason}; run this as root, or let the service's user read the file`]);
   }
+}
+
+/**
+ * One comment or assignment of an environment file: a name up to `=`, then quoted pieces, which may
+ * hold line breaks, then unquoted text without the white space at its end.
+ */
+const ENTRY =
+  /^[ \t]*(?:[#;][^\n\r]*|([^=\n\r]+)=((?:[ \t]*(?:'[^']*'?|"(?:\\[\s\S]|[^"\\])*"?))*)[ \t]*((?:[ \t]*(?:\\[\s\S]|[^ \t\n\r\\]))*))/gm;
+
+const QUOTED = /'([^']*)'?|"((?:\\[\s\S]|[^"\\])*)"?/g;
+
+const NAME = /^[A-Za-z_]\w*$/;
+
+/**
+ * The variables of an environment file, as systemd reads it: a value may start with quoted text, and a
+ * backslash escapes a character or joins two lines; systemd.exec(5), EnvironmentFile.
+ */
+export function parseEnvironmentFile(text: string): Record<string, string> {
+  const entries = [...text.matchAll(ENTRY)].map(
+    ([, name = "", quoted = "", unquoted = ""]) =>
+      [name.trim(), unquote(quoted) + unquoted.replaceAll(/\\([\s\S])/g, unescaped)] as const,
+  );
+  return Object.fromEntries(entries.filter(([name]) => NAME.test(name)));
+}
+
+function unquote(pieces: string): string {
+  const values = [...pieces.matchAll(QUOTED)].map(
+    ([, single, double = ""]) => single ?? double.replaceAll(/\\(["\\`$\n])/g, unescaped),
+  );
+  return values.join("");
+}
+
+/** An escaped line break disappears. */
+function unescaped(_: string, character: string): string {
+  return /[\n\r]/.test(character) ? "" : character;
+}
+
+/** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */
+export function parseShownEnvironment(text: string): Record<string, string> {
+  const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
+  const assignments = words.map((word) => (word.startsWith('"') ? readQuotedWord(word) : word));
+  return Object.fromEntries(
+    assignments.map((assignment) => assignment.split(/=([\s\S]*)/).slice(0, 2)),
+  );
+}
+
+function readQuotedWord(word: string): string {
+  const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+  return word
+    .slice(1, -1)
+    .replaceAll(/\\(.)/g, (_, character: string) => ESCAPES[character] ?? character);
 }

@@ -8,34 +8,27 @@ import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { RateLimiter } from "../limits/token-bucket.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
-import { isJournal, STREAM, withPriority } from "../platform/journal.ts";
 import { SystemError } from "../platform/libc.ts";
-import { serviceManager } from "../platform/systemd.ts";
+import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { listen } from "../server/server.ts";
-import type { Environment } from "../util/environment.ts";
-import { LineWriter } from "../util/line-writer.ts";
-import { createLog } from "../util/log.ts";
+import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import { ownCommand } from "./invocation.ts";
+import { invocation, say } from "./terminal.ts";
 
-/** Below it stand the ports that need a capability. */
-const FIRST_FREE_PORT = 1024;
+/** Lower ports need a capability. */
+const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /** How long running requests may take to finish after the signal to stop. */
 const STOP_GRACE_MS = 20_000;
 
 /**
- * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP reads the files with keys and
+ * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
  * certificate again.
  *
- * @param say takes the lines that tell the operator what runs
  * @throws ConfigError, KeyFileError, CertificateError, ListenError
  */
-export async function runServe(
-  environment: Environment,
-  say: (line: string) => void,
-): Promise<void> {
+export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = parseConfig(environment);
   const lines = new LineWriter(Bun.stderr.writer());
   const log = createLog({
@@ -60,7 +53,7 @@ export async function runServe(
   });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
-  // Before anything listens: who signals early shall not end the service.
+  // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
     manager.reload(() => {
       keyring.reload();
@@ -76,14 +69,13 @@ export async function runServe(
   manager.watch(
     () =>
       `${listening.urls.join(" ")}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
-    () => true,
   );
 
   await stopSignal();
   manager.stopping();
   log.info("stopping; running requests may finish", { graceSeconds: STOP_GRACE_MS / 1000 });
-  const impatient = stopSignal().then(() => listening.stop(0));
-  await Promise.race([listening.stop(STOP_GRACE_MS), impatient]);
+  const secondSignal = stopSignal().then(() => listening.stop(0));
+  await Promise.race([listening.stop(STOP_GRACE_MS), secondSignal]);
   keyring.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
@@ -96,7 +88,7 @@ export async function runServe(
 function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
-      listen.some((address) => address.kind === "tcp" && address.port < FIRST_FREE_PORT),
+      listen.some((address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT),
     );
     const fd = inheritedRawSocket();
     return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
@@ -112,23 +104,23 @@ function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClien
   return { [a]: client(a), [b]: client(b), [c]: client(c) };
 }
 
-/** At most five lines: where it listens, whether it can probe, its keys, and what to type next. */
+/** Where it listens, whether it can probe, its keys, and what to type next: at most five lines. */
 function startLines(
-  config: Config,
+  { keysFile }: Config,
   urls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
   keys: number,
-  environment: Environment,
+  environment: NodeJS.ProcessEnv,
 ): string[] {
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     "unavailable" in icmp
       ? withPriority(noRawSockets(icmp.unavailable), "warning", STREAM.output, environment)
       : "raw sockets: ready for ping and traceroute",
-    `API keys: ${keys} in ${config.keysFile}`,
+    `API keys: ${keys} in ${keysFile}`,
     keys === 0
-      ? `next, a key for ping and traceroute: ${ownCommand()} keys add me`
-      : `next, a first request: ${exampleRequest(urls[0] ?? "")}`,
+      ? `next, create a key for ping and traceroute: ${invocation()} keys add me`
+      : `next, try a request: ${exampleRequest(urls[0] ?? "")}`,
   ];
 }
 
@@ -136,7 +128,7 @@ function noRawSockets(reason: string): string {
   return `raw sockets: none (${reason}), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW`;
 }
 
-/** A request that a person can paste. */
+/** A curl command to paste. */
 function exampleRequest(url: string): string {
   const path = `${BASE_PATH}/validate?address=2001:0db8::0001`;
   return url.startsWith("unix:")

@@ -2,22 +2,22 @@ import { readFileSync } from "node:fs";
 import { libc } from "./libc.ts";
 import { AF_INET6, IPPROTO_ICMPV6, OPTION, SOCK } from "./linux.ts";
 
-/** Numbers of linux/capability.h. */
+/** Numbers from linux/capability.h. */
 const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
 
-/** prctl(2): operations on the ambient set, which a service manager fills and a new program keeps. */
+/** prctl(2) operations on the ambient set, which a service manager fills and execve keeps. */
 const AMBIENT = { option: 47, isSet: 1, lower: 3 } as const;
 
-/** Standard input carries the socket from one program to the next, as inetd does. */
+/** Standard input carries the socket across execve, as with inetd. */
 const STANDARD_INPUT = 0;
 
 /**
- * Where a service manager gave the process CAP_NET_RAW: opens the raw socket and replaces the process
- * by itself, with the socket as its standard input and without the capability. A capability belongs to
- * a thread, and the runtime has threads already; only a new program has it in none.
+ * Drops CAP_NET_RAW if a service manager granted it: opens the raw socket, then replaces the process
+ * with itself, with the socket as its standard input and without the capability. Capabilities belong
+ * to threads and the runtime has started some already; only execve drops them from all threads.
  *
- * @param keepsLowPorts whether CAP_NET_BIND_SERVICE is needed
- * @returns where there is nothing to drop, or no socket to be had
+ * @param keepsLowPorts whether to keep CAP_NET_BIND_SERVICE
+ * @returns only if there is nothing to drop or the socket cannot be opened
  */
 export function dropCapabilities(keepsLowPorts: boolean): void {
   const ambient = (operation: number, capability: number) =>
@@ -34,12 +34,9 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
 /** The file descriptor of the raw ICMPv6 socket that this process was started with, or null. */
 export function inheritedRawSocket(): number | null {
   const value = new Int32Array(new ArrayBuffer(4));
-  const length = new Uint32Array(new ArrayBuffer(4));
-  const is = ([level, name]: readonly [number, number], expected: number) => {
-    length[0] = value.byteLength;
-    const status = libc().getsockopt(STANDARD_INPUT, level, name, value, length);
-    return status === 0 && value[0] === expected;
-  };
+  const length = Uint32Array.of(value.byteLength);
+  const is = ([level, name]: readonly [number, number], expected: number) =>
+    libc().getsockopt(STANDARD_INPUT, level, name, value, length) === 0 && value[0] === expected;
   return is(OPTION.domain, AF_INET6) &&
     is(OPTION.type, SOCK.raw) &&
     is(OPTION.protocol, IPPROTO_ICMPV6)

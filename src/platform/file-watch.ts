@@ -1,16 +1,16 @@
 import { statSync } from "node:fs";
 
-/** Often enough that a change is seen within a second, and seldom enough to cost nothing. */
+/** Often enough to see a change within a second, rare enough to cost nothing. */
 const POLL_INTERVAL_MS = 500;
 
-/** What is seen where there is no file. */
+/** The fingerprint of a file that does not exist. */
 const MISSING = "missing";
 
 /**
- * Tells when one of some files was written, replaced or removed.
+ * Reports that one of several files was written, replaced or removed.
  *
- * It asks instead of being told: a file that is renamed into place, or lies behind a symbolic link
- * as certbot's do, is seen all the same.
+ * It polls, so it also sees a file that is renamed into place or that is behind a symbolic link, as
+ * certbot's files are.
  */
 export class FileWatch {
   readonly #paths: readonly string[];
@@ -22,12 +22,12 @@ export class FileWatch {
     this.#seen = fingerprint(paths);
   }
 
-  /** Whether all files are there. */
+  /** Whether all files exist. */
   get isComplete(): boolean {
     return !this.#seen.split("\n").includes(MISSING);
   }
 
-  /** Takes the files as they are now for seen; call it before they are read. */
+  /** Remembers the files as they are now; call it before you read them. */
   look(): void {
     this.#seen = fingerprint(this.#paths);
   }

@@ -1,32 +1,13 @@
 import { dlopen, type FFIFunction, FFIType, type Library, ptr, read } from "bun:ffi";
+import { getSystemErrorName } from "node:util";
 
 /** glibc first, then musl on each processor that sixscope is built for. */
 const LIBC_NAMES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
 
-/** Names of the errno values that sixscope tells apart; asm-generic/errno.h. */
-const ERRNO_NAMES: Readonly<Record<number, string>> = {
-  1: "EPERM",
-  4: "EINTR",
-  11: "EAGAIN",
-  12: "ENOMEM",
-  13: "EACCES",
-  19: "ENODEV",
-  22: "EINVAL",
-  24: "EMFILE",
-  90: "EMSGSIZE",
-  97: "EAFNOSUPPORT",
-  99: "EADDRNOTAVAIL",
-  100: "ENETDOWN",
-  101: "ENETUNREACH",
-  105: "ENOBUFS",
-  111: "ECONNREFUSED",
-  113: "EHOSTUNREACH",
-};
-
-/** A system call that failed, or a C library that could not be loaded. */
+/** A system call failed, or the C library could not be loaded. */
 export class SystemError extends Error {
   override readonly name = "SystemError";
-  /** The errno name, such as `EPERM`; `ERRNO_n` for a value not in the table; `ENOSYS` when there is no C library. */
+  /** The errno name, such as `EPERM`; `ENOSYS` without a C library. */
   readonly code: string;
 
   constructor(call: string, code: string, options?: ErrorOptions) {
@@ -35,12 +16,12 @@ export class SystemError extends Error {
   }
 }
 
-/** The name of an errno value: `EPERM` for 1, `ERRNO_n` for one not in the table. */
+/** The name of an errno value: `EPERM` for 1. */
 export function errnoName(errno: number): string {
-  return ERRNO_NAMES[errno] ?? `ERRNO_${errno}`;
+  return getSystemErrorName(-errno);
 }
 
-/** C types of arguments and results, under the names that a symbol table uses. */
+/** C types of arguments and results. */
 export const C = {
   int: FFIType.i32,
   uint: FFIType.u32,
@@ -58,8 +39,8 @@ export { ptr as addressOf };
  * A negative result means failure; read `errno()` in the same statement, before anything else can
  * make a system call on this thread.
  *
- * @throws SystemError with code ENOSYS where no C library can be loaded (another system, or one
- *   that forbids executable memory, as MemoryDenyWriteExecute does)
+ * @throws SystemError with code ENOSYS if no C library can be loaded (not Linux, or executable memory
+ *   is forbidden, as with MemoryDenyWriteExecute)
  */
 export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
   symbols: Symbols,
@@ -106,10 +87,9 @@ const FUNCTIONS = {
 let loaded: ReturnType<typeof loadLibc<typeof FUNCTIONS>> | undefined;
 
 /**
- * The C library, loaded at the first call. A negative result of a function means failure: read
- * `errno()` in the same statement, before anything else makes a system call on this thread.
+ * The C library, loaded at the first call; see `loadLibc`.
  *
- * @throws SystemError with code ENOSYS where it cannot be loaded; see `loadLibc`
+ * @throws SystemError with code ENOSYS if it cannot be loaded
  */
 export function libc() {
   loaded ??= loadLibc(FUNCTIONS);

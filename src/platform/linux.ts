@@ -11,7 +11,7 @@ export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x8
 export const IPPROTO_ICMPV6 = 58;
 /** Fails with EAGAIN instead of waiting; bits/socket.h. */
 export const MSG_DONTWAIT = 0x40;
-/** Raises no SIGPIPE where the other end has gone; bits/socket.h. */
+/** Raises no SIGPIPE if the peer has closed; bits/socket.h. */
 export const MSG_NOSIGNAL = 0x4000;
 
 /** Socket options, as level and name. */
@@ -42,7 +42,7 @@ export const CONTROL = {
 /** `struct sockaddr_un`: the family, then the path with its NUL. */
 const SOCKADDR_UN = { family: 0, path: 2, pathBytes: 108 } as const;
 
-/** The address of a unix socket by its path, or by its abstract name behind an `@`; what is too long is cut. */
+/** The address of a unix socket, by its path or by its abstract name after an `@`; cut if it is too long. */
 export function encodeUnixAddress(path: string): Uint8Array<ArrayBuffer> {
   const text = new TextEncoder().encode(path.replace(/^@/, "\0"));
   const name = text.subarray(0, SOCKADDR_UN.pathBytes - 1);

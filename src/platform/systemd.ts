@@ -1,38 +1,38 @@
-import type { Environment } from "../util/environment.ts";
+import { fstatSync } from "node:fs";
+import { PRIORITIES } from "../util/log.ts";
 import { errnoName, libc, SystemError } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
 
-/** What a service manager is told of the service; without one, nobody is. */
+/** Tells the service manager about the service; does nothing where there is no service manager. */
 export interface ServiceManager {
   /** The service answers requests. */
   ready(): void;
-  /** Reads the service's files again; before `ready`, nobody is told of it. */
+  /** Runs `read`, which reads the service's files again, and reports the reload once the service is ready. */
   reload(read: () => void): void;
-  /** The service takes no new requests. */
+  /** The service accepts no new requests. */
   stopping(): void;
   /**
-   * Gives the status again and again, and a sign of life as long as there is one, until `stopping`.
+   * Sends the watchdog's keep-alive and each new status, until `stopping`. An event loop that hangs
+   * sends none, so the service manager restarts the service.
    *
    * @param status one line for people, as `systemctl status` shows it
-   * @param isAlive asked before each sign of life
    */
-  watch(status: () => string, isAlive: () => boolean): void;
+  watch(status: () => string): void;
 }
 
-/** The sign of life comes so many times before the service manager gives up. */
-const BEATS_PER_WATCHDOG = 3;
+const KEEP_ALIVES_PER_WATCHDOG = 3;
 
-/** How often the status is given where there is no watchdog. */
+/** How often the status is sent where no watchdog is set. */
 const STATUS_INTERVAL_MS = 5000;
 
 /**
  * The service manager that the environment names; sd_notify(3).
  *
  * @param send takes a message of `NAME=value` lines
- * @throws SystemError where NOTIFY_SOCKET is set and no socket can be had
+ * @throws SystemError if NOTIFY_SOCKET is set and no socket can be opened
  */
 export function serviceManager(
-  environment: Environment,
+  environment: NodeJS.ProcessEnv,
   send: (message: string) => void = sender(environment["NOTIFY_SOCKET"]),
 ): ServiceManager {
   const isWatched = [undefined, String(process.pid)].includes(environment["WATCHDOG_PID"]);
@@ -47,46 +47,28 @@ export function serviceManager(
     reload(read) {
       if (isReady) send("RELOADING=1");
       read();
-      // It ends the reload, and would end the start too.
+      // READY ends a reload; sent too early, it would end the start as well.
       if (isReady) send("READY=1");
     },
     stopping() {
       clearInterval(timer);
       send("STOPPING=1\nSTATUS=stopping; running requests may finish");
     },
-    watch(status, isAlive) {
-      let said = "";
-      const beat = () => {
+    watch(status) {
+      let last = "";
+      const keepAlive = () => {
         const now = status();
-        const lines = [
-          ...(isAlive() ? ["WATCHDOG=1"] : []),
-          ...(now === said ? [] : [`STATUS=${now}`]),
-        ];
-        said = now;
-        if (lines.length > 0) send(lines.join("\n"));
+        send(now === last ? "WATCHDOG=1" : `WATCHDOG=1\nSTATUS=${now}`);
+        last = now;
       };
-      beat();
-      timer = setInterval(
-        beat,
-        watchdogMs > 0 ? watchdogMs / BEATS_PER_WATCHDOG : STATUS_INTERVAL_MS,
-      );
+      keepAlive();
+      timer = setInterval(keepAlive, watchdogMs / KEEP_ALIVES_PER_WATCHDOG || STATUS_INTERVAL_MS);
       timer.unref();
     },
   };
 }
 
-/** Says at each call whether a number has changed since the one before. */
-export function growing(count: () => number): () => boolean {
-  let seen: number | null = null;
-  return () => {
-    const now = count();
-    const hasGrown = now !== seen;
-    seen = now;
-    return hasGrown;
-  };
-}
-
-/** Sends datagrams to a unix socket by its path, or by its abstract name behind an `@`. */
+/** Sends datagrams to a unix socket, by its path or by its abstract name after an `@`. */
 function sender(path: string | undefined): (message: string) => void {
   if (path === undefined || path === "") return () => {};
   const fd = libc().socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
@@ -96,4 +78,31 @@ function sender(path: string | undefined): (message: string) => void {
     const bytes = new TextEncoder().encode(message);
     libc().sendto(fd, bytes, bytes.length, MSG_NOSIGNAL, address, address.length);
   };
+}
+
+/** File descriptors that may lead to the journal. */
+export const STREAM = { output: 1, error: 2 } as const;
+
+/** Whether a file descriptor leads to the journal, by device and inode; systemd.exec(5), JOURNAL_STREAM. */
+export function isJournal(fd: number, environment: NodeJS.ProcessEnv): boolean {
+  const journal = environment["JOURNAL_STREAM"];
+  if (journal === undefined) return false;
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return journal === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
+}
+
+/** The text with a priority on each line if the file descriptor leads to the journal, else as it is. */
+export function withPriority(
+  text: string,
+  priority: keyof typeof PRIORITIES,
+  fd: number,
+  environment: NodeJS.ProcessEnv,
+): string {
+  return isJournal(fd, environment)
+    ? text.replaceAll(/^(?=.)/gm, `<${PRIORITIES[priority]}>`)
+    : text;
 }

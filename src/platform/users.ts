@@ -1,26 +1,26 @@
 import { readFileSync } from "node:fs";
 import { errnoName, libc, SystemError } from "./libc.ts";
 
-/** A user of this machine, with the group that it has from /etc/passwd. */
+/** A user of this machine with its primary group, from /etc/passwd. */
 export interface User {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
 }
 
-/** The user of this name; null where there is none. */
+/** The user with this name, or null. */
 export function userNamed(name: string): User | null {
   return users().find((user) => user.name === name) ?? null;
 }
 
-/** The name of the user whose rights this process has; its number where it has no name. */
+/** The name of the user this process runs as, or the uid of a user without a name. */
 export function ownName(): string {
   const uid = process.geteuid?.();
   return users().find((user) => user.uid === uid)?.name ?? String(uid);
 }
 
 /**
- * Lets root go on with the rights of another user, those of its further groups among them.
+ * Drops root's rights for those of another user and all its groups.
  *
  * @throws SystemError
  */
@@ -32,21 +32,8 @@ export function become({ name, uid, gid }: User): void {
   process.seteuid?.(uid);
 }
 
-/** Runs something with the rights of another user, and then goes on as root. */
-export function runAs<T>(user: User, run: () => T): T {
-  const groups = process.getgroups?.() ?? [];
-  become(user);
-  try {
-    return run();
-  } finally {
-    process.seteuid?.(0);
-    process.setegid?.(0);
-    process.setgroups?.(groups);
-  }
-}
-
 function users(): User[] {
-  return read("/etc/passwd")
+  return readPasswd()
     .split("\n")
     .map((line) => line.split(":"))
     .flatMap(([name = "", , uid, gid]) =>
@@ -54,10 +41,10 @@ function users(): User[] {
     );
 }
 
-/** A machine without the file has no names for its users. */
-function read(path: string): string {
+/** Empty on a machine without the file, such as a minimal container. */
+function readPasswd(): string {
   try {
-    return readFileSync(path, "utf8");
+    return readFileSync("/etc/passwd", "utf8");
   } catch {
     return "";
   }

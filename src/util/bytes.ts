@@ -1,14 +1,14 @@
-/** Thrown when a read goes beyond the end of the bytes, or a write beyond its limit. */
+/** A read goes beyond the end of the bytes, or a write beyond the limit. */
 export class OutOfBoundsError extends Error {
   override readonly name = "OutOfBoundsError";
 }
 
-/** Reads big-endian (network order) integers from bytes; every read is checked against the end. */
+/** Reads big-endian (network order) integers; a read beyond the end throws OutOfBoundsError. */
 export class ByteReader {
   readonly bytes: Uint8Array;
-  /** Offset of the next byte to be read. */
+  /** Offset of the next byte. */
   offset: number;
-  /** Offset behind the last byte that may be read. */
+  /** Offset after the last byte. */
   readonly end: number;
 
   constructor(bytes: Uint8Array, offset = 0, end = bytes.length) {
@@ -25,7 +25,6 @@ export class ByteReader {
     return this.end - this.offset;
   }
 
-  /** As all that read: throws OutOfBoundsError where too few bytes are left. */
   uint8(): number {
     return this.bytes[this.#advance(1)] as number;
   }
@@ -60,7 +59,7 @@ export class ByteWriter {
   readonly #buffer: Uint8Array;
   #length = 0;
 
-  /** @param limitBytes the most that can be written; one more byte throws OutOfBoundsError */
+  /** @param limitBytes how much can be written; one more byte throws OutOfBoundsError */
   constructor(limitBytes: number) {
     this.#buffer = new Uint8Array(limitBytes);
   }
@@ -91,7 +90,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A copy of what has been written; small ones cost less to copy than to view. */
+  /** A copy of the bytes so far; a small copy is cheaper than a view. */
   finish(): Uint8Array {
     return this.#buffer.slice(0, this.#length);
   }

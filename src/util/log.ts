@@ -8,22 +8,22 @@ import {
 } from "@logtape/logtape";
 import { printable } from "./text.ts";
 
-/** Levels in order of weight; a log at one level writes that level and all heavier ones. */
+/** Levels in ascending order; a log writes its own level and all higher ones. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** `text` is logfmt, one `name=value` after the other; `json` is one object a line. */
+/** `text` is logfmt, `name=value` pairs; `json` is one object per line. */
 export const LOG_FORMATS = ["text", "json"] as const;
 
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/** Facts that belong to a log line. */
+/** Named values of a log line. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** Where the service says what happens; one line a call, line breaks in it escaped. */
+/** The service's log; each call writes one line, with line breaks escaped. */
 export interface Log {
-  /** Whether lines of a level are written at all. */
+  /** Whether lines of this level are written. */
   writes(level: LogLevel): boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -34,7 +34,7 @@ export interface Log {
 export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
-  /** Whether each line begins with its priority, as journald reads it; sd-daemon(3). */
+  /** Whether each line starts with its priority. */
   readonly priorities: boolean;
   /** Takes lines, each with its newline. */
   readonly write: (line: string) => void;
@@ -42,8 +42,8 @@ export interface LogOptions {
 
 const CATEGORY = "sixscope";
 
-/** syslog(3) priorities, by the library's names of levels. */
-const PRIORITIES: Readonly<Record<LogRecord["level"], number>> = {
+/** syslog(3) priorities by the library's level names; journald reads `<3>` at the start of a line; sd-daemon(3). */
+export const PRIORITIES: Readonly<Record<LogRecord["level"], number>> = {
   trace: 7,
   debug: 7,
   info: 6,
@@ -52,20 +52,20 @@ const PRIORITIES: Readonly<Record<LogRecord["level"], number>> = {
   fatal: 2,
 };
 
-/** A message is not a template: what stands in braces was written by somebody else. */
+/** Messages are not templates: text in braces comes from outside. */
 const FORMATTERS: Readonly<Record<LogFormat, TextFormatter>> = {
   text: getLogfmtFormatter({ message: "template" }),
   json: getJsonLinesFormatter({ message: "template", properties: "flatten" }),
 };
 
-/** Makes the log of this process; a later one takes the place of an earlier one. */
+/** Creates the log of this process; a later one replaces an earlier one. */
 export function createLog({ level, format, priorities, write }: LogOptions): Log {
   const formatter = FORMATTERS[format];
   configureSync({
     reset: true,
     sinks: {
       lines: (record) => {
-        // A stranger's words, escaped by the library as far as a line can break at them.
+        // The library escapes only characters that break a line.
         const line = `${printable(formatter(record).trimEnd())}\n`;
         write(priorities ? `<${PRIORITIES[record.level]}>${line}` : line);
       },
@@ -76,7 +76,7 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
         sinks: ["lines"],
         lowestLevel: level === "warn" ? "warning" : level,
       },
-      // The library's own notices are none of the operator's business.
+      // Silences the library's own notices.
       { category: ["logtape", "meta"], sinks: [] },
     ],
   });
@@ -88,4 +88,63 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
     warn: (message, fields) => logger.warn(message, fields),
     error: (message, fields) => logger.error(message, fields),
   };
+}
+
+/** How long a line waits for others, so that many lines share one write. */
+const GATHER_MS = 10;
+
+/** How much may wait for a reader that has stopped reading; further lines are dropped and counted. */
+const MAX_WAITING_CHARACTERS = 1024 * 1024;
+
+/** The destination of lines; standard error as `Bun.stderr.writer()` returns it. */
+export interface LineSink {
+  write(text: string): unknown;
+  flush(): unknown;
+}
+
+/** Writes lines without blocking the service and within bounded memory. */
+export class LineWriter {
+  readonly #sink: LineSink;
+  #waiting: string[] = [];
+  #waitingCharacters = 0;
+  #dropped = 0;
+  #flushing: Promise<void> | null = null;
+
+  constructor(sink: LineSink) {
+    this.#sink = sink;
+  }
+
+  /** @param line with its newline */
+  write(line: string): void {
+    if (this.#waitingCharacters + line.length > MAX_WAITING_CHARACTERS) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#waiting.push(line);
+    this.#waitingCharacters += line.length;
+    this.#flushing ??= this.#flushLater();
+  }
+
+  /** Resolves when the sink has every line. */
+  async flush(): Promise<void> {
+    while (this.#flushing !== null) await this.#flushing;
+  }
+
+  async #flushLater(): Promise<void> {
+    await Bun.sleep(GATHER_MS);
+    if (this.#dropped > 0) {
+      this.#waiting.unshift(`${this.#dropped} lines were dropped: the reader was too slow\n`);
+    }
+    const text = this.#waiting.join("");
+    this.#waiting = [];
+    this.#waitingCharacters = 0;
+    this.#dropped = 0;
+    try {
+      this.#sink.write(text);
+      await this.#sink.flush();
+    } catch {
+      // The reader has gone; there is nowhere to report it.
+    }
+    this.#flushing = this.#waiting.length > 0 ? this.#flushLater() : null;
+  }
 }

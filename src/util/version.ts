@@ -1,10 +1,10 @@
 import packageJson from "../../package.json" with { type: "json" };
 
-/** Put in place by `bun run build`; nothing defines it where sixscope runs from its source. */
+/** Defined by `bun run build`; undefined when sixscope runs from source. */
 declare const BUILD_COMMIT: string | undefined;
 
-/** The version of this build, as in package.json. */
+/** The version in package.json. */
 export const VERSION: string = packageJson.version;
 
-/** The commit that an executable was built from, or null from source or without git. */
+/** The commit an executable was built from; null from source or if built without git. */
 export const COMMIT: string | null = typeof BUILD_COMMIT === "undefined" ? null : BUILD_COMMIT;

@@ -1,4 +1,4 @@
-/** What doctor says of an installed service and its files. */
+/** What doctor reports about an installed service and its files. */
 import { expect } from "bun:test";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { installationMissing, onInstalledMachine } from "./installation.ts";
@@ -6,7 +6,7 @@ import { installationMissing, onInstalledMachine } from "./installation.ts";
 const machineTest = testWith(installationMissing);
 const tlsTest = testWith(installationMissing, programMissing("openssl"));
 
-/** Makes a certificate and its key in a folder; a resolver that refuses answers at once. */
+/** Functions to create a certificate and to write settings; resolvers that refuse connections answer at once. */
 const SET_UP = `
 certificate() {
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 60 -subj /CN=x \\
@@ -26,17 +26,17 @@ async function doctor(script: string): Promise<string> {
   return stdout;
 }
 
-const HANDED_OVER = `settings SIXSCOPE_TLS_CERT=/run/credentials/sixscope.service/tls_cert.pem \\
+const COPIED = `settings SIXSCOPE_TLS_CERT=/run/credentials/sixscope.service/tls_cert.pem \\
   SIXSCOPE_TLS_KEY=/run/credentials/sixscope.service/tls_key.pem`;
 
-tlsTest("before the start it looks at what systemd will hand over", async () => {
-  const said = await doctor(`certificate /etc/sixscope/tls\n${HANDED_OVER}`);
+tlsTest("before the start it checks the files that systemd will copy", async () => {
+  const said = await doctor(`certificate /etc/sixscope/tls\n${COPIED}`);
   expect(said).toMatch(
-    /^ok .*\/etc\/sixscope\/tls\/cert\.pem and key .*, which systemd hands over at the start: they match/m,
+    /^ok .*\/etc\/sixscope\/tls\/cert\.pem and key \/etc\/sixscope\/tls\/key\.pem: they match/m,
   );
 });
 
-tlsTest("after the start it looks at what systemd has handed over", async () => {
+tlsTest("after the start it checks the files that systemd has copied", async () => {
   const said = await doctor(`
     mkdir -p /run/credentials/sixscope.service
     certificate /run/credentials/sixscope.service
@@ -44,13 +44,13 @@ tlsTest("after the start it looks at what systemd has handed over", async () => 
     for name in cert key; do mv $name.pem tls_$name.pem; done
     chown -R sixscope .
     cd /
-    ${HANDED_OVER}`);
+    ${COPIED}`);
   expect(said).toMatch(
     /^ok .*\/run\/credentials\/sixscope\.service\/tls_cert\.pem .*: they match/m,
   );
 });
 
-tlsTest("a further group of the service's user counts", async () => {
+tlsTest("it reads files with every group of the service's user", async () => {
   const said = await doctor(`
     echo certificates:x:992:sixscope >> /etc/group
     install -d -g certificates -m 0750 /etc/certificates
@@ -69,15 +69,15 @@ const linked = `
   ln -s /home/cert.pem /etc/cert.pem
   settings SIXSCOPE_TLS_CERT=/etc/cert.pem SIXSCOPE_TLS_KEY=/home/key.pem`;
 
-tlsTest("files that the unit hides are no use to the service", async () => {
+tlsTest("files that the unit hides are a problem", async () => {
   const said = await doctor(linked);
   expect(said).toMatch(
-    /^problem .* \/etc\/cert\.pem: ProtectHome= .* hides \/home\/cert\.pem; put it/m,
+    /^problem .* \/etc\/cert\.pem: ProtectHome= .* hides \/home\/cert\.pem; move it/m,
   );
   expect(said).toMatch(/^problem .* \/home\/key\.pem: ProtectHome=/m);
 });
 
-tlsTest("files that another unit would hide are", async () => {
+tlsTest("files that only the default unit would hide are not", async () => {
   const said = await doctor(`${linked}
     systemd_shows ActiveState=active ProtectHome=read-only \\
       'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)'`);
@@ -85,7 +85,7 @@ tlsTest("files that another unit would hide are", async () => {
   expect(said).toMatch(/^ok .*\/etc\/cert\.pem .*: they match/m);
 });
 
-machineTest("a restored keys file that is root's is named, and what to do", async () => {
+machineTest("a restored keys file that belongs to root is a problem with advice", async () => {
   const said = await doctor(`
     echo '{"version":1,"keys":[]}' > /var/lib/sixscope/keys.json
     chmod 600 /var/lib/sixscope/keys.json
@@ -97,12 +97,12 @@ machineTest("a restored keys file that is root's is named, and what to do", asyn
   );
 });
 
-machineTest("a relative keys file is a problem", async () => {
-  const said = await doctor("settings SIXSCOPE_KEYS_FILE=keys.json");
-  expect(said).toMatch(/^problem .*the service takes it from its own folder, \/keys\.json/m);
+machineTest("a relative keys file is in the service's working directory", async () => {
+  const said = await doctor("settings SIXSCOPE_KEYS_FILE=keys.json; cd /etc");
+  expect(said).toMatch(/^warning .*read the keys file \/keys\.json: it does not exist/m);
 });
 
-machineTest("settings of the unit itself are read, and named", async () => {
+machineTest("settings in the unit itself are read and named", async () => {
   const said = await doctor("systemd_shows Environment=SIXSCOPE_LISTEN=nowhere ActiveState=active");
   expect(said).toMatch(
     /^problem .*from Environment= of sixscope\.service: SIXSCOPE_LISTEN="nowhere": /m,

@@ -1,11 +1,10 @@
-/** What doctor makes of what it finds; on a whole machine scripts/systemd-test.ts runs it. */
+/** What doctor reports; scripts/systemd-test.ts runs it on a whole machine. */
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkKeys, checkTls } from "../../src/cli/doctor/files.ts";
-import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/host.ts";
-import { checkListeners } from "../../src/cli/doctor/network.ts";
+import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
+import { checkKeys, checkListeners, checkTls } from "../../src/cli/doctor/service.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
@@ -18,8 +17,8 @@ const GLOBAL = "20010db8000000000000000000000005 02 40 00 80     eth0\n";
 
 describe("the address", () => {
   const rows: [string, string | null, string][] = [
-    ["one that is global", LOOPBACK + LINK_LOCAL + GLOBAL, "ok"],
-    ["loopback and link-local alone", LOOPBACK + LINK_LOCAL, "problem"],
+    ["a global one", LOOPBACK + LINK_LOCAL + GLOBAL, "ok"],
+    ["only loopback and link-local", LOOPBACK + LINK_LOCAL, "problem"],
     ["a kernel without IPv6", null, "problem"],
     ["an empty table", "", "problem"],
   ];
@@ -27,13 +26,13 @@ describe("the address", () => {
     expect(checkAddress(table, false)).toMatchObject({ state });
   });
 
-  test("switched off by a sysctl names that, and not the provider", () => {
+  test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
     const { outcome, advice } = checkAddress("", true);
     expect(outcome).toBe("net.ipv6.conf.all.disable_ipv6 is 1");
     expect(advice).toStartWith("sysctl -w net.ipv6.conf.all.disable_ipv6=0");
   });
 
-  testWith(labMissing)("is told by the kernel itself that it is switched off", async () => {
+  testWith(labMissing)("is disabled in the kernel itself", async () => {
     const off = 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; exec "$@"';
     const alone = ["unshare", "--net", "sh", "-c", off, "sh", process.execPath];
     const main = join(import.meta.dir, "../../src/main.ts");
@@ -51,15 +50,19 @@ function route(destination: string, length: string, flags: string, device: strin
 describe("the default route", () => {
   const zeros = "0".repeat(32);
   const rows: [string, string | null, string][] = [
-    ["by a gateway", route(zeros, "00", "00000003", "eth0"), "ok"],
+    ["through a gateway", route(zeros, "00", "00000003", "eth0"), "ok"],
     [
-      "unreachable, as the kernel has it by itself",
+      "of type unreachable, which the kernel adds by itself",
       route(zeros, "00", "00200200", "lo"),
       "warning",
     ],
     ["that is down", route(zeros, "00", "00000002", "eth0"), "warning"],
-    ["of a half of all addresses", route(zeros, "01", "00000003", "eth0"), "warning"],
-    ["a network's alone", route(`20010db8${"0".repeat(24)}`, "20", "00000001", "eth0"), "warning"],
+    ["for half of all addresses", route(zeros, "01", "00000003", "eth0"), "warning"],
+    [
+      "for a single network",
+      route(`20010db8${"0".repeat(24)}`, "20", "00000001", "eth0"),
+      "warning",
+    ],
     ["without IPv6", null, "warning"],
   ];
   test.each(rows)("%s", (_, table, state) => {
@@ -85,8 +88,13 @@ describe("the keys file", () => {
   const file = (...keys: object[]) => JSON.stringify({ version: 1, keys });
   const rows: [string, string | null, string, string][] = [
     ["with a key", file(key), "ok", "active keys: 1"],
-    ["whose key has expired", file({ ...key, expires: key.created }), "warning", "no key counts"],
-    ["that is missing", null, "warning", "there is none"],
+    [
+      "whose key has expired",
+      file({ ...key, expires: key.created }),
+      "warning",
+      "no key is active",
+    ],
+    ["that is missing", null, "warning", "it does not exist"],
     ["that is broken", "{", "problem", "does not parse"],
   ];
   test.each(rows)("%s", (_, text, state, said) => {
@@ -103,7 +111,7 @@ describe("sixscope doctor", () => {
   const knotTest = testWith(labMissing, programMissing("knotd"));
   const tlsTest = testWith(labMissing, programMissing("openssl"));
 
-  knotTest("says of each resolver and family whether it answers, and what to do", async () => {
+  knotTest("reports for each resolver and family whether it answers, and what to do", async () => {
     await using knot = await startKnot({
       zones: { ".": "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\n" },
     });
@@ -112,7 +120,7 @@ describe("sixscope doctor", () => {
       SIXSCOPE_RESOLVER_B: "[::1]:9",
       SIXSCOPE_RESOLVER_C: "2001:db8::1",
     });
-    expect(stdout).toMatch(/^ok .* resolver_a over IPv6 .* answers in \d+ ms; nothing to do$/m);
+    expect(stdout).toMatch(/^ok .* resolver_a over IPv6 .* answers in \d+ ms$/m);
     expect(stdout).toMatch(/^warning .* resolver_a over IPv4 .*; the other family is used/m);
     expect(stdout).toMatch(
       /^problem .* resolver_b over IPv6 .*ECONNREFUSED.*SIXSCOPE_RESOLVER_B$/m,
@@ -120,7 +128,7 @@ describe("sixscope doctor", () => {
     expect(stdout).toMatch(/^problem .* resolver_c over IPv6 .*ENETUNREACH.*SIXSCOPE_RESOLVER_C/m);
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: "sixscope: there are problems; their lines say what to do\n",
+      stderr: "sixscope: there are problems; the lines above say what to do\n",
     });
   });
 
@@ -137,10 +145,10 @@ describe("sixscope doctor", () => {
   });
 
   const certificates: [string, number, RegExp][] = [
-    ["that lasts", 60, /^ok .*they match and last (59|60) days more/m],
-    ["that ends soon", 3, /^warning .*they last [23] days more/m],
+    ["that is valid for a while", 60, /^ok .*they match and are valid for (59|60) days$/m],
+    ["that expires soon", 3, /^warning .*they expire in [23] days; /m],
   ];
-  tlsTest.each(certificates)("looks at a certificate %s", async (_, days, line) => {
+  tlsTest.each(certificates)("checks a certificate %s", async (_, days, line) => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
     const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     await makeCertificate({ commonName: "x", days, certFile: cert, keyFile: key });
@@ -156,7 +164,7 @@ describe("sixscope doctor", () => {
     const yesterdayMs = Date.now() - 86_400_000;
     expect(checkTls({ certFile: cert, keyFile: key }, yesterdayMs)).toMatchObject({
       state: "problem",
-      outcome: expect.stringContaining("they count from 20"),
+      outcome: expect.stringMatching(/^the certificate .* 20\d\d-/),
     });
     rmSync(folder, { recursive: true });
   });

@@ -4,16 +4,16 @@ import { labMissing } from "../lab/lab.ts";
 import { labEnvironment } from "../lab/run.ts";
 import type { CommandResult } from "../lab/service.ts";
 
-/** Why a machine with a service and its user cannot be made here; null where it can. */
+/** Why a machine with an installed service cannot be simulated here, or null. */
 export const installationMissing: string | null =
   labMissing ??
   (readFileSync("/proc/self/uid_map", "utf8").trim().endsWith("4294967295")
     ? null
-    : "files of two users want root");
+    : "files of two users need root");
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** `/etc`, `/run` and `/var/lib` of its own, with what the package and systemd put there. */
+/** Gives the script its own `/etc`, `/run` and `/var/lib`, with the files of the package and of systemd. */
 const SET_UP = `
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
@@ -35,7 +35,7 @@ as_service() {
   setpriv --reuid=sixscope --regid=sixscope --init-groups env -i "PATH=/var/lib/bin:$PATH" \\
     /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
 }
-# What systemctl is to show of the unit.
+# Sets what systemctl shows of the unit.
 systemd_shows() {
   mkdir -p /run/systemd/system
   printf '%s\\n' LoadState=loaded User=sixscope "$@" > /var/lib/bin/shown
@@ -45,9 +45,9 @@ systemd_shows() {
 `;
 
 /**
- * Runs a shell script, to its first command that fails, on a machine where sixscope is installed as a
- * service and no systemd answers, unless `systemd_shows` says what it does. `sixscope` runs the command
- * as root, and `as_service` as the service's user.
+ * Runs a shell script up to its first failing command, on a simulated machine where sixscope is installed
+ * as a service. systemd does not answer until `systemd_shows` sets its answer. `sixscope` runs the command
+ * as root, `as_service` as the service's user.
  */
 export async function onInstalledMachine(script: string): Promise<CommandResult> {
   const child = Bun.spawn(

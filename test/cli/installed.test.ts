@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
-import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/environment-file.ts";
+import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/installed.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -14,21 +14,21 @@ const rows: [string, string, Record<string, string>][] = [
   ["spaces around it", "  A= 1 2 \t", { A: "1 2" }],
   ["double quotes", 'A="1 2"', { A: "1 2" }],
   ["single quotes", "A='1'", { A: "1" }],
-  ["a quote that nobody closes", "A='1\nB=2", { A: "1\nB=2" }],
+  ["a quote without an end", "A='1\nB=2", { A: "1\nB=2" }],
   ["a quote inside a value", `A=it's "x"`, { A: `it's "x"` }],
   ["several quotes", `A="1 2" '3' 4 `, { A: "1 234" }],
-  ["a line that goes on", "A=1, \\\n  2\nB=3", { A: "1,   2", B: "3" }],
-  ["a quoted line that goes on", 'A="1 \\\n2"', { A: "1 2" }],
+  ["a line that continues", "A=1, \\\n  2\nB=3", { A: "1,   2", B: "3" }],
+  ["a quoted line that continues", 'A="1 \\\n2"', { A: "1 2" }],
   ["a line break in quotes", "A='1\nB=2'\nC=3", { A: "1\nB=2", C: "3" }],
   ["backslashes", "A=1\\n2\\\\\\ ", { A: "1n2\\ " }],
   ["backslashes in double quotes", 'A="\\n \\$ \\" \\\\"', { A: '\\n $ " \\' }],
   ["backslashes in single quotes", "A='\\n'", { A: "\\n" }],
-  ["spaces before the sign", "A = 1", { A: "1" }],
-  ["a variable inside the value of no variable", 'a-b="\nA=1\n"\nB=2', { B: "2" }],
-  ["a comment in quotes' neighbourhood", "#A='\nB=2", { B: "2" }],
+  ["spaces before the equals sign", "A = 1", { A: "1" }],
+  ["an assignment inside the value of an invalid name", 'a-b="\nA=1\n"\nB=2', { B: "2" }],
+  ["a quote in a comment", "#A='\nB=2", { B: "2" }],
   ["comments", "#A=1\n;B=2\nC=3#4", { C: "3#4" }],
-  ["the last of two", "A=1\nA=2", { A: "2" }],
-  ["no assignment", "A\nexport B=1", {}],
+  ["one name twice", "A=1\nA=2", { A: "2" }],
+  ["lines that are not assignments", "A\nexport B=1", {}],
 ];
 test.each(rows)("an environment file with %s", (_, text, expected) => {
   expect(parseEnvironmentFile(text)).toEqual(expected);
@@ -43,7 +43,7 @@ const shown: [string, string, Record<string, string>][] = [
     { A: "1 2", B: "3", C: 'a"b', D: String.raw`x\y`, E: "$HOME", F: "1\n2" },
   ],
 ];
-test.each(shown)("what systemctl shows of an environment: %s", (_, text, expected) => {
+test.each(shown)("the environment that systemctl shows: %s", (_, text, expected) => {
   expect(parseShownEnvironment(text)).toEqual(expected);
 });
 
@@ -75,7 +75,7 @@ test.each(edges)("the unit's firewall on %s: %p", (address, isAllowed) => {
   );
 });
 
-test("the sample has every setting once, each with a value that is right", () => {
+test("the sample contains every setting once, each with a valid value", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const names = [...sample.matchAll(/^(SIXSCOPE_\w+)=/gm)].map(([, name]) => name);
   const known = read("src/config/settings.ts").matchAll(/"(SIXSCOPE_\w+)"/g);
@@ -83,7 +83,7 @@ test("the sample has every setting once, each with a value that is right", () =>
   expect(() => parseConfig(parseEnvironmentFile(sample))).not.toThrow();
 });
 
-test("the sample shows the defaults, and examples where there is none", () => {
+test("the sample shows the defaults, and examples for settings without one", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const shown = parseConfig(parseEnvironmentFile(sample));
   const { tls, targets, listenIsDefault } = parseConfig({});

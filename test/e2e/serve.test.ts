@@ -27,7 +27,7 @@ describe("start", () => {
         "raw sockets: ready for ping and traceroute",
         `API keys: 1 in ${service.keysFile}`,
         expect.stringMatching(
-          /^next, a first request: curl -s 'http:\/\/127\.0\.0\.1:\d+\/api\/v1\/validate/,
+          /^next, try a request: curl -s 'http:\/\/127\.0\.0\.1:\d+\/api\/v1\/validate/,
         ),
       ]);
       expect(service.stderr()).toBe("");
@@ -106,7 +106,7 @@ describe("command line", () => {
   const rows: [string[], number, RegExp][] = [
     [["--version"], 0, /^sixscope \d+\.\d+\.\d+\n$/],
     [["--help"], 0, /keys add NAME/],
-    [["serv"], 2, /there is no command serv/],
+    [["serv"], 2, /unknown command: serv/],
     [["serve", "--port", "1"], 2, /serve takes no arguments/],
   ];
   test.each(rows)("%p ends with status %d", async (args, status, said) => {

@@ -1,18 +1,18 @@
-/** What a service manager hears, from the notifier alone and from a whole service. */
+/** What the notifier, alone and in a whole service, tells a service manager. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
-import { growing, serviceManager } from "../../src/platform/systemd.ts";
+import { serviceManager } from "../../src/platform/systemd.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 
 describe("reload", () => {
-  /** What is sent and done when the service is told to reload before it is ready, and afterwards. */
+  /** Messages and reads, in order, of a reload before the service is ready and one after. */
   function order(): string[] {
     const said: string[] = [];
     const manager = serviceManager({}, (message) => said.push(message));
@@ -22,7 +22,7 @@ describe("reload", () => {
     return said;
   }
 
-  test("says when it begins and ends, and nothing before the service is ready", () => {
+  test("reports its start and end, but not before the service is ready", () => {
     expect(order()).toEqual(["reads, early", "READY=1", "RELOADING=1", "reads", "READY=1"]);
   });
 });
@@ -37,27 +37,19 @@ describe("watch", () => {
     environment: Record<string, string>,
     seconds: number,
     status: () => string,
-    isAlive: () => boolean,
   ): [number, string][] {
     jest.useFakeTimers();
     const messages: [number, string][] = [];
     let second = 0;
     const manager = serviceManager(environment, (message) => messages.push([second, message]));
-    manager.watch(status, isAlive);
+    manager.watch(status);
     for (second = 1; second <= seconds; second++) jest.advanceTimersByTime(1000);
     manager.stopping();
     return messages.slice(0, -1);
   }
 
-  test("gives three signs of life before the watchdog would bark", () => {
-    expect(
-      sent(
-        { WATCHDOG_USEC: "6000000" },
-        6,
-        () => "up",
-        () => true,
-      ),
-    ).toEqual([
+  test("sends three keep-alives within the time of the watchdog", () => {
+    expect(sent({ WATCHDOG_USEC: "6000000" }, 6, () => "up")).toEqual([
       [0, "WATCHDOG=1\nSTATUS=up"],
       [2, "WATCHDOG=1"],
       [4, "WATCHDOG=1"],
@@ -65,19 +57,10 @@ describe("watch", () => {
     ]);
   });
 
-  test("gives none while the service is not alive", () => {
-    let asked = 0;
-    const isAlive = () => asked++ !== 1;
-    expect(sent({ WATCHDOG_USEC: "6000000" }, 4, () => "up", isAlive)).toEqual([
-      [0, "WATCHDOG=1\nSTATUS=up"],
-      [4, "WATCHDOG=1"],
-    ]);
-  });
-
-  test("tells a status once, until it changes", () => {
+  test("sends a status once, until it changes", () => {
     let asked = 0;
     const status = () => (asked++ < 2 ? "one" : "two");
-    const messages = sent({ WATCHDOG_USEC: "6000000" }, 4, status, () => true);
+    const messages = sent({ WATCHDOG_USEC: "6000000" }, 4, status);
     expect(messages.map(([, message]) => message)).toEqual([
       "WATCHDOG=1\nSTATUS=one",
       "WATCHDOG=1",
@@ -85,28 +68,13 @@ describe("watch", () => {
     ]);
   });
 
-  test("keeps to itself when another process is watched", () => {
+  test("ignores the watchdog of another process", () => {
     const environment = { WATCHDOG_USEC: "1000000", WATCHDOG_PID: "1" };
-    expect(
-      sent(
-        environment,
-        4,
-        () => "up",
-        () => true,
-      ),
-    ).toHaveLength(1);
+    expect(sent(environment, 4, () => "up")).toHaveLength(1);
   });
 });
 
-describe("growing", () => {
-  test("is true as long as the number changes, also when it overflows", () => {
-    const counts = [0, 1, 1, 5, 5, -7];
-    const isAlive = growing(() => counts.shift() ?? 0);
-    expect(Array.from({ length: 6 }, isAlive)).toEqual([true, true, false, true, false, true]);
-  });
-});
-
-/** A unix datagram socket, as systemd's; Bun has none of its own. */
+/** A unix datagram socket like systemd's, which Bun does not have. */
 class NotifySocket implements Disposable {
   readonly #libc = loadLibc({
     socket: { args: [C.int, C.int, C.int], returns: C.int },
@@ -124,7 +92,7 @@ class NotifySocket implements Disposable {
     }
   }
 
-  /** Waits until a line that matches has come. */
+  /** Waits for a line that matches. */
   async has(line: RegExp): Promise<void> {
     const buffer = new Uint8Array(new ArrayBuffer(1024));
     for (;;) {
@@ -145,7 +113,7 @@ class NotifySocket implements Disposable {
 
 describe("a service", () => {
   for (const kind of ["a path", "an abstract name"]) {
-    labTest(`tells ${kind} when it is ready, reloads and stops, and what it does`, async () => {
+    labTest(`tells ${kind} when it is ready, reloads and stops, and its status`, async () => {
       const folder = mkdtempSync(join(tmpdir(), "sixscope-notify-"));
       const path = kind === "a path" ? join(folder, "notify") : `@sixscope-test-${process.pid}`;
       using socket = new NotifySocket(path);

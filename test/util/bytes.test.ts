@@ -4,13 +4,13 @@ import { ByteReader, ByteWriter, OutOfBoundsError } from "../../src/util/bytes.t
 const BYTES = Uint8Array.of(0x01, 0xff, 0xfe, 0x80, 0x00, 0x00, 0x01);
 
 describe("ByteReader", () => {
-  test("reads unsigned integers, the greatest byte first", () => {
+  test("reads unsigned integers, most significant byte first", () => {
     const reader = new ByteReader(BYTES);
     expect([reader.uint8(), reader.uint16(), reader.uint32()]).toEqual([1, 0xfffe, 0x80000001]);
     expect([reader.offset, reader.remaining]).toEqual([7, 0]);
   });
 
-  test("takes a view that shares memory", () => {
+  test("returns a view that shares memory", () => {
     const taken = new ByteReader(BYTES, 1).take(2);
     expect(taken).toEqual(Uint8Array.of(0xff, 0xfe));
     expect(taken.buffer).toBe(BYTES.buffer);
@@ -32,7 +32,7 @@ describe("ByteReader", () => {
     [-1, 7],
     [0, 8],
     [5, 4],
-  ])("refuses the range %d to %d", (offset, end) => {
+  ])("rejects the range %d to %d", (offset, end) => {
     expect(() => new ByteReader(BYTES, offset, end)).toThrow(OutOfBoundsError);
   });
 });
@@ -44,7 +44,7 @@ describe("ByteWriter", () => {
     expect(writer.length).toBe(7);
   });
 
-  test("gives what was written so far, and nothing of what comes", () => {
+  test("returns a copy that later writes do not change", () => {
     const writer = new ByteWriter(7).put(Uint8Array.of(1, 2));
     const early = writer.finish();
     writer.put(Uint8Array.of(3));

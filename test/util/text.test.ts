@@ -4,18 +4,18 @@ import { safeText } from "../../src/util/text.ts";
 test.each<[string, string | number[], string]>([
   ["nothing", "", ""],
   ["letters of any script", "eth0 é 例え עברית", "eth0 é 例え עברית"],
-  ["NULs at the end go", "eth0\0\0\0", "eth0"],
-  ["NULs alone", "\0\0", ""],
-  ["a NUL inside stays visible", "a\0b", "a\ufffdb"],
+  ["NULs at the end", "eth0\0\0\0", "eth0"],
+  ["only NULs", "\0\0", ""],
+  ["a NUL inside the text", "a\0b", "a\ufffdb"],
   ["controls and escapes", "a\x1b[31m\r\n\x7f\x85", "a\ufffd[31m\ufffd\ufffd\ufffd\ufffd"],
   ["line and paragraph separators", "a\u2028b\u2029", "a\ufffdb\ufffd"],
-  ["what turns the direction of text", "\u202eabc\u2066\u200f", "\ufffdabc\ufffd\ufffd"],
-  ["what has no width", "a\u200bb\u00adc", "a\ufffdb\ufffdc"],
+  ["characters that change the direction", "\u202eabc\u2066\u200f", "\ufffdabc\ufffd\ufffd"],
+  ["characters without width", "a\u200bb\u00adc", "a\ufffdb\ufffdc"],
   ["private use and unassigned", "\ue000\u0378\u{10ffff}", "\ufffd\ufffd\ufffd"],
-  ["no UTF-8", [0x61, 0xff], "a\ufffd"],
+  ["invalid UTF-8", [0x61, 0xff], "a\ufffd"],
   ["a surrogate as UTF-8", [0xed, 0xa0, 0x80], "\ufffd\ufffd\ufffd"],
-  ["as long as may be", "😀".repeat(20), "😀".repeat(20)],
-  ["longer: whole characters are cut", "😀".repeat(21), "😀".repeat(20)],
+  ["the maximum length", "😀".repeat(20), "😀".repeat(20)],
+  ["a longer text, cut between characters", "😀".repeat(21), "😀".repeat(20)],
 ])("%s", (_, text, expected) => {
   const bytes = typeof text === "string" ? new TextEncoder().encode(text) : Uint8Array.from(text);
   expect(safeText(bytes, 20)).toBe(expected);

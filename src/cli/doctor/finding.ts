@@ -1,20 +1,18 @@
-/** How bad it is: only a problem makes doctor fail. */
-type State = "ok" | "warning" | "problem";
-
-/** One thing that doctor looked at: what it tried, what came of it, and what there is to do. */
+/** The result of one check: what doctor tried, the outcome, and what to do; only a problem makes doctor fail. */
 export interface Finding {
-  readonly state: State;
+  readonly state: "ok" | "warning" | "problem";
   readonly tried: string;
   readonly outcome: string;
-  readonly advice: string;
+  /** Null if there is nothing to do. */
+  readonly advice: string | null;
 }
 
 /** Something that is as it should be. */
 export function ok(tried: string, outcome: string): Finding {
-  return { state: "ok", tried, outcome, advice: "nothing to do" };
+  return { state: "ok", tried, outcome, advice: null };
 }
 
-/** Something that works, and could turn out badly or be better. */
+/** Something that works and may fail later, or that only some setups need. */
 export function warning(tried: string, outcome: string, advice: string): Finding {
   return { state: "warning", tried, outcome, advice };
 }
@@ -26,5 +24,6 @@ export function problem(tried: string, outcome: string, advice: string): Finding
 
 /** A finding as one line for people. */
 export function formatFinding({ state, tried, outcome, advice }: Finding): string {
-  return `${state.padEnd("problem".length)}  ${tried}: ${outcome}; ${advice}`;
+  const line = `${state.padEnd("problem".length)}  ${tried}: ${outcome}`;
+  return advice === null ? line : `${line}; ${advice}`;
 }

@@ -1,37 +1,147 @@
-import { INSTALLED, type InstalledService, propertyOf } from "../installed.ts";
+import { existsSync, realpathSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Config } from "../../config/settings.ts";
+import { isActive, KeyFileError, readKeyFile } from "../../keys/key-file.ts";
+import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
+import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
-/** Whether the installed service has the user and the capability that it needs, and runs. */
+/** Whether the installed service has its user and its capability, and runs. */
 export function checkService({ user, userName, unit }: InstalledService): readonly Finding[] {
   const triedUser = `find the service's user ${userName}`;
-  const found = [
+  const foundUser =
     user === null
-      ? problem(triedUser, "there is none", "systemd-sysusers sixscope.conf")
-      : ok(triedUser, `uid ${user.uid}`),
-  ];
+      ? problem(triedUser, "it does not exist", "systemd-sysusers sixscope.conf")
+      : ok(triedUser, `uid ${user.uid}`);
   if (unit === null) {
     const tried = `ask systemd about ${INSTALLED.unit}`;
-    return [...found, warning(tried, "systemd does not answer", "is it what runs this machine?")];
+    return [foundUser, warning(tried, "no answer", "check that systemd runs on this machine")];
   }
   const triedCapability = `see whether ${INSTALLED.unit} has CAP_NET_RAW`;
-  const state = propertyOf(unit, "ActiveState");
-  const isAble = propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
+  const hasCapability =
+    propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
   const triedState = `see whether ${INSTALLED.unit} runs`;
+  const state = propertyOf(unit, "ActiveState");
+  const reset = state === "failed" ? "systemctl reset-failed sixscope, and " : "";
   return [
-    ...found,
-    isAble
+    foundUser,
+    hasCapability
       ? ok(triedCapability, "it has")
       : problem(
           triedCapability,
-          "it has not, so ping and traceroute do not work",
-          "AmbientCapabilities=CAP_NET_RAW in systemctl edit sixscope",
+          "it does not, so ping and traceroute do not work",
+          "set AmbientCapabilities=CAP_NET_RAW with systemctl edit sixscope",
         ),
     state === "active"
       ? ok(triedState, "it is active")
       : problem(
           triedState,
           `it is ${state}`,
-          `journalctl -u sixscope says why; then ${state === "failed" ? "systemctl reset-failed sixscope, and " : ""}systemctl restart sixscope`,
+          `journalctl -u sixscope says why; then ${reset}systemctl restart sixscope`,
         ),
   ];
+}
+
+/** Who can connect: without a certificate, other machines need a proxy. */
+export function checkListeners({ listen, tls }: Config): Finding {
+  const tried = "see which machines can connect";
+  const hosts = listen.flatMap((address) =>
+    address.kind === "tcp" && !isLoopback(address.hostname) ? [address.hostname] : [],
+  );
+  if (hosts.length === 0) return ok(tried, "only this one, for example a proxy on it");
+  return tls !== null
+    ? ok(tried, `other machines, over HTTPS on ${hosts.join(", ")}`)
+    : warning(
+        tried,
+        `other machines, over plain HTTP on ${hosts.join(", ")}, which only a proxy may use`,
+        "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name the proxy in SIXSCOPE_TRUSTED_PROXIES",
+      );
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "::1" || hostname.startsWith("127.");
+}
+
+type TlsFiles = NonNullable<Config["tls"]>;
+
+/** The files that systemd copies for the service when it starts, as long as it has not done so. */
+export function beforeSystemdCopies({ certFile, keyFile }: TlsFiles): TlsFiles {
+  return { certFile: originOf(certFile), keyFile: originOf(keyFile) };
+}
+
+function originOf(path: string): string {
+  const prefix = `${INSTALLED.credentials}/tls_`;
+  return path.startsWith(prefix) && !existsSync(path)
+    ? join(INSTALLED.tlsDirectory, path.slice(prefix.length))
+    : path;
+}
+
+/** Whether certificate and key can be read, match, and are valid for some time. */
+export function checkTls(tls: TlsFiles, nowMs: number): Finding {
+  const DAY_MS = 86_400_000;
+  // Clients such as certbot renew a certificate earlier than this.
+  const FEW_DAYS = 14;
+  const tried = `read certificate ${tls.certFile} and key ${tls.keyFile}`;
+  try {
+    const certificate = readCertificate(tls);
+    const reason = outOfTime(certificate, nowMs);
+    if (reason !== null) {
+      return problem(tried, `the certificate ${reason}`, "check the clock, or renew it");
+    }
+    const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
+    return days < FEW_DAYS
+      ? warning(tried, `they expire in ${days} days`, "find out why they were not renewed")
+      : ok(tried, `they match and are valid for ${days} days`);
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error;
+    return problem(tried, error.message, "give the service a matching pair that it can read");
+  }
+}
+
+/** Whether the keys file can be read and holds an active key. */
+export function checkKeys(path: string, nowMs: number): Finding {
+  const tried = `read the keys file ${path}`;
+  const add = "create one: sixscope keys add NAME";
+  try {
+    if (!existsSync(path)) return warning(tried, "it does not exist, so there are no keys", add);
+    const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
+    return active === 0
+      ? warning(tried, "no key is active", add)
+      : ok(tried, `active keys: ${active}`);
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    return problem(tried, error.message, "correct or restore it; the service does not start");
+  }
+}
+
+/** Folders that systemd hides from a service unless a property has one of the values; systemd.exec(5). */
+const HIDDEN = [
+  { folders: ["/home", "/root", "/run/user"], property: "ProtectHome", open: ["no", "read-only"] },
+  { folders: ["/tmp", "/var/tmp"], property: "PrivateTmp", open: ["no"] },
+] as const;
+
+/** A problem for each file that the unit hides from the service. */
+export function checkHidden(paths: readonly string[], unit: Unit | null): readonly Finding[] {
+  return paths.flatMap((path) => {
+    const real = realPath(path);
+    const rule = HIDDEN.find(
+      ({ folders, property, open }) =>
+        folders.some((folder) => real.startsWith(`${folder}/`)) &&
+        !open.some((value) => unit !== null && value === propertyOf(unit, property)),
+    );
+    if (rule === undefined) return [];
+    return problem(
+      `see whether the service can see ${path}`,
+      `${rule.property}= of its unit hides ${real}`,
+      `move it, for example to ${INSTALLED.stateDirectory} or /etc/sixscope`,
+    );
+  });
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
 }

@@ -1,4 +1,4 @@
-/** Which file `keys` takes on a machine where a service is installed, and whose it is afterwards. */
+/** Which file `keys` uses on a machine with an installed service, and who owns it afterwards. */
 import { describe, expect } from "bun:test";
 import { testWith } from "../lab/lab.ts";
 import { installationMissing, onInstalledMachine } from "./installation.ts";
@@ -8,7 +8,7 @@ const machineTest = testWith(installationMissing);
 const OWNER = "stat --format='%U %G %a'";
 
 describe("root", () => {
-  machineTest("makes the service's file as the service's user", async () => {
+  machineTest("creates the service's file as the service's user", async () => {
     const { stdout, stderr } = await onInstalledMachine(
       `sixscope keys add me; ${OWNER} /var/lib/sixscope/keys.json`,
     );
@@ -17,87 +17,91 @@ describe("root", () => {
     expect(stdout).toEndWith("sixscope sixscope 600\n");
   });
 
-  machineTest("gives a new file in a folder of its own to the service's user", async () => {
+  machineTest("uses another folder that belongs to the service's user", async () => {
     const { stdout, stderr } = await onInstalledMachine(`
-      echo SIXSCOPE_KEYS_FILE=/etc/sixscope/keys.json > /etc/sixscope/sixscope.env
+      install -d -o sixscope /etc/keys
+      echo SIXSCOPE_KEYS_FILE=/etc/keys/keys.json > /etc/sixscope/sixscope.env
       sixscope keys add me
       sixscope keys add other
-      ${OWNER} /etc/sixscope/keys.json
+      ${OWNER} /etc/keys/keys.json
       as_service keys list`);
     expect(stderr).toBe("");
     expect(stdout).toMatch(/^sixscope sixscope 600\nNAME.*\nme +active.*\nother +active/m);
   });
 
-  const unreadable: [string, string, string, string][] = [
+  const unusable: [string, string, string, string][] = [
     [
-      "a restored file that is root's",
+      "a restored file that belongs to root",
       `echo '{"version":1,"keys":[]}' > /var/lib/sixscope/keys.json; chmod 600 /var/lib/sixscope/keys.json`,
       "/var/lib/sixscope/keys.json",
       "chown sixscope: /var/lib/sixscope/keys.json",
     ],
     [
-      "a folder that the service may not enter",
+      "a folder that the service cannot enter",
       "chmod 700 /etc/sixscope",
       "/etc/sixscope/keys.json",
-      "let it enter /etc/sixscope",
+      "cannot open the folder /etc/sixscope of the keys file: EACCES",
     ],
     [
-      "a relative path",
+      "a folder that the service cannot write to",
+      "",
+      "/etc/sixscope/keys.json",
+      "let sixscope write to /etc/sixscope",
+    ],
+    [
+      "a relative path, which starts at the service's working directory",
       "",
       "keys.json",
-      "the service takes it from its own folder, /keys.json, and everybody else from theirs",
+      "let sixscope write to /\n",
     ],
   ];
-  machineTest.each(unreadable)(
-    "is told of %s, and nothing is written",
-    async (_, prepare, file, said) => {
-      const { stdout, stderr } = await onInstalledMachine(`
+  machineTest.each(unusable)("hears of %s, and writes nothing", async (_, prepare, file, said) => {
+    const { stdout, stderr } = await onInstalledMachine(`
       ${prepare}
       echo SIXSCOPE_KEYS_FILE=${file} > /etc/sixscope/sixscope.env
       sixscope keys add me || find /etc/sixscope /var/lib/sixscope -name 'keys.json*' -size +1`);
-      expect(stderr).toContain(said);
-      expect(stdout).toBe("");
-    },
-  );
+    expect(stderr).toContain(said);
+    expect(stdout).toBe("");
+  });
 
   const traps: [string, string][] = [
     ["the file", "ln -s /etc/profile.d/x.sh /var/lib/sixscope/keys.json"],
     [
-      "the folder",
+      "its folder",
       "ln -s /etc/profile.d /var/lib/sixscope/keys; echo SIXSCOPE_KEYS_FILE=/var/lib/sixscope/keys/keys.json > /etc/sixscope/sixscope.env",
     ],
     [
-      "the file in a folder of root's that the service's group may write to",
+      "the file in a folder of root that the service's group can write to",
       "install -d -g sixscope -m 0770 /etc/open; ln -s /etc/profile.d/x.sh /etc/open/keys.json; echo SIXSCOPE_KEYS_FILE=/etc/open/keys.json > /etc/sixscope/sixscope.env",
     ],
     [
-      "the file in a folder whose ACL may let others write",
+      "the file in a folder that an ACL may open to others",
       "install -d -m 0775 /etc/open; ln -s /etc/profile.d/x.sh /etc/open/keys.json; echo SIXSCOPE_KEYS_FILE=/etc/open/keys.json > /etc/sixscope/sixscope.env",
     ],
   ];
-  machineTest.each(traps)("is not led astray by a link in place of %s", async (_, trap) => {
+  machineTest.each(traps)("does not write where a link in place of %s leads", async (_, trap) => {
     const { stdout, stderr } = await onInstalledMachine(`
       mkdir -p /etc/profile.d
       ls /etc/profile.d > /run/before
       ${trap}
       sixscope keys add me || ls /etc/profile.d | diff /run/before -`);
-    expect(stderr).toContain("cannot write the keys file /etc/profile.d/");
+    expect(stderr).toMatch(/cannot write the keys file \/.*: EACCES: /);
     expect(stdout).toBe("");
   });
 
-  machineTest("hears of a missing user, and of a missing folder", async () => {
+  machineTest("hears of a missing folder and of a missing user", async () => {
     const { stderr } = await onInstalledMachine(`
       rm -r /var/lib/sixscope
       sixscope keys add me || true
       sed -i /^sixscope:/d /etc/passwd
       sixscope keys add me || true`);
-    expect(stderr).toContain("there is no folder /var/lib/sixscope for the keys file");
-    expect(stderr).toContain("there is no user sixscope");
+    expect(stderr).toContain("cannot open the folder /var/lib/sixscope of the keys file: ENOENT");
+    expect(stderr).toContain("the service's user sixscope does not exist");
   });
 });
 
 describe("the service's own user", () => {
-  machineTest("uses the service's file, wherever it is called", async () => {
+  machineTest("uses the service's file from any folder", async () => {
     const { stdout, stderr } = await onInstalledMachine(`
       cd /run
       as_service keys add me
@@ -110,25 +114,56 @@ describe("the service's own user", () => {
     expect(stdout).toMatch(/^me +active.*\nother +active/m);
   });
 
-  machineTest("is told what to do about settings that it cannot read", async () => {
+  machineTest("hears what to do about settings that it cannot read", async () => {
     const { stderr } = await onInstalledMachine(
       "chmod 600 /etc/sixscope/sixscope.env; as_service keys list || true",
     );
     expect(stderr).toContain("/etc/sixscope/sixscope.env: EACCES");
-    expect(stderr).toContain("run it as root");
+    expect(stderr).toContain("run this as root");
   });
 });
 
-machineTest("somebody else in a folder that is not theirs is told what to do", async () => {
-  const { stderr } = await onInstalledMachine(`
-    cd /etc/sixscope/tls
-    setpriv --reuid=65534 --clear-groups /var/lib/bin/bun /var/lib/source/src/main.ts keys add me || true`);
-  expect(stderr).toContain("cannot open the folder /etc/sixscope/tls of the keys file");
-  expect(stderr).toContain("run it as root, or set SIXSCOPE_KEYS_FILE");
+describe("another user", () => {
+  const asNobody =
+    "setpriv --reuid=65534 --clear-groups /var/lib/bin/bun /var/lib/source/src/main.ts";
+
+  const commands: [string, string][] = [
+    ["add me --limit 5", "sudo sixscope keys add me --limit 5,"],
+    ["add 'a b'", "sudo sixscope keys add 'a b',"],
+    ["list", "sudo sixscope keys list,"],
+  ];
+  machineTest.each(commands)(
+    "hears how root calls keys %s, and makes no file",
+    async (args, said) => {
+      const { stdout, stderr } = await onInstalledMachine(`
+      mkdir -m 0777 /run/open
+      cd /run/open
+      ${asNobody} keys ${args} || ls /run/open /var/lib/sixscope`);
+      expect(stderr).toContain(`run: ${said}`);
+      expect(stdout).toBe("/run/open:\n\n/var/lib/sixscope:\n");
+    },
+  );
+
+  machineTest("can name a keys file of its own", async () => {
+    const { stdout, stderr } = await onInstalledMachine(`
+      mkdir -m 0777 /run/open
+      SIXSCOPE_KEYS_FILE=/run/open/keys.json ${asNobody} keys add me
+      ${OWNER} /run/open/keys.json`);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^(nobody|UNKNOWN) .* 600\n$/m);
+  });
+
+  machineTest("hears what is wrong with its own folder", async () => {
+    const { stderr } = await onInstalledMachine(
+      `SIXSCOPE_KEYS_FILE=/etc/sixscope/tls/keys.json ${asNobody} keys add me || true`,
+    );
+    expect(stderr).toContain("cannot open the folder /etc/sixscope/tls of the keys file");
+    expect(stderr).toMatch(/, let \w+ write to it, or set SIXSCOPE_KEYS_FILE$/m);
+  });
 });
 
 describe("with systemd", () => {
-  machineTest("what a drop-in sets counts, and a file counts more", async () => {
+  machineTest("an environment file overrides what a drop-in sets", async () => {
     const { stdout, stderr } = await onInstalledMachine(`
       mkdir /etc/keys
       systemd_shows 'Environment="SIXSCOPE_KEYS_FILE=/etc/keys/a b.json"'
@@ -145,16 +180,17 @@ describe("with systemd", () => {
     );
   });
 
-  machineTest("another user of the unit is the one that gets the file", async () => {
+  machineTest("the file belongs to the user that the unit names", async () => {
     const { stdout } = await onInstalledMachine(`
       echo other:x:991:991::/:/bin/false >> /etc/passwd
-      systemd_shows Environment=SIXSCOPE_KEYS_FILE=/etc/sixscope/keys.json User=other
+      install -d -o 991 /etc/keys
+      systemd_shows Environment=SIXSCOPE_KEYS_FILE=/etc/keys/keys.json User=other
       sixscope keys add me
-      stat --format='%u %g' /etc/sixscope/keys.json`);
+      stat --format='%u %g' /etc/keys/keys.json`);
     expect(stdout).toEndWith("991 991\n");
   });
 
-  machineTest("no unit, no service", async () => {
+  machineTest("without a unit there is no service", async () => {
     const { stdout } = await onInstalledMachine(
       "systemd_shows LoadState=not-found; cd /run; sixscope keys list",
     );

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { LineWriter } from "../../src/util/line-writer.ts";
+import { LineWriter } from "../../src/util/log.ts";
 
-test("gathers lines into one write and hands over all of them", async () => {
+test("writes many lines at once and loses none", async () => {
   const writes: string[] = [];
   const writer = new LineWriter({ write: (text) => writes.push(text), flush: () => {} });
   for (let line = 0; line < 1000; line++) writer.write(`${line}\n`);
@@ -10,12 +10,17 @@ test("gathers lines into one write and hands over all of them", async () => {
   expect(writes[0]?.split("\n")).toHaveLength(1001);
 });
 
-test("drops and counts lines where the reader has stopped reading, and goes on when it reads again", async () => {
+test("drops and counts lines while the reader does not read, and continues when it reads again", async () => {
   const writes: string[] = [];
   const { promise: reads, resolve: readAgain } = Promise.withResolvers<void>();
-  const writer = new LineWriter({ write: (text) => writes.push(text), flush: () => reads });
+  const { promise: written, resolve: onWrite } = Promise.withResolvers<void>();
+  const write = (text: string) => {
+    writes.push(text);
+    onWrite();
+  };
+  const writer = new LineWriter({ write, flush: () => reads });
   writer.write("first\n");
-  await Bun.sleep(30);
+  await written;
   const line = `${"x".repeat(1023)}\n`;
   for (let count = 0; count < 3000; count++) writer.write(line);
   readAgain();
@@ -25,7 +30,7 @@ test("drops and counts lines where the reader has stopped reading, and goes on w
   expect(writes.join("").length).toBeLessThan(1_100_000);
 });
 
-test("survives a reader that is gone, also with lines to count", async () => {
+test("survives a reader that has gone, even after dropped lines", async () => {
   let tries = 0;
   const writer = new LineWriter({
     write: () => {

@@ -1,0 +1,191 @@
+import { readFileSync } from "node:fs";
+import { type Endpoint, formatEndpoint } from "../../addr/endpoint.ts";
+import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
+import { createDnsClient } from "../../dns/client.ts";
+import { RawSocket } from "../../icmp/socket.ts";
+import { libc, SystemError } from "../../platform/libc.ts";
+import { type Finding, ok, problem, warning } from "./finding.ts";
+
+/** Whether this process may open the raw socket that ping and traceroute need. */
+export function checkRawSocket(): Finding {
+  const tried = "open a raw ICMPv6 socket";
+  try {
+    new RawSocket(0).close();
+    return ok(tried, "it opens");
+  } catch (error) {
+    if (!(error instanceof SystemError)) throw error;
+    const ADVICE: Readonly<Record<string, string>> = {
+      EPERM: "run it as a service or as root; ping and traceroute need CAP_NET_RAW",
+      EAFNOSUPPORT: "enable IPv6 in the kernel; ping and traceroute need it",
+    };
+    return problem(tried, error.message, ADVICE[error.code] ?? "ping and traceroute need it");
+  }
+}
+
+const DISABLED = "net.ipv6.conf.all.disable_ipv6";
+
+/** Whether the machine has an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
+export function checkAddress(
+  table: string | null = readText("/proc/net/if_inet6"),
+  isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
+): Finding {
+  const GLOBAL_SCOPE = "00";
+  const tried = "find an IPv6 address of this machine";
+  if (table === null) {
+    return problem(tried, "the kernel has no IPv6", "boot without ipv6.disable=1");
+  }
+  if (isDisabled) {
+    return problem(
+      tried,
+      `${DISABLED} is 1`,
+      `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`,
+    );
+  }
+  const interfaces = rowsOf(table).flatMap(([, , , scope, , name]) =>
+    scope === GLOBAL_SCOPE && name !== undefined ? [name] : [],
+  );
+  return interfaces.length > 0
+    ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
+    : problem(
+        tried,
+        "only loopback and link-local addresses",
+        "ask your provider for an IPv6 prefix; see ip -6 address",
+      );
+}
+
+/** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
+const ROUTE = { up: 0x1, reject: 0x200 } as const;
+
+/** Whether the machine has a usable IPv6 default route. */
+export function checkDefaultRoute(
+  table: string | null = readText("/proc/net/ipv6_route"),
+): Finding {
+  const tried = "find an IPv6 default route";
+  const interfaces = rowsOf(table ?? "").flatMap(
+    ([destination = "", length, , , , , , , flags = "0", name]) => {
+      const bits = Number.parseInt(flags, 16);
+      const isUsable = (bits & ROUTE.up) !== 0 && (bits & ROUTE.reject) === 0;
+      const isDefault = length === "00" && /^0+$/.test(destination);
+      return isDefault && isUsable && name !== undefined ? [name] : [];
+    },
+  );
+  return interfaces.length > 0
+    ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
+    : warning(
+        tried,
+        "there is no default route",
+        "targets beyond your own networks answer NETWORK_UNREACHABLE; see ip -6 route",
+      );
+}
+
+/** Whether a time service keeps the clock right. */
+export function checkClock(): Finding {
+  /** The size of `struct timex`, and the result of a clock that is not synchronised; adjtimex(2). */
+  const TIMEX_BYTES = 208;
+  const TIME_ERROR = 5;
+  const tried = `see whether the clock (${new Date().toISOString()}) is synchronised`;
+  const state = libc().adjtimex(new Uint8Array(new ArrayBuffer(TIMEX_BYTES)));
+  return state === TIME_ERROR
+    ? warning(
+        tried,
+        "no time service sets it",
+        "timedatectl set-ntp true; certificates and the expiry of keys depend on the clock",
+      )
+    : ok(tried, "a time service sets it");
+}
+
+/**
+ * Whether the executable has file capabilities. It must not: they would give raw sockets to every user
+ * of the machine, while the unit gives them to the service alone.
+ */
+export function checkExecutable(path: string): Finding {
+  const tried = `look for capabilities on ${path}`;
+  const text = (value: string) => new TextEncoder().encode(`${value}\0`);
+  const length = libc().getxattr(text(path), text("security.capability"), null, 0);
+  return length > 0
+    ? problem(
+        tried,
+        "it has some, which gives every user of this machine raw sockets",
+        `setcap -r ${path}; the unit gives the capability to the service alone`,
+      )
+    : ok(tried, "it has none, as it should be");
+}
+
+/** A nearby resolver answers well within this time. */
+const RESOLVER_TIMEOUT_MS = 2000;
+
+/** Whether each resolver answers, over each family that it has addresses of. */
+export async function checkResolvers(resolvers: Config["resolvers"]): Promise<readonly Finding[]> {
+  const findings = await Promise.all(
+    RESOLVER_NAMES.map(async (name) => {
+      const found = await Promise.all(
+        ([6, 4] as const).flatMap((version) => {
+          const servers = resolvers[name].filter(({ address }) => address.version === version);
+          return servers.length === 0 ? [] : [checkResolver(name, version, servers)];
+        }),
+      );
+      // One family is enough.
+      return found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
+    }),
+  );
+  return findings.flat();
+}
+
+async function checkResolver(
+  name: ResolverName,
+  version: 4 | 6,
+  servers: readonly Endpoint[],
+): Promise<Finding> {
+  const tried = `ask ${name} over IPv${version} (${servers.map(formatEndpoint).join(", ")})`;
+  const variable = `SIXSCOPE_${name.toUpperCase()}`;
+  // Every resolver knows the name servers of the root.
+  const outcome = await createDnsClient({ servers }).query(".", "NS", {
+    timeoutMs: RESOLVER_TIMEOUT_MS,
+  });
+  switch (outcome.kind) {
+    case "answer":
+    case "no-data":
+    case "name-error":
+      return ok(tried, `${outcome.server} answers in ${outcome.queryTimeMs} ms`);
+    case "failure":
+    case "malformed":
+      return warning(
+        tried,
+        `${outcome.server} answers ${outcome.rcode}`,
+        `ask its operator whether it serves this machine, or set ${variable}`,
+      );
+    case "unreachable":
+      return problem(
+        tried,
+        `it cannot be reached (${outcome.reason})`,
+        outcome.reason === "ECONNREFUSED"
+          ? `start a resolver there, or set ${variable}`
+          : `see ip -${version} route, or set ${variable} to your own resolver`,
+      );
+    case "timeout":
+    case "aborted":
+      return problem(
+        tried,
+        `no answer within ${RESOLVER_TIMEOUT_MS / 1000} s`,
+        `allow UDP and TCP port 53, or set ${variable} to your own resolver`,
+      );
+  }
+}
+
+function asWarning(finding: Finding): Finding {
+  return finding.state === "problem"
+    ? { ...finding, state: "warning", advice: `the other family is used; ${finding.advice}` }
+    : finding;
+}
+
+function rowsOf(table: string): string[][] {
+  return table.split("\n").map((line) => line.trim().split(/\s+/));
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,43 @@
+import { writeSync } from "node:fs";
+import { errorCode, reasonOf } from "../util/errors.ts";
+
+/** A command line that is not valid; exit status 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** How to call this program from a terminal, for messages. */
+export function invocation(): string {
+  if (Bun.main.startsWith("/$bunfs/")) return "sixscope";
+  return process.execPath.includes("/_npx/") ? "npx -y bun@1.4.4 run sixscope" : "bun run sixscope";
+}
+
+/**
+ * Writes a text to standard output, and waits until a slow pipe has taken all of it.
+ *
+ * @throws Error if it cannot be written, also if the reader has gone
+ */
+export async function write(text: string): Promise<void> {
+  try {
+    await Bun.write(Bun.stdout, `${text}\n`);
+  } catch (error) {
+    throw new Error(`cannot write to standard output: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** As `write`, for a reader such as `head` that may stop early. */
+export async function print(text: string): Promise<void> {
+  await write(text).catch((error: Error) => {
+    if (errorCode(error.cause) !== "EPIPE") throw error;
+  });
+}
+
+/** Writes a line to standard output at once; process.stdout costs 2 ms of the start and a stream's memory. */
+export function say(line: string): void {
+  const STANDARD_OUTPUT = 1;
+  try {
+    writeSync(STANDARD_OUTPUT, `${line}\n`);
+  } catch {
+    // A full disk or a reader that has gone must not stop the service.
+  }
+}
