@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { AddressError } from "../addr/address-error.ts";
-import { type Endpoint, tryParseEndpoint } from "../addr/endpoint.ts";
 import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import type { TargetPolicy } from "../addr/policy.ts";
 import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../addr/socket-address.ts";
 import { MAX_SERVERS } from "../dns/limits.ts";
 import type { Environment } from "../util/environment.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../util/log.ts";
@@ -28,7 +28,7 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   readonly trustedProxies: { readonly unix: boolean; readonly prefixes: PrefixList };
   readonly keysFile: string;
-  readonly resolvers: Readonly<Record<ResolverName, readonly Endpoint[]>>;
+  readonly resolvers: Readonly<Record<ResolverName, readonly SocketAddress[]>>;
   readonly targetResolver: ResolverName;
   /** Requests a minute; `prefix` counts an IPv6 /64 and is 0 for none. */
   readonly rate: { readonly anonymous: number; readonly prefix: number; readonly key: number };
@@ -177,7 +177,7 @@ function needs(
 const PREFIX_EXPECTED = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
 const endpoints = list((text) => {
-  const endpoint = tryParseEndpoint(text, DNS_PORT);
+  const endpoint = tryParseSocketAddress(text, DNS_PORT);
   return endpoint?.port === 0 ? null : endpoint;
 }, "an address, [IPv6]:port or IPv4:port").refine(
   (servers) => servers.length <= MAX_SERVERS,

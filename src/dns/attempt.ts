@@ -1,4 +1,4 @@
-import type { Endpoint } from "../addr/endpoint.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Clock } from "./clock.ts";
 import { exchangeTcp, exchangeUdp, type Unreachable } from "./exchange.ts";
 import { CONFIRM_TIMEOUT_MS } from "./limits.ts";
@@ -36,7 +36,7 @@ export type AttemptEnd = ((Reply | Unreachable) & { readonly transport: Transpor
  */
 export async function attempt(
   context: AttemptContext,
-  server: Endpoint,
+  server: SocketAddress,
   asked: Asked,
   isFirst: boolean,
   signal: AbortSignal,
@@ -54,7 +54,7 @@ export async function attempt(
 
 async function ask(
   { sockets, fillRandom, clock }: AttemptContext,
-  server: Endpoint,
+  server: SocketAddress,
   { name, type }: Asked,
   withEdns: boolean,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../addr/endpoint.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
 import { Coalescer } from "../util/coalesce.ts";
 import { type Asked, type AttemptContext, attempt } from "./attempt.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -27,7 +27,7 @@ import { type Sockets, systemSockets } from "./socket.ts";
 /** What a client is made of; all but the servers is for tests. */
 export interface DnsClientOptions {
   /** One to 16, the preferred first. */
-  readonly servers: readonly Endpoint[];
+  readonly servers: readonly SocketAddress[];
   readonly sockets?: Sockets;
   readonly clock?: Clock;
   readonly fillRandom?: RandomSource;

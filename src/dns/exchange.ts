@@ -1,4 +1,4 @@
-import type { Endpoint } from "../addr/endpoint.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
 import { errorCode } from "../util/errors.ts";
 import { type AskTcp, judgeDatagram, judgeStreamed, type Reply } from "./match-response.ts";
 import { frameMessage, MessageStream } from "./message-stream.ts";
@@ -15,7 +15,7 @@ export interface Unreachable {
 /** Sends the query in a datagram, from a socket of its own, and waits for the reply. Null when the signal stopped it. */
 export function exchangeUdp(
   sockets: Sockets,
-  server: Endpoint,
+  server: SocketAddress,
   query: Query,
   signal: AbortSignal,
 ): Promise<Reply | AskTcp | Unreachable | null> {
@@ -29,7 +29,7 @@ export function exchangeUdp(
 /** The same over a connection of its own; RFC 7766. */
 export function exchangeTcp(
   sockets: Sockets,
-  server: Endpoint,
+  server: SocketAddress,
   query: Query,
   signal: AbortSignal,
 ): Promise<Reply | Unreachable | null> {

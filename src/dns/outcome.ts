@@ -1,4 +1,4 @@
-import { type Endpoint, formatEndpoint } from "../addr/endpoint.ts";
+import { formatSocketAddress, type SocketAddress } from "../addr/socket-address.ts";
 import type { Asked, AttemptEnd, Transport } from "./attempt.ts";
 import type { ExtendedError } from "./extended-error.ts";
 import { interpret } from "./interpret.ts";
@@ -50,11 +50,11 @@ export type DnsOutcome<Shown = DnsRecord> = Resolution<Shown> & {
 
 /** What became of the question at one server. */
 export function resolutionOf(
-  server: Endpoint,
+  server: SocketAddress,
   { name, type }: Asked,
   end: NonNullable<AttemptEnd>,
 ): Resolution<ResourceRecord> {
-  const from = { server: formatEndpoint(server), transport: end.transport };
+  const from = { server: formatSocketAddress(server), transport: end.transport };
   const wordless = { ...from, authenticated: false, extendedErrors: [] };
   if (end.kind === "unreachable") {
     return { ...wordless, kind: "unreachable", rcode: "UNREACHABLE", reason: end.code };

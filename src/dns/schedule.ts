@@ -1,10 +1,10 @@
-import type { Endpoint } from "../addr/endpoint.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Clock } from "./clock.ts";
 
 /** What a schedule runs by. */
 export interface Plan<Result> {
   /** In the order of preference; see `alternateFamilies`. */
-  readonly servers: readonly Endpoint[];
+  readonly servers: readonly SocketAddress[];
   /** When attempts begin as long as none has decided, in milliseconds, ascending from 0. */
   readonly startsMs: readonly number[];
   /** When all ends, in milliseconds. */
@@ -13,7 +13,7 @@ export interface Plan<Result> {
   /** Ends all at once. */
   readonly signal: AbortSignal;
   /** Asks one server until it has a result; null when its signal stops it before. */
-  attempt(server: Endpoint, isFirst: boolean, signal: AbortSignal): Promise<Result | null>;
+  attempt(server: SocketAddress, isFirst: boolean, signal: AbortSignal): Promise<Result | null>;
   /** Whether the result answers the question, so that no other server need be asked. */
   isDecisive(result: Result): boolean;
   /** Whether an attempt that has just begun has to wait until something else ends. */
@@ -58,7 +58,7 @@ export async function runSchedule<Result>(plan: Plan<Result>): Promise<ScheduleE
     if (plan.isCrowded()) oldest?.abort();
   };
 
-  const run = async (server: Endpoint, isFirst: boolean, controller: AbortController) => {
+  const run = async (server: SocketAddress, isFirst: boolean, controller: AbortController) => {
     const result = await plan.attempt(server, isFirst, controller.signal);
     running.delete(controller);
     if (result === null) return;
@@ -93,7 +93,7 @@ export async function runSchedule<Result>(plan: Plan<Result>): Promise<ScheduleE
  * The servers in their order, but with the address families taking turns as long as there are both:
  * where one family is dead, the second attempt already goes to the other.
  */
-export function alternateFamilies(servers: readonly Endpoint[]): readonly Endpoint[] {
+export function alternateFamilies(servers: readonly SocketAddress[]): readonly SocketAddress[] {
   const first = servers.filter(({ address }) => address.version === servers[0]?.address.version);
   const second = servers.filter((server) => !first.includes(server));
   return Array.from({ length: servers.length }, (_, turn) => [first[turn], second[turn]])

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
-import type { Endpoint } from "../addr/endpoint.ts";
 import { formatIp } from "../addr/ip.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
 import { errorCode } from "../util/errors.ts";
 
 /** What a socket tells its owner; nothing after it was closed. */
@@ -20,8 +20,8 @@ export interface DnsSocket {
 
 /** The ways to a server, so that a test can hand in its own. Both throw an Error with an errno name as its `code`. */
 export interface Sockets {
-  openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
-  openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
+  openUdp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
+  openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
 }
 
 /** The machine's sockets. */
@@ -37,7 +37,7 @@ type MakeUdpSocket = (
 
 /** Opens a UDP socket that hears the server alone. @param makeSocket for tests */
 export async function openUdp(
-  server: Endpoint,
+  server: SocketAddress,
   events: SocketEvents,
   makeSocket: MakeUdpSocket = Bun.udpSocket,
 ): Promise<DnsSocket> {
@@ -70,7 +70,7 @@ export async function openUdp(
 }
 
 /** Over node:net, because a connection that Bun.connect is still trying to make cannot be closed. */
-async function openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket> {
+async function openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket> {
   const socket = connect({ host: formatIp(server.address), port: server.port });
   socket.on("data", (bytes: Uint8Array) => events.data(bytes));
   socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));

@@ -1,7 +1,7 @@
-import { tryParseEndpoint } from "../addr/endpoint.ts";
 import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
 import { parsePrefix } from "../addr/prefix.ts";
 import { longestMatch, type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { tryParseSocketAddress } from "../addr/socket-address.ts";
 
 /** What the listener knows of the connection that a request came over. */
 export type Connection =
@@ -86,7 +86,7 @@ function forwardedAddress(
 ): IpAddress | null {
   let nearest = peer;
   for (const entry of list?.split(",").reverse() ?? []) {
-    const endpoint = tryParseEndpoint(entry.trim(), NO_PORT);
+    const endpoint = tryParseSocketAddress(entry.trim(), NO_PORT);
     if (endpoint === null) break;
     nearest = unmapIp(endpoint.address);
     if (!isTrusted(nearest, trusted)) break;

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyIpv6, TYPE_TABLE } from "../../src/addr/classify.ts";
 import { describeIpv6 } from "../../src/addr/describe.ts";
-import { formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
 import { formatIpv6, formatIpv6Expanded, formatIpv6Integer } from "../../src/addr/format.ts";
 import { formatIp, looksLikeIpv4, tryParseIp } from "../../src/addr/ip.ts";
 import { formatIpv4, ipv4FromWord, tryParseIpv4 } from "../../src/addr/ipv4.ts";
@@ -24,6 +23,7 @@ import {
   tryParsePrefix,
 } from "../../src/addr/prefix.ts";
 import { longestMatch, prefixList, prefixTable } from "../../src/addr/prefix-table.ts";
+import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { tryParseZoned } from "../../src/addr/zone.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
 import { slowParseIpv4, slowParseIpv6 } from "./slow-ipv6.ts";
@@ -268,15 +268,15 @@ test("a prefix contains exactly the addresses from its first to its last", () =>
   );
 });
 
-test("endpoints, integers and bytes survive the round trip", () => {
+test("socket addresses, integers and bytes survive the round trip", () => {
   fc.assert(
     fc.property(ip, fc.nat({ max: 65_535 }), (value, port) => {
       expect(tryParseIp(formatIp(value))).toEqual(value);
-      expect(tryParseEndpoint(formatEndpoint({ address: value, port }))).toEqual({
+      expect(tryParseSocketAddress(formatSocketAddress({ address: value, port }))).toEqual({
         address: value,
         port,
       });
-      expect(tryParseEndpoint(formatIp(value), port)).toEqual({ address: value, port });
+      expect(tryParseSocketAddress(formatIp(value), port)).toEqual({ address: value, port });
       if (value.version === 6) {
         expect(BigInt(formatIpv6Integer(value))).toBe(integerOf(value));
         expect(ipv6FromBytes(ipv6ToBytes(value))).toEqual(value);
@@ -310,7 +310,7 @@ test("no text at all makes a parser throw", () => {
     fc.property(text, (value) => {
       tryParseIp(value);
       tryParsePrefix(value);
-      tryParseEndpoint(value, 53);
+      tryParseSocketAddress(value, 53);
       tryParseZoned(value);
       looksLikeIpv4(value);
     }),
@@ -333,7 +333,7 @@ test.each([
 ])("a megabyte of %s is no address", (_, text) => {
   expect(tryParseIp(text)).toBeNull();
   expect(tryParsePrefix(text)).toBeNull();
-  expect(tryParseEndpoint(text, 53)).toBeNull();
+  expect(tryParseSocketAddress(text, 53)).toBeNull();
   expect(tryParseZoned(text)).toBeNull();
   expect(looksLikeIpv4(text)).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { formatEndpoint } from "../../src/addr/endpoint.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { prefixList } from "../../src/addr/prefix-table.ts";
+import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
 import { quote } from "../../src/util/text.ts";
 
@@ -40,7 +40,7 @@ describe("defaults", () => {
       logFormat: "text",
       logClients: true,
     });
-    expect(resolvers.resolver_a.map(formatEndpoint)).toEqual([
+    expect(resolvers.resolver_a.map(formatSocketAddress)).toEqual([
       "[2606:4700:4700::1111]:53",
       "[2606:4700:4700::1001]:53",
       "1.1.1.1:53",
@@ -130,7 +130,7 @@ describe("values", () => {
     const { resolvers } = parseConfig({
       SIXSCOPE_RESOLVER_B: "2001:db8::1, [2001:db8::2]:5353, 192.0.2.1, 192.0.2.2:5353",
     });
-    expect(resolvers.resolver_b.map(formatEndpoint)).toEqual([
+    expect(resolvers.resolver_b.map(formatSocketAddress)).toEqual([
       "[2001:db8::1]:53",
       "[2001:db8::2]:5353",
       "192.0.2.1:53",

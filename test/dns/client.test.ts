@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { createDnsClient, type DnsClientOptions } from "../../src/dns/client.ts";
 import { DnsFormatError } from "../../src/dns/format-error.ts";
 import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
@@ -51,7 +51,7 @@ function start(
   const clock = new FakeClock();
   const network = new FakeNetwork(servers);
   const client = createDnsClient({
-    servers: Object.keys(servers).map((text) => tryParseEndpoint(text) as Endpoint),
+    servers: Object.keys(servers).map((text) => tryParseSocketAddress(text) as SocketAddress),
     sockets: network,
     clock,
     ...options,
@@ -526,7 +526,7 @@ describe("wrong input is thrown", () => {
   });
 
   test.each([0, 17])("%d servers", (count) => {
-    const servers = Array.from({ length: count }, () => tryParseEndpoint(V6) as Endpoint);
+    const servers = Array.from({ length: count }, () => tryParseSocketAddress(V6) as SocketAddress);
     expect(() => createDnsClient({ servers })).toThrow(RangeError);
   });
 });

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { type Endpoint, formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import {
+  formatSocketAddress,
+  type SocketAddress,
+  tryParseSocketAddress,
+} from "../../src/addr/socket-address.ts";
 import { ATTEMPT_STARTS_MS } from "../../src/dns/limits.ts";
 import { alternateFamilies, runSchedule, type ScheduleEnd } from "../../src/dns/schedule.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 
-function endpoints(...texts: string[]): Endpoint[] {
-  return texts.map((text) => tryParseEndpoint(text, 53) as Endpoint);
+function endpoints(...texts: string[]): SocketAddress[] {
+  return texts.map((text) => tryParseSocketAddress(text, 53) as SocketAddress);
 }
 
 interface Attempt {
@@ -18,7 +22,7 @@ interface Attempt {
 }
 
 /** A schedule whose attempts end when the test says so; a result that begins with "answer" decides. */
-function start(servers: readonly Endpoint[], timeoutMs = 5000) {
+function start(servers: readonly SocketAddress[], timeoutMs = 5000) {
   const clock = new FakeClock();
   const controller = new AbortController();
   const attempts: Attempt[] = [];
@@ -33,7 +37,7 @@ function start(servers: readonly Endpoint[], timeoutMs = 5000) {
     attempt(server, isFirst, signal) {
       const { promise, resolve } = Promise.withResolvers<string | null>();
       const attempt: Attempt = {
-        server: formatEndpoint(server).replace(/:53$/, ""),
+        server: formatSocketAddress(server).replace(/:53$/, ""),
         atMs: clock.nowMs(),
         isFirst,
         finish: resolve,
@@ -235,7 +239,7 @@ describe("the address families take turns", () => {
     ],
     [["::1"], ["[::1]"]],
   ])("%p", (servers, expected) => {
-    const order = alternateFamilies(endpoints(...servers)).map(formatEndpoint);
+    const order = alternateFamilies(endpoints(...servers)).map(formatSocketAddress);
     expect(order.map((text) => text.replace(/:53$/, ""))).toEqual(expected);
   });
 });

@@ -1,4 +1,4 @@
-import { type Endpoint, formatEndpoint } from "../../addr/endpoint.ts";
+import { formatSocketAddress, type SocketAddress } from "../../addr/socket-address.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
@@ -30,9 +30,9 @@ export async function checkResolvers(resolvers: Config["resolvers"]): Promise<re
 async function checkResolver(
   name: ResolverName,
   version: 4 | 6,
-  servers: readonly Endpoint[],
+  servers: readonly SocketAddress[],
 ): Promise<Finding> {
-  const tried = `ask ${name} over IPv${version} (${servers.map(formatEndpoint).join(", ")})`;
+  const tried = `ask ${name} over IPv${version} (${servers.map(formatSocketAddress).join(", ")})`;
   const variable = `SIXSCOPE_${name.toUpperCase()}`;
   const client = createDnsClient({ servers });
   const outcome = await client.query(QUESTION.name, QUESTION.type, { timeoutMs: TIMEOUT_MS });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 
 test.each([
   ["[2001:DB8::1]:53", undefined, "[2001:db8::1]:53", "IPv6 with a port"],
@@ -13,9 +13,9 @@ test.each([
   ["[::]:0", undefined, "[::]:0", "port 0"],
   ["[::]:65535", undefined, "[::]:65535", "the last port"],
   ["[::ffff:192.0.2.1]:53", undefined, "[::ffff:192.0.2.1]:53", "mapped"],
-])("tryParseEndpoint(%p, %p) is %p: %s", (text, defaultPort, canonical) => {
-  const endpoint = tryParseEndpoint(text, defaultPort);
-  expect(endpoint && formatEndpoint(endpoint)).toBe(canonical);
+])("tryParseSocketAddress(%p, %p) is %p: %s", (text, defaultPort, canonical) => {
+  const parsed = tryParseSocketAddress(text, defaultPort);
+  expect(parsed && formatSocketAddress(parsed)).toBe(canonical);
 });
 
 test.each([
@@ -40,14 +40,14 @@ test.each([
   [":53", "no address"],
   ["localhost:53", "a name"],
   ["localhost", "a name alone"],
-])("tryParseEndpoint(%p) is null: %s", (text) => {
-  expect(tryParseEndpoint(text)).toBeNull();
-  expect(tryParseEndpoint(text, 53)).toBeNull();
+])("tryParseSocketAddress(%p) is null: %s", (text) => {
+  expect(tryParseSocketAddress(text)).toBeNull();
+  expect(tryParseSocketAddress(text, 53)).toBeNull();
 });
 
 test.each(["2001:db8::1", "[2001:db8::1]", "192.0.2.1"])(
-  "tryParseEndpoint(%p) is null without a default port",
+  "tryParseSocketAddress(%p) is null without a default port",
   (text) => {
-    expect(tryParseEndpoint(text)).toBeNull();
+    expect(tryParseSocketAddress(text)).toBeNull();
   },
 );

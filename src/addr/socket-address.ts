@@ -3,7 +3,7 @@ import { tryParseIpv4 } from "./ipv4.ts";
 import { tryParseIpv6 } from "./ipv6.ts";
 
 /** An address and a port of TCP or UDP. */
-export interface Endpoint {
+export interface SocketAddress {
   readonly address: IpAddress;
   /** 0 to 65535. */
   readonly port: number;
@@ -14,27 +14,30 @@ export interface Endpoint {
  * port also `[2001:db8::1]` and an address alone. Null for any other text. Port 0 passes: whether
  * "any free port" makes sense is for the caller to know.
  */
-export function tryParseEndpoint(text: string, defaultPort?: number): Endpoint | null {
+export function tryParseSocketAddress(text: string, defaultPort?: number): SocketAddress | null {
   if (text.startsWith("[")) {
     const close = text.indexOf("]");
     if (close < 0) return null;
     const rest = text.slice(close + 1);
-    return endpoint(tryParseIpv6(text.slice(1, close)), readPort(rest, defaultPort));
+    return socketAddress(tryParseIpv6(text.slice(1, close)), readPort(rest, defaultPort));
   }
   const colon = text.indexOf(":");
   if (colon < 0 || text.includes(":", colon + 1)) {
-    return endpoint(tryParseIp(text), defaultPort ?? null);
+    return socketAddress(tryParseIp(text), defaultPort ?? null);
   }
-  return endpoint(tryParseIpv4(text.slice(0, colon)), readPort(text.slice(colon), defaultPort));
+  return socketAddress(
+    tryParseIpv4(text.slice(0, colon)),
+    readPort(text.slice(colon), defaultPort),
+  );
 }
 
-/** The text that `tryParseEndpoint` reads: `[2001:db8::1]:53` or `192.0.2.1:53`. */
-export function formatEndpoint({ address, port }: Endpoint): string {
+/** The text that `tryParseSocketAddress` reads: `[2001:db8::1]:53` or `192.0.2.1:53`. */
+export function formatSocketAddress({ address, port }: SocketAddress): string {
   const host = formatIp(address);
   return address.version === 4 ? `${host}:${port}` : `[${host}]:${port}`;
 }
 
-function endpoint(address: IpAddress | null, port: number | null): Endpoint | null {
+function socketAddress(address: IpAddress | null, port: number | null): SocketAddress | null {
   return address === null || port === null ? null : { address, port };
 }
 
