@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { AddressError } from "../addr/address-error.ts";
 import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import type { TargetPolicy } from "../addr/policy.ts";
-import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
-import { type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { AddressError, type Prefix, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { type SocketAddress, tryParseSocketAddress } from "../addr/socket-address.ts";
 import { MAX_SERVERS } from "../dns/limits.ts";
 import type { Environment } from "../util/environment.ts";
@@ -26,7 +24,7 @@ export interface Config {
   /** True where SIXSCOPE_LISTEN is not set, so that a machine without IPv6 still starts. */
   readonly listenIsDefault: boolean;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  readonly trustedProxies: { readonly unix: boolean; readonly prefixes: PrefixList };
+  readonly trustedProxies: { readonly unix: boolean; readonly prefixes: readonly Prefix[] };
   readonly keysFile: string;
   readonly resolvers: Readonly<Record<ResolverName, readonly SocketAddress[]>>;
   readonly targetResolver: ResolverName;
@@ -86,7 +84,7 @@ function list<T>(parse: (entry: string) => T | null, expected: string) {
         else entries.push(value);
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
-        wrong.push(`${error.message}; it must be ${expected}`);
+        wrong.push(`${quote(entry)} must be ${expected}: ${error.message}`);
       }
     }
     const further = wrong.splice(MAX_NAMED_ENTRIES).length;
@@ -262,7 +260,7 @@ export function parseConfig(environment: Environment): Config {
         : null,
     trustedProxies: {
       unix: trusted.includes("unix"),
-      prefixes: prefixList(trusted.filter((entry) => entry !== "unix")),
+      prefixes: trusted.filter((entry) => entry !== "unix"),
     },
     keysFile:
       env.SIXSCOPE_KEYS_FILE ?? (stateDirectory ? `${stateDirectory}/keys.json` : "keys.json"),
@@ -279,8 +277,8 @@ export function parseConfig(environment: Environment): Config {
     },
     targets: {
       mode: env.SIXSCOPE_TARGETS,
-      allow: prefixList(env.SIXSCOPE_TARGETS_ALLOW ?? []),
-      deny: prefixList(env.SIXSCOPE_TARGETS_DENY ?? []),
+      allow: env.SIXSCOPE_TARGETS_ALLOW ?? [],
+      deny: env.SIXSCOPE_TARGETS_DENY ?? [],
     },
     pingIntervalMs: env.SIXSCOPE_PING_INTERVAL_MS,
     probeTimeoutMs: env.SIXSCOPE_PROBE_TIMEOUT_MS,

@@ -1,6 +1,6 @@
+import { reverseName } from "../addr/format.ts";
 import type { IpAddress } from "../addr/ip.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
-import { reverseName } from "../addr/reverse.ts";
 import type { DnsClient, QueryOptions } from "./client.ts";
 import { HOP_NAME_TIMEOUT_MS } from "./limits.ts";
 import { withoutFinalDot } from "./name.ts";

@@ -1,6 +1,5 @@
 import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
-import { parsePrefix } from "../addr/prefix.ts";
-import { longestMatch, type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
 
 /** What the listener knows of the connection that a request came over. */
@@ -17,7 +16,7 @@ export type Connection =
 /** Whose forwarding headers are believed. */
 export interface TrustedProxies {
   readonly unix: boolean;
-  readonly prefixes: PrefixList;
+  readonly prefixes: readonly Prefix[];
 }
 
 /** Who sent a request, and over what. */
@@ -33,7 +32,7 @@ export interface Caller {
 }
 
 /** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
-const LOOPBACK = prefixList(["127.0.0.0/8", "::1/128"].map(parsePrefix));
+const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(parsePrefix);
 
 /** Headers that only a proxy adds. */
 const FORWARDING_HEADERS = ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip"];
@@ -101,9 +100,9 @@ function parsePeer(text: string): IpAddress | null {
 }
 
 function isTrusted(address: IpAddress, trusted: TrustedProxies): boolean {
-  return longestMatch(trusted.prefixes, address) !== null;
+  return trusted.prefixes.some((prefix) => prefixContains(prefix, address));
 }
 
 function isLoopback(address: IpAddress | null): boolean {
-  return address !== null && longestMatch(LOOPBACK, address) !== null;
+  return address !== null && LOOPBACK.some((prefix) => prefixContains(prefix, address));
 }

@@ -37,11 +37,24 @@ export const ERRORS = {
   INVALID_ADDRESS: kind({
     status: 400,
     meaning: "an address, or a target with a `:` or of IPv4 shape, is no valid IPv6 address",
-    details: () => z.strictObject({ address: z.string().describe("The text as it was sent.") }),
+    details: () =>
+      z.strictObject({
+        address: z.string().describe("The text as it was sent."),
+        reason: z.string().exactOptional().describe("Why it is not an IPv6 address."),
+        position: z
+          .int()
+          .min(1)
+          .exactOptional()
+          .describe("The character at which the reason applies, from 1."),
+      }),
     example: {
       message:
-        '"2001:db8::g" is not a valid IPv6 address; write it like 2001:db8::1, without zone, prefix length or brackets.',
-      details: { address: "2001:db8::g" },
+        '"2001:db8::g" is not a valid IPv6 address: neither a hex digit nor a colon (at character 11); write it like 2001:db8::1.',
+      details: {
+        address: "2001:db8::g",
+        reason: "neither a hex digit nor a colon",
+        position: 11,
+      },
     },
   }),
   INVALID_HOSTNAME: kind({
@@ -88,7 +101,7 @@ export const ERRORS = {
       }),
     example: {
       message:
-        "ff02::1 may not be probed here, for no IPv6 host has an address of type Multicast; choose another target.",
+        "ff02::1 cannot be probed: no IPv6 host has an address of type Multicast; choose another target.",
       details: { target: "ff02::1", ip: "ff02::1", type: "Multicast" },
     },
   }),

@@ -1,3 +1,5 @@
+import type { ParseFailure } from "../addr/ipv4.ts";
+import { readIpv6 } from "../addr/ipv6.ts";
 import { quote } from "../util/text.ts";
 import { ERRORS, type ErrorCode, type ErrorDetails } from "./error-table.ts";
 
@@ -39,12 +41,13 @@ export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** A text that should be an IPv6 address and is none. */
+/** A text that must be an IPv6 address and is not. */
 export function invalidAddress(input: string): ApiError {
+  const { reason, position } = readIpv6(input) as ParseFailure;
   return new ApiError(
     "INVALID_ADDRESS",
-    `${quote(input)} is not a valid IPv6 address; write it like 2001:db8::1, without zone, prefix length or brackets.`,
-    { address: input },
+    `${quote(input)} is not a valid IPv6 address: ${reason} (at character ${position}); write it like 2001:db8::1.`,
+    { address: input, reason, position },
   );
 }
 

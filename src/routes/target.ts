@@ -1,8 +1,7 @@
 import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6 } from "../addr/format.ts";
-import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
-import { judgeTarget } from "../addr/policy.ts";
-import { tryParseZoned } from "../addr/zone.ts";
+import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
+import { objectionTo } from "../addr/policy.ts";
 import type { Config, ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
@@ -70,12 +69,12 @@ export async function resolveTarget(
 ): Promise<Destination> {
   const { address, zone } = "name" in target ? await lookUp(target, dependencies, signal) : target;
   const type = classifyIpv6(address);
-  const verdict = judgeTarget(address, dependencies.config.targets);
-  if (!verdict.allowed) {
+  const objection = objectionTo(address, dependencies.config.targets);
+  if (objection !== null) {
     const ip = formatIpv6(address);
     throw new ApiError(
       "TARGET_NOT_ALLOWED",
-      `${ip} may not be probed here, for ${verdict.why}; choose another target.`,
+      `${ip} cannot be probed: ${objection}; choose another target.`,
       { target: target.text, ip, type },
     );
   }

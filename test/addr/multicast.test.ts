@@ -3,7 +3,6 @@ import { formatIpv6 } from "../../src/addr/format.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import {
   MULTICAST_GROUPS,
-  type MulticastDetails,
   multicastDetails,
   multicastScope,
   solicitedNodeGroup,
@@ -113,7 +112,7 @@ describe("multicastDetails", () => {
   const flagsPT = { ...flagsT, prefixBased: true };
   const flagsRPT = { ...flagsPT, rendezvousPoint: true };
 
-  const rows: readonly (readonly [string, MulticastDetails, string])[] = [
+  const rows: readonly (readonly [string, ReturnType<typeof multicastDetails>, string])[] = [
     ["ff02::99", { flags: none }, "well-known, without a name"],
     ["ff15::99", { flags: flagsT }, "transient"],
     ["ff85::99", { flags: none }, "the reserved flag says nothing"],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { parsePrefix } from "../../src/addr/prefix.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
 import { quote } from "../../src/util/text.ts";
@@ -28,11 +27,11 @@ describe("defaults", () => {
     expect(rest).toEqual({
       listenIsDefault: true,
       tls: null,
-      trustedProxies: { unix: true, prefixes: prefixList([]) },
+      trustedProxies: { unix: true, prefixes: [] },
       keysFile: "keys.json",
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
-      targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
+      targets: { mode: "any", allow: [], deny: [] },
       pingIntervalMs: 200,
       probeTimeoutMs: 2000,
       maxProbes: 64,
@@ -150,7 +149,7 @@ describe("values", () => {
       parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "unix,10.0.0.0/8,2001:db8::/32" }).trustedProxies,
     ).toEqual({
       unix: true,
-      prefixes: prefixList(["10.0.0.0/8", "2001:db8::/32"].map(parsePrefix)),
+      prefixes: ["10.0.0.0/8", "2001:db8::/32"].map(parsePrefix),
     });
   });
 

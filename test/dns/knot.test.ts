@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
-import { parseIpv4 } from "../../src/addr/ipv4.ts";
+import { type Ipv4Address, tryParseIpv4 } from "../../src/addr/ipv4.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
@@ -167,7 +167,9 @@ testWithKnot("addresses and names for targets and hops", async () => {
   expect((await lookupHostname(client, parseIpv6("2001:db8::1")))?.toLowerCase()).toBe(
     "host-1.example",
   );
-  expect(await lookupHostname(client, parseIpv4("192.0.2.1"))).toBe("host-1.example");
+  expect(await lookupHostname(client, tryParseIpv4("192.0.2.1") as Ipv4Address)).toBe(
+    "host-1.example",
+  );
   expect(await lookupHostname(client, parseIpv6("2001:db8::2"))).toBeNull();
 });
 

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { parsePrefix } from "../../src/addr/prefix.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { Connection } from "../../src/http/client-address.ts";
 import type { AppEnv, Bindings } from "../../src/http/context.ts";
 import { ApiError } from "../../src/http/errors.ts";
@@ -28,7 +27,7 @@ async function pass(
   const app = new Hono<AppEnv>();
   app.use(
     edge({
-      trustedProxies: { unix: true, prefixes: prefixList([parsePrefix("10.0.0.0/8")]) },
+      trustedProxies: { unix: true, prefixes: [parsePrefix("10.0.0.0/8")] },
       keyring: { find: () => null },
       rateLimiter: new RateLimiter({ anonymous: 100, prefix: 0 }),
       defaultKeyLimit: 100,

@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { AppEnv, Bindings } from "../../src/http/context.ts";
 import type { Endpoint } from "../../src/http/endpoint.ts";
@@ -43,7 +42,7 @@ async function ask(
   } as unknown as IcmpEngine;
   const handler = endpoint.createHandler({
     config: {
-      targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
+      targets: { mode: "any", allow: [], deny: [] },
       targetResolver: "resolver_a",
       pingIntervalMs: 200,
       probeTimeoutMs: 1500,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
 import type { DnsRecord, ResourceRecord } from "../../src/dns/record.ts";
@@ -93,11 +92,10 @@ describe("what a caller is told", () => {
       resolve: async () => ({ ...FROM, kind: "no-data", records: [], queryTimeMs: 1 }),
       openSockets: 0,
     };
-    const none = prefixList([]);
     const resolved = resolveTarget(
       parseTarget("ipv4only.example"),
       {
-        config: { targetResolver: "resolver_a", targets: { mode: "any", allow: none, deny: none } },
+        config: { targetResolver: "resolver_a", targets: { mode: "any", allow: [], deny: [] } },
         resolvers: { resolver_a: resolver, resolver_b: resolver, resolver_c: resolver },
       },
       new AbortController().signal,

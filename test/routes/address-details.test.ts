@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { classifyIpv6, TYPE_TABLE } from "../../src/addr/classify.ts";
-import { describeIpv6 } from "../../src/addr/describe.ts";
 import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { addressDetails, describeIpv6 } from "../../src/routes/address-details.ts";
 
 /** The keys that every address has are checked once, below. */
 function derived(text: string) {
@@ -134,7 +134,7 @@ describe("describeIpv6", () => {
     for (const { prefix } of TYPE_TABLE) {
       if (prefix.network.version !== 6) continue;
       const details = describeIpv6(prefix.network);
-      expect(JSON.parse(JSON.stringify(details))).toEqual(details);
+      expect(addressDetails().parse(JSON.parse(JSON.stringify(details)))).toEqual(details);
       expect(Object.values(details)).not.toContain(undefined);
     }
   });
