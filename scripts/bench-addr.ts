@@ -88,7 +88,7 @@ function sixscopeValidate(text: string): number {
   return weigh(classifyIpv6(address), formatIpv6(address), formatIpv6Expanded(address));
 }
 
-/** Looks at a character of each text: joined strings are only put together when somebody does. */
+/** Looks at a character of each text: strings are only joined when they are read. */
 function weigh(...texts: string[]): number {
   return texts.reduce((sum, text) => sum + text.charCodeAt(text.length - 1), 0);
 }

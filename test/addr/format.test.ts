@@ -12,7 +12,7 @@ import { parseIpv6 } from "../../src/addr/ipv6.ts";
 test.each([
   ["2001:0DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1", "RFC 5952 4.2.3: the first of two equal runs"],
   ["2001:0:0:1:0:0:0:1", "2001:0:0:1::1", "RFC 5952 4.2.3: the longest run"],
-  ["2001:0:0:0:1:0:0:1", "2001::1:0:0:1", "the longest run stands first"],
+  ["2001:0:0:0:1:0:0:1", "2001::1:0:0:1", "the longest run is first"],
   ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2: a single zero group stays"],
   ["2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2, where the input has a gap"],
   ["2001:db8:0:0:0:0:2:1", "2001:db8::2:1", "RFC 5952 4.2.1: as short as possible"],
@@ -34,7 +34,7 @@ test.each([
   ["::ffff:0:0", "::ffff:0.0.0.0", "the first mapped address"],
   ["::ffff:ffff:ffff", "::ffff:255.255.255.255", "the last mapped address"],
   ["::fffe:ffff:ffff", "::fffe:ffff:ffff", "one before the mapped block"],
-  ["::1:0:0:0", "::1:0:0:0", "one behind the mapped block"],
+  ["::1:0:0:0", "::1:0:0:0", "one after the mapped block"],
   ["::1.2.3.4", "::102:304", "compatible in hex"],
   ["64:ff9b::1.2.3.4", "64:ff9b::102:304", "NAT64 in hex"],
   ["::ffff:0:1.2.3.4", "::ffff:0:102:304", "translated in hex"],

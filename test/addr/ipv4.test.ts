@@ -8,7 +8,7 @@ describe("tryParseIpv4 and readIpv4", () => {
     ["192.0.2.1", "c0000201", "the sign bit is set, the word is not negative"],
     ["127.0.0.1", "7f000001", "loopback"],
     ["255.255.255.255", "ffffffff", "the last and longest"],
-    ["10.20.30.40", "0a141e28", "trailing zeros of a decimal are no leading zeros"],
+    ["10.20.30.40", "0a141e28", "trailing zeros of a decimal are not leading zeros"],
   ])("%p is %s: %s", (text, hex) => {
     const address = ipv4FromWord(Number.parseInt(hex, 16));
     expect(tryParseIpv4(text)).toEqual(address);
@@ -34,14 +34,14 @@ describe("tryParseIpv4 and readIpv4", () => {
     ["0x7f.0.0.1", 1, "a hex prefix"],
     ["127.1", 5, "the short form of inet_aton"],
     ["2130706433", 3, "the integer form of inet_aton"],
-    ["1.2.3.4 ", 7, "a space behind"],
+    ["1.2.3.4 ", 7, "a space after it"],
     [" 1.2.3.4", 0, "a space before"],
     ["+1.2.3.4", 0, "a sign"],
     ["1.2.3.-4", 6, "a negative decimal"],
     ["1.2.3.4/8", 7, "a prefix length"],
     ["1.2.3.4:5", 7, "a port"],
     ["1.2.3.\u0664", 6, "an Arabic-Indic digit"],
-    ["1.2.3.4\u0000", 7, "a NUL behind"],
+    ["1.2.3.4\u0000", 7, "a NUL after it"],
     ["::1", 0, "an IPv6 address"],
     ["1111.111.111.111", 3, "16 characters"],
   ])("%p stops at offset %i: %s", (text, position) => {

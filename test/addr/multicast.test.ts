@@ -85,19 +85,18 @@ describe("the group of a multicast address", () => {
 
   test("every row of the table is found at its first and its last address, and no further", () => {
     for (const { prefix, name } of MULTICAST_GROUPS) {
-      const { first, last, before, behind } = edgesOf(prefix);
+      const { first, last, before, after } = edgesOf(prefix);
       expect(groupOf(formatIpv6(first))).toBe(name);
       expect(groupOf(formatIpv6(last))).toBe(name);
       const named = MULTICAST_GROUPS.map((group) => formatIpv6(edgesOf(group.prefix).first));
       const lasts = MULTICAST_GROUPS.map((group) => formatIpv6(edgesOf(group.prefix).last));
       if (before && !lasts.includes(formatIpv6(before)))
         expect(groupOf(formatIpv6(before))).toBe("");
-      if (behind && !named.includes(formatIpv6(behind)))
-        expect(groupOf(formatIpv6(behind))).toBe("");
+      if (after && !named.includes(formatIpv6(after))) expect(groupOf(formatIpv6(after))).toBe("");
     }
   });
 
-  test("its RFC stands beside it, where there is one", () => {
+  test("has its RFC if there is one", () => {
     expect(multicastDetails(parseIpv6("ff02::1")).group).toEqual({
       name: "All Nodes",
       rfc: "RFC 4291",
@@ -128,8 +127,8 @@ describe("multicastDetails", () => {
     ],
     ["ff3e::8000:1", { flags: flagsPT, sourceSpecific: true }, "RFC 4607: length 0"],
     ["ff30::1", { flags: flagsPT, sourceSpecific: true }, "any scope"],
-    ["ff3e:1::1", { flags: flagsPT, networkPrefix: "::/1" }, "behind ff3e::/32"],
-    ["ff32:ff:1:2:3:4::1", { flags: flagsPT }, "RFC 4489: length 255 is no prefix"],
+    ["ff3e:1::1", { flags: flagsPT, networkPrefix: "::/1" }, "after ff3e::/32"],
+    ["ff32:ff:1:2:3:4::1", { flags: flagsPT }, "RFC 4489: length 255 is not a prefix length"],
     ["ff3e:41:2001:db8::1", { flags: flagsPT }, "a length of 65"],
     ["ff2e:30:2001:db8::1", { flags: { ...none, prefixBased: true } }, "P without T"],
     ["ff4e:330:2001:db8::1", { flags: { ...none, rendezvousPoint: true } }, "R without P and T"],

@@ -25,13 +25,13 @@ function ruleOf(objection: string): string {
   return objection.includes("is in the denied prefix") ? "deny" : "global";
 }
 
-describe("what is globally reachable; an IPv4 address behind a translator", () => {
+describe("what is globally reachable, with IPv4 addresses behind a translator", () => {
   const judgeGlobal = (text: string) =>
     judge(text.includes(":") ? text : `64:ff9b::${text}`, "global");
 
   test.each([
     ["2606:4700:4700::1111", "a public resolver"],
-    ["2001:4860:4860::8888", "in a RIR's block behind 2001::/23"],
+    ["2001:4860:4860::8888", "in a RIR's block after 2001::/23"],
     ["2001:1::1", "PCP anycast: the registry says so, though 2001::/23 does not"],
     ["2001:20::1", "ORCHIDv2: the registry says so"],
     ["2620:4f:8000::1", "AS112"],
@@ -44,7 +44,7 @@ describe("what is globally reachable; an IPv4 address behind a translator", () =
     ["8.8.8.8", "IPv4"],
     ["192.0.0.9", "IPv4, PCP anycast inside 192.0.0.0/24"],
     ["223.255.255.255", "the last IPv4 address before multicast"],
-    ["172.32.0.0", "behind 172.16.0.0/12"],
+    ["172.32.0.0", "after 172.16.0.0/12"],
   ])("%s: %s", (text) => {
     expect(judgeGlobal(text)).toBe("allowed");
   });
@@ -137,7 +137,7 @@ describe("objectionTo without lists", () => {
     ["::", "Unspecified"],
     ["::ffff:8.8.8.8", "IPv4Mapped"],
     ["::ffff:127.0.0.1", "IPv4Mapped"],
-  ])("%s is no target under either mode, not even where a list allows it", (target, type) => {
+  ])("%s is never a target, in any mode, even if a list allows it", (target, type) => {
     const refused = `no IPv6 host has an address of type ${type}`;
     expect(judge(target, "any")).toBe(refused);
     expect(judge(target, "global")).toBe(refused);
@@ -152,14 +152,14 @@ describe("objectionTo with lists", () => {
     ["fd00::1", "any", "deny fd00::/8", "deny", "deny wins over any"],
     ["2600::1", "global", "deny 2600::/16", "deny", "deny wins over global"],
     ["fd00::1", "any", "allow fd00::/64 deny fd00::/8", "deny", "deny wins over allow"],
-    ["fd00::1", "any", "allow fd00::1 deny ::/0", "deny", "even where allow is longer"],
+    ["fd00::1", "any", "allow fd00::1 deny ::/0", "deny", "even if the allowed prefix is longer"],
     ["64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "an embedded address is denied"],
     ["64:ff9b::10.0.0.1", "any", "deny 11.0.0.0/8", "allowed", "another one is not"],
-    ["64:ff9b:1::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /96"],
-    ["64:ff9b:1:2:3:4:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "behind another /96"],
-    ["64:ff9b:1:2:a:0:100::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /64"],
-    ["64:ff9b:1:20a:0:1::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /56"],
-    ["64:ff9b:1:a00:0:100::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 behind a /48"],
+    ["64:ff9b:1::10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "local NAT64 after a /96"],
+    ["64:ff9b:1:2:3:4:10.0.0.1", "any", "deny 10.0.0.0/8", "deny", "after another /96"],
+    ["64:ff9b:1:2:a:0:100::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 after a /64"],
+    ["64:ff9b:1:20a:0:1::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 after a /56"],
+    ["64:ff9b:1:a00:0:100::", "any", "deny 10.0.0.0/8", "deny", "local NAT64 after a /48"],
     [
       "64:ff9b:1:a00:0:100::",
       "any",
@@ -188,7 +188,13 @@ describe("objectionTo with lists", () => {
       "global",
       "local NAT64 is not globally reachable, whatever it embeds",
     ],
-    ["64:ff9b:1::8.8.8.8", "global", "allow 8.8.8.8", "global", "not even where that is allowed"],
+    [
+      "64:ff9b:1::8.8.8.8",
+      "global",
+      "allow 8.8.8.8",
+      "global",
+      "not even if that address is allowed",
+    ],
     [
       "64:ff9b:1::10.0.0.1",
       "global",

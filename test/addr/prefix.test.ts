@@ -12,7 +12,7 @@ import {
 
 function ip(text: string): IpAddress {
   const address = tryParseIp(text);
-  if (address === null) throw new Error(`${text} is no address`);
+  if (address === null) throw new Error(`${text} is not an address`);
   return address;
 }
 
@@ -42,7 +42,7 @@ describe("parsePrefix", () => {
 
   test.each([
     ["2001:db8::1/32", "did you mean 2001:db8::/32?", "host bits"],
-    ["2001:db8:0:8000::/48", "did you mean 2001:db8::/48?", "the first bit behind the prefix"],
+    ["2001:db8:0:8000::/48", "did you mean 2001:db8::/48?", "the first bit after the prefix"],
     ["::1/127", "did you mean ::/127?", "the last bit"],
     ["::1/0", "did you mean ::/0?", "no bit counts"],
     ["10.0.0.1/8", "did you mean 10.0.0.0/8?", "IPv4 host bits"],
@@ -61,8 +61,8 @@ describe("parsePrefix", () => {
     ["2001:db8::/032", "the prefix length must be a number from 0 to 128", "a leading zero"],
     ["2001:db8::/+32", "the prefix length must be a number from 0 to 128", "a sign"],
     ["2001:db8::/-1", "the prefix length must be a number from 0 to 128", "a negative length"],
-    ["2001:db8::/32 ", "the prefix length must be a number from 0 to 128", "a space behind"],
-    ["2001:db8::/32\n", "the prefix length must be a number from 0 to 128", "a line feed behind"],
+    ["2001:db8::/32 ", "the prefix length must be a number from 0 to 128", "a space after it"],
+    ["2001:db8::/32\n", "the prefix length must be a number from 0 to 128", "a line feed after it"],
     ["2001:db8::/3.2e1", "the prefix length must be a number from 0 to 128", "an exponent"],
     ["2001:db8::/ffff::", "the prefix length must be a number from 0 to 128", "a mask"],
     ["10.0.0.0/255.0.0.0", "the prefix length must be a number from 0 to 32", "an IPv4 mask"],
@@ -83,9 +83,9 @@ test.each([
   ["2001:db8::/32", "2001:db8::", true, "first"],
   ["2001:db8::/32", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", true, "last"],
   ["2001:db8::/32", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", false, "before the first"],
-  ["2001:db8::/32", "2001:db9::", false, "behind the last"],
-  ["2001:db8::/33", "2001:db8:7fff::", true, "a bit behind a word, inside"],
-  ["2001:db8::/33", "2001:db8:8000::", false, "a bit behind a word, outside"],
+  ["2001:db8::/32", "2001:db9::", false, "after the last"],
+  ["2001:db8::/33", "2001:db8:7fff::", true, "a bit after a word, inside"],
+  ["2001:db8::/33", "2001:db8:8000::", false, "a bit after a word, outside"],
   ["::/65", "::7fff:0:0:0", true, "in the third word, inside"],
   ["::/65", "::8000:0:0:0", false, "in the third word, outside"],
   ["::/127", "::1", true, "in the last bits, inside"],
@@ -161,7 +161,7 @@ describe("longestMatch", () => {
     expect(table(ip("2001:db8::1"))?.name).toBe("first");
   });
 
-  test("agrees with asking every row one by one", () => {
+  test("agrees with a search of all rows", () => {
     const rows = texts.map((text) => ({ prefix: parsePrefix(text) }));
     const table = longestMatch(rows);
     for (const { prefix } of rows) {

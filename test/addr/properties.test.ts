@@ -27,7 +27,7 @@ import { describeIpv6 } from "../../src/routes/address-details.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
 import { slowParseIpv4, slowParseIpv6 } from "./slow-ipv6.ts";
 
-/** Groups as they occur: mostly zeros and small numbers, so that runs and ties are frequent. */
+/** Realistic groups: mostly zeros and small numbers, so that runs and ties are frequent. */
 const group = fc.oneof(
   { weight: 3, arbitrary: fc.constant(0) },
   fc.integer({ min: 0, max: 0xff }),
@@ -37,12 +37,12 @@ const eightGroups = fc.array(group, { minLength: 8, maxLength: 8 });
 const anyBits = fc
   .uint8Array({ minLength: 16, maxLength: 16 })
   .map((bytes) => ipv6FromBytes(bytes));
-/** An address at or beside an edge of a block of the type table, or with anything behind the block's bits. */
+/** An address at or beside an edge of a block of the type table, or with anything after the block's bits. */
 const nearBlocks = fc
   .record({ row: fc.constantFrom(...TYPE_TABLE), place: fc.nat({ max: 4 }), bits: anyBits })
   .map(({ row, place, bits }) => {
-    const { first, last, before, behind } = edgesOf(row.prefix);
-    return [first, last, before, behind][place] ?? mix(first, bits, row.prefix.length);
+    const { first, last, before, after } = edgesOf(row.prefix);
+    return [first, last, before, after][place] ?? mix(first, bits, row.prefix.length);
   });
 const address = fc.oneof(
   anyBits,
@@ -114,7 +114,7 @@ function zeroRuns(groups: readonly number[]): [number, number][] {
   return runs;
 }
 
-/** A text with a few characters taken out, put in or exchanged: mostly just beside what is legal. */
+/** A text with a few characters removed, inserted or replaced: mostly almost legal. */
 function mutated(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const edit = fc.record({
     at: fc.nat({ max: 45 }),
@@ -161,7 +161,7 @@ function prefixOrNull(text: string): Prefix | null {
 
 const RUNS = { numRuns: 3000 };
 
-test("parsing what was written gives the same address, in both forms", () => {
+test("both written forms parse to the same address", () => {
   fc.assert(
     fc.property(address, (value) => {
       expect(tryParseIpv6(formatIpv6(value))).toEqual(value);
@@ -172,7 +172,7 @@ test("parsing what was written gives the same address, in both forms", () => {
   );
 });
 
-test("every legal spelling is read, and all of them are written alike", () => {
+test("all legal spellings of an address parse to it and are written alike", () => {
   fc.assert(
     fc.property(spelling, ({ value, text }) => {
       expect(parseIpv6(text)).toEqual(value);
@@ -264,12 +264,12 @@ test("a prefix contains exactly the addresses from its first to its last", () =>
   fc.assert(
     fc.property(address, address, length, (value, other, bits) => {
       const prefix = prefixOf(value, bits);
-      const { first, last, before, behind } = edgesOf(prefix);
+      const { first, last, before, after } = edgesOf(prefix);
       expect(prefixContains(prefix, value)).toBe(true);
       expect(prefixContains(prefix, first)).toBe(true);
       expect(prefixContains(prefix, last)).toBe(true);
       expect(before && prefixContains(prefix, before)).not.toBe(true);
-      expect(behind && prefixContains(prefix, behind)).not.toBe(true);
+      expect(after && prefixContains(prefix, after)).not.toBe(true);
       const between = integerOf(first) <= integerOf(other) && integerOf(other) <= integerOf(last);
       expect(prefixContains(prefix, other)).toBe(between);
       expect(parsePrefix(formatPrefix(prefix))).toEqual(prefix);
@@ -294,7 +294,7 @@ test("socket addresses, integers and bytes survive the round trip", () => {
   );
 });
 
-test("every address can be described and judged", () => {
+test("every address can be described and checked against a policy", () => {
   fc.assert(
     fc.property(address, (value) => {
       const details = describeIpv6(value);
@@ -308,7 +308,7 @@ test("every address can be described and judged", () => {
   );
 });
 
-test("no text at all makes a parser throw", () => {
+test("no text makes a parser throw anything but AddressError", () => {
   const text = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.array(fc.integer({ min: 0, max: 0xffff })).map((codes) => String.fromCharCode(...codes)),
@@ -332,13 +332,13 @@ test.each([
   ["groups", "1:".repeat(500_000)],
   ["decimals", "1.".repeat(500_000)],
   ["an address and NULs", `::1${"\0".repeat(1_000_000)}`],
-  ["what stands in brackets", `[${"1".repeat(1_000_000)}]:53`],
-  ["what is a prefix length", `::/${"0".repeat(1_000_000)}`],
-  ["what is a zone", `fe80::1%${"a".repeat(1_000_000)}`],
+  ["text in brackets", `[${"1".repeat(1_000_000)}]:53`],
+  ["a prefix length", `::/${"0".repeat(1_000_000)}`],
+  ["a zone", `fe80::1%${"a".repeat(1_000_000)}`],
   ["opening brackets", "[".repeat(1_000_000)],
   ["slashes", "/".repeat(1_000_000)],
   ["lone surrogates", "\ud800".repeat(500_000)],
-])("a megabyte of %s is no address", (_, text) => {
+])("a megabyte of %s is not an address", (_, text) => {
   expect(tryParseIp(text)).toBeNull();
   expect(prefixOrNull(text)).toBeNull();
   expect(tryParseSocketAddress(text, 53)).toBeNull();

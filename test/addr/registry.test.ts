@@ -11,7 +11,7 @@ import {
 } from "../../src/addr/registry.ts";
 import { edgesOf, ipv4EdgesOf } from "./blocks.ts";
 
-/** Special-purpose rows around the edges of every block: before it, its first and last address, behind it; "" for none. */
+/** Special-purpose rows around the edges of every block: before it, its first and last address, after it; "" for none. */
 const SPECIAL_EDGES: readonly (readonly [string, string, string, string, string])[] = [
   ["::1/128", "::/128", "::1/128", "::1/128", ""],
   ["::/128", "", "::/128", "::/128", "::1/128"],
@@ -67,7 +67,7 @@ const SPECIAL_EDGES: readonly (readonly [string, string, string, string, string]
 ];
 
 describe("specialPurposeBlock", () => {
-  test.each(SPECIAL_EDGES)("around %s: %p | %p … %p | %p", (block, before, first, last, behind) => {
+  test.each(SPECIAL_EDGES)("around %s: %p | %p … %p | %p", (block, before, first, last, after) => {
     const row = SPECIAL_PURPOSE_BLOCKS.find((each) => each.block === block);
     if (row === undefined) throw new Error(`no row for ${block}`);
     const { version } = row.prefix.network;
@@ -79,7 +79,7 @@ describe("specialPurposeBlock", () => {
     expect(blockOf(edges.first)).toBe(first);
     expect(blockOf(edges.last)).toBe(last);
     expect(blockOf(edges.before)).toBe(before);
-    expect(blockOf(edges.behind)).toBe(behind);
+    expect(blockOf(edges.after)).toBe(after);
   });
 
   test("has an expectation for each of the 25 and 26 rows", () => {
@@ -142,7 +142,7 @@ describe("specialPurposeBlock", () => {
   });
 });
 
-/** Assignments around the edges of every block: before it, itself, behind it; "" for none. */
+/** Assignments around the edges of every block: before it, itself, after it; "" for none. */
 const ASSIGNMENT_EDGES: readonly (readonly [string, string, string, string])[] = [
   ["2001::/23", "", "IANA", "APNIC"],
   ["2001:200::/23", "IANA", "APNIC", "ARIN"],
@@ -198,7 +198,7 @@ const ASSIGNMENT_EDGES: readonly (readonly [string, string, string, string])[] =
 ];
 
 describe("assignmentOf", () => {
-  test.each(ASSIGNMENT_EDGES)("around %s: %p | %p | %p", (block, before, inside, behind) => {
+  test.each(ASSIGNMENT_EDGES)("around %s: %p | %p | %p", (block, before, inside, after) => {
     const row = ASSIGNMENT_TABLE.find(({ prefix }) => formatPrefix(prefix) === block);
     if (row === undefined) throw new Error(`no row for ${block}`);
     const edges = edgesOf(row.prefix);
@@ -206,7 +206,7 @@ describe("assignmentOf", () => {
     expect(assigneeOf(edges.first)).toBe(inside);
     expect(assigneeOf(edges.last)).toBe(inside);
     expect(assigneeOf(edges.before)).toBe(before);
-    expect(assigneeOf(edges.behind)).toBe(behind);
+    expect(assigneeOf(edges.after)).toBe(after);
   });
 
   test("has an expectation for each of the 51 rows", () => {
