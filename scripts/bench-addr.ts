@@ -8,8 +8,9 @@ import { Address6 } from "ip-address";
 import ipaddr from "ipaddr.js";
 import { classifyIpv6 } from "../src/addr/classify.ts";
 import { formatIpv6, formatIpv6Expanded } from "../src/addr/format.ts";
-import { parseIpv6, tryParseIpv6 } from "../src/addr/ipv6.ts";
+import { tryParseIpv6 } from "../src/addr/ipv6.ts";
 import { describeIpv6 } from "../src/routes/address-details.ts";
+import { parseIpv6 } from "../test/addr/parse.ts";
 import { median } from "./measure.ts";
 
 const ROUNDS = 31;

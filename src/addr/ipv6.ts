@@ -38,13 +38,6 @@ export function tryParseIpv6(text: string): Ipv6Address | null {
   return "reason" in read ? null : read;
 }
 
-/** As `tryParseIpv6`; throws for any other text. */
-export function parseIpv6(text: string): Ipv6Address {
-  const address = tryParseIpv6(text);
-  if (address === null) throw new Error(`${text} is not an IPv6 address`);
-  return address;
-}
-
 /** Like `tryParseIpv6`, but says why a text is not an IPv6 address. */
 export function readIpv6(text: string): Ipv6Address | ParseFailure {
   const { length } = text;

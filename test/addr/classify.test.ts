@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type AddressType, classifyIpv6, TYPE_TABLE } from "../../src/addr/classify.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /** Types around the edges of every block: before it, its first and last address, after it. */
 const EDGES: readonly (readonly [

@@ -6,7 +6,7 @@ import {
   localNat64Candidates,
 } from "../../src/addr/embedded.ts";
 import { formatIpv4 } from "../../src/addr/ipv4.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /** One line for each embedded address. */
 function show(embedded: EmbeddedIpv4): string {

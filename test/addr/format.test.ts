@@ -7,7 +7,7 @@ import {
   reverseName,
 } from "../../src/addr/format.ts";
 import { tryParseIp } from "../../src/addr/ip.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { parseIpv6 } from "./parse.ts";
 
 test.each([
   ["2001:0DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1", "RFC 5952 4.2.3: the first of two equal runs"],

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { interfaceIdOf } from "../../src/addr/interface-id.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { parseIpv6 } from "./parse.ts";
 
 type InterfaceId = NonNullable<ReturnType<typeof interfaceIdOf>>;
 

@@ -5,11 +5,11 @@ import {
   ipv6FromBytes,
   ipv6ToBytes,
   isIpv4Mapped,
-  parseIpv6,
   readIpv6,
   tryParseIpv6,
   tryParseZoned,
 } from "../../src/addr/ipv6.ts";
+import { parseIpv6 } from "./parse.ts";
 import { slowParseIpv6 } from "./slow-ipv6.ts";
 
 /** The bytes of an address in hex. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import {
   MULTICAST_GROUPS,
   multicastDetails,
@@ -8,6 +7,7 @@ import {
   solicitedNodeGroup,
 } from "../../src/addr/multicast.ts";
 import { edgesOf } from "./blocks.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /** The name of the group, or "". */
 function groupOf(text: string): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { objectionTo } from "../../src/addr/policy.ts";
 import { type Prefix, parsePrefix } from "../../src/addr/prefix.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /**
  * The objection to a target, or `allowed`.

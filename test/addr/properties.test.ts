@@ -8,7 +8,6 @@ import {
   type Ipv6Address,
   ipv6FromBytes,
   ipv6ToBytes,
-  parseIpv6,
   tryParseIpv6,
   tryParseZoned,
 } from "../../src/addr/ipv6.ts";
@@ -25,6 +24,7 @@ import {
 import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { describeIpv6 } from "../../src/routes/address-details.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
+import { parseIpv6 } from "./parse.ts";
 import { slowParseIpv4, slowParseIpv6 } from "./slow-ipv6.ts";
 
 /** Realistic groups: mostly zeros and small numbers, so that runs and ties are frequent. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { tryParseIp } from "../../src/addr/ip.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { formatPrefix } from "../../src/addr/prefix.ts";
 import {
   ASSIGNMENT_TABLE,
@@ -10,6 +9,7 @@ import {
   specialPurposeBlock,
 } from "../../src/addr/registry.ts";
 import { edgesOf, ipv4EdgesOf } from "./blocks.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /** Special-purpose rows around the edges of every block: before it, its first and last address, after it; "" for none. */
 const SPECIAL_EDGES: readonly (readonly [string, string, string, string, string])[] = [

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { createDnsClient, type DnsClientOptions } from "../../src/dns/client.ts";
 import { DnsFormatError } from "../../src/dns/format-error.ts";
 import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
 import { FLAG, type Message } from "../../src/dns/message.ts";
 import type { RecordType } from "../../src/dns/record.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { type Arrival, type Behaviour, FakeNetwork } from "./fake-network.ts";
 import {

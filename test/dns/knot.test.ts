@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { type Ipv4Address, tryParseIpv4 } from "../../src/addr/ipv4.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
 import { lookupAddresses, lookupHostname } from "../../src/dns/lookup.ts";
 import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { MANY_ADDRESSES, ZONES } from "./zones.ts";

@@ -1,6 +1,6 @@
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { decodeMessage, encodeMessage, FLAG, type Message } from "../../src/dns/message.ts";
 import type { ResourceRecord } from "../../src/dns/record.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 /** Bytes from hex digits; white space is for the reader. */
 export function hex(text: string): Uint8Array {

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
+import type { Ipv6Address } from "../../src/addr/ipv6.ts";
 import { shareTraces } from "../../src/icmp/coalesced-traces.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 const REQUEST: TraceRequest = { target: parseIpv6("2001:db8::2"), maxHops: 30, timeoutMs: 2000 };
 const HOP = parseIpv6("2001:db8::1");

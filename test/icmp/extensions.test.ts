@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { internetChecksum } from "../../src/icmp/checksum.ts";
 import { NO_EXTENSIONS, splitExtensions } from "../../src/icmp/extensions.ts";
 import { decodeMessage } from "../../src/icmp/message.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { hex, hexAddress } from "./hex.ts";
 
 const QUOTATION = "60".repeat(128);

@@ -1,5 +1,5 @@
 /** A network without time and without a kernel: a virtual clock, and a socket that answers by a function. */
-import { type Ipv6Address, ipv6ToBytes, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type Ipv6Address, ipv6ToBytes } from "../../src/addr/ipv6.ts";
 import { type Clock, NS_PER_MS } from "../../src/icmp/clock.ts";
 import type {
   IcmpSocket,
@@ -9,6 +9,7 @@ import type {
   SendResult,
   SocketListener,
 } from "../../src/icmp/socket.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 interface Timer {
   readonly atNs: number;

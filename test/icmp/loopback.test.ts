@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
 import { encodeEchoRequest } from "../../src/icmp/message.ts";
 import { openRawSocket } from "../../src/icmp/raw-socket.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { RawSocket } from "../lab/raw-socket.ts";
 import { run } from "../lab/run.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
   echoReply,

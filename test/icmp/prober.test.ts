@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
+import type { Ipv6Address } from "../../src/addr/ipv6.ts";
 import { internetChecksum } from "../../src/icmp/checksum.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
 import { type ProbeEvent, Prober, type RunPlan, TARGET_BUSY } from "../../src/icmp/prober.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
   echoReply,

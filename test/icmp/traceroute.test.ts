@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { equalIpv6, type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address } from "../../src/addr/ipv6.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
 import { LIMITS } from "../../src/icmp/limits.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
   echoReply,

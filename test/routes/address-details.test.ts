@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { classifyIpv6, TYPE_TABLE } from "../../src/addr/classify.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { addressDetails, describeIpv6 } from "../../src/routes/address-details.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 /** The keys that every address has are checked once, below. */
 function derived(text: string) {

@@ -1,7 +1,6 @@
 /** What pings and traces become in the answer, and how long they keep their connections open. */
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { AppEnv, Bindings } from "../../src/http/context.ts";
 import type { Endpoint } from "../../src/http/endpoint.ts";
@@ -14,6 +13,7 @@ import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/routes/ping.ts";
 import type { ProbeDependencies } from "../../src/routes/probe.ts";
 import { traceroute } from "../../src/routes/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 
 /** Seconds before a run: for a place, for the resolver, and for the target's /64 twice. */
