@@ -7,9 +7,10 @@ import { isIPv6 } from "node:net";
 import { Address6 } from "ip-address";
 import ipaddr from "ipaddr.js";
 import { classifyIpv6 } from "../src/addr/classify.ts";
-import { describeIpv6 } from "../src/addr/describe.ts";
 import { formatIpv6, formatIpv6Expanded } from "../src/addr/format.ts";
-import { parseIpv6, tryParseIpv6 } from "../src/addr/ipv6.ts";
+import { tryParseIpv6 } from "../src/addr/ipv6.ts";
+import { describeIpv6 } from "../src/routes/address-details.ts";
+import { parseIpv6 } from "../test/addr/parse.ts";
 import { median } from "./measure.ts";
 
 const ROUNDS = 31;
@@ -88,7 +89,7 @@ function sixscopeValidate(text: string): number {
   return weigh(classifyIpv6(address), formatIpv6(address), formatIpv6Expanded(address));
 }
 
-/** Looks at a character of each text: joined strings are only put together when somebody does. */
+/** Looks at a character of each text: strings are only joined when they are read. */
 function weigh(...texts: string[]): number {
   return texts.reduce((sum, text) => sum + text.charCodeAt(text.length - 1), 0);
 }

@@ -6,9 +6,9 @@ import "../test/lab/enter.ts";
 import { Resolver } from "node:dns";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Endpoint, formatEndpoint } from "../src/addr/endpoint.ts";
 import { formatIp } from "../src/addr/ip.ts";
 import { ipv6ToBytes } from "../src/addr/ipv6.ts";
+import { formatSocketAddress, type SocketAddress } from "../src/addr/socket-address.ts";
 import { createDnsClient } from "../src/dns/client.ts";
 import { createQuery, decodeMessage } from "../src/dns/message.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
@@ -60,7 +60,7 @@ async function measure(ask: () => Promise<unknown>, atOnce: number, count: numbe
   return { perSecond: (count / tookMs) * 1000, cpuMicroseconds: (user + system) / count };
 }
 
-function ourAsk(server: Endpoint): () => Promise<unknown> {
+function ourAsk(server: SocketAddress): () => Promise<unknown> {
   const client = createDnsClient({ servers: [server] });
   return async () => {
     const outcome = await client.query(newName(), "AAAA");
@@ -68,9 +68,9 @@ function ourAsk(server: Endpoint): () => Promise<unknown> {
   };
 }
 
-function nodeAsk(server: Endpoint): () => Promise<unknown> {
+function nodeAsk(server: SocketAddress): () => Promise<unknown> {
   const resolver = new Resolver();
-  resolver.setServers([formatEndpoint(server)]);
+  resolver.setServers([formatSocketAddress(server)]);
   return () =>
     new Promise<void>((resolve, reject) => {
       resolver.resolve6(newName(), (error) => (error ? reject(error) : resolve()));
@@ -78,7 +78,7 @@ function nodeAsk(server: Endpoint): () => Promise<unknown> {
 }
 
 /** The cost of a socket for each query in Bun, without looking at the bytes. */
-function bareAsk({ address, port }: Endpoint): () => Promise<unknown> {
+function bareAsk({ address, port }: SocketAddress): () => Promise<unknown> {
   const { bytes } = createQuery(question("n"), true, () => {});
   return async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -97,7 +97,11 @@ function bareAsk({ address, port }: Endpoint): () => Promise<unknown> {
  * The cost of a socket for each query in the kernel alone, without an event loop and without looking
  * at the bytes: the minimum for a client with a socket for each query.
  */
-function measureSystemCalls({ address, port }: Endpoint, atOnce: number, count: number): Speed {
+function measureSystemCalls(
+  { address, port }: SocketAddress,
+  atOnce: number,
+  count: number,
+): Speed {
   const libc = loadLibc({
     socket: { args: [C.int, C.int, C.int], returns: C.int },
     connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
@@ -130,7 +134,7 @@ function measureSystemCalls({ address, port }: Endpoint, atOnce: number, count: 
 }
 
 /** The figures of dnsperf, which uses few sockets and decodes only the header. */
-async function dnsperf({ address, port }: Endpoint, atOnce: number): Promise<Speed> {
+async function dnsperf({ address, port }: SocketAddress, atOnce: number): Promise<Speed> {
   const names = join(tmpdir(), `sixscope-bench-${process.pid}`);
   await Bun.write(names, Array.from({ length: 10_000 }, () => `${newName()} AAAA\n`).join(""));
   const run = Bun.spawnSync([
@@ -154,7 +158,7 @@ function show(label: string, speeds: readonly Speed[]): void {
   );
 }
 
-async function compareThroughput(server: Endpoint): Promise<void> {
+async function compareThroughput(server: SocketAddress): Promise<void> {
   const ours = ourAsk(server);
   const node = nodeAsk(server);
   const bare = bareAsk(server);
@@ -189,7 +193,7 @@ async function compareThroughput(server: Endpoint): Promise<void> {
 }
 
 /** An answer with ten records as the server sends it, compressed. */
-async function tenRecords({ address, port }: Endpoint): Promise<Uint8Array> {
+async function tenRecords({ address, port }: SocketAddress): Promise<Uint8Array> {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const socket = await Bun.udpSocket({
     hostname: "::",
@@ -217,7 +221,7 @@ function measureDecoding(bytes: Uint8Array): void {
   );
 }
 
-async function compareQueryTime(server: Endpoint): Promise<void> {
+async function compareQueryTime(server: SocketAddress): Promise<void> {
   const client = createDnsClient({ servers: [server] });
   const [ours, shown, digs]: [number[], number[], number[]] = [[], [], []];
   for (let times = 0; times < TIMED_QUERIES; times++) {

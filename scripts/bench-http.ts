@@ -9,7 +9,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryParseIp } from "../src/addr/ip.ts";
-import { prefixList } from "../src/addr/prefix-table.ts";
 import { identifyCaller } from "../src/http/client-address.ts";
 import { generateApiKey } from "../src/keys/api-key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
@@ -99,7 +98,7 @@ function memory(): void {
 /** Nanoseconds of each step of the middleware, and the memory that five million addresses leave behind. */
 function middleware(): void {
   const log = createLog({ level: "info", format: "text", priorities: false, write: () => {} });
-  const trusted = { unix: true, prefixes: prefixList([]) };
+  const trusted = { unix: true, prefixes: [] };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
   const keyring = new Keyring(join(folder, "none.json"), log);
   const limiter = new RateLimiter({ anonymous: 1e9, prefix: 1e9 });

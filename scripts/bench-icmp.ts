@@ -4,8 +4,8 @@
  */
 import "../test/lab/enter.ts";
 import { join } from "node:path";
-import { parseIpv6 } from "../src/addr/ipv6.ts";
 import { openIcmp } from "../src/icmp/engine.ts";
+import { parseIpv6 } from "../test/addr/parse.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import type { Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";

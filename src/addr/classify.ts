@@ -1,21 +1,20 @@
 import type { Ipv6Address } from "./ipv6.ts";
-import { type Prefix, parsePrefix } from "./prefix.ts";
-import { longestMatch, prefixTable } from "./prefix-table.ts";
+import { longestMatch, type Prefix, parsePrefix } from "./prefix.ts";
 
-/** One row of the type table: what the addresses of a block are called, and why. */
+/** A row of the type table: the name of a block's addresses, and its source. */
 interface TypeRow {
   readonly type: string;
   readonly block: string;
-  /** The RFC that gives the block its meaning. */
+  /** The RFC that defines the block. */
   readonly rfc: number;
   readonly status?: "deprecated" | "historic";
-  /** RFC 4007 section 4; absent where the RFCs give none or where it depends on more than the block. */
+  /** RFC 4007 section 4; absent if the RFCs define none or if it depends on more than the block. */
   readonly scope?: "Link-Local" | "Site-Local" | "Global";
-  /** Whether the addresses are given to interfaces and end in a 64-bit interface ID, RFC 4291 section 2.5.1. */
+  /** Whether the addresses belong to interfaces and end in a 64-bit interface ID, RFC 4291 section 2.5.1. */
   readonly interfaceId?: true;
 }
 
-/** Every address has exactly one type: the one of the longest prefix, which is also the first that matches. */
+/** Every address has the type of the first row that matches, which is also the longest. */
 const TYPES = [
   { type: "Unspecified", block: "::/128", rfc: 4291 },
   { type: "Loopback", block: "::1/128", rfc: 4291, scope: "Link-Local" },
@@ -57,10 +56,10 @@ const TYPES = [
   { type: "Reserved", block: "::/0", rfc: 4291 },
 ] as const satisfies readonly TypeRow[];
 
-/** The name of what an IPv6 address is. */
+/** The name of a type of IPv6 address. */
 export type AddressType = (typeof TYPES)[number]["type"];
 
-/** The row of the type table that an address belongs to. */
+/** A row of the type table with its parsed prefix. */
 export interface TypeEntry extends TypeRow {
   readonly type: AddressType;
   readonly prefix: Prefix;
@@ -72,15 +71,15 @@ export const TYPE_TABLE: readonly TypeEntry[] = TYPES.map((row) => ({
   prefix: parsePrefix(row.block),
 }));
 
-const BY_PREFIX = prefixTable(TYPE_TABLE);
+const findType = longestMatch(TYPE_TABLE);
 
 /** The row of the type table for an address. */
 export function typeEntry(address: Ipv6Address): TypeEntry {
   // The last row, ::/0, matches every address.
-  return longestMatch(BY_PREFIX, address) as TypeEntry;
+  return findType(address) as TypeEntry;
 }
 
-/** The type of an address, by the block with the longest prefix that it lies in. */
+/** The type of an address, by the longest prefix that contains it. */
 export function classifyIpv6(address: Ipv6Address): AddressType {
   return typeEntry(address).type;
 }

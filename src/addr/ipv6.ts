@@ -1,5 +1,4 @@
-import { readOrThrow, type Stop, stopped } from "./address-error.ts";
-import { readDottedDecimal } from "./ipv4.ts";
+import { failureAt, type ParseFailure, readDottedDecimal } from "./ipv4.ts";
 
 /** An IPv6 address: an immutable value of four unsigned 32-bit integers, the first bits first. */
 export interface Ipv6Address {
@@ -14,16 +13,10 @@ export interface Ipv6Address {
   readonly word3: number;
 }
 
-/** Characters of the longest text form: six groups of four digits and `255.255.255.255`. */
-const MAX_TEXT_LENGTH = 45;
-
 const COLON = 0x3a;
 const DOT = 0x2e;
 
-/** The groups of the address that is being parsed; parsing is synchronous, so one is enough. */
-const groups = new Uint16Array(8);
-
-/** The address with these four words; bits above 32 are cut off. */
+/** The address with these four words; bits above 32 are ignored. */
 export function ipv6FromWords(
   word0: number,
   word1: number,
@@ -39,27 +32,21 @@ export function ipv6FromWords(
   };
 }
 
-/** Any of the text forms of RFC 4291 section 2.2, without zone, prefix length, brackets or white space; else null. */
+/** Parses the text forms of RFC 4291 section 2.2, without zone, prefix length, brackets or white space; null for any other text. */
 export function tryParseIpv6(text: string): Ipv6Address | null {
-  return readIpv6(text, null);
+  const read = readIpv6(text);
+  return "reason" in read ? null : read;
 }
 
-/** As `tryParseIpv6`, and throws AddressError for any other text. */
-export function parseIpv6(text: string): Ipv6Address {
-  return readOrThrow(readIpv6, text, "an IPv6 address");
-}
-
-/** As `tryParseIpv6`, and notes in `stop` where and why parsing stopped. */
-export function readIpv6(text: string, stop: Stop | null): Ipv6Address | null {
+/** Like `tryParseIpv6`, but says why a text is not an IPv6 address. */
+export function readIpv6(text: string): Ipv6Address | ParseFailure {
   const { length } = text;
-  if (length > MAX_TEXT_LENGTH) {
-    return stopped(stop, `longer than ${MAX_TEXT_LENGTH} characters`, MAX_TEXT_LENGTH);
-  }
-  let at = 0;
+  const groups = new Uint16Array(8);
   let count = 0;
-  /** How many groups stand before `::`; -1 as long as there is none. */
+  /** How many groups precede `::`; -1 until it occurs. */
   let gap = -1;
-  if (length >= 2 && text.charCodeAt(0) === COLON && text.charCodeAt(1) === COLON) {
+  let at = 0;
+  if (text.startsWith("::")) {
     gap = 0;
     at = 2;
   }
@@ -71,77 +58,87 @@ export function readIpv6(text: string, stop: Stop | null): Ipv6Address | null {
       code = text.charCodeAt(at);
       const digit = hexDigit(code);
       if (digit < 0) break;
+      if (at === start + 4) return failureAt(at, "a group of more than four digits");
       group = (group << 4) | digit;
     }
-    if (at === start) return stopped(stop, complaint(code), at);
+    if (at === start) return failureAt(at, reasonAgainst(code));
     if (code === DOT) {
-      if (count === 0 && gap < 0) return stopped(stop, "an IPv4 address is no IPv6 address", at);
-      if (count > 6) return stopped(stop, "an IPv4 address after more than six groups", start);
-      const word = readDottedDecimal(text, start, stop);
-      if (word === null) return null;
+      if (count === 0 && gap < 0) return failureAt(at, "it begins like an IPv4 address");
+      if (count > 6) return failureAt(start, "an IPv4 address after more than six groups");
+      const word = readDottedDecimal(text, start);
+      if (typeof word !== "number") return word;
       groups[count++] = word >>> 16;
       groups[count++] = word;
       break;
     }
-    if (at - start > 4) return stopped(stop, "a group of more than four digits", start + 4);
-    if (count === 8) return stopped(stop, "more than eight groups", start);
+    if (count === 8) return failureAt(start, "more than eight groups");
     groups[count++] = group;
     if (at === length) break;
-    if (code !== COLON) return stopped(stop, complaint(code), at);
+    if (code !== COLON) return failureAt(at, reasonAgainst(code));
     at++;
-    if (at === length) return stopped(stop, "a group is missing", at);
+    if (at === length) return failureAt(at, "a group is missing");
     if (text.charCodeAt(at) === COLON) {
-      if (gap >= 0) return stopped(stop, '"::" stands twice', at - 1);
+      if (gap >= 0) return failureAt(at - 1, '"::" occurs twice');
       gap = count;
       at++;
     }
   }
-  if (gap < 0) {
-    if (count < 8) return stopped(stop, "fewer than eight groups", length);
-  } else {
-    if (count === 8) return stopped(stop, '"::" stands for no group', length);
-    openGap(gap, count);
+  const zeros = 8 - count;
+  if (gap >= 0) {
+    if (zeros === 0) return failureAt(length, '"::" replaces no group');
+    groups.copyWithin(gap + zeros, gap, count).fill(0, gap, gap + zeros);
+  } else if (zeros > 0) {
+    return failureAt(length, "fewer than eight groups");
   }
+  const wordAt = (index: number) =>
+    ((groups[index] as number) << 16) | (groups[index + 1] as number);
   return ipv6FromWords(wordAt(0), wordAt(2), wordAt(4), wordAt(6));
 }
 
-/** Moves the groups from `gap` up to `count` to the end and puts zeros where they stood. */
-function openGap(gap: number, count: number): void {
-  const zeros = 8 - count;
-  for (let index = 7; index >= gap; index--) {
-    groups[index] = index >= gap + zeros ? (groups[index - zeros] as number) : 0;
-  }
-}
-
-function wordAt(index: number): number {
-  return ((groups[index] as number) << 16) | (groups[index + 1] as number);
-}
-
-/** 0 to 15, or -1; letters differ from their lower case by bit 0x20 only. */
+/** 0 to 15, or -1; letters differ from their lower case only in bit 0x20. */
 function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const lower = code | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** Why an address cannot go on with this character. */
-function complaint(code: number): string {
-  switch (code) {
-    case COLON:
+/** Why an address cannot continue with this character. */
+function reasonAgainst(code: number): string {
+  switch (String.fromCharCode(code)) {
+    case ":":
       return "a group is missing";
-    case 0x25:
-      return "a zone is no part of an address";
-    case 0x2f:
-      return "a prefix length is no part of an address";
-    case 0x5b:
-    case 0x5d:
-      return "brackets are no part of an address";
-    case 0x09:
-    case 0x20:
-      return "white space is no part of an address";
+    case "%":
+      return "a zone is not part of an address";
+    case "/":
+      return "a prefix length is not part of an address";
+    case "[":
+    case "]":
+      return "brackets are not part of an address";
+    case " ":
+    case "\t":
+      return "white space is not part of an address";
     default:
       return "neither a hex digit nor a colon";
   }
+}
+
+/** A link-local address and the link it belongs to. */
+export interface ZonedAddress {
+  readonly address: Ipv6Address;
+  /** The name of an interface, such as `eth0`; a number is a name too, not an index. The interface may not exist. */
+  readonly zone: string;
+}
+
+/** An interface name that Linux allows: up to 15 printable ASCII characters without slash and colon; also without `%`. */
+const ZONE = /^[!-$&-.0-9;-~]{1,15}$/;
+
+/** Parses `fe80::1%eth0`, RFC 4007 section 11; null without a zone, and for any address that is not link-local unicast. */
+export function tryParseZoned(text: string): ZonedAddress | null {
+  const percent = text.indexOf("%");
+  if (percent < 0) return null;
+  const zone = text.slice(percent + 1);
+  const address = tryParseIpv6(text.slice(0, percent));
+  return address !== null && isLinkLocal(address) && ZONE.test(zone) ? { address, zone } : null;
 }
 
 /** The address in 16 bytes of network order; throws RangeError for another number of bytes. */
@@ -163,17 +160,17 @@ export function ipv6ToBytes(address: Ipv6Address): Uint8Array<ArrayBuffer> {
   return new Uint8Array(view.buffer);
 }
 
-/** Negative, zero or positive, as `a` stands before, at or behind `b` in numeric order. */
-export function compareIpv6(a: Ipv6Address, b: Ipv6Address): number {
-  return a.word0 - b.word0 || a.word1 - b.word1 || a.word2 - b.word2 || a.word3 - b.word3;
-}
-
 /** Whether both are the same 128 bits. */
 export function equalIpv6(a: Ipv6Address, b: Ipv6Address): boolean {
   return a.word0 === b.word0 && a.word1 === b.word1 && a.word2 === b.word2 && a.word3 === b.word3;
 }
 
-/** Whether the address is an IPv4-mapped one, `::ffff:0:0/96`; RFC 4291 section 2.5.5.2. */
+/** Whether the address is IPv4-mapped, `::ffff:0:0/96`; RFC 4291 section 2.5.5.2. */
 export function isIpv4Mapped({ word0, word1, word2 }: Ipv6Address): boolean {
   return word0 === 0 && word1 === 0 && word2 === 0xffff;
+}
+
+/** Whether the address is link-local unicast, `fe80::/10`; RFC 4291 section 2.5.6. */
+function isLinkLocal({ word0 }: Ipv6Address): boolean {
+  return word0 >>> 22 === 0x3fa;
 }

@@ -1,49 +1,21 @@
 import { formatIpv6 } from "./format.ts";
 import { type Ipv6Address, ipv6FromWords } from "./ipv6.ts";
-import { formatPrefix, type Prefix, parsePrefix, prefixOf } from "./prefix.ts";
-import { longestMatch, prefixTable } from "./prefix-table.ts";
+import { formatPrefix, longestMatch, type Prefix, parsePrefix, prefixOf } from "./prefix.ts";
 
-/** What a multicast address says about itself, RFC 4291 section 2.7. */
-export interface MulticastDetails {
-  readonly flags: {
-    /** T, RFC 4291: not assigned by IANA for good. */
-    readonly transient: boolean;
-    /** P, RFC 3306: made from a network prefix. */
-    readonly prefixBased: boolean;
-    /** R, RFC 3956: tells the address of its rendezvous point. */
-    readonly rendezvousPoint: boolean;
-  };
-  /** The well-known group; absent where IANA names none. */
-  readonly group?: { readonly name: string; readonly rfc?: string };
-  /** True in `ff3x::/32`, RFC 4607; absent elsewhere. */
-  readonly sourceSpecific?: true;
-  /** The network prefix that the group was made from, RFC 3306 section 4. */
-  readonly networkPrefix?: string;
-  /** The rendezvous point's address, RFC 3956 section 4. */
-  readonly rendezvousPointAddress?: string;
-}
+/** The names of the scopes by number, RFC 7346 section 2; all others are unassigned. */
+const SCOPES: Readonly<Record<number, string>> = {
+  0: "Reserved",
+  1: "Interface-Local",
+  2: "Link-Local",
+  3: "Realm-Local",
+  4: "Admin-Local",
+  5: "Site-Local",
+  8: "Organization-Local",
+  14: "Global",
+  15: "Reserved",
+};
 
-/** The names of the 16 scopes by their number, RFC 7346 section 2. */
-const MULTICAST_SCOPES = [
-  "Reserved",
-  "Interface-Local",
-  "Link-Local",
-  "Realm-Local",
-  "Admin-Local",
-  "Site-Local",
-  "Unassigned",
-  "Unassigned",
-  "Organization-Local",
-  "Unassigned",
-  "Unassigned",
-  "Unassigned",
-  "Unassigned",
-  "Unassigned",
-  "Global",
-  "Reserved",
-] as const;
-
-/** Block, name, RFC (0 where no RFC defines it); an `x` in the block stands for every scope. */
+/** Block, name, RFC (0 if no RFC defines it); an `x` in the block means every scope. */
 const GROUPS: readonly (readonly [string, string, number])[] = [
   ["ff01::1/128", "All Nodes", 4291],
   ["ff01::2/128", "All Routers", 4291],
@@ -74,29 +46,29 @@ const GROUPS: readonly (readonly [string, string, number])[] = [
   ["ff0x::db8:0:0/96", "Documentation", 6676],
 ];
 
-/** The table of well-known groups, each row with an `x` written out for its 16 scopes. */
+/** The well-known groups, each row with an `x` expanded to its 16 scopes. */
 export const MULTICAST_GROUPS = GROUPS.flatMap(([block, name, rfc]) => {
   const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];
   return scopes.map((scope) => ({ prefix: parsePrefix(block.replace("x", scope)), name, rfc }));
 });
 
-const BY_PREFIX = prefixTable(MULTICAST_GROUPS);
+const findGroup = longestMatch(MULTICAST_GROUPS);
 
 /** The name of a multicast address's scope. */
-export function multicastScope({ word0 }: Ipv6Address): (typeof MULTICAST_SCOPES)[number] {
-  return MULTICAST_SCOPES[(word0 >>> 16) & 0xf] as (typeof MULTICAST_SCOPES)[number];
+export function multicastScope({ word0 }: Ipv6Address): string {
+  return SCOPES[(word0 >>> 16) & 0xf] ?? "Unassigned";
 }
 
-/** What a multicast address, one of ff00::/8, tells about itself; keys that do not apply are absent. */
-export function multicastDetails(address: Ipv6Address): MulticastDetails {
+/** What a multicast address, one of ff00::/8, says about itself (RFC 4291 section 2.7); keys that do not apply are absent. */
+export function multicastDetails(address: Ipv6Address) {
   const { word0 } = address;
   const flags = {
     transient: (word0 & 0x0010_0000) !== 0,
     prefixBased: (word0 & 0x0020_0000) !== 0,
     rendezvousPoint: (word0 & 0x0040_0000) !== 0,
   };
-  const group = longestMatch(BY_PREFIX, address);
-  // P means nothing without T, and R nothing without both; RFC 3306 section 4, RFC 3956 section 2.
+  const group = findGroup(address);
+  // P has no meaning without T, and R none without both; RFC 3306 section 4, RFC 3956 section 2.
   const network = flags.prefixBased && flags.transient ? networkPrefix(address) : null;
   const rendezvousPoint = network && flags.rendezvousPoint ? rendezvousOf(address, network) : null;
   return {
@@ -113,16 +85,16 @@ export function solicitedNodeGroup({ word3 }: Ipv6Address): Ipv6Address {
   return ipv6FromWords(0xff02_0000, 0, 1, 0xff00_0000 | (word3 & 0x00ff_ffff));
 }
 
-/** Bits 24 to 31 are the length of the prefix in bits 32 to 95; null where that is none of 1 to 64. */
+/** Bits 24 to 31 are the length of the prefix in bits 32 to 95; null unless that is 1 to 64. */
 function networkPrefix({ word0, word1, word2 }: Ipv6Address): Prefix | null {
   const length = word0 & 0xff;
   if (length === 0 || length > 64) return null;
   return prefixOf(ipv6FromWords(word1, word2, 0, 0), length);
 }
 
-/** The network prefix, and the four bits before its length as the interface ID, where 0 is not allowed. */
+/** The network prefix with the four bits before its length as the interface ID, which must not be 0. */
 function rendezvousOf({ word0 }: Ipv6Address, { network }: Prefix): Ipv6Address | null {
   const interfaceId = (word0 >>> 8) & 0xf;
   if (interfaceId === 0 || network.version === 4) return null;
-  return ipv6FromWords(network.word0, network.word1, 0, interfaceId);
+  return { ...network, word3: interfaceId };
 }

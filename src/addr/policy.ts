@@ -1,111 +1,72 @@
-import { type AddressType, classifyIpv6, typeEntry } from "./classify.ts";
-import {
-  carriedAddresses,
-  type EmbeddedIpv4,
-  embeddedIpv4,
-  localNat64Candidates,
-} from "./embedded.ts";
+import { type AddressType, typeEntry } from "./classify.ts";
+import { embeddedIpv4, localNat64Candidates } from "./embedded.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
-import type { Ipv4Address } from "./ipv4.ts";
 import type { Ipv6Address } from "./ipv6.ts";
-import { formatPrefix } from "./prefix.ts";
-import { longestMatch, type PrefixList } from "./prefix-table.ts";
+import { formatPrefix, type Prefix, prefixContains } from "./prefix.ts";
 import { specialPurposeBlock } from "./registry.ts";
 
 /**
- * Which targets an operator lets be probed. An IPv6 prefix judges the target itself, an IPv4 prefix
- * the IPv4 addresses that a target embeds, or may embed where it is one of a local translator.
+ * Which targets an operator allows. An IPv6 prefix is about the target itself, an IPv4 prefix about the
+ * IPv4 addresses that a target embeds, or may embed if a local translator is at work.
  */
 export interface TargetPolicy {
-  /** `any`: every unicast address. `global`: globally reachable ones, the embedded IPv4 addresses included. */
+  /** `any`: every unicast address. `global`: globally reachable ones, including their embedded IPv4 addresses. */
   readonly mode: "any" | "global";
-  /** Wins over `mode`. An IPv4 prefix speaks for the embedded address only, not for the IPv6 address around it. */
-  readonly allow: PrefixList;
+  /** Wins over `mode`. An IPv4 prefix allows only the embedded address, not the IPv6 address around it. */
+  readonly allow: readonly Prefix[];
   /** Wins over `allow` and `mode`. */
-  readonly deny: PrefixList;
+  readonly deny: readonly Prefix[];
 }
 
-/** Whether a target may be probed, and if not, which rule refused which address. */
-export type TargetVerdict =
-  | { readonly allowed: true }
-  | {
-      readonly allowed: false;
-      /** `unicast`: multicast, unspecified and mapped addresses are no targets. `deny`: a denied prefix. `global`: not globally reachable. */
-      readonly rule: "unicast" | "deny" | "global";
-      /** The address that was refused: the target, or one that it embeds. */
-      readonly ip: IpAddress;
-      /** A clause to put behind the target: `it embeds 10.0.0.1 (Nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`. */
-      readonly why: string;
-    };
-
-/** Multicast reaches many, `::` nobody, and a mapped address would be sent to over IPv4. */
+/** Multicast reaches many hosts, `::` reaches none, and packets to a mapped address would be IPv4. */
 const NEVER_TARGETS: ReadonlySet<AddressType> = new Set(["Multicast", "Unspecified", "IPv4Mapped"]);
 
-/** An address on trial: the target itself, or an IPv4 address that it embeds. */
-interface Subject {
-  readonly ip: IpAddress;
-  /** How a clause about it begins. */
-  readonly clause: string;
-}
-
 /**
- * The whole decision on a target: multicast, unspecified and mapped ones never, then deny over allow over mode.
- * Low bits that look like an embedded address can be chosen by anybody, so an allowed IPv4 prefix
- * lifts only the objection to that IPv4 address.
+ * Why a target must not be probed; null if it may be. Multicast, unspecified and mapped addresses
+ * never may; otherwise deny wins over allow, and allow over mode. Anyone can choose low bits that look
+ * like an embedded address, so an allowed IPv4 prefix lifts only the objection to that IPv4 address.
+ *
+ * @returns a clause: `it embeds 10.0.0.1 (Nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`
  */
-export function judgeTarget(target: Ipv6Address, policy: TargetPolicy): TargetVerdict {
-  const type = classifyIpv6(target);
-  if (NEVER_TARGETS.has(type)) {
-    return refuse("unicast", target, `no IPv6 host has an address of type ${type}`);
-  }
-  const self: Subject = { ip: target, clause: "it" };
-  const embedded = embeddedIpv4(target).flatMap(subjectsOf);
-  const subjects = [self, ...embedded, ...localNat64Candidates(target).map(candidateSubject)];
-  for (const { ip, clause } of subjects) {
-    const denied = longestMatch(policy.deny, ip);
-    if (denied !== null) {
-      return refuse("deny", ip, `${clause} lies in the denied ${formatPrefix(denied.prefix)}`);
-    }
-  }
-  if (policy.mode === "any" || longestMatch(policy.allow, target) !== null) {
-    return { allowed: true };
-  }
-  for (const { ip, clause } of subjects) {
-    const obstacle = longestMatch(policy.allow, ip) === null ? obstacleTo(ip) : null;
-    if (obstacle !== null) return refuse("global", ip, `${clause} is ${obstacle}`);
-  }
-  return { allowed: true };
-}
-
-function refuse(rule: "unicast" | "deny" | "global", ip: IpAddress, why: string): TargetVerdict {
-  return { allowed: false, rule, ip, why };
-}
-
-function subjectsOf(embedded: EmbeddedIpv4): readonly Subject[] {
-  return carriedAddresses(embedded).map((ip) => ({
+export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string | null {
+  const { type } = typeEntry(target);
+  if (NEVER_TARGETS.has(type)) return `no IPv6 host has an address of type ${type}`;
+  const embedded = embeddedIpv4(target).flatMap((each) =>
+    (each.mechanism === "Teredo" ? [each.client, each.server] : [each.address]).map((ip) => ({
+      ip,
+      subject: `it embeds ${formatIp(ip)} (${each.mechanism}), which`,
+    })),
+  );
+  const candidates = localNat64Candidates(target).map((ip) => ({
     ip,
-    clause: `it embeds ${formatIp(ip)} (${embedded.mechanism}), which`,
+    subject: `it may embed ${formatIp(ip)} (Nat64Local), which`,
   }));
+  const parts = [{ ip: target, subject: "it" }, ...embedded, ...candidates];
+  for (const { ip, subject } of parts) {
+    const denied = policy.deny.find((prefix) => prefixContains(prefix, ip));
+    if (denied !== undefined) return `${subject} is in the denied prefix ${formatPrefix(denied)}`;
+  }
+  const isAllowed = (ip: IpAddress) => policy.allow.some((prefix) => prefixContains(prefix, ip));
+  if (policy.mode === "any" || isAllowed(target)) return null;
+  for (const { ip, subject } of parts) {
+    const special = isAllowed(ip) ? null : notGlobal(ip);
+    if (special !== null) return `${subject} is ${special}`;
+  }
+  return null;
 }
 
-function candidateSubject(ip: Ipv4Address): Subject {
-  return { ip, clause: `it may embed ${formatIp(ip)} (Nat64Local), which` };
-}
-
-/** What keeps the address itself from being reached globally, whatever it embeds; null for nothing. */
-function obstacleTo(ip: IpAddress): string | null {
+/** The block that makes an address itself not globally reachable, whatever it embeds; null if there is none. */
+function notGlobal(ip: IpAddress): string | null {
   const row = specialPurposeBlock(ip);
-  if (row !== null) {
-    // N/A stands at Teredo and 6to4: whether they are reachable is decided by what they embed.
-    if (row.flags !== null && row.flags.globallyReachable !== false) return null;
+  if (row !== undefined) {
+    // Teredo and 6to4 are N/A: whether they are reachable depends on what they embed.
+    if (row.flags !== undefined && row.flags.globallyReachable !== false) return null;
     return `${row.name} (${row.block}, RFC ${row.rfcs[0]})`;
   }
-  if (ip.version === 4) return isIpv4Multicast(ip) ? "Multicast (224.0.0.0/4, RFC 5771)" : null;
+  if (ip.version === 4) {
+    // Multicast has a registry of its own; RFC 5771 section 3.
+    return ip.word >>> 28 === 0xe ? "Multicast (224.0.0.0/4, RFC 5771)" : null;
+  }
   const { type, block, rfc } = typeEntry(ip);
   return type === "GlobalUnicast" ? null : `${type} (${block}, RFC ${rfc})`;
-}
-
-/** Multicast has a registry of its own: 224.0.0.0/4, RFC 5771 section 3. */
-function isIpv4Multicast({ word }: Ipv4Address): boolean {
-  return word >>> 28 === 0xe;
 }

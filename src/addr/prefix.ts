@@ -1,63 +1,51 @@
-import { readOrThrow, type Stop, stopped } from "./address-error.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
-import { ipv4FromWord, readIpv4 } from "./ipv4.ts";
-import { equalIpv6, ipv6FromWords, isIpv4Mapped, readIpv6 } from "./ipv6.ts";
+import { failureAt, ipv4FromWord, type ParseFailure, readIpv4 } from "./ipv4.ts";
+import { ipv6FromWords, isIpv4Mapped, readIpv6 } from "./ipv6.ts";
 
 /** A block of addresses of one family: all that share the first `length` bits of `network`. */
 export interface Prefix {
-  /** The first address of the block; its bits behind `length` are zero. */
+  /** The first address of the block; its bits after `length` are zero. */
   readonly network: IpAddress;
-  /** Bits that count: 0 to 32 for IPv4, 0 to 128 for IPv6. */
+  /** Significant bits: 0 to 32 for IPv4, 0 to 128 for IPv6. */
   readonly length: number;
+}
+
+/** A text that is not an address prefix; the message says why and where, without the text. */
+export class AddressError extends Error {
+  override readonly name = "AddressError";
 }
 
 /** Bits of `::ffff:0:0/96`, RFC 4291 section 2.5.5.2. */
 const MAPPED_BITS = 96;
 
-/** Characters of the longest text form: 45 of an address, a slash and three digits. */
-const MAX_TEXT_LENGTH = 49;
-
-/** `2001:db8::/32`, `10.0.0.0/8`, or an address alone for a block of one; null for any other text, also where bits behind the length are set. */
-export function tryParsePrefix(text: string): Prefix | null {
-  return readPrefix(text, null);
-}
-
-/** As `tryParsePrefix`, and throws AddressError for any other text. */
+/** Parses `2001:db8::/32`, `10.0.0.0/8`, or an address alone as a block of one; throws AddressError for any other text, also if bits after the length are set. */
 export function parsePrefix(text: string): Prefix {
-  return readOrThrow(readPrefix, text, "an address prefix");
+  const read = readPrefix(text);
+  if ("reason" in read) throw new AddressError(`${read.reason} (at character ${read.position})`);
+  return read;
 }
 
-function readPrefix(text: string, stop: Stop | null): Prefix | null {
-  if (text.length > MAX_TEXT_LENGTH) {
-    return stopped(stop, `longer than ${MAX_TEXT_LENGTH} characters`, MAX_TEXT_LENGTH);
-  }
+function readPrefix(text: string): Prefix | ParseFailure {
   const slash = text.indexOf("/");
   const addressText = slash < 0 ? text : text.slice(0, slash);
-  const address = addressText.includes(":")
-    ? readIpv6(addressText, stop)
-    : readIpv4(addressText, stop);
-  if (address === null) return null;
-
+  const address = addressText.includes(":") ? readIpv6(addressText) : readIpv4(addressText);
+  if ("reason" in address) return address;
   const bits = address.version === 4 ? 32 : 128;
   if (slash < 0) return { network: address, length: bits };
-  const length = readLength(text.slice(slash + 1));
-  if (length === null || length > bits) {
-    return stopped(stop, `the prefix length is no number from 0 to ${bits}`, slash + 1);
+  const lengthText = text.slice(slash + 1);
+  const length = Number(lengthText);
+  if (!/^(?:0|[1-9][0-9]{0,2})$/.test(lengthText) || length > bits) {
+    return failureAt(slash + 1, `the prefix length must be a number from 0 to ${bits}`);
   }
   const prefix = prefixOf(address, length);
-  if (!sameIp(prefix.network, address)) {
-    const reason = `bits are set behind the prefix length, did you mean ${formatPrefix(prefix)}?`;
-    return stopped(stop, reason, slash + 1);
+  if (!prefixContains({ network: address, length: bits }, prefix.network)) {
+    const reason = `bits are set after the prefix length; did you mean ${formatPrefix(prefix)}?`;
+    return failureAt(slash + 1, reason);
   }
   return prefix;
 }
 
-/** One to three decimal digits without a leading zero. */
-function readLength(text: string): number | null {
-  return /^(?:0|[1-9][0-9]{0,2})$/.test(text) ? Number(text) : null;
-}
-
-/** The block of `length` bits that the address lies in. */
+/** The block of `length` bits that contains the address. */
 export function prefixOf(ip: IpAddress, length: number): Prefix {
   if (ip.version === 4) return { network: ipv4FromWord(ip.word & mask(length)), length };
   const network = ipv6FromWords(
@@ -69,7 +57,7 @@ export function prefixOf(ip: IpAddress, length: number): Prefix {
   return { network, length };
 }
 
-/** The IPv4 block that a block of IPv4-mapped addresses stands for; any other block as it is. */
+/** The IPv4 block for a block of IPv4-mapped addresses; any other block unchanged. */
 export function unmapPrefix(prefix: Prefix): Prefix {
   const { network, length } = prefix;
   const bits = length - MAPPED_BITS;
@@ -78,12 +66,12 @@ export function unmapPrefix(prefix: Prefix): Prefix {
     : prefix;
 }
 
-/** The canonical text: `2001:db8::/32`; the length stands also behind a single address. */
+/** The canonical text: `2001:db8::/32`; a single address has its length too. */
 export function formatPrefix({ network, length }: Prefix): string {
   return `${formatIp(network)}/${length}`;
 }
 
-/** Whether the address lies in the block; never for an address of the other family, IPv4-mapped ones included. */
+/** Whether the block contains the address; never one of the other family, IPv4-mapped ones included. */
 export function prefixContains({ network, length }: Prefix, ip: IpAddress): boolean {
   if (network.version === 4) {
     return ip.version === 4 && ((network.word ^ ip.word) & mask(length)) === 0;
@@ -97,13 +85,34 @@ export function prefixContains({ network, length }: Prefix, ip: IpAddress): bool
   );
 }
 
-/** The first `count` bits of a word set, none where `count` is negative. */
+/** A search of these rows for the longest prefix that contains an address; it returns undefined if there is none. */
+export function longestMatch<Row extends { readonly prefix: Prefix }>(
+  rows: readonly Row[],
+): (ip: IpAddress) => Row | undefined {
+  const sorted = rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
+  const short = sorted.filter(({ prefix }) => prefix.length < 16);
+  // Most rows differ in the first 16 bits: the rows that can match, for each value that occurs.
+  const byStart = new Map<number, readonly Row[]>();
+  for (const { prefix } of sorted) {
+    const start = first16Bits(prefix.network);
+    const isCandidate = (row: Row) =>
+      row.prefix.length < 16 || first16Bits(row.prefix.network) === start;
+    byStart.set(start, sorted.filter(isCandidate));
+  }
+  return (ip) => {
+    for (const row of byStart.get(first16Bits(ip)) ?? short) {
+      if (prefixContains(row.prefix, ip)) return row;
+    }
+    return undefined;
+  };
+}
+
+function first16Bits(ip: IpAddress): number {
+  return (ip.version === 4 ? ip.word : ip.word0) >>> 16;
+}
+
+/** A word with the first `count` bits set; 0 if `count` is negative. */
 function mask(count: number): number {
   if (count <= 0) return 0;
   return count >= 32 ? -1 : -1 << (32 - count);
-}
-
-function sameIp(a: IpAddress, b: IpAddress): boolean {
-  if (a.version === 4) return b.version === 4 && a.word === b.word;
-  return b.version === 6 && equalIpv6(a, b);
 }

@@ -1,9 +1,16 @@
-import type { IpAddress } from "./ip.ts";
-import { type Prefix, parsePrefix } from "./prefix.ts";
-import { longestMatch, prefixTable } from "./prefix-table.ts";
+import { longestMatch, type Prefix, parsePrefix } from "./prefix.ts";
 
-/** The month of the IANA registries that the tables of this folder are taken from. */
+/** The month of the IANA registries that the tables of this folder are copied from. */
 export const REGISTRY_SNAPSHOT = "2025-10";
+
+/** The flags of a row, in the registry's order. */
+const FLAGS = [
+  "source",
+  "destination",
+  "forwardable",
+  "globallyReachable",
+  "reservedByProtocol",
+] as const;
 
 /** A row of an IANA special-purpose address registry, RFC 6890 section 2.2.1 as updated by RFC 8190. */
 export interface SpecialPurposeBlock {
@@ -11,31 +18,17 @@ export interface SpecialPurposeBlock {
   /** The block as the registry writes it: `::ffff:0:0/96`. */
   readonly block: string;
   readonly name: string;
-  /** Numbers of the RFCs that reserved the block. */
+  /** Numbers of the RFCs that reserve the block. */
   readonly rfcs: readonly number[];
   /** Month of the allocation: `2006-02`. */
   readonly allocated: string;
-  /** Month in which the allocation ended; null where it holds. */
-  readonly terminated: string | null;
-  /** What may be done with the addresses; null where the registry leaves the columns empty, as it does behind a termination. */
-  readonly flags: SpecialPurposeFlags | null;
+  /** Month in which the allocation ended; absent if it is in force. */
+  readonly terminated?: string;
+  /** Each flag is null for N/A; absent if the registry leaves them empty, as it does after a termination. */
+  readonly flags?: Readonly<Record<(typeof FLAGS)[number], boolean | null>>;
 }
 
-/** The five columns of a row, null where the registry says N/A. */
-export interface SpecialPurposeFlags {
-  /** Whether an address of the block may be a packet's source. */
-  readonly source: boolean | null;
-  /** Whether it may be a packet's destination. */
-  readonly destination: boolean | null;
-  /** Whether a router may forward such a packet. */
-  readonly forwardable: boolean | null;
-  /** Whether such a packet may leave the administrative domain. */
-  readonly globallyReachable: boolean | null;
-  /** Whether the protocol itself gives the block its meaning. */
-  readonly reservedByProtocol: boolean | null;
-}
-
-/** Block, name, RFCs, month of allocation, the five flags (T, F, - for N/A, nothing where empty), month of termination. */
+/** Block, name, RFCs, month of allocation, the five flags (T, F, - for N/A, empty for none), month of termination. */
 type Row = readonly [string, string, readonly number[], string, string, string?];
 
 const IPV6_ROWS: readonly Row[] = [
@@ -56,13 +49,8 @@ const IPV6_ROWS: readonly Row[] = [
   ["2001:4:112::/48", "AS112-v6", [7535], "2014-12", "TTTTF"],
   ["2001:10::/28", "Deprecated (previously ORCHID)", [4843], "2007-03", "", "2014-03"],
   ["2001:20::/28", "ORCHIDv2", [7343], "2014-07", "TTTTF"],
-  [
-    "2001:30::/28",
-    "Drone Remote ID Protocol Entity Tags (DETs) Prefix",
-    [9374],
-    "2022-12",
-    "TTTTF",
-  ],
+  // biome-ignore format: a table
+  ["2001:30::/28", "Drone Remote ID Protocol Entity Tags (DETs) Prefix", [9374], "2022-12", "TTTTF"],
   ["2001:db8::/32", "Documentation", [3849], "2004-07", "FFFFF"],
   ["2002::/16", "6to4", [3056], "2001-02", "TTT-F"],
   ["2620:4f:8000::/48", "Direct Delegation AS112 Service", [7534], "2011-05", "TTTTF"],
@@ -111,21 +99,46 @@ export const SPECIAL_PURPOSE_BLOCKS: readonly SpecialPurposeBlock[] = [
   name,
   rfcs,
   allocated,
-  terminated: terminated ?? null,
-  flags: readFlags(flags),
+  ...(terminated && { terminated }),
+  ...(flags && { flags: readFlags(flags) }),
 }));
 
-const BY_PREFIX = prefixTable(SPECIAL_PURPOSE_BLOCKS);
-
-/** The most specific row of the special-purpose registries for an address; null where there is none. */
-export function specialPurposeBlock(ip: IpAddress): SpecialPurposeBlock | null {
-  return longestMatch(BY_PREFIX, ip);
+function readFlags(letters: string): NonNullable<SpecialPurposeBlock["flags"]> {
+  const values = FLAGS.map((flag, at) => [flag, letters[at] === "-" ? null : letters[at] === "T"]);
+  return Object.fromEntries(values);
 }
 
-function readFlags(text: string): SpecialPurposeFlags | null {
-  if (text === "") return null;
-  const [source, destination, forwardable, globallyReachable, reservedByProtocol] = [...text].map(
-    (letter) => (letter === "-" ? null : letter === "T"),
-  ) as [boolean | null, boolean | null, boolean | null, boolean | null, boolean | null];
-  return { source, destination, forwardable, globallyReachable, reservedByProtocol };
-}
+/** The most specific row of the special-purpose registries for an address; undefined if there is none. */
+export const specialPurposeBlock = longestMatch(SPECIAL_PURPOSE_BLOCKS);
+
+/** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them. */
+const ASSIGNMENTS = {
+  IANA: "2001::/23",
+  APNIC: `
+    2001:200::/23 2001:c00::/23 2001:e00::/23 2001:4400::/23 2001:8000::/19 2001:a000::/20
+    2001:b000::/20 2400::/12 2410::/12`,
+  ARIN: `
+    2001:400::/23 2001:1800::/23 2001:4800::/23 2600::/12 2610::/23 2620::/23 2630::/12`,
+  "RIPE NCC": `
+    2001:600::/23 2001:800::/22 2001:1400::/22 2001:1a00::/23 2001:1c00::/22 2001:2000::/19
+    2001:4000::/23 2001:4600::/23 2001:4a00::/23 2001:4c00::/23 2001:5000::/20 2003::/18
+    2a00::/12 2a10::/12`,
+  LACNIC: "2001:1200::/23 2800::/12",
+  AFRINIC: "2001:4200::/23 2c00::/12",
+  "6to4": "2002::/16",
+  Documentation: "3fff::/20",
+  Reserved: `
+    2d00::/8 2e00::/7 3000::/5 3800::/6 3c00::/7 3e00::/8 3f00::/9 3f80::/10 3fc0::/11 3fe0::/12
+    3ff0::/13 3ff8::/14 3ffc::/15 3ffe::/16`,
+};
+
+/** The assignments of global unicast addresses, 51 rows. */
+export const ASSIGNMENT_TABLE = Object.entries(ASSIGNMENTS).flatMap(([assignee, blocks]) =>
+  blocks
+    .trim()
+    .split(/\s+/)
+    .map((block) => ({ prefix: parsePrefix(block), assignee })),
+);
+
+/** The assignment that contains a global unicast address; undefined if IANA has not assigned the block. */
+export const assignmentOf = longestMatch(ASSIGNMENT_TABLE);

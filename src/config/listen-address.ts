@@ -1,5 +1,5 @@
-import { tryParseEndpoint } from "../addr/endpoint.ts";
 import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
+import { tryParseSocketAddress } from "../addr/socket-address.ts";
 
 /** Where the service listens: a TCP port, or the path of a unix socket. */
 export type ListenAddress =
@@ -23,7 +23,7 @@ const HOST_AND_PORT =
 /** Parses `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `unix:/path`; null for any other text. */
 export function tryParseListenAddress(text: string): ListenAddress | null {
   if (text.startsWith("unix:/")) return { kind: "unix", path: text.slice("unix:".length) };
-  const socket = tryParseEndpoint(text);
+  const socket = tryParseSocketAddress(text);
   if (socket !== null) {
     return { kind: "tcp", hostname: formatIp(socket.address), port: socket.port };
   }

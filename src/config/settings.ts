@@ -1,8 +1,6 @@
 import { join, resolve } from "node:path";
-import { AddressError } from "../addr/address-error.ts";
-import { tryParseEndpoint } from "../addr/endpoint.ts";
-import { parsePrefix, unmapPrefix } from "../addr/prefix.ts";
-import { prefixList } from "../addr/prefix-table.ts";
+import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
+import { tryParseSocketAddress } from "../addr/socket-address.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
@@ -82,8 +80,8 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = pro
     },
     targets: {
       mode: read("SIXSCOPE_TARGETS", "any", choice(["any", "global"])),
-      allow: optional("SIXSCOPE_TARGETS_ALLOW", parsePrefixes) ?? prefixList([]),
-      deny: optional("SIXSCOPE_TARGETS_DENY", parsePrefixes) ?? prefixList([]),
+      allow: optional("SIXSCOPE_TARGETS_ALLOW", parsePrefixes) ?? [],
+      deny: optional("SIXSCOPE_TARGETS_DENY", parsePrefixes) ?? [],
     },
     pingIntervalMs: read("SIXSCOPE_PING_INTERVAL_MS", "200", integer(10, 10_000)),
     probeTimeoutMs: read("SIXSCOPE_PROBE_TIMEOUT_MS", "2000", integer(100, 10_000)),
@@ -189,7 +187,7 @@ function list<T>(parse: (entry: string) => T | null, form: string): Parse<readon
         else entries.push(value);
       } catch (error) {
         if (!(error instanceof AddressError)) throw error;
-        wrong.push(`${error.message}; it must be ${form}`);
+        wrong.push(`${quote(entry)} must be ${form}: ${error.message}`);
       }
     }
     if (wrong.length > 0) throw new ConfigError(wrong);
@@ -212,17 +210,17 @@ function parseTrustedProxies(text: string) {
   )(text);
   return {
     unix: entries.includes("unix"),
-    prefixes: prefixList(entries.filter((entry) => entry !== "unix")),
+    prefixes: entries.filter((entry) => entry !== "unix"),
   };
 }
 
 function parsePrefixes(text: string) {
-  return prefixList(list(parsePrefix, PREFIX_FORM)(text));
+  return list(parsePrefix, PREFIX_FORM)(text);
 }
 
 function parseServers(text: string) {
   const servers = list((entry) => {
-    const server = tryParseEndpoint(entry, DNS_PORT);
+    const server = tryParseSocketAddress(entry, DNS_PORT);
     return server?.port === 0 ? null : server;
   }, "an address, [IPv6]:port or IPv4:port")(text);
   return servers.length <= MAX_SERVERS

@@ -1,14 +1,9 @@
-import { type Endpoint, formatEndpoint } from "../addr/endpoint.ts";
+import { reverseName } from "../addr/format.ts";
 import type { IpAddress } from "../addr/ip.ts";
-import { type Ipv6Address, parseIpv6 } from "../addr/ipv6.ts";
-import { reverseName } from "../addr/reverse.ts";
-import {
-  askServer,
-  type Clock,
-  type ExchangeContext,
-  type ServerResult,
-  systemSockets,
-} from "./exchange.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
+import { formatSocketAddress, type SocketAddress } from "../addr/socket-address.ts";
+import { systemClock } from "../util/clock.ts";
+import { askServer, type ExchangeContext, type ServerResult, systemSockets } from "./exchange.ts";
 import { type ExtendedError, FLAG, type Question } from "./message.ts";
 import { canonicalName, withoutFinalDot } from "./name.ts";
 import type { DnsRecord, RecordType } from "./record.ts";
@@ -79,7 +74,7 @@ export type DnsOutcome = Resolution & {
 /** The servers of a client; the other options are for tests. */
 export interface DnsClientOptions extends Partial<ExchangeContext> {
   /** One to 16, the preferred first. */
-  readonly servers: readonly Endpoint[];
+  readonly servers: readonly SocketAddress[];
   /** Questions under way at the same time. */
   readonly maxQuestions?: number;
 }
@@ -101,14 +96,6 @@ export interface DnsClient {
    */
   query(name: string, type: RecordType, options?: QueryOptions): Promise<DnsOutcome>;
 }
-
-const systemClock: Clock = {
-  nowMs: () => performance.now(),
-  after: (delayMs, action) => {
-    const timer = setTimeout(action, delayMs);
-    return () => clearTimeout(timer);
-  },
-};
 
 /** A client of the servers of one resolver. Throws RangeError for no server or more than 16. */
 export function createDnsClient({
@@ -162,7 +149,7 @@ export function createDnsClient({
  */
 async function askServers(
   context: ExchangeContext,
-  servers: readonly Endpoint[],
+  servers: readonly SocketAddress[],
   question: Question,
   startMs: number,
   signal: AbortSignal,
@@ -183,7 +170,7 @@ async function askServers(
     attempts.push(attempt(server).catch(reject));
   };
 
-  const attempt = async (server: Endpoint) => {
+  const attempt = async (server: SocketAddress) => {
     const result = await askServer(context, server, question, stop.signal);
     running -= 1;
     if (result === null) return;
@@ -218,9 +205,9 @@ async function askServers(
 }
 
 /** Interprets the result of one server. */
-function resolutionOf(server: Endpoint, question: Question, result: ServerResult): Resolution {
+function resolutionOf(server: SocketAddress, question: Question, result: ServerResult): Resolution {
   const from = {
-    server: formatEndpoint(server),
+    server: formatSocketAddress(server),
     transport: result.transport,
     authenticated: false,
     extendedErrors: [],
@@ -266,7 +253,7 @@ function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resol
  * The servers in order, but alternating between the address families as long as there are both: where
  * one family is dead, the second attempt already uses the other.
  */
-function alternateFamilies(servers: readonly Endpoint[]): readonly Endpoint[] {
+function alternateFamilies(servers: readonly SocketAddress[]): readonly SocketAddress[] {
   const first = servers.filter(({ address }) => address.version === servers[0]?.address.version);
   const second = servers.filter((server) => !first.includes(server));
   return servers
@@ -282,9 +269,9 @@ export async function lookupAddresses(
 ): Promise<{ outcome: DnsOutcome; addresses: readonly Ipv6Address[] }> {
   const outcome = await client.query(name, "AAAA", options);
   const records = outcome.kind === "answer" ? outcome.records : [];
-  const addresses = records
-    .filter(({ type }) => type === "AAAA")
-    .map(({ value }) => parseIpv6(value));
+  const addresses = records.flatMap(({ type, value }) =>
+    type === "AAAA" ? (tryParseIpv6(value) ?? []) : [],
+  );
   return { outcome, addresses };
 }
 

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
-import type { Endpoint } from "../addr/endpoint.ts";
 import { formatIp } from "../addr/ip.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
+import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
 import { createQuery, type Query, type Question } from "./message.ts";
 import {
@@ -10,14 +11,6 @@ import {
   matchStreamed,
   refusesEdns,
 } from "./response.ts";
-
-/** Time as the client sees it; a test can pass its own. */
-export interface Clock {
-  /** Milliseconds from a fixed moment; never runs backwards. */
-  nowMs(): number;
-  /** Calls `action` once after `delayMs`; returns a function that cancels the call. */
-  after(delayMs: number, action: () => void): () => void;
-}
 
 /** What a socket reports until it is closed. */
 export interface SocketEvents {
@@ -36,8 +29,8 @@ export interface DnsSocket {
 
 /** Opens sockets; a test can pass its own. Both functions throw an Error with an errno name as its `code`. */
 export interface Sockets {
-  openUdp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
-  openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket>;
+  openUdp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
+  openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
 }
 
 /** What an exchange needs of the machine. */
@@ -73,7 +66,7 @@ export const systemSockets: Sockets = {
 /** Asks one server, once more without EDNS if it does not support that. Null when the signal aborts. */
 export async function askServer(
   context: ExchangeContext,
-  server: Endpoint,
+  server: SocketAddress,
   question: Question,
   signal: AbortSignal,
 ): Promise<ServerResult | null> {
@@ -86,7 +79,7 @@ export async function askServer(
 /** Asks over UDP, then over TCP if the datagram cannot be the answer. */
 async function askOnce(
   { sockets, clock, fillRandom }: ExchangeContext,
-  server: Endpoint,
+  server: SocketAddress,
   question: Question,
   withEdns: boolean,
   signal: AbortSignal,
@@ -111,7 +104,7 @@ async function askOnce(
 /** Sends the query in a datagram from a new socket and waits for the response. Null when the signal aborts. */
 function exchangeUdp(
   sockets: Sockets,
-  server: Endpoint,
+  server: SocketAddress,
   query: Query,
   signal: AbortSignal,
 ): Promise<DnsResponse | AskTcp | Unreachable | null> {
@@ -126,7 +119,7 @@ function exchangeUdp(
 /** The same over a new connection; RFC 7766. */
 function exchangeTcp(
   sockets: Sockets,
-  server: Endpoint,
+  server: SocketAddress,
   query: Query,
   signal: AbortSignal,
 ): Promise<DnsResponse | Unreachable | null> {
@@ -185,7 +178,7 @@ type MakeUdpSocket = (
 
 /** Opens a UDP socket that receives from the server only. @param makeSocket for tests */
 export async function openUdp(
-  server: Endpoint,
+  server: SocketAddress,
   events: SocketEvents,
   makeSocket: MakeUdpSocket = Bun.udpSocket,
 ): Promise<DnsSocket> {
@@ -218,7 +211,7 @@ export async function openUdp(
 }
 
 /** Uses node:net, because Bun.connect cannot close a connection that is not established yet. */
-async function openTcp(server: Endpoint, events: SocketEvents): Promise<DnsSocket> {
+async function openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket> {
   const socket = connect({ host: formatIp(server.address), port: server.port });
   socket.on("data", (bytes: Uint8Array) => events.data(bytes));
   socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));

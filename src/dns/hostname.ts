@@ -1,6 +1,6 @@
 import { domainToASCII } from "node:url";
+import { reverseName } from "../addr/format.ts";
 import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
-import { reverseName } from "../addr/reverse.ts";
 import { MAX_LABEL_BYTES } from "./name.ts";
 import type { RecordType } from "./record.ts";
 

@@ -1,7 +1,6 @@
-import { tryParseEndpoint } from "../addr/endpoint.ts";
 import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
-import { parsePrefix } from "../addr/prefix.ts";
-import { longestMatch, type PrefixList, prefixList } from "../addr/prefix-table.ts";
+import { type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
+import { tryParseSocketAddress } from "../addr/socket-address.ts";
 
 /** The connection that a request came over. */
 export type Connection =
@@ -17,7 +16,7 @@ export type Connection =
 /** The peers whose forwarding headers are trusted. */
 export interface TrustedProxies {
   readonly unix: boolean;
-  readonly prefixes: PrefixList;
+  readonly prefixes: readonly Prefix[];
 }
 
 /** Who sent a request, and over what. */
@@ -32,7 +31,7 @@ export interface Caller {
 }
 
 /** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
-const LOOPBACK = prefixList(["127.0.0.0/8", "::1/128"].map(parsePrefix));
+const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(parsePrefix);
 
 /** Headers that only a proxy adds. */
 const FORWARDING_HEADERS = ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip"];
@@ -74,7 +73,7 @@ function forwardedAddress(
 ): IpAddress | null {
   let nearest = peer;
   for (const entry of list?.split(",").reverse() ?? []) {
-    const endpoint = tryParseEndpoint(entry.trim(), NO_PORT);
+    const endpoint = tryParseSocketAddress(entry.trim(), NO_PORT);
     if (endpoint === null) break;
     nearest = unmapIp(endpoint.address);
     if (!isTrusted(nearest, trusted)) break;
@@ -89,9 +88,9 @@ function parsePeer(text: string): IpAddress | null {
 }
 
 function isTrusted(address: IpAddress | null, trusted: TrustedProxies): boolean {
-  return address !== null && longestMatch(trusted.prefixes, address) !== null;
+  return address !== null && trusted.prefixes.some((prefix) => prefixContains(prefix, address));
 }
 
 function isLoopback(address: IpAddress | null): boolean {
-  return address !== null && longestMatch(LOOPBACK, address) !== null;
+  return address !== null && LOOPBACK.some((prefix) => prefixContains(prefix, address));
 }

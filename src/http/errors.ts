@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { tryParseIp } from "../addr/ip.ts";
+import type { ParseFailure } from "../addr/ipv4.ts";
+import { readIpv6 } from "../addr/ipv6.ts";
 import { quote } from "../util/text.ts";
 import { addressType, extendedError, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
 
@@ -46,10 +48,27 @@ export const ERRORS = {
   INVALID_ADDRESS: kind({
     status: 400,
     meaning: "an address, or a target with a `:` or of IPv4 shape, is not a valid IPv6 address",
-    details: () => z.strictObject({ address: asSent("The text") }),
-    message: ({ address }, family = "IPv6") =>
-      `${quote(address)} is not a valid ${family} address; write it like 2001:db8::1, without zone, prefix length or brackets.`,
-    example: { details: { address: "2001:db8::g" } },
+    details: () =>
+      z.strictObject({
+        address: asSent("The text"),
+        reason: z.string().exactOptional().describe("Why it is not valid."),
+        position: z
+          .int()
+          .min(1)
+          .exactOptional()
+          .describe("The character at which that shows, from 1."),
+      }),
+    message({ address, reason, position }, family = "IPv6") {
+      const why = reason === undefined ? "" : `: ${reason} (at character ${position})`;
+      return `${quote(address)} is not a valid ${family} address${why}; write it like 2001:db8::1.`;
+    },
+    example: {
+      details: {
+        address: "2001:db8::g",
+        reason: "neither a hex digit nor a colon",
+        position: 11,
+      },
+    },
   }),
   INVALID_HOSTNAME: kind({
     status: 400,
@@ -277,6 +296,12 @@ export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
   get body() {
     return { error: { code: this.code, message: this.message, details: this.details } };
   }
+}
+
+/** The error for a text that must be an IPv6 address and is not. */
+export function invalidAddress(address: string): ApiError {
+  const { reason, position } = readIpv6(address) as ParseFailure;
+  return new ApiError("INVALID_ADDRESS", { address, reason, position });
 }
 
 /** Ends the work for a client that has disconnected; no one reads the response. */

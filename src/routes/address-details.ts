@@ -1,8 +1,19 @@
 import { z } from "zod";
-import type { AddressDetails, EmbeddedDetails, SpecialPurposeDetails } from "../addr/describe.ts";
-import type { InterfaceId } from "../addr/interface-id.ts";
-import type { MulticastDetails } from "../addr/multicast.ts";
-import { ipv4Text, ipv6Text, schemaOf } from "../http/schemas.ts";
+import { type TypeEntry, typeEntry } from "../addr/classify.ts";
+import { EMBEDDINGS, type EmbeddedIpv4, embeddedIpv4 } from "../addr/embedded.ts";
+import { formatIpv6, formatIpv6Binary, formatIpv6Integer, reverseName } from "../addr/format.ts";
+import { INTERFACE_ID_KINDS, interfaceIdOf } from "../addr/interface-id.ts";
+import { formatIpv4 } from "../addr/ipv4.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import { multicastDetails, multicastScope, solicitedNodeGroup } from "../addr/multicast.ts";
+import { formatPrefix } from "../addr/prefix.ts";
+import {
+  assignmentOf,
+  REGISTRY_SNAPSHOT,
+  type SpecialPurposeBlock,
+  specialPurposeBlock,
+} from "../addr/registry.ts";
+import { ipv4Text, ipv6Text } from "../http/schemas.ts";
 
 const month = (description: string) =>
   z
@@ -15,159 +26,194 @@ const rfc = () => z.string().regex(/^RFC \d+$/);
 const flag = (description: string) =>
   z.boolean().nullable().exactOptional().describe(`${description} Null for N/A.`);
 
-/** The schema of `AddressDetails`: everything that an address tells by itself. */
+/** The schema of everything that can be derived from an address alone. */
 export function addressDetails() {
-  return schemaOf<AddressDetails>()(
-    z
-      .strictObject({
-        definedBy: z
-          .strictObject({
-            block: z.string().describe("In CIDR notation."),
-            rfc: rfc().describe("The RFC that gives the block its meaning."),
-            status: z
-              .enum(["deprecated", "historic"])
-              .exactOptional()
-              .describe("Absent where the RFC is in force."),
-          })
-          .describe("The block that gives the type."),
-        scope: z
-          .string()
-          .exactOptional()
-          .describe("How far the address is valid: RFC 4007, for multicast RFC 7346."),
-        specialPurpose: specialPurpose().exactOptional(),
-        allocation: z
-          .strictObject({
-            status: z.enum(["allocated", "reserved", "unallocated"]),
-            registry: z.string().exactOptional().describe("Whom the block was given to."),
-            block: z.string().exactOptional().describe("In CIDR notation."),
-          })
-          .exactOptional()
-          .describe("What IANA did with the block around a global unicast address."),
-        embeddedIPv4: z
-          .array(embedded())
-          .exactOptional()
-          .describe("IPv4 addresses inside, each by the mechanism that put it there."),
-        interfaceId: interfaceId().exactOptional(),
-        multicast: multicast().exactOptional(),
-        solicitedNode: ipv6Text(
-          "The group in which neighbours ask for the address, RFC 4291 section 2.7.1.",
-        ).exactOptional(),
-        reverseName: z.string().describe("The name of its PTR records, RFC 3596."),
-        integer: z.string().regex(/^\d+$/).describe("The 128 bits as a decimal number."),
-        binary: z
-          .string()
-          .regex(/^[01]{16}(:[01]{16}){7}$/)
-          .describe("The 128 bits in eight groups of 16."),
-        registrySnapshot: month("The month of the IANA registries that this is taken from."),
-      })
-      .meta({
-        id: "AddressDetails",
-        description: "What an address tells by itself; a key that does not apply is absent.",
-      }),
-  );
+  return z
+    .strictObject({
+      definedBy: z
+        .strictObject({
+          block: z.string().describe("In CIDR notation."),
+          rfc: rfc().describe("The RFC that defines the block."),
+          status: z
+            .enum(["deprecated", "historic"])
+            .exactOptional()
+            .describe("Absent if the RFC is in force."),
+        })
+        .describe("The block that determines the type."),
+      scope: z
+        .string()
+        .exactOptional()
+        .describe("Where the address is valid: RFC 4007, for multicast RFC 7346."),
+      specialPurpose: specialPurpose().exactOptional(),
+      allocation: z
+        .strictObject({
+          status: z.enum(["allocated", "reserved", "unallocated"]),
+          registry: z.string().exactOptional().describe("Who the block is allocated to."),
+          block: z.string().exactOptional().describe("In CIDR notation."),
+        })
+        .exactOptional()
+        .describe("IANA's status of the block around a global unicast address."),
+      embeddedIPv4: z
+        .array(embedded())
+        .exactOptional()
+        .describe("Embedded IPv4 addresses, each with the mechanism that put it there."),
+      interfaceId: interfaceId().exactOptional(),
+      multicast: multicast().exactOptional(),
+      solicitedNode: ipv6Text(
+        "The group that neighbour solicitations for the address go to, RFC 4291 section 2.7.1.",
+      ).exactOptional(),
+      reverseName: z.string().describe("The name of its PTR records, RFC 3596."),
+      integer: z.string().regex(/^\d+$/).describe("The 128 bits as a decimal number."),
+      binary: z
+        .string()
+        .regex(/^[01]{16}(:[01]{16}){7}$/)
+        .describe("The 128 bits in eight groups of 16."),
+      registrySnapshot: month("The month of the IANA registries used."),
+    })
+    .meta({
+      id: "AddressDetails",
+      description: "What can be derived from an address alone; keys that do not apply are absent.",
+    });
 }
 
 function specialPurpose() {
-  return schemaOf<SpecialPurposeDetails>()(
-    z
-      .strictObject({
-        block: z.string().describe("In CIDR notation."),
-        name: z.string().describe("As the registry has it."),
-        rfcs: z.array(rfc()),
-        allocated: month("The month of the allocation."),
-        terminated: month("The month in which it ended; absent where it holds.").exactOptional(),
-        source: flag("Whether it may be a packet's source."),
-        destination: flag("Whether it may be a packet's destination."),
-        forwardable: flag("Whether a router may forward the packet."),
-        globallyReachable: flag("Whether the packet may leave the administrative domain."),
-        reservedByProtocol: flag("Whether the protocol itself gives the block its meaning."),
-      })
-      .meta({
-        id: "SpecialPurpose",
-        description: "The row of the IANA special-purpose address registry, RFC 6890.",
-      }),
-  );
+  return z
+    .strictObject({
+      block: z.string().describe("In CIDR notation."),
+      name: z.string().describe("As in the registry."),
+      rfcs: z.array(rfc()),
+      allocated: month("The month of the allocation."),
+      terminated: month("The month in which it ended; absent if it is in force.").exactOptional(),
+      source: flag("Whether it may be the source of a packet."),
+      destination: flag("Whether it may be the destination of a packet."),
+      forwardable: flag("Whether a router may forward the packet."),
+      globallyReachable: flag("Whether the packet may leave the administrative domain."),
+      reservedByProtocol: flag("Whether the protocol itself reserves the block."),
+    })
+    .meta({
+      id: "SpecialPurpose",
+      description: "The row of the IANA special-purpose address registry, RFC 6890.",
+    });
 }
 
 function embedded() {
-  return schemaOf<EmbeddedDetails>()(
-    z
-      .union([
-        z.strictObject({
-          mechanism: z.enum([
-            "IPv4Mapped",
-            "IPv4Translated",
-            "IPv4Compatible",
-            "Nat64",
-            "SixToFour",
-            "Isatap",
-          ]),
-          address: ipv4Text("The IPv4 address."),
-        }),
-        z.strictObject({
-          mechanism: z.literal("Teredo"),
-          client: ipv4Text("The client's address as its server sees it."),
-          server: ipv4Text("The server's address."),
-          port: z.int().min(0).max(65_535).describe("The client's UDP port as its server sees it."),
-          flags: z
-            .string()
-            .regex(/^0x[0-9a-f]{4}$/)
-            .describe("16 bits in hex."),
-          cone: z.boolean().describe("Whether the flags say that the client is behind a cone NAT."),
-        }),
-      ])
-      .meta({ id: "EmbeddedIPv4", description: "An IPv4 address inside an IPv6 address." }),
-  );
+  return z
+    .union([
+      z.strictObject({
+        mechanism: z.enum(EMBEDDINGS),
+        address: ipv4Text("The IPv4 address."),
+      }),
+      z.strictObject({
+        mechanism: z.literal("Teredo"),
+        client: ipv4Text("The client's address as its server sees it."),
+        server: ipv4Text("The server's address."),
+        port: z.int().min(0).max(65_535).describe("The client's UDP port as its server sees it."),
+        flags: z
+          .string()
+          .regex(/^0x[0-9a-f]{4}$/)
+          .describe("16 bits in hex."),
+        cone: z.boolean().describe("Whether the client is behind a cone NAT, by the flags."),
+      }),
+    ])
+    .meta({ id: "EmbeddedIPv4", description: "An IPv4 address inside an IPv6 address." });
 }
 
 function interfaceId() {
-  return schemaOf<InterfaceId>()(
-    z
-      .strictObject({
-        value: z
-          .string()
-          .regex(/^[0-9a-f]{4}(:[0-9a-f]{4}){3}$/)
-          .describe("Four groups of four hex digits."),
-        kind: z
-          .enum([
-            "SubnetRouterAnycast",
-            "SubnetAnycast",
-            "Eui64",
-            "Isatap",
-            "LowByte",
-            "EmbeddedPort",
-            "EmbeddedIPv4",
-            "Random",
-          ])
-          .describe("How it seems to have been made, RFC 7707 section 4.1."),
-        mac: z.string().exactOptional().describe("The interface's MAC address, of an Eui64."),
-        port: z.int().min(0).max(65_535).exactOptional().describe("Of an EmbeddedPort."),
-        ipv4: ipv4Text("Of an EmbeddedIPv4.").exactOptional(),
-      })
-      .meta({ id: "InterfaceId", description: "The last 64 bits of an address." }),
-  );
+  return z
+    .strictObject({
+      value: z
+        .string()
+        .regex(/^[0-9a-f]{4}(:[0-9a-f]{4}){3}$/)
+        .describe("Four groups of four hex digits."),
+      kind: z.enum(INTERFACE_ID_KINDS).describe("How it was probably made, RFC 7707 section 4.1."),
+      mac: z.string().exactOptional().describe("The interface's MAC address, if Eui64."),
+      port: z.int().min(0).max(65_535).exactOptional().describe("The port, if EmbeddedPort."),
+      ipv4: ipv4Text("The address, if EmbeddedIPv4.").exactOptional(),
+    })
+    .meta({ id: "InterfaceId", description: "The last 64 bits of an address." });
 }
 
 function multicast() {
-  return schemaOf<MulticastDetails>()(
-    z
-      .strictObject({
-        flags: z.strictObject({
-          transient: z.boolean().describe("T, RFC 4291: not assigned by IANA for good."),
-          prefixBased: z.boolean().describe("P, RFC 3306: made from a network prefix."),
-          rendezvousPoint: z.boolean().describe("R, RFC 3956: tells its rendezvous point."),
-        }),
-        group: z
-          .strictObject({ name: z.string(), rfc: rfc().exactOptional() })
-          .exactOptional()
-          .describe("The well-known group; absent where IANA names none."),
-        sourceSpecific: z.literal(true).exactOptional().describe("In ff3x::/32, RFC 4607."),
-        networkPrefix: z
-          .string()
-          .exactOptional()
-          .describe("The prefix that the group was made from, in CIDR notation."),
-        rendezvousPointAddress: ipv6Text("The rendezvous point's address.").exactOptional(),
-      })
-      .meta({ id: "Multicast", description: "What a multicast address says about itself." }),
-  );
+  return z
+    .strictObject({
+      flags: z.strictObject({
+        transient: z.boolean().describe("T, RFC 4291: not permanently assigned by IANA."),
+        prefixBased: z.boolean().describe("P, RFC 3306: derived from a network prefix."),
+        rendezvousPoint: z.boolean().describe("R, RFC 3956: contains the rendezvous point."),
+      }),
+      group: z
+        .strictObject({ name: z.string(), rfc: rfc().exactOptional() })
+        .exactOptional()
+        .describe("The well-known group; absent if IANA has none."),
+      sourceSpecific: z.literal(true).exactOptional().describe("In ff3x::/32, RFC 4607."),
+      networkPrefix: z
+        .string()
+        .exactOptional()
+        .describe("The prefix that the group is derived from, in CIDR notation."),
+      rendezvousPointAddress: ipv6Text("The rendezvous point's address.").exactOptional(),
+    })
+    .meta({ id: "Multicast", description: "What a multicast address says about itself." });
+}
+
+type AddressDetails = z.output<ReturnType<typeof addressDetails>>;
+
+/** Everything that can be derived from an address alone; keys that do not apply are absent. */
+export function describeIpv6(address: Ipv6Address): AddressDetails {
+  const entry = typeEntry(address);
+  const isMulticast = entry.type === "Multicast";
+  const scope = isMulticast ? multicastScope(address) : entry.scope;
+  const specialPurpose = specialPurposeBlock(address);
+  const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
+  const interfaceId = interfaceIdOf(address, entry);
+  return {
+    definedBy: describeType(entry),
+    ...(scope && { scope }),
+    ...(specialPurpose && { specialPurpose: describeSpecialPurpose(specialPurpose) }),
+    ...(entry.type === "GlobalUnicast" && { allocation: describeAllocation(address) }),
+    ...(embedded.length > 0 && { embeddedIPv4: embedded }),
+    ...(interfaceId && { interfaceId }),
+    ...(isMulticast && { multicast: multicastDetails(address) }),
+    ...(interfaceId && { solicitedNode: formatIpv6(solicitedNodeGroup(address)) }),
+    reverseName: reverseName(address),
+    integer: formatIpv6Integer(address),
+    binary: formatIpv6Binary(address),
+    registrySnapshot: REGISTRY_SNAPSHOT,
+  };
+}
+
+function describeType({ block, rfc, status }: TypeEntry): AddressDetails["definedBy"] {
+  return { block, rfc: `RFC ${rfc}`, ...(status && { status }) };
+}
+
+function describeSpecialPurpose(
+  row: SpecialPurposeBlock,
+): NonNullable<AddressDetails["specialPurpose"]> {
+  const { block, name, allocated, terminated, flags } = row;
+  const rfcs = row.rfcs.map((each) => `RFC ${each}`);
+  return { block, name, rfcs, allocated, ...(terminated && { terminated }), ...flags };
+}
+
+/** For addresses without a special purpose: 2001:db8::/32 is inside a block of APNIC. */
+function describeAllocation(address: Ipv6Address): NonNullable<AddressDetails["allocation"]> {
+  const assignment = assignmentOf(address);
+  if (assignment === undefined) return { status: "unallocated" };
+  const block = formatPrefix(assignment.prefix);
+  if (assignment.assignee === "Reserved") return { status: "reserved", block };
+  return { status: "allocated", registry: assignment.assignee, block };
+}
+
+function describeEmbedded(
+  embedded: EmbeddedIpv4,
+): NonNullable<AddressDetails["embeddedIPv4"]>[number] {
+  const { mechanism } = embedded;
+  if (mechanism !== "Teredo") return { mechanism, address: formatIpv4(embedded.address) };
+  const { client, server, port, flags } = embedded;
+  return {
+    mechanism,
+    client: formatIpv4(client),
+    server: formatIpv4(server),
+    port,
+    flags: `0x${flags.toString(16).padStart(4, "0")}`,
+    cone: (flags & 0x8000) !== 0,
+  };
 }

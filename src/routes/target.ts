@@ -1,12 +1,11 @@
 import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6 } from "../addr/format.ts";
-import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
-import { judgeTarget } from "../addr/policy.ts";
-import { tryParseZoned } from "../addr/zone.ts";
+import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
+import { objectionTo } from "../addr/policy.ts";
 import type { Config, ResolverName } from "../config/settings.ts";
 import { type DnsClient, lookupAddresses } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, invalidAddress } from "../http/errors.ts";
 import { interfaceIndex } from "../icmp/socket.ts";
 import { quote } from "../util/text.ts";
 import { requireAnswer } from "./dns.ts";
@@ -50,7 +49,7 @@ export function parseTarget(text: string): Target {
   const parsed = parseHostname(text, "AAAA");
   if (parsed.ok) return { text, name: parsed.name };
   if (text.includes(":") || parsed.isAddress) {
-    throw new ApiError("INVALID_ADDRESS", { address: text });
+    throw invalidAddress(text);
   }
   throw new ApiError("INVALID_HOSTNAME", { hostname: text, reason: parsed.reason });
 }
@@ -70,10 +69,10 @@ export async function resolveTarget(
 ): Promise<Destination> {
   const address = "name" in target ? await lookUp(target, dependencies, signal) : target.address;
   const type = classifyIpv6(address);
-  const verdict = judgeTarget(address, dependencies.config.targets);
-  if (!verdict.allowed) {
+  const objection = objectionTo(address, dependencies.config.targets);
+  if (objection !== null) {
     const ip = formatIpv6(address);
-    throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, verdict.why);
+    throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, objection);
   }
   return { address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
 }

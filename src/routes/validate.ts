@@ -1,13 +1,12 @@
 import { z } from "zod";
 import { classifyIpv6 } from "../addr/classify.ts";
-import { describeIpv6 } from "../addr/describe.ts";
 import { formatIpv6, formatIpv6Expanded } from "../addr/format.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { ApiError } from "../http/errors.ts";
+import { invalidAddress } from "../http/errors.ts";
 import { textParameter } from "../http/parameters.ts";
 import { addressType, ipv6Text } from "../http/schemas.ts";
-import { addressDetails } from "./address-details.ts";
+import { addressDetails, describeIpv6 } from "./address-details.ts";
 
 /** `GET /validate`: what an IPv6 address is, in both its text forms. */
 export const validate = endpoint(
@@ -27,7 +26,7 @@ export const validate = endpoint(
     response: () =>
       z
         .strictObject({
-          valid: z.literal(true).describe("Always true: a text that is none is an error."),
+          valid: z.literal(true).describe("Always true: other texts are an error."),
           type: addressType(),
           compressed: ipv6Text("The shortest form, RFC 5952."),
           expanded: ipv6Text("Eight groups of four hex digits."),
@@ -73,7 +72,7 @@ export const validate = endpoint(
   () =>
     ({ address: text }) => {
       const address = tryParseIpv6(text);
-      if (address === null) throw new ApiError("INVALID_ADDRESS", { address: text });
+      if (address === null) throw invalidAddress(text);
       return {
         valid: true as const,
         type: classifyIpv6(address),

@@ -21,7 +21,7 @@ export function edgesOf({ network, length }: Prefix) {
     first: ipv6FromInteger(first),
     last: ipv6FromInteger(last),
     before: first === 0n ? null : ipv6FromInteger(first - 1n),
-    behind: last === (1n << 128n) - 1n ? null : ipv6FromInteger(last + 1n),
+    after: last === (1n << 128n) - 1n ? null : ipv6FromInteger(last + 1n),
   };
 }
 
@@ -33,6 +33,6 @@ export function ipv4EdgesOf({ network, length }: Prefix) {
     first: ipv4FromWord(first),
     last: ipv4FromWord(last),
     before: first === 0 ? null : ipv4FromWord(first - 1),
-    behind: last === 2 ** 32 - 1 ? null : ipv4FromWord(last + 1),
+    after: last === 2 ** 32 - 1 ? null : ipv4FromWord(last + 1),
   };
 }

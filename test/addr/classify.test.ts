@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { type AddressType, classifyIpv6, TYPE_TABLE } from "../../src/addr/classify.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
+import { parseIpv6 } from "./parse.ts";
 
-/** Types around the edges of every block: before it, its first and last address, behind it. */
+/** Types around the edges of every block: before it, its first and last address, after it. */
 const EDGES: readonly (readonly [
   block: string,
   before: AddressType | null,
   first: AddressType,
   last: AddressType,
-  behind: AddressType | null,
+  after: AddressType | null,
 ])[] = [
   ["::/128", null, "Unspecified", "Unspecified", "Loopback"],
   ["::1/128", "Unspecified", "Loopback", "Loopback", "IPv4Compatible"],
@@ -45,14 +45,14 @@ const EDGES: readonly (readonly [
 ];
 
 describe("classifyIpv6", () => {
-  test.each(EDGES)("around %s: %s | %s … %s | %s", (block, before, first, last, behind) => {
+  test.each(EDGES)("around %s: %s | %s … %s | %s", (block, before, first, last, after) => {
     const row = TYPE_TABLE.find((each) => each.block === block);
     if (row === undefined) throw new Error(`no row for ${block}`);
     const edges = edgesOf(row.prefix);
     expect(classifyIpv6(edges.first)).toBe(first);
     expect(classifyIpv6(edges.last)).toBe(last);
     expect(edges.before && classifyIpv6(edges.before)).toBe(before);
-    expect(edges.behind && classifyIpv6(edges.behind)).toBe(behind);
+    expect(edges.after && classifyIpv6(edges.after)).toBe(after);
   });
 
   test("has an expectation for every row of the table", () => {
@@ -66,7 +66,7 @@ describe("classifyIpv6", () => {
         const inner = edgesOf(later.prefix);
         const shadowed =
           integerOf(first) <= integerOf(inner.first) && integerOf(inner.last) <= integerOf(last);
-        expect(shadowed && `${later.block} behind ${earlier.block}`).toBe(false);
+        expect(shadowed && `${later.block} after ${earlier.block}`).toBe(false);
       }
     }
   });
@@ -80,12 +80,12 @@ describe("classifyIpv6", () => {
     ["fd00::1", "UniqueLocal", "locally assigned"],
     ["fc00::1", "UniqueLocal", "the half that is not defined yet"],
     ["ff02::1", "Multicast", "all nodes"],
-    ["::8.8.8.8", "IPv4Compatible", "not to be taken for mapped"],
+    ["::8.8.8.8", "IPv4Compatible", "not mapped"],
     ["::ffff:8.8.8.8", "IPv4Mapped", "mapped"],
     ["64:ff9b::8.8.8.8", "Nat64", "well-known prefix"],
     ["64:ff9b:1::8.8.8.8", "Nat64Local", "local-use prefix"],
     ["200::1", "Reserved", "once NSAP, RFC 4048"],
-    ["4000::1", "Reserved", "not given out yet"],
+    ["4000::1", "Reserved", "not allocated yet"],
     ["fe00::1", "Reserved", "between unique-local and link-local"],
   ] as const)("%s is %s: %s", (text, type) => {
     expect(classifyIpv6(parseIpv6(text))).toBe(type);

@@ -6,7 +6,7 @@ import {
   localNat64Candidates,
 } from "../../src/addr/embedded.ts";
 import { formatIpv4 } from "../../src/addr/ipv4.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /** One line for each embedded address. */
 function show(embedded: EmbeddedIpv4): string {
@@ -63,7 +63,7 @@ test.each([
   ["64:ff9b:1::10.0.0.1", "10.0.0.1, 0.0.0.10, 0.0.0.0, 0.0.0.0"],
   ["64:ff9b:2::10.0.0.1", ""],
   ["64:ff9b::10.0.0.1", ""],
-])("localNat64Candidates of %s, behind a /96, /64, /56 and /48: %p", (text, expected) => {
+])("localNat64Candidates of %s, after a /96, /64, /56 and /48: %p", (text, expected) => {
   expect(localNat64Candidates(parseIpv6(text)).map(formatIpv4).join(", ")).toBe(expected);
 });
 
@@ -76,9 +76,9 @@ describe("extractNat64, RFC 6052 section 2.4", () => {
     ["2001:db8:122:344:c0:2:2100::", 64],
     ["2001:db8:122:344::192.0.2.33", 96],
     ["64:ff9b::192.0.2.33", 96],
-    // Bits 64 to 71 are to be zero, and are no part of the address where they are not.
+    // Bits 64 to 71 must be zero; they are skipped if they are not.
     ["2001:db8:1c0:2:ff21:ffff:ffff:ffff", 40],
-  ] as const)("%s behind a /%i is 192.0.2.33", (text, length) => {
+  ] as const)("%s after a /%i is 192.0.2.33", (text, length) => {
     expect(formatIpv4(extractNat64(parseIpv6(text), length))).toBe("192.0.2.33");
   });
 });

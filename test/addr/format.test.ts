@@ -4,13 +4,15 @@ import {
   formatIpv6Binary,
   formatIpv6Expanded,
   formatIpv6Integer,
+  reverseName,
 } from "../../src/addr/format.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { tryParseIp } from "../../src/addr/ip.ts";
+import { parseIpv6 } from "./parse.ts";
 
 test.each([
   ["2001:0DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1", "RFC 5952 4.2.3: the first of two equal runs"],
   ["2001:0:0:1:0:0:0:1", "2001:0:0:1::1", "RFC 5952 4.2.3: the longest run"],
-  ["2001:0:0:0:1:0:0:1", "2001::1:0:0:1", "the longest run stands first"],
+  ["2001:0:0:0:1:0:0:1", "2001::1:0:0:1", "the longest run is first"],
   ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2: a single zero group stays"],
   ["2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2, where the input has a gap"],
   ["2001:db8:0:0:0:0:2:1", "2001:db8::2:1", "RFC 5952 4.2.1: as short as possible"],
@@ -32,7 +34,7 @@ test.each([
   ["::ffff:0:0", "::ffff:0.0.0.0", "the first mapped address"],
   ["::ffff:ffff:ffff", "::ffff:255.255.255.255", "the last mapped address"],
   ["::fffe:ffff:ffff", "::fffe:ffff:ffff", "one before the mapped block"],
-  ["::1:0:0:0", "::1:0:0:0", "one behind the mapped block"],
+  ["::1:0:0:0", "::1:0:0:0", "one after the mapped block"],
   ["::1.2.3.4", "::102:304", "compatible in hex"],
   ["64:ff9b::1.2.3.4", "64:ff9b::102:304", "NAT64 in hex"],
   ["::ffff:0:1.2.3.4", "::ffff:0:102:304", "translated in hex"],
@@ -71,4 +73,22 @@ test.each([
   expect(formatIpv6Expanded(address)).toBe(expanded);
   expect(formatIpv6Integer(address)).toBe(integer);
   expect(formatIpv6Binary(address)).toBe(binary);
+});
+
+test.each([
+  [
+    "4321:0:1:2:3:4:567:89ab",
+    "b.a.9.8.7.6.5.0.4.0.0.0.3.0.0.0.2.0.0.0.1.0.0.0.0.0.0.0.1.2.3.4.ip6.arpa",
+    "RFC 3596 2.5",
+  ],
+  [
+    "::ffff:192.0.2.1",
+    "1.0.2.0.0.0.0.c.f.f.f.f.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa",
+    "mapped stays IPv6",
+  ],
+  ["10.2.0.52", "52.0.2.10.in-addr.arpa", "RFC 1035 3.5"],
+  ["255.254.1.0", "0.1.254.255.in-addr.arpa", "zeros are written"],
+])("reverseName(%p) is %p: %s", (text, name) => {
+  const ip = tryParseIp(text);
+  expect(ip && reverseName(ip)).toBe(name);
 });

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { type InterfaceId, interfaceIdOf } from "../../src/addr/interface-id.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { interfaceIdOf } from "../../src/addr/interface-id.ts";
+import { parseIpv6 } from "./parse.ts";
+
+type InterfaceId = NonNullable<ReturnType<typeof interfaceIdOf>>;
 
 const ROWS: readonly (readonly [string, Omit<InterfaceId, "value">, string])[] = [
   ["2001:db8::", { kind: "SubnetRouterAnycast" }, "RFC 4291 2.6.1"],
@@ -18,7 +20,7 @@ const ROWS: readonly (readonly [string, Omit<InterfaceId, "value">, string])[] =
     { kind: "Eui64", mac: "02:11:22:33:44:55" },
     "a locally administered MAC address",
   ],
-  ["fe80::3756:78ff:fe9a:bcde", { kind: "Random" }, "a group address is no interface's"],
+  ["fe80::3756:78ff:fe9a:bcde", { kind: "Random" }, "interfaces do not have group addresses"],
   ["fe80::3656:78fe:ff9a:bcde", { kind: "Random" }, "fe:ff instead of ff:fe"],
   ["fe80::5efe:192.0.2.1", { kind: "Isatap" }, "RFC 5214"],
   ["fe80::200:5efe:192.0.2.1", { kind: "Isatap" }, "RFC 5214, universal"],
@@ -28,7 +30,9 @@ const ROWS: readonly (readonly [string, Omit<InterfaceId, "value">, string])[] =
   ["2001:db8::53", { kind: "EmbeddedPort", port: 53 }, "a port in decimal digits"],
   ["2001:db8::443", { kind: "EmbeddedPort", port: 443 }, "three digits"],
   ["2001:db8::8080", { kind: "EmbeddedPort", port: 8080 }, "four digits"],
-  ["2001:db8::54", { kind: "LowByte" }, "digits that are no service's port"],
+  ["2001:db8::54", { kind: "LowByte" }, "digits that are not a service port"],
+  ["2001:db8::80:80", { kind: "LowByte" }, "a port's digits in two groups"],
+  ["2001:db8::8e1", { kind: "LowByte" }, "80 in scientific notation, which is not decimal digits"],
   ["2001:db8::1bb", { kind: "LowByte" }, "443 in hex is a number like any other"],
   ["2001:db8::100:0", { kind: "EmbeddedIPv4", ipv4: "1.0.0.0" }, "in 32 bits, the least"],
   ["2001:db8::192.0.2.1", { kind: "EmbeddedIPv4", ipv4: "192.0.2.1" }, "in 32 bits"],

@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import {
   MULTICAST_GROUPS,
-  type MulticastDetails,
   multicastDetails,
   multicastScope,
   solicitedNodeGroup,
 } from "../../src/addr/multicast.ts";
 import { edgesOf } from "./blocks.ts";
+import { parseIpv6 } from "./parse.ts";
 
 /** The name of the group, or "". */
 function groupOf(text: string): string {
@@ -86,19 +85,18 @@ describe("the group of a multicast address", () => {
 
   test("every row of the table is found at its first and its last address, and no further", () => {
     for (const { prefix, name } of MULTICAST_GROUPS) {
-      const { first, last, before, behind } = edgesOf(prefix);
+      const { first, last, before, after } = edgesOf(prefix);
       expect(groupOf(formatIpv6(first))).toBe(name);
       expect(groupOf(formatIpv6(last))).toBe(name);
       const named = MULTICAST_GROUPS.map((group) => formatIpv6(edgesOf(group.prefix).first));
       const lasts = MULTICAST_GROUPS.map((group) => formatIpv6(edgesOf(group.prefix).last));
       if (before && !lasts.includes(formatIpv6(before)))
         expect(groupOf(formatIpv6(before))).toBe("");
-      if (behind && !named.includes(formatIpv6(behind)))
-        expect(groupOf(formatIpv6(behind))).toBe("");
+      if (after && !named.includes(formatIpv6(after))) expect(groupOf(formatIpv6(after))).toBe("");
     }
   });
 
-  test("its RFC stands beside it, where there is one", () => {
+  test("has its RFC if there is one", () => {
     expect(multicastDetails(parseIpv6("ff02::1")).group).toEqual({
       name: "All Nodes",
       rfc: "RFC 4291",
@@ -113,7 +111,7 @@ describe("multicastDetails", () => {
   const flagsPT = { ...flagsT, prefixBased: true };
   const flagsRPT = { ...flagsPT, rendezvousPoint: true };
 
-  const rows: readonly (readonly [string, MulticastDetails, string])[] = [
+  const rows: readonly (readonly [string, ReturnType<typeof multicastDetails>, string])[] = [
     ["ff02::99", { flags: none }, "well-known, without a name"],
     ["ff15::99", { flags: flagsT }, "transient"],
     ["ff85::99", { flags: none }, "the reserved flag says nothing"],
@@ -129,8 +127,8 @@ describe("multicastDetails", () => {
     ],
     ["ff3e::8000:1", { flags: flagsPT, sourceSpecific: true }, "RFC 4607: length 0"],
     ["ff30::1", { flags: flagsPT, sourceSpecific: true }, "any scope"],
-    ["ff3e:1::1", { flags: flagsPT, networkPrefix: "::/1" }, "behind ff3e::/32"],
-    ["ff32:ff:1:2:3:4::1", { flags: flagsPT }, "RFC 4489: length 255 is no prefix"],
+    ["ff3e:1::1", { flags: flagsPT, networkPrefix: "::/1" }, "after ff3e::/32"],
+    ["ff32:ff:1:2:3:4::1", { flags: flagsPT }, "RFC 4489: length 255 is not a prefix length"],
     ["ff3e:41:2001:db8::1", { flags: flagsPT }, "a length of 65"],
     ["ff2e:30:2001:db8::1", { flags: { ...none, prefixBased: true } }, "P without T"],
     ["ff4e:330:2001:db8::1", { flags: { ...none, rendezvousPoint: true } }, "R without P and T"],

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { formatEndpoint } from "../../src/addr/endpoint.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
+import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
 import { quote } from "../../src/util/text.ts";
 
@@ -29,11 +28,11 @@ describe("defaults", () => {
     expect(rest).toEqual({
       listenIsDefault: true,
       tls: null,
-      trustedProxies: { unix: true, prefixes: prefixList([]) },
+      trustedProxies: { unix: true, prefixes: [] },
       keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
-      targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
+      targets: { mode: "any", allow: [], deny: [] },
       pingIntervalMs: 200,
       probeTimeoutMs: 2000,
       maxProbes: 64,
@@ -41,7 +40,7 @@ describe("defaults", () => {
       logFormat: "text",
       logClients: true,
     });
-    expect(resolvers.resolver_a.map(formatEndpoint)).toEqual([
+    expect(resolvers.resolver_a.map(formatSocketAddress)).toEqual([
       "[2606:4700:4700::1111]:53",
       "[2606:4700:4700::1001]:53",
       "1.1.1.1:53",
@@ -139,7 +138,7 @@ describe("values", () => {
     const { resolvers } = parseConfig({
       SIXSCOPE_RESOLVER_B: "2001:db8::1, [2001:db8::2]:5353, 192.0.2.1, 192.0.2.2:5353",
     });
-    expect(resolvers.resolver_b.map(formatEndpoint)).toEqual([
+    expect(resolvers.resolver_b.map(formatSocketAddress)).toEqual([
       "[2001:db8::1]:53",
       "[2001:db8::2]:5353",
       "192.0.2.1:53",
@@ -159,7 +158,7 @@ describe("values", () => {
       parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "unix,10.0.0.0/8,2001:db8::/32" }).trustedProxies,
     ).toEqual({
       unix: true,
-      prefixes: prefixList(["10.0.0.0/8", "2001:db8::/32"].map(parsePrefix)),
+      prefixes: ["10.0.0.0/8", "2001:db8::/32"].map(parsePrefix),
     });
   });
 

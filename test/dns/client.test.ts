@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import {
   createDnsClient,
   type DnsClientOptions,
@@ -10,6 +9,7 @@ import {
 import { FLAG } from "../../src/dns/message.ts";
 import { DnsFormatError } from "../../src/dns/name.ts";
 import type { RecordType } from "../../src/dns/record.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { type Arrival, type Behaviour, FakeNetwork } from "./fake-network.ts";
 import {
@@ -58,7 +58,7 @@ function start(
   const clock = new FakeClock();
   const network = new FakeNetwork(servers, clock);
   const client = createDnsClient({
-    servers: Object.keys(servers).map((text) => tryParseEndpoint(text) as Endpoint),
+    servers: Object.keys(servers).map((text) => tryParseSocketAddress(text) as SocketAddress),
     sockets: network,
     clock,
     ...options,
@@ -529,7 +529,7 @@ describe("invalid input throws", () => {
   });
 
   test.each([0, 17])("%d servers", (count) => {
-    const servers = Array.from({ length: count }, () => tryParseEndpoint(V6) as Endpoint);
+    const servers = Array.from({ length: count }, () => tryParseSocketAddress(V6) as SocketAddress);
     expect(() => createDnsClient({ servers })).toThrow(RangeError);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { frameMessage, MessageStream, openUdp } from "../../src/dns/exchange.ts";
 
 /**
@@ -35,7 +35,7 @@ test.each([
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const heard: string[] = [];
   const socket = await openUdp(
-    tryParseEndpoint(at, server.port) as Endpoint,
+    tryParseSocketAddress(at, server.port) as SocketAddress,
     {
       data(bytes) {
         heard.push(new TextDecoder().decode(bytes));

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/dns/exchange.ts";
+import type { Clock } from "../../src/util/clock.ts";
 
 interface Timer {
   readonly atMs: number;

@@ -1,4 +1,4 @@
-import { type Endpoint, formatEndpoint } from "../../src/addr/endpoint.ts";
+import { formatSocketAddress, type SocketAddress } from "../../src/addr/socket-address.ts";
 import {
   type DnsSocket,
   frameMessage,
@@ -41,10 +41,10 @@ export class FakeNetwork implements Sockets {
     this.#clock = clock;
   }
 
-  openUdp = async (server: Endpoint, events: SocketEvents): Promise<DnsSocket> =>
+  openUdp = async (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> =>
     this.#open("udp", server, events, (query) => query);
 
-  openTcp = async (server: Endpoint, events: SocketEvents): Promise<DnsSocket> => {
+  openTcp = async (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> => {
     const stream = new MessageStream();
     return this.#open("tcp", server, events, (piece) => stream.add(piece));
   };
@@ -56,11 +56,11 @@ export class FakeNetwork implements Sockets {
 
   #open(
     transport: "udp" | "tcp",
-    endpoint: Endpoint,
+    endpoint: SocketAddress,
     events: SocketEvents,
     unframe: (bytes: Uint8Array) => Uint8Array | null,
   ): DnsSocket {
-    const server = formatEndpoint(endpoint);
+    const server = formatSocketAddress(endpoint);
     let isOpen = true;
     this.open += 1;
     this.mostOpen = Math.max(this.open, this.mostOpen);
@@ -94,10 +94,10 @@ export class FakeNetwork implements Sockets {
 export class CountedSockets implements Sockets {
   open = 0;
 
-  openUdp = (server: Endpoint, events: SocketEvents): Promise<DnsSocket> =>
+  openUdp = (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> =>
     this.#count(systemSockets.openUdp(server, events));
 
-  openTcp = (server: Endpoint, events: SocketEvents): Promise<DnsSocket> =>
+  openTcp = (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> =>
     this.#count(systemSockets.openTcp(server, events));
 
   async #count(opening: Promise<DnsSocket>): Promise<DnsSocket> {

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { MessageStream } from "../../src/dns/exchange.ts";
 import { freePort } from "../lab/port.ts";
 
@@ -26,7 +26,7 @@ export interface Manners {
 
 /** A DNS server on the loopback interface that misbehaves as a test wants. */
 export interface HostileServer {
-  readonly endpoint: Endpoint;
+  readonly endpoint: SocketAddress;
   /** Every query over UDP, with the port that it came from. */
   readonly arrivals: readonly { readonly query: Uint8Array; readonly port: number }[];
   stop(): Promise<void>;
@@ -62,7 +62,7 @@ export async function startHostileServer(
   });
   const tcp = manners.tcp ? await listen(manners, socket.port, address) : null;
   return {
-    endpoint: tryParseEndpoint(address, socket.port) as Endpoint,
+    endpoint: tryParseSocketAddress(address, socket.port) as SocketAddress,
     arrivals,
     async stop() {
       socket.close();

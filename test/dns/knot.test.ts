@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
-import { parseIpv4 } from "../../src/addr/ipv4.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type Ipv4Address, tryParseIpv4 } from "../../src/addr/ipv4.ts";
 import {
   createDnsClient,
   type DnsClient,
@@ -9,6 +8,7 @@ import {
 } from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
 import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { CountedSockets } from "./fake-network.ts";
@@ -173,7 +173,9 @@ testWithKnot("addresses and names for targets and hops", async () => {
   expect((await lookupHostname(client, parseIpv6("2001:db8::1")))?.toLowerCase()).toBe(
     "host-1.example",
   );
-  expect(await lookupHostname(client, parseIpv4("192.0.2.1"))).toBe("host-1.example");
+  expect(await lookupHostname(client, tryParseIpv4("192.0.2.1") as Ipv4Address)).toBe(
+    "host-1.example",
+  );
   expect(await lookupHostname(client, parseIpv6("2001:db8::2"))).toBeNull();
 });
 

@@ -1,9 +1,9 @@
-import { ipv4ToBytes, parseIpv4 } from "../../src/addr/ipv4.ts";
-import { ipv6ToBytes, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { ipv6ToBytes } from "../../src/addr/ipv6.ts";
 import { FLAG, HEADER_BYTES } from "../../src/dns/message.ts";
 import { decodeName, encodeName } from "../../src/dns/name.ts";
 import { type RecordType, type ResourceRecord, typeCode } from "../../src/dns/record.ts";
 import { ByteReader, ByteWriter } from "../../src/util/bytes.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 /** Everything that a test server can put into a message, with names without compression. */
 export interface TestMessage {
@@ -86,7 +86,7 @@ export function encodeData(type: RecordType, value: string): Uint8Array {
     case "AAAA":
       return ipv6ToBytes(parseIpv6(value));
     case "A":
-      return ipv4ToBytes(parseIpv4(value));
+      return Uint8Array.from(value.split("."), Number);
     case "MX":
       return Uint8Array.from([...uint16(Number(words[0])), ...encodeName(words[1] as string)]);
     case "TXT":

@@ -8,7 +8,11 @@ import {
   test,
 } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";
-import { type Endpoint, formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import {
+  formatSocketAddress,
+  type SocketAddress,
+  tryParseSocketAddress,
+} from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { frameMessage } from "../../src/dns/exchange.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -92,8 +96,8 @@ const honest: Manners = {
   },
 };
 
-function at53(address: string): Endpoint {
-  return tryParseEndpoint(address, 53) as Endpoint;
+function at53(address: string): SocketAddress {
+  return tryParseSocketAddress(address, 53) as SocketAddress;
 }
 
 /** All open sockets of this process. */
@@ -120,7 +124,7 @@ describe("a server that refuses is skipped at once", () => {
     const client = createDnsClient({ servers, sockets, clock: new FakeClock() });
     expect(await client.query("a", "AAAA")).toMatchObject({
       kind: "answer",
-      server: formatEndpoint(alive.endpoint),
+      server: formatSocketAddress(alive.endpoint),
     });
     const alone = createDnsClient({ servers: [at53(address)], sockets, clock: new FakeClock() });
     expect(await alone.query("a", "AAAA")).toMatchObject({ kind: "unreachable", reason: code });
@@ -154,7 +158,7 @@ describe("a dead server", () => {
     await clock.advance(1000);
     expect(await outcome).toMatchObject({
       kind: "answer",
-      server: formatEndpoint(alive.endpoint),
+      server: formatSocketAddress(alive.endpoint),
       queryTimeMs: 1000,
     });
     expect(sockets.open).toBe(0);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Endpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { createDnsClient, type DnsOutcome } from "../../src/dns/client.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { FakeNetwork } from "./fake-network.ts";
@@ -13,7 +13,7 @@ function start(addresses: readonly string[], timeoutMs = 5000) {
   const network = new FakeNetwork({}, clock);
   const controller = new AbortController();
   const client = createDnsClient({
-    servers: addresses.map((text) => tryParseEndpoint(text, 53) as Endpoint),
+    servers: addresses.map((text) => tryParseSocketAddress(text, 53) as SocketAddress),
     sockets: network,
     clock,
   });

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { formatIp } from "../../src/addr/ip.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import { identifyCaller } from "../../src/http/client-address.ts";
 
 const TRUSTED = {
   unix: true,
-  prefixes: prefixList(["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.2"].map(parsePrefix)),
+  prefixes: ["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.2"].map(parsePrefix),
 };
 
 function caller(peer: string | null, headers: Record<string, string>, encrypted = false) {

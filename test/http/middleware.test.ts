@@ -1,7 +1,6 @@
 /** What the middleware believes of a request, where a running service would need a proxy or a clock. */
 import { describe, expect, test } from "bun:test";
 import { parsePrefix } from "../../src/addr/prefix.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { Connection } from "../../src/http/client-address.ts";
 import { createMiddleware } from "../../src/http/middleware.ts";
 import { respond } from "../../src/http/respond.ts";
@@ -17,7 +16,7 @@ function pass(
   draining = false,
 ): Response {
   const admit = createMiddleware({
-    trustedProxies: { unix: true, prefixes: prefixList([parsePrefix("10.0.0.0/8")]) },
+    trustedProxies: { unix: true, prefixes: [parsePrefix("10.0.0.0/8")] },
     keyring: { find: () => null },
     rateLimiter: new RateLimiter({ anonymous: 100, prefix: 0 }),
     defaultKeyLimit: 100,

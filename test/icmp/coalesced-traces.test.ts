@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { coalesceTraces } from "../../src/icmp/coalesced-traces.ts";
 import { describeHop, type TraceHop } from "../../src/icmp/trace-report.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 const REQUEST: TraceRequest = { target: parseIpv6("2001:db8::2"), maxHops: 30, timeoutMs: 2000 };
 const HOP = parseIpv6("2001:db8::1");

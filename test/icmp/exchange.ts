@@ -5,9 +5,10 @@
  *
  * Arguments: how many packets. Prints one line of JSON.
  */
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+
 import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
 import { RawSocket, type ReceivedPacket } from "../../src/icmp/socket.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 const total = Number(process.argv[2]);
 const TAG = 0xa5;

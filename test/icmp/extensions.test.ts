@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { splitExtensions } from "../../src/icmp/icmp-error.ts";
 import { decodeMessage, internetChecksum } from "../../src/icmp/message.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { hex, hexAddress } from "./hex.ts";
 
 const QUOTATION = "60".repeat(128);

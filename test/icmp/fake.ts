@@ -1,7 +1,8 @@
 /** A network without time and without a kernel: a virtual clock, and a socket that answers by a function. */
-import { type Ipv6Address, ipv6ToBytes, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { type Ipv6Address, ipv6ToBytes } from "../../src/addr/ipv6.ts";
 import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../../src/icmp/socket.ts";
 import type { Clock } from "../../src/util/clock.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 interface Timer {
   readonly atMs: number;

@@ -1,4 +1,5 @@
-import { type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
+import type { Ipv6Address } from "../../src/addr/ipv6.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 /** Bytes from hex digits; white space is for the reader. */
 export function hex(text: string): Uint8Array<ArrayBuffer> {

@@ -1,11 +1,11 @@
 /** Ping and traceroute over a simulated internet: delay, loss, forgeries, equal paths. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import type { ProbeCounters } from "../../src/icmp/prober.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { startInternet } from "../lab/internet.ts";
 import {
   type AnswerRule,

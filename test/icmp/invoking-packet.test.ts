@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { decodeInvokingPacket } from "../../src/icmp/message.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { hex, hexAddress } from "./hex.ts";
 
 const SOURCE = hexAddress("2001:db8::1");

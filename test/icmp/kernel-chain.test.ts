@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import { interfaceIndex } from "../../src/icmp/socket.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { labEnvironment, run } from "../lab/run.ts";

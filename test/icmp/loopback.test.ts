@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import { encodeEchoRequest } from "../../src/icmp/message.ts";
 import { RawSocket as IcmpSocket } from "../../src/icmp/socket.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { RawSocket } from "../lab/raw-socket.ts";
 import { run } from "../lab/run.ts";

@@ -4,10 +4,11 @@
  *
  * Arguments: `exclusive-label`, or nothing; and the target.
  */
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+
 import { openIcmp } from "../../src/icmp/engine.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_INET6, SOCK } from "../../src/platform/linux.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 /** ipv6(7): IPV6_FLOWLABEL_MGR, and the `struct in6_flowlabel_req` that leases a label for one socket alone. */
 function leaseExclusiveLabel(): void {

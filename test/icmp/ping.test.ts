@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import { MAX_BUFFER_RETRIES, RETRY_MS } from "../../src/icmp/prober.ts";
 import { PROBE_BURST, PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
   echoReply,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { internetChecksum } from "../../src/icmp/message.ts";
 import {
   type Answer,
@@ -12,6 +11,7 @@ import {
 } from "../../src/icmp/prober.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
 import { MAX_WAITING, NEIGHBOUR_MS, PROBE_BURST } from "../../src/icmp/target-limit.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
   echoReply,

@@ -1,10 +1,10 @@
 /** What holds for every packet whatever; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
 import fc from "fast-check";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import { splitExtensions } from "../../src/icmp/icmp-error.ts";
 import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/message.ts";
 import { Prober } from "../../src/icmp/prober.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { countingRandom, echoReply, FakeSocket, icmpError, SOURCE, VirtualClock } from "./fake.ts";
 
 const TARGET = parseIpv6("2001:db8:ffff::2");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
 import type { Response } from "../../src/icmp/prober.ts";
 import { describeTrace } from "../../src/icmp/trace-report.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
 const TARGET = parseIpv6("2001:db8::80");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { equalIpv6, type Ipv6Address, parseIpv6 } from "../../src/addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address } from "../../src/addr/ipv6.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
 import { GAP_LIMIT } from "../../src/icmp/trace-report.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type TraceOutcome,
   type TraceRequest,
 } from "../../src/icmp/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
   echoReply,

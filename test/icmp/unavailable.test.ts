@@ -1,7 +1,6 @@
 /** What is answered to pings and traces without a raw socket. */
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { RequestInfo } from "../../src/http/endpoint.ts";
 import { ApiError } from "../../src/http/errors.ts";
@@ -27,7 +26,7 @@ const noDns = {
 function start(icmp: ProbeDependencies["icmp"]) {
   const dependencies: ProbeDependencies = {
     config: {
-      targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
+      targets: { mode: "any", allow: [], deny: [] },
       targetResolver: "resolver_a",
       pingIntervalMs: 200,
       probeTimeoutMs: 1000,

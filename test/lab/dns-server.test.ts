@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import type { Endpoint } from "../../src/addr/endpoint.ts";
 import { formatIp } from "../../src/addr/ip.ts";
+import type { SocketAddress } from "../../src/addr/socket-address.ts";
 import { startKnot } from "./dns-server.ts";
 import { startKernelChain } from "./kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "./lab.ts";
@@ -16,7 +16,7 @@ function zone(...records: string[]): string {
   return ["@ 60 SOA ns admin 1 2 3 4 5", "@ 60 NS ns", "ns 60 AAAA ::1", ...records, ""].join("\n");
 }
 
-async function dig({ address, port }: Endpoint, ...query: string[]): Promise<string> {
+async function dig({ address, port }: SocketAddress, ...query: string[]): Promise<string> {
   return (await run(["dig", `@${formatIp(address)}`, "-p", `${port}`, "+short", ...query])).trim();
 }
 

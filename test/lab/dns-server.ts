@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Endpoint } from "../../src/addr/endpoint.ts";
 import { formatIp, tryParseIp } from "../../src/addr/ip.ts";
+import type { SocketAddress } from "../../src/addr/socket-address.ts";
 import { ByteWriter } from "../../src/util/bytes.ts";
 import { freePort } from "./port.ts";
 import { labEnvironment } from "./run.ts";
@@ -20,7 +20,7 @@ export type KnotOptions = {
 /** A running Knot server. */
 export type KnotServer = AsyncDisposable & {
   /** It serves UDP and TCP here. */
-  readonly endpoint: Endpoint;
+  readonly endpoint: SocketAddress;
   /** Ends the server and removes its files. */
   stop(): Promise<void>;
 };
@@ -45,7 +45,7 @@ function soaQuery(zone: string): Uint8Array {
 /** Asks repeatedly until the server answers for the zone without an error. */
 async function answersFor(
   zone: string,
-  { address, port }: Endpoint,
+  { address, port }: SocketAddress,
   isOver: () => boolean,
 ): Promise<boolean> {
   let answered = false;

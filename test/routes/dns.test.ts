@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { prefixList } from "../../src/addr/prefix-table.ts";
+import type { Prefix } from "../../src/addr/prefix.ts";
 import type { DnsClient, DnsOutcome, Resolution } from "../../src/dns/client.ts";
 import type { DnsRecord } from "../../src/dns/record.ts";
 import { ApiError } from "../../src/http/errors.ts";
@@ -87,7 +87,7 @@ describe("the message", () => {
     const resolver: DnsClient = {
       query: async () => ({ ...FROM, kind: "no-data", records: [], queryTimeMs: 1 }),
     };
-    const none = prefixList([]);
+    const none: Prefix[] = [];
     const resolved = resolveTarget(
       parseTarget("ipv4only.example"),
       {

@@ -1,7 +1,5 @@
 /** How pings and traces are presented, and how long they keep their connections open. */
 import { describe, expect, test } from "bun:test";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
-import { prefixList } from "../../src/addr/prefix-table.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Endpoint } from "../../src/http/endpoint.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
@@ -13,6 +11,7 @@ import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/routes/ping.ts";
 import type { ProbeDependencies } from "../../src/routes/probe.ts";
 import { traceroute } from "../../src/routes/traceroute.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 
 /** Seconds before a run: for a slot, for the resolver, and for the target's /64 twice. */
@@ -40,7 +39,7 @@ async function ask(
   } as unknown as IcmpEngine;
   const handle = endpoint.create({
     config: {
-      targets: { mode: "any", allow: prefixList([]), deny: prefixList([]) },
+      targets: { mode: "any", allow: [], deny: [] },
       targetResolver: "resolver_a",
       pingIntervalMs: 200,
       probeTimeoutMs: 1500,

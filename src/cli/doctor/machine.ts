@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Endpoint, formatEndpoint } from "../../addr/endpoint.ts";
+import { formatSocketAddress, type SocketAddress } from "../../addr/socket-address.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { RawSocket } from "../../icmp/socket.ts";
@@ -134,9 +134,9 @@ export async function checkResolvers(resolvers: Config["resolvers"]): Promise<re
 async function checkResolver(
   name: ResolverName,
   version: 4 | 6,
-  servers: readonly Endpoint[],
+  servers: readonly SocketAddress[],
 ): Promise<Finding> {
-  const tried = `ask ${name} over IPv${version} (${servers.map(formatEndpoint).join(", ")})`;
+  const tried = `ask ${name} over IPv${version} (${servers.map(formatSocketAddress).join(", ")})`;
   const variable = `SIXSCOPE_${name.toUpperCase()}`;
   // Every resolver knows the name servers of the root.
   const outcome = await createDnsClient({ servers }).query(".", "NS", {

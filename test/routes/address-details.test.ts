@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { classifyIpv6, TYPE_TABLE } from "../../src/addr/classify.ts";
-import { describeIpv6 } from "../../src/addr/describe.ts";
-import { parseIpv6 } from "../../src/addr/ipv6.ts";
+import { addressDetails, describeIpv6 } from "../../src/routes/address-details.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 
 /** The keys that every address has are checked once, below. */
 function derived(text: string) {
@@ -100,7 +100,7 @@ describe("describeIpv6", () => {
     ["2001:dff::1", "APNIC", { status: "allocated", registry: "APNIC", block: "2001:c00::/23" }],
     ["3ffe::1", "once 6bone", { status: "reserved", block: "3ffe::/16" }],
     ["2d00::1", "reserved by IANA", { status: "reserved", block: "2d00::/8" }],
-    ["2640::1", "not given out", { status: "unallocated" }],
+    ["2640::1", "not allocated", { status: "unallocated" }],
     ["2001::1", "Teredo", undefined],
     ["2002::1", "6to4", undefined],
     ["fd00::1", "unique-local", undefined],
@@ -122,7 +122,7 @@ describe("describeIpv6", () => {
     expect(describeIpv6(parseIpv6(text)).scope).toBe(scope);
   });
 
-  test("names for every type the block and the RFC of its row", () => {
+  test("names the block and the RFC of every type", () => {
     for (const { type, prefix, block, rfc } of TYPE_TABLE) {
       const { network } = prefix;
       if (network.version !== 6 || classifyIpv6(network) !== type) continue;
@@ -130,11 +130,11 @@ describe("describeIpv6", () => {
     }
   });
 
-  test("is plain JSON: nothing is lost on the way", () => {
+  test("is plain JSON and matches the schema", () => {
     for (const { prefix } of TYPE_TABLE) {
       if (prefix.network.version !== 6) continue;
       const details = describeIpv6(prefix.network);
-      expect(JSON.parse(JSON.stringify(details))).toEqual(details);
+      expect(addressDetails().parse(JSON.parse(JSON.stringify(details)))).toEqual(details);
       expect(Object.values(details)).not.toContain(undefined);
     }
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatEndpoint, tryParseEndpoint } from "../../src/addr/endpoint.ts";
+import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 
 test.each([
   ["[2001:DB8::1]:53", undefined, "[2001:db8::1]:53", "IPv6 with a port"],
@@ -13,20 +13,20 @@ test.each([
   ["[::]:0", undefined, "[::]:0", "port 0"],
   ["[::]:65535", undefined, "[::]:65535", "the last port"],
   ["[::ffff:192.0.2.1]:53", undefined, "[::ffff:192.0.2.1]:53", "mapped"],
-])("tryParseEndpoint(%p, %p) is %p: %s", (text, defaultPort, canonical) => {
-  const endpoint = tryParseEndpoint(text, defaultPort);
-  expect(endpoint && formatEndpoint(endpoint)).toBe(canonical);
+])("tryParseSocketAddress(%p, %p) is %p: %s", (text, defaultPort, canonical) => {
+  const parsed = tryParseSocketAddress(text, defaultPort);
+  expect(parsed && formatSocketAddress(parsed)).toBe(canonical);
 });
 
 test.each([
   ["", "empty"],
   ["[2001:db8::1]:65536", "a port above 65535"],
   ["[2001:db8::1]:99999", "a port of five nines"],
-  ["[2001:db8::1]:", "no digits behind the colon"],
+  ["[2001:db8::1]:", "no digits after the colon"],
   ["[2001:db8::1]:053", "a leading zero"],
   ["[2001:db8::1]:+53", "a sign"],
-  ["[2001:db8::1]:53 ", "a space behind"],
-  ["[2001:db8::1]:53\n", "a line feed behind"],
+  ["[2001:db8::1]:53 ", "a space after it"],
+  ["[2001:db8::1]:53\n", "a line feed after it"],
   ["[2001:db8::1]53", "no colon"],
   ["[2001:db8::1", "no closing bracket"],
   ["2001:db8::1]:53", "no opening bracket"],
@@ -34,20 +34,20 @@ test.each([
   ["[192.0.2.1]:53", "IPv4 in brackets"],
   ["[[::1]]:53", "brackets in brackets"],
   ["[fe80::1%eth0]:53", "a zone"],
-  ["192.0.2.1:", "IPv4, no digits behind the colon"],
+  ["192.0.2.1:", "IPv4, no digits after the colon"],
   ["192.0.2.1:65536", "IPv4, a port above 65535"],
   ["192.0.2.256:53", "no IPv4 address"],
   [":53", "no address"],
   ["localhost:53", "a name"],
   ["localhost", "a name alone"],
-])("tryParseEndpoint(%p) is null: %s", (text) => {
-  expect(tryParseEndpoint(text)).toBeNull();
-  expect(tryParseEndpoint(text, 53)).toBeNull();
+])("tryParseSocketAddress(%p) is null: %s", (text) => {
+  expect(tryParseSocketAddress(text)).toBeNull();
+  expect(tryParseSocketAddress(text, 53)).toBeNull();
 });
 
 test.each(["2001:db8::1", "[2001:db8::1]", "192.0.2.1"])(
-  "tryParseEndpoint(%p) is null without a default port",
+  "tryParseSocketAddress(%p) is null without a default port",
   (text) => {
-    expect(tryParseEndpoint(text)).toBeNull();
+    expect(tryParseSocketAddress(text)).toBeNull();
   },
 );
