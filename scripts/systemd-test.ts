@@ -26,7 +26,7 @@ const CAP_NET_RAW = 1 << 13;
 const missing = (await whyNoTools()) ?? (await whyNoMachine(await makeRoot()));
 if (missing !== null) skip(missing);
 
-const readme = await Bun.file(join(ROOT, "README.md")).text();
+const operations = await Bun.file(join(ROOT, "docs/operations.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 try {
   const packages = await makePackages();
@@ -319,11 +319,11 @@ zone:
     await sh("sed -i '/_TLS_/d' /etc/sixscope/sixscope.env");
   });
 
-  await step("the README's certbot hook renews the certificate without a restart", async () => {
+  await step("the documented certbot hook renews the certificate without a restart", async () => {
     const hook = "/etc/letsencrypt/renewal-hooks/deploy/sixscope";
     const [lineage, another] = ["six.example.com", "www.example.com"];
     await sh(`mkdir -p /etc/letsencrypt/live $(dirname ${hook})`);
-    await machine.run(["tee", hook], part("### With a certificate of its own", "#!/bin/sh\n"));
+    await machine.run(["tee", hook], part("### With its own certificate", "#!/bin/sh\n"));
     await sh(`chmod +x ${hook}`);
     /** Does what certbot does: changes the files, then passes the folder to the hook. */
     const renew = async (domain: string, certificate: string) => {
@@ -400,7 +400,7 @@ zone:
   });
 
   const fromArchive = part("### From the archive", "tar ").replaceAll("linux-x64", hostTarget());
-  await step("the README's commands install it from the archive", async () => {
+  await step("the documented commands install it from the archive", async () => {
     await sh(`cp ${packages.archive} /root; cd /root\n${fromArchive}`);
     key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
     await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
@@ -455,17 +455,17 @@ zone:
   }
 }
 
-/** The first block of shell commands that begins with a text, below a heading of the README. */
+/** The first block of shell commands in docs/operations.md that is below a heading and begins with a text. */
 function part(heading: string, beginning: string): string {
-  const section = readme.slice(readme.indexOf(`\n${heading}\n`) + 1);
+  const section = operations.slice(operations.indexOf(`\n${heading}\n`) + 1);
   const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
-  assert.ok(readme.includes(`\n${heading}\n`) && code.startsWith(beginning), heading);
+  assert.ok(operations.includes(`\n${heading}\n`) && code.startsWith(beginning), heading);
   return code.slice(0, code.indexOf("```"));
 }
 
-/** The last command in a row of the README's table of tasks. */
+/** The last command in a row of the table of what to do in docs/operations.md. */
 function row(purpose: string): string {
-  const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(readme) ?? [];
+  const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(operations) ?? [];
   const command = [...line.matchAll(/`([^`]+)`/g)].at(-1)?.[1];
   assert.ok(command !== undefined, purpose);
   return command;

@@ -1,5 +1,6 @@
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { Glob } from "bun";
 import { run } from "../../test/lab/run.ts";
 import type { Target } from "./compile.ts";
 import { ROOT, type Source } from "./source.ts";
@@ -27,6 +28,14 @@ export interface Contents {
 
 const inProject = (path: string) => join(ROOT, path);
 
+/** README and docs, as they are in the project. */
+const documentation = (folder: string): readonly PackagedFile[] =>
+  ["README.md", ...new Glob("docs/*.md").scanSync(ROOT)].map((path) => [
+    join(folder, path),
+    inProject(path),
+    FILE_MODE,
+  ]);
+
 /** Makes a Debian package. */
 export async function makeDebianPackage(
   { executable, notices }: Contents,
@@ -40,7 +49,7 @@ export async function makeDebianPackage(
       ["usr/lib/systemd/system/sixscope.service", inProject("systemd/sixscope.service"), FILE_MODE],
       ["usr/lib/sysusers.d/sixscope.conf", inProject("systemd/sixscope.sysusers"), FILE_MODE],
       ["etc/sixscope/sixscope.env", inProject("systemd/sixscope.env"), FILE_MODE],
-      ["usr/share/doc/sixscope/README.md", inProject("README.md"), FILE_MODE],
+      ...documentation("usr/share/doc/sixscope"),
       ["usr/share/doc/sixscope/changelog", inProject("CHANGELOG.md"), FILE_MODE],
       ["usr/share/doc/sixscope/copyright", inProject("LICENSE"), FILE_MODE],
       ["usr/share/doc/sixscope/THIRD-PARTY-NOTICES", notices, FILE_MODE],
@@ -97,7 +106,7 @@ export async function makeArchive(
       ["sixscope.service", inProject("systemd/sixscope.service"), FILE_MODE],
       ["sixscope.sysusers", inProject("systemd/sixscope.sysusers"), FILE_MODE],
       ["sixscope.env", inProject("systemd/sixscope.env"), FILE_MODE],
-      ["README.md", inProject("README.md"), FILE_MODE],
+      ...documentation("."),
       ["LICENSE", inProject("LICENSE"), FILE_MODE],
       ["THIRD-PARTY-NOTICES", notices, FILE_MODE],
     ]);

@@ -243,10 +243,10 @@ export const ERRORS = {
   }),
   ICMP_UNAVAILABLE: kind({
     status: 500,
-    meaning: "the service cannot send or receive ICMPv6",
-    details: () => z.strictObject({ reason: z.string().describe("What failed.") }),
+    meaning: "the service has no raw socket",
+    details: () => z.strictObject({ reason: z.string().describe("The system call that failed.") }),
     message: ({ reason }) =>
-      `This service cannot use its raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
+      `This service has no raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
     example: { details: { reason: "socket(AF_INET6, 3, 58): EPERM" } },
   }),
   NETWORK_UNREACHABLE: kind({

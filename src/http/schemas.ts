@@ -17,19 +17,6 @@ export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immut
 /** The type that a schema describes. */
 export type ValueOf<Schema extends z.ZodType> = Immutable<z.output<Schema>>;
 
-type IsSame<A, B> =
-  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
-
-/**
- * Passes through the schema of a type that is declared elsewhere; does not compile if the two differ
- * in a key, in whether it is optional, or in its type.
- */
-export function schemaOf<T>() {
-  return <Schema extends z.ZodType>(
-    schema: IsSame<ValueOf<Schema>, Immutable<T>> extends true ? Schema : never,
-  ): Schema => schema;
-}
-
 /** The text form of an IPv4 address. */
 export function ipv4Text(description: string) {
   return z.string().meta({ format: "ipv4", description });

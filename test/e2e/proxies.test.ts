@@ -1,4 +1,4 @@
-/** The README's proxies in front of the service: only they name the client and the request. */
+/** The proxies of docs/operations.md in front of the service: a client can choose neither its address nor its request id. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,8 +8,8 @@ import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { findProgram, run, runIp } from "../lab/run.ts";
 import { startService } from "../lab/service.ts";
 
-const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
-const SECTION = README.slice(README.indexOf("\n### Behind Caddy or nginx\n"));
+const PAGE = readFileSync(join(import.meta.dir, "../../docs/operations.md"), "utf8");
+const SECTION = PAGE.slice(PAGE.indexOf("\n### Behind Caddy or nginx\n"));
 const CLIENT = "2001:db8:443::7";
 
 const missing = labMissing ?? programMissing("curl") ?? programMissing("openssl");
@@ -32,10 +32,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The part of the README's section that a pattern captures. */
+/** The part of the section that the pattern captures. */
 function told(from: RegExp): string {
   const text = from.exec(SECTION)?.[1];
-  if (text === undefined) throw new Error(`the README lacks ${from}`);
+  if (text === undefined) throw new Error(`docs/operations.md lacks ${from}`);
   return text;
 }
 
@@ -43,7 +43,7 @@ const TRUSTED = told(/\nSIXSCOPE_TRUSTED_PROXIES=(\S+)\n/);
 const CADDY = told(/```\n(six\.example\.com \{[^`]+)```/);
 const NGINX = told(/```nginx\n([^`]+)```/);
 
-/** The response to a client that pretends to be another and names its request; retries until the proxy is up, or has exited. */
+/** The answer to a client that forges its address and request id; asks until the proxy is up or has ended. */
 async function askAsStranger(
   proxy: Bun.Subprocess<"ignore", "ignore", "pipe">,
 ): Promise<{ id: string; body: unknown }> {
@@ -70,7 +70,7 @@ async function askAsStranger(
   throw new Error(`the proxy has ended: ${await proxy.stderr.text()}`);
 }
 
-/** Starts a service and a proxy in front of it, and sends a request. */
+/** Starts a service and a proxy in front of it, and asks. */
 async function prove(
   settings: Readonly<Record<string, string>>,
   proxy: (service: string) => readonly string[],
@@ -92,7 +92,7 @@ async function prove(
   }
 }
 
-/** The command that runs nginx with a server as in the README. */
+/** The command that runs nginx with a server block. */
 function nginx(server: string): string[] {
   const file = join(folder, "nginx.conf");
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -100,7 +100,7 @@ function nginx(server: string): string[] {
     .join(" ");
   writeFileSync(
     file,
-    // A user namespace has no other user.
+    // In a user namespace, nginx cannot switch to another user.
     `user root root; daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;
 events {}
 http { access_log off; ${temporary}
@@ -132,7 +132,7 @@ caddyTest("Caddy", async () => {
   await prove(
     settings,
     (service) => {
-      // A self-signed certificate instead of one from the Internet.
+      // Caddy makes a certificate itself instead of asking for one on the Internet.
       const options = "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n";
       writeFileSync(file, options + CADDY.replace("[::1]:8080", service));
       return [findProgram("caddy") ?? "", "run", "--adapter", "caddyfile", "--config", file];

@@ -1,49 +1,62 @@
-/** What the README shows is what a reader gets: every curl with its answer, against a running service. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+/** What README and docs say is true: their examples, tables and links. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Glob } from "bun";
 import { ERRORS } from "../../src/http/errors.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
 
-const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
+const ROOT = join(import.meta.dir, "../..");
+const MAX_README_LINES = 150;
 
-/** The zone that the README's DNS examples are about. */
+/** Files that docs/architecture.md names before they exist. */
+const PLANNED = [
+  "src/dns/response.ts",
+  "src/icmp/icmp-error.ts",
+  "src/icmp/target-limit.ts",
+  "src/limits/token-bucket.ts",
+];
+
+const pages = new Map(
+  ["*.md", "docs/*.md"]
+    .flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)].sort())
+    .map((path) => [path, readFileSync(join(ROOT, path), "utf8")]),
+);
+const readme = page("README.md");
+const api = page("docs/api.md");
+const configuration = page("docs/configuration.md");
+
+/** The zone that the DNS example is about; the name and its address have been the same for decades. */
 const ZONE = `
-$TTL 300
-@    SOA ns hostmaster 1 3600 900 604800 60
-@    NS  ns
-@    MX  10 mail
-ns   AAAA ::1
-www  CNAME web
-web  AAAA 2001:db8::80
-mail AAAA 2001:db8::25
-@    TXT "v=spf1 mx -all"
+$TTL 86400
+@ SOA a nstld 1 14400 7200 1209600 86400
+@ NS  a
+a AAAA 2001:503:ba3e::2:30
 `;
 
-const EXAMPLE = /```sh\n(?:[^`]*\n)?curl -s ([^\n]*)\n```\n\n```json\n([^`]+)```/g;
-const examples = [...README.matchAll(EXAMPLE)].map(([, command = "", answer = ""]) => ({
-  path: /'http:\/\/\[::1\]:8080(\/[^']*)'/.exec(command)?.[1] ?? "",
-  withKey: command.includes("X-API-Key"),
-  answer: JSON.parse(answer) as unknown,
-}));
+const EXAMPLE = /```sh\n(curl -s [^\n]*)\n```\n\n```json\n([^`]+)```/g;
+const readmeExamples = examplesOf(readme);
+const apiExamples = examplesOf(api);
 
-/** Rows of the README's table of types: the type, and an example of an address. */
-const typeRows = [...README.matchAll(/^\| `([A-Z]\w+)` \| `([0-9a-f.]*:[0-9a-f:.]+)` \|/gm)].map(
+/** Rows of the table of types: the type, and an example of an address. */
+const typeRows = [...api.matchAll(/^\| `([A-Z]\w+)` \| `([0-9a-f.]*:[0-9a-f:.]+)` \|/gm)].map(
   ([, type = "", address = ""]) => [type, address] as const,
 );
 
 const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
+const curlTest = testWith(missing, programMissing("curl"));
 
 let knot: KnotServer;
 let service: Service;
 
 beforeAll(async () => {
   if (missing !== null) return;
-  knot = await startKnot({ zones: { "example.test.": ZONE } });
+  knot = await startKnot({ zones: { "root-servers.net.": ZONE } });
   service = await startService({ SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}` });
 });
 
@@ -52,6 +65,20 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await knot.stop();
 });
+
+function page(path: string): string {
+  return pages.get(path) ?? "";
+}
+
+/** Every curl of a page with the answer below it. */
+function examplesOf(text: string) {
+  return [...text.matchAll(EXAMPLE)].map(([, command = "", answer = ""]) => ({
+    command,
+    path: /'http:\/\/\[::1\]:8080(\/[^']*)'/.exec(command)?.[1] ?? "",
+    withKey: command.includes("X-API-Key"),
+    answer: JSON.parse(answer) as unknown,
+  }));
+}
 
 /** Leaves out what differs from run to run. */
 function withoutMeasurements(value: unknown): unknown {
@@ -67,58 +94,189 @@ async function get(path: string, withKey: boolean): Promise<unknown> {
   return await response.json();
 }
 
-labTest("there are examples of all endpoints and of an error", () => {
-  const paths = examples.map(({ path }) => path.split(/[/?]/)[3]);
-  expect(new Set(paths)).toEqual(new Set(["myip", "validate", "dns", "ping", "traceroute"]));
-  expect(
-    examples.some(({ answer }) => typeof answer === "object" && "error" in (answer ?? {})),
-  ).toBe(true);
-});
-
-labTest.each(examples)("curl $path", async ({ path, withKey, answer }) => {
-  const actual = await get(path, withKey);
-
-  expect(withoutMeasurements(actual)).toEqual(withoutMeasurements(answer));
-});
-
-labTest("every type has an example in the table, and it is of that type", async () => {
-  for (const [type, address] of typeRows) {
-    const answer = await get(`/api/v1/validate?address=${address}`, false);
-    expect({ address, ...(answer as object) }).toMatchObject({ address, type });
-  }
-  expect(new Set(typeRows.map(([type]) => type)).size).toBe(29);
-});
-
-test("the table of endpoints is that of the interface document", () => {
-  const rows = README.matchAll(/^\| `(\/[\w{}./]+)` \|(.*)\|( needed)? \|$/gm);
-  const documented = Object.entries(interfaceDocument.paths).map(([path, { get }]) => ({
-    path,
-    parameters: get.parameters.filter(({ in: place }) => place === "query").map(({ name }) => name),
-    needsKey: get.security.length === 1,
-  }));
-
-  const told = [...rows].map(([, path, parameters = "", key]) => ({
-    path,
-    parameters: [...parameters.matchAll(/(?:^ |; )`(\w+)`/g)].map(([, name]) => name),
-    needsKey: key === " needed",
-  }));
-  expect(told).toEqual(documented);
-});
-
-test("the table of errors is that of the interface", () => {
-  const rows = README.matchAll(/^\| (\d{3}) \| `([A-Z0-9_]+)` \| (.+) \|$/gm);
-  const told = [...rows].map(([, status, code = "", meaning]) => [
-    code,
-    { status: Number(status), meaning },
+/** Runs a command as a reader pastes it, but with this Bun and against the test's service. */
+async function paste(command: string, key: string): Promise<string> {
+  const base = (service.urls[1] ?? "").replace("/api/v1", "");
+  const script = `npx() { shift 2; "$BUN" "$@"; }
+cd '${ROOT}'
+${command.replaceAll("http://[::1]:8080", base)}`;
+  return await run([
+    ...["env", `BUN=${process.execPath}`, `SIXSCOPE_KEYS_FILE=${service.keysFile}`, `key=${key}`],
+    ...["sh", "-ec", script],
   ]);
-  const kinds = Object.entries(ERRORS).map(([code, { status, meaning }]) => [
-    code,
-    { status, meaning },
-  ]);
-  expect(told).toEqual(kinds);
+}
+
+describe("examples", () => {
+  test("show all endpoints and an error", () => {
+    const endpoints = apiExamples.map(({ path }) => path.split(/[/?]/)[3]);
+    expect(new Set(endpoints)).toEqual(new Set(["myip", "validate", "dns", "ping", "traceroute"]));
+    expect(
+      apiExamples.some(({ answer }) => typeof answer === "object" && "error" in (answer ?? {})),
+    ).toBe(true);
+    expect(readmeExamples.map(({ path }) => path.split(/[/?]/)[3])).toEqual([
+      "myip",
+      "validate",
+      "ping",
+    ]);
+  });
+
+  labTest.each([...readmeExamples, ...apiExamples])(
+    "curl $path",
+    async ({ path, withKey, answer }) => {
+      const actual = await get(path, withKey);
+
+      expect(withoutMeasurements(actual)).toEqual(withoutMeasurements(answer));
+    },
+  );
+
+  curlTest("of the README give these answers when pasted in order", async () => {
+    const [, makeKey = ""] = /```sh\n(key=[^\n]*)\n```/.exec(readme) ?? [];
+    const key = await paste(`${makeKey}\nprintf %s "$key"`, "");
+    expect(key).toMatch(/^sx_\w+$/);
+    const headers = { "X-API-Key": key };
+    while ((await fetch(`${service.url}/ping/::1?count=1`, { headers })).status !== 200) {
+      await Bun.sleep(50);
+    }
+
+    for (const { command, answer } of readmeExamples) {
+      const actual = JSON.parse(await paste(command, key));
+      expect(withoutMeasurements(actual)).toEqual(withoutMeasurements(answer));
+    }
+  });
+
+  labTest("every type has an example address in the table", async () => {
+    for (const [type, address] of typeRows) {
+      const answer = await get(`/api/v1/validate?address=${address}`, false);
+      expect({ address, ...(answer as object) }).toMatchObject({ address, type });
+    }
+    expect(new Set(typeRows.map(([type]) => type)).size).toBe(29);
+  });
+
+  labTest("the interface document is where docs/api.md says", async () => {
+    const [, url = ""] = /curl -s '([^']*)' > sixscope\.json/.exec(api) ?? [];
+    expect(await get(new URL(url).pathname, false)).toEqual(interfaceDocument);
+  });
+
+  labTest("the log line has the fields of a real one, in their order", async () => {
+    const fieldsOf = (line: string) => [...line.matchAll(/(?:^| )(\w+)=/g)].map(([, name]) => name);
+    const [shown = ""] = /^time=.* msg=request .*$/m.exec(configuration) ?? [];
+    await get("/api/v1/ping/::1?count=1", true);
+    await service.says(" key=test\n");
+
+    const [written = ""] =
+      /^time=.* route=\/api\/v1\/ping\/:target .*$/m.exec(service.stderr()) ?? [];
+    expect(fieldsOf(shown)).toEqual(fieldsOf(written));
+  });
 });
 
-labTest("the interface document is where the README says", async () => {
-  const [, url = ""] = /curl -s '([^']*)' > sixscope\.json/.exec(README) ?? [];
-  expect(await get(new URL(url).pathname, false)).toEqual(interfaceDocument);
+describe("tables", () => {
+  test("the endpoints are those of the interface document", () => {
+    const rows = readme.matchAll(/^\| `(\/[\w{}./]+)` \|(.*)\|( needed)? \|$/gm);
+    const documented = Object.entries(interfaceDocument.paths).map(([path, { get }]) => ({
+      path,
+      parameters: get.parameters
+        .filter(({ in: place }) => place === "query")
+        .map(({ name }) => name),
+      needsKey: get.security.length === 1,
+    }));
+
+    const told = [...rows].map(([, path, parameters = "", key]) => ({
+      path,
+      parameters: [...parameters.matchAll(/(?:^ |; )`(\w+)`/g)].map(([, name]) => name),
+      needsKey: key === " needed",
+    }));
+    expect(told).toEqual(documented);
+  });
+
+  test("every endpoint has a section in docs/api.md", () => {
+    const sections = [...api.matchAll(/^## (\/.*)$/gm)].map(([, path]) => path);
+    expect(sections).toEqual(Object.keys(interfaceDocument.paths));
+  });
+
+  test("the errors are those of the interface", () => {
+    const rows = api.matchAll(/^\| (\d{3}) \| `([A-Z0-9_]+)` \| (.+) \|$/gm);
+    const told = [...rows].map(([, status, code = "", meaning]) => [
+      code,
+      { status: Number(status), meaning },
+    ]);
+    const kinds = Object.entries(ERRORS).map(([code, { status, meaning }]) => [
+      code,
+      { status, meaning },
+    ]);
+    expect(told).toEqual(kinds);
+  });
+
+  test("the settings are those of the packaged settings file, with the same defaults", () => {
+    const packaged = new Map(
+      [...readFileSync(join(ROOT, "systemd/sixscope.env"), "utf8").matchAll(/^#(\w+)=(.*)$/gm)].map(
+        ([, name, value]) => [name, value],
+      ),
+    );
+    const rows = [...configuration.matchAll(/^\| (`SIXSCOPE_[^|]*) \| ([^|]*)\|/gm)].map(
+      ([, names = "", value = ""]) => ({
+        names: [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+        value: /^`([^`]*)` $/.exec(value)?.[1],
+      }),
+    );
+
+    expect(rows.flatMap(({ names }) => names).sort()).toEqual([...packaged.keys()].sort());
+    for (const { names, value } of rows) {
+      if (value === undefined) continue;
+      for (const name of names) expect([name, packaged.get(name)]).toEqual([name, value]);
+    }
+  });
 });
+
+describe("pages", () => {
+  test("the README is short enough to be read to its end", () => {
+    expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(MAX_README_LINES);
+  });
+
+  test.each([...pages])("the links of %s lead somewhere", (path, text) => {
+    const broken = linksOf(text).filter((link) => !isThere(path, link));
+    expect(broken).toEqual([]);
+  });
+
+  test("every page of docs is linked from the README", () => {
+    const linked = new Set(linksOf(readme));
+    expect([...pages.keys()].filter((path) => path !== "README.md" && !linked.has(path))).toEqual(
+      [],
+    );
+  });
+
+  test.each([...pages].filter(([path]) => path !== "CHANGELOG.md"))(
+    "the files that %s names exist",
+    (_, text) => {
+      const named = [...text.matchAll(/`((?:src|test|scripts|systemd)\/[^\s`]*)`/g)].map(
+        ([, file = ""]) => file,
+      );
+      const absent = [...new Set(named)].filter((file) => !existsSync(join(ROOT, file)));
+      expect(absent.filter((file) => !PLANNED.includes(file))).toEqual([]);
+    },
+  );
+});
+
+/** The targets of a page's relative links. */
+function linksOf(text: string): string[] {
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => !/^\w+:/.test(link));
+}
+
+/** Whether a link of a page leads to a file, and to a heading in it where it names one. */
+function isThere(from: string, link: string): boolean {
+  const [file = "", anchor] = link.split("#");
+  const target = file === "" ? from : join(dirname(from), file);
+  if (!existsSync(join(ROOT, target))) return false;
+  return anchor === undefined || anchorsOf(page(target)).includes(anchor);
+}
+
+/** The anchors that GitHub makes of a page's headings. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
