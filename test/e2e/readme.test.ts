@@ -13,14 +13,6 @@ import { type Service, startService } from "../lab/service.ts";
 const ROOT = join(import.meta.dir, "../..");
 const MAX_README_LINES = 150;
 
-/** Files that docs/architecture.md names before they exist. */
-const PLANNED = [
-  "src/dns/response.ts",
-  "src/icmp/icmp-error.ts",
-  "src/icmp/target-limit.ts",
-  "src/limits/token-bucket.ts",
-];
-
 const pages = new Map(
   ["*.md", "docs/*.md"]
     .flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)].sort())
@@ -251,7 +243,7 @@ describe("pages", () => {
         ([, file = ""]) => file,
       );
       const absent = [...new Set(named)].filter((file) => !existsSync(join(ROOT, file)));
-      expect(absent.filter((file) => !PLANNED.includes(file))).toEqual([]);
+      expect(absent).toEqual([]);
     },
   );
 });

@@ -79,7 +79,7 @@ describe("without a raw socket", () => {
     expect(await ping("::1")).toEqual([
       500,
       "ICMP_UNAVAILABLE",
-      "This service cannot use its raw socket (socket: EPERM); the operator must grant CAP_NET_RAW.",
+      "This service has no raw socket (socket: EPERM); the operator must grant CAP_NET_RAW.",
       { reason: "socket: EPERM" },
     ]);
   });
