@@ -6,7 +6,6 @@ import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
 import { RawSocket } from "../icmp/socket.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
-import { RateLimiter } from "../limits/token-bucket.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
@@ -44,9 +43,6 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     config,
     log,
     keyring,
-    trustedProxies: config.trustedProxies,
-    rateLimiter: new RateLimiter(config.rate),
-    defaultKeyLimit: config.rate.key,
     resolvers: createResolvers(config),
     icmp,
     probeSlots,
