@@ -8,7 +8,7 @@ import { readParameters } from "./parameters.ts";
 import { respond, respondError } from "./respond.ts";
 
 /** What the service is made of. */
-export interface AppDependencies extends Tools, MiddlewareDependencies {}
+export type AppDependencies = Tools & MiddlewareDependencies;
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
@@ -77,11 +77,8 @@ function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, to
     if (needsKey && info.key === null) {
       const invalid =
         "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one";
-      throw new ApiError(
-        "UNAUTHORIZED",
-        {},
-        req.header("x-api-key") === undefined ? undefined : invalid,
-      );
+      const note = info.request.headers.has("x-api-key") ? invalid : undefined;
+      throw new ApiError("UNAUTHORIZED", {}, note);
     }
     const body = await handle(readParameters(parameters, req), info, tools);
     return respond(info, typeof body === "string" ? body : JSON.stringify(body));

@@ -133,10 +133,8 @@ function exampleOf(code: ErrorCode) {
   return new ApiError(code, details as ErrorDetails<ErrorCode>, note).body;
 }
 
-function describeParameter([name, { in: place, schema, description, example }]: [
-  string,
-  Parameter,
-]) {
+function describeParameter([name, parameter]: [string, Parameter]) {
+  const { in: place, schema, description, example } = parameter;
   // The schema itself tells whether the parameter may be missing, and its default.
   const missing = schema.safeParse(undefined);
   return {
@@ -168,7 +166,9 @@ function pascalCase(code: string): string {
 /** Every schema with an id. */
 function describeNamedSchemas() {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify });
-  return mapValues(schemas, withoutIdentity);
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => [id, withoutIdentity(schema)]),
+  );
 }
 
 function describeSchema(schema: z.ZodType): JsonSchema {
@@ -191,11 +191,4 @@ function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
     delete jsonSchema.anyOf;
     Object.assign(jsonSchema, value, { type: [value.type, "null"] });
   }
-}
-
-function mapValues<From, To>(
-  record: Readonly<Record<string, From>>,
-  map: (value: From) => To,
-): Record<string, To> {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
 }

@@ -67,10 +67,9 @@ export function choiceParameter<const T extends readonly string[]>(
  */
 export function readParameters(parameters: Parameters, sent: HonoRequest): ValuesOf<Parameters> {
   const values: Record<string, unknown> = {};
-  for (const [name, { in: place, whenEmpty, schema, bounds, expected }] of Object.entries(
-    parameters,
-  )) {
-    if (place === "path") {
+  for (const [name, parameter] of Object.entries(parameters)) {
+    const { schema, bounds, expected, whenEmpty } = parameter;
+    if (parameter.in === "path") {
       values[name] = sent.param(name) ?? whenEmpty;
       continue;
     }

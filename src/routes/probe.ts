@@ -65,10 +65,10 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   const result = await probeSlots.hold(key?.sha256 ?? "", signal, async () => {
-    const { address: target, scopeId } = await resolveTarget(parsed, tools, signal);
+    const destination = await resolveTarget(parsed, tools, signal);
     const timeoutMs = tools.config.probeTimeoutMs;
-    const outcome = await run(icmp, { target, scopeId, timeoutMs, signal });
-    return { ip: formatIpv6(target), outcome };
+    const outcome = await run(icmp, { ...destination, timeoutMs, signal });
+    return { ip: formatIpv6(destination.target), outcome };
   });
   if (signal.aborted) throw clientGone();
   if (result === null) {

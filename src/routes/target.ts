@@ -6,16 +6,10 @@ import { lookupAddresses } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import type { Tools } from "../http/endpoint.ts";
 import { ApiError, invalidAddress } from "../http/errors.ts";
+import type { RunRequest } from "../icmp/ping.ts";
 import { interfaceIndex } from "../icmp/socket.ts";
 import { quote } from "../util/text.ts";
 import { requireAnswer } from "./dns.ts";
-
-/** Where probes go. */
-export interface Destination {
-  readonly address: Ipv6Address;
-  /** The interface index of a link-local address, 0 for any other address. */
-  readonly scopeId: number;
-}
 
 /** A target that is not resolved yet: the text that was sent, and what it means. */
 type Target = { readonly text: string } & (
@@ -40,7 +34,7 @@ export function parseTarget(text: string): Target {
 }
 
 /**
- * Turns a target into the one address that may be probed.
+ * Turns a target into the one address that may be probed, and the interface of a link-local one.
  *
  * A name is resolved once, so that the address cannot change between the policy check and the probe.
  *
@@ -51,7 +45,7 @@ export async function resolveTarget(
   target: Target,
   tools: Tools,
   signal: AbortSignal,
-): Promise<Destination> {
+): Promise<Pick<RunRequest, "target" | "scopeId">> {
   const address = "name" in target ? await lookUp(target, tools, signal) : target.address;
   const type = classifyIpv6(address);
   const objection = objectionTo(address, tools.config.targets);
@@ -59,7 +53,7 @@ export async function resolveTarget(
     const ip = formatIpv6(address);
     throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, objection);
   }
-  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
+  return { target: address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
 }
 
 /** The interface of a link-local address, which exists on every interface. */

@@ -69,7 +69,7 @@ export const traceroute = endpoint({
       target,
       ip,
       hops: await Promise.all(
-        hops.map(async (hop) => describeHop(hop, hop.address && (await nameOf(hop.address)))),
+        hops.map(async (hop) => presentHop(hop, hop.address && (await nameOf(hop.address)))),
       ),
       details: {
         reached,
@@ -82,13 +82,13 @@ export const traceroute = endpoint({
   },
 });
 
-function describeHop(hop: TraceHop, hostname: string | null) {
+function presentHop(hop: TraceHop, hostname: string | null) {
   const { address, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
   const details = {
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
-    ...(interfaces.length > 0 && { interfaces: interfaces.map(describeInterface) }),
+    ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
     ...(mtuBytes !== null && { mtu: mtuBytes }),
   };
   return {
@@ -100,7 +100,7 @@ function describeHop(hop: TraceHop, hostname: string | null) {
   };
 }
 
-function describeInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
+function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
   return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
 
