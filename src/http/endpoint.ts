@@ -31,7 +31,7 @@ export interface RequestInfo {
 export interface Tools {
   readonly config: Config;
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
-  /** The engine, or the reason why there is no raw socket. */
+  /** The engine, or the reason why the service has no raw socket. */
   readonly icmp: IcmpEngine | NoIcmp;
   readonly probeSlots: ProbeSlots;
 }

@@ -57,7 +57,7 @@ describe("a fault", () => {
     expect(lines).toEqual([]);
   });
 
-  test("that floods is a hundred lines, and one that counts the rest", async () => {
+  test("that floods takes a hundred lines, and one that counts the rest", async () => {
     const { app, lines } = startFaulty();
     for (let request = 0; request < 250; request++) await ask(app);
     expect(lines).toHaveLength(100);

@@ -1,4 +1,4 @@
-/** What the middleware believes of a request, where a running service would need a proxy or a clock. */
+/** The middleware in cases for which a running service would need a proxy, a certificate or a stop. */
 import { describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { Connection } from "../../src/http/client-address.ts";
