@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -32,7 +33,7 @@ export class Keyring {
   reload(): void {
     this.#watch.look();
     try {
-      if (!this.#watch.isComplete && this.#records.size > 0) {
+      if (this.#records.size > 0 && !existsSync(this.#path)) {
         throw new KeyFileError(`the keys file ${this.#path} has vanished`);
       }
       this.#records = readRecords(this.#path);

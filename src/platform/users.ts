@@ -32,20 +32,16 @@ export function become({ name, uid, gid }: User): void {
   process.seteuid?.(uid);
 }
 
+/** None on a machine without the file, such as a minimal container. */
 function users(): User[] {
-  return readPasswd()
-    .split("\n")
-    .map((line) => line.split(":"))
-    .flatMap(([name = "", , uid, gid]) =>
-      uid === undefined || gid === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid) }],
-    );
-}
-
-/** Empty on a machine without the file, such as a minimal container. */
-function readPasswd(): string {
   try {
-    return readFileSync("/etc/passwd", "utf8");
+    const rows = readFileSync("/etc/passwd", "utf8").matchAll(/^([^:\n]+):[^:\n]*:(\d+):(\d+):/gm);
+    return Array.from(rows, ([, name = "", uid, gid]) => ({
+      name,
+      uid: Number(uid),
+      gid: Number(gid),
+    }));
   } catch {
-    return "";
+    return [];
   }
 }

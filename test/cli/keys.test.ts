@@ -207,6 +207,23 @@ test("a relative link starts at its real folder", async () => {
   expect(readdirSync(other).toSorted()).toEqual(["deep", "keys.json"]);
 });
 
+const notFiles: [string, () => string, string][] = [
+  ["a FIFO", () => file, "it is not a regular file"],
+  ["a device", () => "/dev/zero", "it is not a regular file"],
+  ["a file in a FIFO", () => join(file, "keys.json"), "ENOTDIR"],
+];
+test.each(notFiles)(
+  "%s cannot be the keys file, and nothing waits for it",
+  async (_, path, said) => {
+    await run(["mkfifo", file]);
+    for (const args of [["keys", "add", "me"], []]) {
+      const { status, stderr } = await sixscope(args, { SIXSCOPE_KEYS_FILE: path() });
+      expect(stderr).toContain(said);
+      expect(status).toBe(1);
+    }
+  },
+);
+
 test("a circle of links is reported", async () => {
   symlinkSync("second", join(folder, "first"));
   symlinkSync("first", join(folder, "second"));
