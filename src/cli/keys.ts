@@ -12,7 +12,7 @@ import {
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
-import { errnoName, libc, SystemError } from "../platform/libc.ts";
+import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
@@ -176,9 +176,7 @@ function changeKeys(
   const folder = openFolder(dirname(path));
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
-    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) {
-      throw new SystemError(`flock ${dirname(path)}`, errnoName(libc().errno()));
-    }
+    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
     writeKeyFile(path, change(readKeyFile(path)));
   } finally {
     closeSync(folder);

@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { PRIORITIES } from "../util/log.ts";
-import { errnoName, libc, SystemError } from "./libc.ts";
+import { lastError, libc } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
 
 const KEEP_ALIVES_PER_WATCHDOG = 3;
@@ -62,7 +62,7 @@ export function serviceManager(
 function sender(path: string | undefined): (message: string) => void {
   if (path === undefined || path === "") return () => {};
   const fd = libc().socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
-  if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc().errno()));
+  if (fd < 0) throw lastError("socket(AF_UNIX)");
   const address = encodeUnixAddress(path);
   return (message) => {
     const bytes = new TextEncoder().encode(message);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { errnoName, libc, SystemError } from "./libc.ts";
+import { lastError, libc } from "./libc.ts";
 
 /** A user of this machine with its primary group, from /etc/passwd. */
 export interface User {
@@ -25,9 +25,8 @@ export function ownName(): string {
  * @throws SystemError
  */
 export function become({ name, uid, gid }: User): void {
-  if (libc().initgroups(new TextEncoder().encode(`${name}\0`), gid) !== 0) {
-    throw new SystemError(`initgroups ${name}`, errnoName(libc().errno()));
-  }
+  const cName = new TextEncoder().encode(`${name}\0`);
+  if (libc().initgroups(cName, gid) !== 0) throw lastError(`initgroups ${name}`);
   process.setegid?.(gid);
   process.seteuid?.(uid);
 }
