@@ -183,9 +183,9 @@ describe("other failures end with status 1 and without the usage", () => {
   });
 
   test("an unknown name to revoke", async () => {
-    const { status, stderr } = await keys("revoke", "nobody");
+    const { status, stderr } = await keys("revoke", "other");
     expect(status).toBe(1);
-    expect(stderr).toContain('no key named "nobody" can be revoked');
+    expect(stderr).toContain('no key named "other" can be revoked');
   });
 });
 
