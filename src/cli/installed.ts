@@ -57,10 +57,8 @@ function valuesOf(unit: Unit, property: string): string[] {
   return unit.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
 }
 
-const PROPERTIES = [
-  ...["LoadState", "ActiveState", "User", "AmbientCapabilities"],
-  ...["Environment", "EnvironmentFiles", "ProtectHome", "PrivateTmp"],
-];
+const PROPERTIES =
+  "LoadState,ActiveState,User,AmbientCapabilities,Environment,EnvironmentFiles,ProtectHome,PrivateTmp";
 
 function askSystemd(): Unit {
   // The test that sd_booted(3) uses.

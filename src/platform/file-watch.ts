@@ -38,14 +38,13 @@ export class FileWatch {
 }
 
 function fingerprint(paths: readonly string[]): string {
-  return paths.map(fingerprintOf).join("\n");
-}
-
-function fingerprintOf(path: string): string {
-  try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
-    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
-  } catch {
-    return "missing";
-  }
+  const parts = paths.map((path) => {
+    try {
+      const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+      return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+    } catch {
+      return "missing";
+    }
+  });
+  return parts.join("\n");
 }

@@ -64,7 +64,7 @@ function isLoopback(hostname: string): boolean {
 
 type TlsFiles = NonNullable<Config["tls"]>;
 
-/** The files that systemd copies for the service when it starts, as long as it has not done so. */
+/** The originals of files that systemd copies when the service starts, if it has not copied them yet. */
 export function beforeSystemdCopies({ certFile, keyFile }: TlsFiles): TlsFiles {
   return { certFile: originOf(certFile), keyFile: originOf(keyFile) };
 }
