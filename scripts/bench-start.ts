@@ -97,7 +97,7 @@ try {
   const [ours, hello] = programs.map(({ file }) => file) as [string, string];
   const source = await readSource();
   await compile(hostTarget(), source, ours);
-  await compile(hostTarget(), source, hello, ["scripts/hello-world.ts"]);
+  await compile(hostTarget(), source, hello, "scripts/hello-world.ts");
   const times = new Map(programs.map((program) => [program, [] as number[]]));
   for (let round = 0; round < ROUNDS; round++) {
     for (const [program, taken] of times) taken.push(await startMs(program));

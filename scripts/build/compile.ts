@@ -3,30 +3,21 @@ import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { ROOT, type Source } from "./source.ts";
 
-/** The machines that executables are made for. */
+/** The machines that executables are built for. */
 export const TARGETS = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl"] as const;
 
 export type Target = (typeof TARGETS)[number];
 
-/** The target that this machine is. */
+/** The target for this machine. */
 export function hostTarget(): Target {
   const machine = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
   const isMusl = [...new Glob("ld-musl-*").scanSync("/lib")].length > 0;
   return isMusl ? `${machine}-musl` : machine;
 }
 
-/** A Worker's file is an entry point of its own. */
-const ENTRY_POINTS = ["src/main.ts"];
-
-/** What an executable was made of. */
-export interface Compiled {
-  /** Names of the packages from node_modules that are inside, in alphabetical order. */
-  readonly packages: readonly string[];
-}
-
 /**
- * Environment variables by which a compiled executable would be another program: `BUN_OPTIONS` gives
- * Bun options and code to load, `BUN_BE_BUN` makes it plain Bun, the others open a debugger.
+ * Environment variables that would turn a compiled executable into another program: `BUN_OPTIONS` adds
+ * options and code to load, `BUN_BE_BUN` makes it plain Bun, the others open a debugger.
  */
 const FOREIGN_VARIABLES = [
   "BUN_OPTIONS",
@@ -39,29 +30,28 @@ const FOREIGN_VARIABLES = [
 /**
  * Compiles sixscope for one target into a file.
  *
- * The executable reads nothing from the folder it is started in, runs no code made from text, and
- * obeys no variable of Bun's that would make it run something else.
+ * The executable reads nothing from the folder it is started in, does not run code made from text, and
+ * ignores the variables of Bun that would make it run something else.
  *
- * @param entryPoints files of the project, to compile another program the same way
- * @throws AggregateError where the sources do not compile
+ * @param entryPoint the main file of the program, in this project
+ * @returns the names of the packages from node_modules that it contains, in alphabetical order
+ * @throws AggregateError if the sources do not compile
  */
 export async function compile(
   target: Target,
   source: Source,
   outfile: string,
-  entryPoints: readonly string[] = ENTRY_POINTS,
-): Promise<Compiled> {
-  // Sources stand in the executable's map relative to the working directory.
+  entryPoint = "src/main.ts",
+): Promise<string[]> {
+  // The executable's source map has paths relative to the working directory.
   process.chdir(ROOT);
-  // The output's name stands in the executable too; it must not differ.
+  // The executable contains its own name, which must always be the same.
   const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
   try {
     const staged = join(stage, "sixscope");
     const result = await Bun.build({
-      entrypoints: entryPoints.map((path) => join(ROOT, path)),
+      entrypoints: [join(ROOT, entryPoint)],
       root: ROOT,
-      // In the executable there are no folders: a Worker's file stands beside the one that names it.
-      naming: "[name].[ext]",
       compile: {
         target: `bun-${target}`,
         outfile: staged,
@@ -80,17 +70,17 @@ export async function compile(
     });
     await ignoreVariables(staged, FOREIGN_VARIABLES);
     await rename(staged, outfile);
-    return { packages: packagesOf(Object.keys(result.metafile?.inputs ?? {})) };
+    return packagesOf(Object.keys(result.metafile?.inputs ?? {}));
   } finally {
     await rm(stage, { recursive: true });
   }
 }
 
 /**
- * Makes the runtime look for variables that nobody can set by accident: Bun has no switch for it. Each
- * name stands once as a C string, and its first letter becomes `=`, which no name of a variable has.
+ * Makes the runtime ignore variables, which Bun has no switch for: replaces the first letter of each
+ * name by `=`, which the name of a variable cannot contain.
  *
- * @throws Error where a name is not found exactly once, as another version of Bun may have it
+ * @throws Error if a name does not occur exactly once as a C string, as in another version of Bun
  */
 async function ignoreVariables(path: string, names: readonly string[]): Promise<void> {
   const bytes = Buffer.from(await Bun.file(path).arrayBuffer());

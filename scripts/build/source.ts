@@ -4,16 +4,16 @@ import { $ } from "bun";
 /** The project's folder. */
 export const ROOT = join(import.meta.dir, "../..");
 
-/** What identifies the sources of a build. */
+/** The identity of the sources of a build. */
 export interface Source {
   readonly version: string;
-  /** The commit, with `-dirty` behind it where files differ from it; null outside a git repository. */
+  /** The commit, followed by `-dirty` if files differ from it; null outside a git repository. */
   readonly commit: string | null;
   /** When the commit was made, in Unix seconds; the time of every file in the packages. */
   readonly epochSeconds: number;
 }
 
-/** Reads version, commit and time; SOURCE_DATE_EPOCH wins over the commit's time. */
+/** Reads version, commit and time; SOURCE_DATE_EPOCH overrides the time of the commit. */
 export async function readSource(): Promise<Source> {
   const git = $.cwd(ROOT).nothrow();
   const { version } = await Bun.file(join(ROOT, "package.json")).json();

@@ -100,7 +100,7 @@ function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClien
   return { [a]: client(a), [b]: client(b), [c]: client(c) };
 }
 
-/** Where it listens, whether it can probe, its keys, and what to type next: at most five lines. */
+/** Where it listens, whether it can probe, its keys, and what to type next. */
 function startLines(
   { keysFile }: Config,
   urls: readonly string[],
