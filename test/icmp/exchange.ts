@@ -43,7 +43,7 @@ while (sent < total) {
     const sequence = sent % 0x10000;
     const message = encodeEchoRequest(TAG * 256, sequence, COOKIE);
     const packet = {
-      destination: LOOPBACK,
+      target: LOOPBACK,
       source: LOOPBACK,
       scopeId: 0,
       hopLimit: 64,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import { MAX_BUFFER_RETRIES, RETRY_MS } from "../../src/icmp/prober.ts";
@@ -210,9 +210,7 @@ describe("requests that the kernel refuses", () => {
 });
 
 test("pings that ask too much of one /64 take longer, and lose nothing", async () => {
-  const lab = start((packet) => [
-    { delayMs: 1, from: packet.destination, message: echoReply(packet) },
-  ]);
+  const lab = start((packet) => [{ delayMs: 1, from: packet.target, message: echoReply(packet) }]);
   const request = { ...REQUEST, count: 100, intervalMs: 10 };
   const outcomes = await lab.clock.run(
     Promise.all(Array.from({ length: 40 }, () => lab.engine.ping(request))),
@@ -222,6 +220,33 @@ test("pings that ask too much of one /64 take longer, and lose nothing", async (
   expect(lab.socket.sent).toHaveLength(4000);
   expect(seconds).toBeGreaterThan((4000 - PROBE_BURST) / PROBES_PER_SECOND);
 });
+
+test.each([
+  ["replies", (packet) => [{ delayMs: 1, from: TARGET, message: echoReply(packet) }]],
+  ["silence", () => []],
+  ["refusals", () => "EPERM"],
+  ["lack of buffers", () => "ENOBUFS"],
+] satisfies [string, Network][])(
+  "pings with one signal leave no listener on it: %s",
+  async (_name, network) => {
+    const { signal } = new AbortController();
+    const [adds, removes] = [
+      spyOn(AbortSignal.prototype, "addEventListener"),
+      spyOn(AbortSignal.prototype, "removeEventListener"),
+    ];
+    try {
+      const { clock, engine } = start(network);
+      for (let times = 0; times < 5; times++) await clock.run(engine.ping({ ...REQUEST, signal }));
+      expect(adds.mock.calls.length).toBeGreaterThan(0);
+      expect(removes.mock.calls.map(([, listener]) => listener)).toEqual(
+        expect.arrayContaining(adds.mock.calls.map(([, listener]) => listener)),
+      );
+    } finally {
+      adds.mockRestore();
+      removes.mockRestore();
+    }
+  },
+);
 
 describe("a ping that is aborted", () => {
   test("ends at once and leaves nothing behind", async () => {
@@ -256,12 +281,12 @@ describe("a ping that is aborted", () => {
 test("200 pings at once to live, dead and lossy targets keep their answers apart", async () => {
   const address = (index: number) => parseIpv6(`2001:db8:ffff::${(index + 1).toString(16)}`);
   const network: Network = (packet, sentMs) => {
-    const index = packet.destination.word3 - 1;
+    const index = packet.target.word3 - 1;
     const dead = index % 3 === 1;
     const lossy = index % 3 === 2 && Math.floor(sentMs / 7) % 4 === 0;
     if (dead || lossy) return [];
     const hopLimit = index % 256;
-    return [{ delayMs: 1 + index, from: packet.destination, message: echoReply(packet), hopLimit }];
+    return [{ delayMs: 1 + index, from: packet.target, message: echoReply(packet), hopLimit }];
   };
   const { clock, engine } = start(network);
   const request = { ...REQUEST, count: 10, intervalMs: 50 };

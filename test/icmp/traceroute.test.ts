@@ -348,9 +348,9 @@ test("traces whose hop is silent do not wait for each other because others' is n
   const answering = parseIpv6("2001:db8:5::1");
   /** Three hops to every target, of which the second is silent but for one. */
   const network: Network = (packet) => {
-    const { hopLimit, destination } = packet;
-    if (hopLimit >= 3) return [{ delayMs: 3, from: destination, message: echoReply(packet) }];
-    if (hopLimit === 2 && !equalIpv6(destination, answering)) return [];
+    const { hopLimit, target } = packet;
+    if (hopLimit >= 3) return [{ delayMs: 3, from: target, message: echoReply(packet) }];
+    if (hopLimit === 2 && !equalIpv6(target, answering)) return [];
     const from = stationAddress(hopLimit);
     return [{ delayMs: hopLimit, from, message: icmpError(packet, 3, 0) }];
   };
@@ -376,9 +376,9 @@ test("traces that met a silent hop alone do not keep a crowd from waiting for it
     return true;
   };
   const network: Network = (packet, sentMs) => {
-    const { hopLimit, destination } = packet;
-    if (hopLimit >= 3) return [{ delayMs: 3, from: destination, message: echoReply(packet) }];
-    const isSilent = equalIpv6(destination, lone) || !isWithinLimit(sentMs);
+    const { hopLimit, target } = packet;
+    if (hopLimit >= 3) return [{ delayMs: 3, from: target, message: echoReply(packet) }];
+    const isSilent = equalIpv6(target, lone) || !isWithinLimit(sentMs);
     if (hopLimit === 2 && isSilent) return [];
     const from = stationAddress(hopLimit);
     return [{ delayMs: hopLimit, from, message: icmpError(packet, 3, 0) }];
@@ -396,7 +396,7 @@ test("traces that met a silent hop alone do not keep a crowd from waiting for it
 
 test("a trace that is aborted leaves nothing behind", async () => {
   const { clock, engine } = start((packet) => [
-    { delayMs: 50, from: packet.destination, message: echoReply(packet) },
+    { delayMs: 50, from: packet.target, message: echoReply(packet) },
   ]);
   const caller = new AbortController();
   const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };
