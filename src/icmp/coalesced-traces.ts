@@ -13,8 +13,8 @@ interface Running {
 
 /**
  * Lets callers that ask for a trace while the same one is running share its outcome, so that many who
- * look at one target cost its routers no more than one does. The trace is aborted when the last caller
- * has gone.
+ * look at one target cost its routers no more than one does. Its signal aborts when the last caller has
+ * the outcome, or has gone.
  */
 export function coalesceTraces(trace: Traceroute): Traceroute {
   const running = new Map<string, Running>();

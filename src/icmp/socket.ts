@@ -67,8 +67,6 @@ const BUFFER_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = 1280;
 /** More than twice the room for the control messages that the socket asks for. */
 const MAX_CONTROL_BYTES = 128;
-/** A packet older than this in milliseconds was stamped before a step of the wall clock. */
-const MAX_AGE_MS = 10_000;
 /** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
 const MAX_APART_MS = 0.01;
 const MAX_CLOCK_READINGS = 5;
@@ -191,7 +189,8 @@ export class RawSocket implements IcmpSocket {
       source: addressIn(name),
       scopeId: view.getUint32(name.byteOffset + SOCKADDR.scopeId, true),
       hopLimit,
-      receivedMs: ageMs >= 0 && ageMs <= MAX_AGE_MS ? readMs - ageMs : readMs,
+      // A step of the wall clock can make the stamp later than now.
+      receivedMs: readMs - Math.max(0, ageMs),
       readMs,
       message: message.subarray(0, length),
     };

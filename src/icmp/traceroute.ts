@@ -72,7 +72,11 @@ export function createTraceroute(prober: Prober): Traceroute {
   return coalesceTraces((request) => trace(prober, request, repeatAnsweredMs));
 }
 
-/** @param repeatAnsweredMs when a trace last had a repeated request answered, by hop */
+/**
+ * Probes are outstanding when a trace ends, until its signal aborts.
+ *
+ * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
+ */
 async function trace(
   prober: Prober,
   request: TraceRequest,
@@ -82,9 +86,7 @@ async function trace(
   const { clock } = prober;
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
-  const caller = prober.signalFor(request.signal);
-  const end = new AbortController();
-  const signal = AbortSignal.any([caller, end.signal]);
+  const signal = prober.signalFor(request.signal);
   const hops = Array.from(
     { length: maxHops },
     (_, index): Hop => ({ hop: index + 1, responses: [], tries: 0, askedMs: 0, isClosed: false }),
@@ -153,8 +155,7 @@ async function trace(
     await promise;
     cancel();
   }
-  end.abort();
-  if (caller.aborted) return { kind: "aborted" };
+  if (signal.aborted) return { kind: "aborted" };
   if (!hasSent && refusal !== null) return { kind: "unreachable", code: refusal };
   const report = describeTrace(responses, route.source, target);
   return { kind: "done", ...route, ...report };

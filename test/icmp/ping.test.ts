@@ -268,9 +268,10 @@ describe("a ping that is aborted", () => {
   });
 
   test("by closing the engine ends too", async () => {
-    const { clock, engine } = start(() => []);
+    const { clock, engine, socket } = start(() => []);
     const pending = engine.ping(REQUEST);
-    await engine.close();
+    engine.close();
+    expect(socket.isClosed).toBe(true);
     expect(await pending).toEqual({ kind: "aborted" });
     expect(engine.outstanding).toBe(0);
     await clock.pass(1);

@@ -386,6 +386,17 @@ describe("what goes out", () => {
     expect(await send([1, 0])).toBe(0x0100);
   });
 
+  test("a response that waited in the idle socket does not answer a later probe with its key", async () => {
+    const random = (bytes: Uint8Array) => bytes.fill(1);
+    const { clock, probe, answers, deliver, first, prober } = start(silence, { random });
+    await clock.run(probe());
+    deliver(icmpError(first(), 3, 0, { quoteBytes: 48 }), ROUTER);
+    clock.block(QUARANTINE_MS);
+    await clock.run(probe());
+    expect(answers.map(({ kind }) => kind)).toEqual(["timeout", "timeout"]);
+    expect(prober.counters.late).toBe(1);
+  });
+
   test("no more probes are remembered than the limit allows", async () => {
     const { clock, probe } = start(silence, { maxProbes: 3 });
     for (let count = 0; count < 3; count++) void probe();
@@ -429,6 +440,19 @@ describe("the bound for a /64", () => {
     deliver(message(first()), from);
     await clock.pass(2 * RETRY_MS);
     expect(socket.sent).toHaveLength(MAX_WAITING + more);
+    caller.abort();
+  });
+
+  test.each([
+    ["is not bounded", NEIGHBOUR_MS - 1000, 2 * MAX_WAITING],
+    ["is bounded again after some seconds", NEIGHBOUR_MS + 1000, MAX_WAITING],
+  ])("a neighbour that has answered %s", async (_name, afterMs, count) => {
+    const { clock, socket, probe, caller, deliver, first } = start();
+    void probe({ target: NEIGHBOUR });
+    deliver(echoReply(first()), NEIGHBOUR);
+    await clock.pass(afterMs);
+    for (let sent = 0; sent < 2 * MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
+    expect(socket.sent).toHaveLength(1 + count);
     caller.abort();
   });
 

@@ -6,6 +6,7 @@ import { GAP_LIMIT } from "../../src/icmp/trace-report.ts";
 import {
   HOPS_AT_ONCE,
   LOOK_AHEAD,
+  MAX_PERSISTENCE_MS,
   type TraceOutcome,
   type TraceRequest,
 } from "../../src/icmp/traceroute.ts";
@@ -392,6 +393,66 @@ test("traces that met a silent hop alone do not keep a crowd from waiting for it
   const outcomes = (await lab.clock.run(Promise.all(targets.map(trace)))) as Done[];
   const silent = outcomes.filter((outcome) => addresses(outcome)[1] === null);
   expect(silent).toHaveLength(0);
+});
+
+describe("a hop at the distance of routers that limit their errors", () => {
+  const SILENT = parseIpv6("2001:db8:5::1");
+  const LIMITED = parseIpv6("2001:db8:6::1");
+  const request = { maxHops: 30, timeoutMs: 2000 };
+  /** Hop 2 is silent to one target; to the others it answers the request number `answered`. */
+  const network = (answered: number, isTarget = false): Network => {
+    let asked = 0;
+    return (packet) => {
+      const { hopLimit, target } = packet;
+      if (hopLimit === 2 && equalIpv6(target, SILENT)) return [];
+      if (hopLimit === 2 && asked++ % answered !== answered - 1) return [];
+      const isReply = hopLimit > 2 || (isTarget && hopLimit === 2);
+      const [from, message] = isReply
+        ? [target, echoReply(packet)]
+        : [stationAddress(hopLimit), icmpError(packet, 3, 0)];
+      // The target is at hop 2, and silent at the others.
+      if (isTarget && hopLimit > 2 && equalIpv6(target, LIMITED)) return [];
+      return [{ delayMs: 1, from, message }];
+    };
+  };
+  /** Milliseconds between two requests to hop 2 of the silent target. */
+  const gaps = (sent: FakeSocket["sent"]) =>
+    sent
+      .filter(({ target, hopLimit }) => hopLimit === 2 && equalIpv6(target, SILENT))
+      .map(({ atMs }, at, { [at - 1]: last }) => Math.round(atMs - (last?.atMs ?? atMs)))
+      .slice(1);
+
+  test.each([
+    ["just now", network(2), 0, [100, 200, 400, 600, 600]],
+    ["too long ago", network(2), 2000, [100, 100]],
+    ["at its first request", network(1), 0, [100, 100]],
+    ["as the target", network(2, true), 0, [100, 100]],
+  ])("one has answered another trace %s", async (_name, net, passMs, expectedGaps) => {
+    const { clock, engine, socket } = start(net);
+    await clock.run(engine.traceroute({ target: LIMITED, ...request }));
+    await clock.pass(passMs);
+    await clock.run(engine.traceroute({ target: SILENT, ...request }));
+    expect(gaps(socket.sent)).toEqual(expectedGaps);
+  });
+
+  test("is given up at last, however many other traces are answered", async () => {
+    const { clock, engine, startMs } = start(network(2));
+    await clock.run(engine.traceroute({ target: LIMITED, ...request }));
+    let tookMs = 0;
+    const lone = engine.traceroute({ target: SILENT, ...request }).then(() => {
+      tookMs = clock.nowMs() - startMs;
+    });
+    while (tookMs === 0 && clock.nowMs() - startMs < 2 * MAX_PERSISTENCE_MS) {
+      await clock.run(engine.traceroute({ target: LIMITED, ...request }));
+    }
+    expect(tookMs).toBeWithin(MAX_PERSISTENCE_MS, MAX_PERSISTENCE_MS + 1000);
+    await clock.run(lone);
+  });
+});
+
+test("a target nearly as slow as the timeout is reached", async () => {
+  const { outcome } = await trace(path([{ rttMs: 1990 }]), { target: stationAddress(1) });
+  expect(outcome).toMatchObject({ reached: true, hops: [{ rttMs: 1990 }] });
 });
 
 test("a trace that is aborted leaves nothing behind", async () => {
