@@ -375,7 +375,7 @@ function isFromTarget({ source, scopeId }: ReceivedPacket, request: ProbeRequest
   return equalIpv6(source, request.target) && (scopeId === 0 || scopeId === request.scopeId);
 }
 
-/** A packet received before it was sent shows a step of the wall clock; then the time of reading counts. */
+/** A stamp before the time of sending shows a step of the wall clock; then the time of reading is used. */
 function rttOf({ sentMs }: Probe, { receivedMs, readMs }: ReceivedPacket): number {
   return (receivedMs >= sentMs ? receivedMs : readMs) - sentMs;
 }

@@ -10,7 +10,7 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** A clock that stands still until `run` moves it from timer to timer. */
+/** A clock that only `run` moves, from timer to timer. */
 export class VirtualClock implements Clock {
   #nowMs = 1_000;
   #timers = new Set<Timer>();

@@ -219,7 +219,7 @@ describeWith(tunMissing)("over a simulated internet", () => {
     ["that quotes another cookie", { change: "cookie" }, null, "forged"],
     ["of garbage", { change: "garbage" }, null, null],
     ["cut behind its header", { change: { cutTo: 8 } }, null, null],
-  ] as const)("a Time Exceeded %s is no hop", async (_name, rule, address, counter) => {
+  ] as const)("a Time Exceeded %s is not a hop", async (_name, rule, address, counter) => {
     const special = { 2: { rules: [rule] } };
     await using _ = await internet({ routers: routers(3, 3, special), end: { rttMs: 3 } });
     let outcome: TraceDone | undefined;
@@ -244,7 +244,7 @@ describeWith(tunMissing)("over a simulated internet", () => {
     expect(counted.withoutCookie).toBe(1);
   });
 
-  test("MPLS labels stand at their hop", async () => {
+  test("a hop has its MPLS labels", async () => {
     const special = {
       2: { extensions: [{ label: 24_001, trafficClass: 5, bottomOfStack: true, ttl: 1 }] },
     };

@@ -1,6 +1,6 @@
 /**
- * Pings and traces on a machine that another program or its operator has made odd, and prints the
- * outcomes. Run by `odd-machine.test.ts` in a network namespace of its own, for that is what is odd.
+ * Pings and traces on a machine with an unusual configuration, and prints the outcomes. Run by
+ * `odd-machine.test.ts` in a network namespace of its own.
  *
  * Arguments: `exclusive-label`, or nothing; and the target.
  */

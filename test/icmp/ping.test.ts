@@ -81,7 +81,7 @@ describe("a ping", () => {
     expect(lab.clock.pending).toBe(0);
   });
 
-  test("does not wait for a lost sample once that cannot matter", async () => {
+  test("does not wait longer for an earlier sample that is lost", async () => {
     const lab = start(byNumber((nth, reply) => (nth === 1 ? [] : [reply])));
     const { lost } = await finish(lab, { ...REQUEST, timeoutMs: 300 });
     expect(lost).toEqual([{ seq: 1, reason: "timeout" }]);
@@ -129,7 +129,7 @@ describe("a ping", () => {
     });
   });
 
-  test("takes a failed reassembly for no answer", async () => {
+  test("does not take a failed reassembly for an answer", async () => {
     const network: Network = (packet) => [
       { delayMs: 5, from: TARGET, message: icmpError(packet, 3, 1) },
       { delayMs: 10, from: TARGET, message: echoReply(packet) },
@@ -163,7 +163,7 @@ describe("a ping", () => {
     expect(lab.clock.nowMs() - lab.startMs).toBe(5);
   });
 
-  test("loses every fourth sample where a quarter is lost", async () => {
+  test("loses every fourth sample if the network loses a quarter", async () => {
     const lab = start(byNumber((nth, reply) => (nth % 4 === 0 ? [] : [reply])));
     const { samples, lost } = await finish(lab, { ...REQUEST, count: 100, intervalMs: 10 });
     expect(samples).toHaveLength(75);
@@ -197,7 +197,7 @@ describe("requests that the kernel refuses", () => {
     expect(times).toEqual([3 * RETRY_MS, 3 * RETRY_MS + 200]);
   });
 
-  test("for lack of buffers are given up at last", async () => {
+  test("for lack of buffers are given up in the end", async () => {
     let calls = 0;
     const { clock, engine } = start(() => {
       calls++;

@@ -165,7 +165,7 @@ describe("which packet answers a probe", () => {
     expect(prober.outstanding).toBe(1 - count);
   });
 
-  test("a link-local target's reply counts on the interface of its zone only", async () => {
+  test("a link-local target's reply is valid on the interface of its zone only", async () => {
     const target = parseIpv6("fe80::2");
     const { clock, prober, probe, answers, deliver, first } = start();
     void probe({ target, scopeId: 3 });
@@ -240,8 +240,13 @@ describe("when a response comes", () => {
   });
 
   test.each([
-    ["the kernel's time counts, not the time of reading", 10, 50, 10],
-    ["received before it was sent: the clock was set, so the reading counts", -3_600_000, 50, 50],
+    ["the kernel's time is used, not the time of reading", 10, 50, 10],
+    [
+      "received before it was sent: the clock was set, so the time of reading is used",
+      -3_600_000,
+      50,
+      50,
+    ],
     ["received when it was sent", 0, 0, 0],
   ])("%s", async (_name, receivedMs, readMs, rttMs) => {
     const { clock, socket, probe, first } = start();

@@ -1,4 +1,4 @@
-/** What holds for every packet whatever; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
+/** What is true of every packet; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
 import fc from "fast-check";
 import { splitExtensions } from "../../src/icmp/icmp-error.ts";
 import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/message.ts";

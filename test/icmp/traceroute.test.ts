@@ -96,7 +96,7 @@ describe("a trace that reaches its target", () => {
     }
   });
 
-  test("has the same answers whatever the distance at which each is asked first", async () => {
+  test("shows the same hops for every length of the path", async () => {
     for (let length = 1; length <= 40; length++) {
       const stations = chain(length, 20);
       const { outcome } = await trace(path(stations), { ...lastOf(stations), maxHops: 64 });
@@ -243,7 +243,7 @@ describe("a trace that ends before the target", () => {
     expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([null, 1280]);
   });
 
-  test("a failed reassembly is no answer", async () => {
+  test("a failed reassembly is not an answer", async () => {
     const network: Network = (packet) => [
       { delayMs: 1, from: stationAddress(1), message: icmpError(packet, 3, 1) },
     ];
@@ -251,7 +251,7 @@ describe("a trace that ends before the target", () => {
     expect(addresses(outcome)).toEqual([null, null]);
   });
 
-  test("a neighbour that does not resolve is the machine's own word, and no hop", async () => {
+  test("this machine's own error about a neighbour is not a hop", async () => {
     const network: Network = (packet) => [
       { delayMs: 1500, from: SOURCE, message: icmpError(packet, 1, 3) },
     ];
@@ -264,7 +264,7 @@ describe("a trace that ends before the target", () => {
   });
 });
 
-describe("a trace that hears nothing more", () => {
+describe("a trace that gets no more responses", () => {
   const far = { target: parseIpv6("2001:db8:ffff::2") };
 
   test("ends at the gap limit within the timeout", async () => {
@@ -288,7 +288,7 @@ describe("a trace that hears nothing more", () => {
     [100, 310],
     [2000, 2010],
     [10_000, 10_010],
-  ])("hears nothing at all within %p ms: ends by %p ms", async (timeoutMs, limitMs) => {
+  ])("gets no response within %p ms: ends by %p ms", async (timeoutMs, limitMs) => {
     const { outcome, tookMs } = await trace(() => [], { timeoutMs });
     expect(outcome).toMatchObject({ reached: false, reason: "gap-limit" });
     expect(outcome.hops).toHaveLength(GAP_LIMIT);
@@ -347,7 +347,7 @@ describe("requests that the kernel refuses", () => {
 
 test("traces whose hop is silent do not wait for each other because others' is not", async () => {
   const answering = parseIpv6("2001:db8:5::1");
-  /** Three hops to every target, of which the second is silent but for one. */
+  /** Three hops to every target; the second is silent to all targets but one. */
   const network: Network = (packet) => {
     const { hopLimit, target } = packet;
     if (hopLimit >= 3) return [{ delayMs: 3, from: target, message: echoReply(packet) }];
@@ -435,7 +435,7 @@ describe("a hop at the distance of routers that limit their errors", () => {
     expect(gaps(socket.sent)).toEqual(expectedGaps);
   });
 
-  test("is given up at last, however many other traces are answered", async () => {
+  test("is given up in the end, however many other traces are answered", async () => {
     const { clock, engine, startMs } = start(network(2));
     await clock.run(engine.traceroute({ target: LIMITED, ...request }));
     let tookMs = 0;
