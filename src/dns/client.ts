@@ -118,23 +118,20 @@ export function createDnsClient({
     async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal } = {}) {
       const startMs = clock.nowMs();
       const question = { name: canonicalName(name), type };
-      const stop = new AbortController();
-      const abort = () => stop.abort();
-      const cancel = clock.after(timeoutMs, abort);
-      signal?.addEventListener("abort", abort);
-      if (signal?.aborted) abort();
+      const timeout = new AbortController();
+      const cancel = clock.after(timeoutMs, () => timeout.abort());
+      const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
       try {
-        const resolutions = (await permits.acquire(stop.signal))
-          ? await askServers(context, serversInTurn, question, startMs, stop.signal).finally(() =>
+        const resolutions = (await permits.acquire(stop))
+          ? await askServers(context, serversInTurn, question, startMs, stop).finally(() =>
               permits.release(),
             )
           : [];
         const resolution = signal?.aborted
           ? ({ kind: "aborted" } as const)
-          : conclude(resolutions, stop.signal.aborted);
+          : conclude(resolutions, stop.aborted);
         return { ...resolution, queryTimeMs: Math.round(clock.nowMs() - startMs) };
       } finally {
-        signal?.removeEventListener("abort", abort);
         cancel();
       }
     },
@@ -213,27 +210,22 @@ function resolutionOf(server: SocketAddress, question: Question, result: ServerR
     extendedErrors: [],
   };
   const malformed = { ...from, kind: "malformed", rcode: "MALFORMED" } as const;
-  switch (result.kind) {
-    case "unreachable":
-      return { ...from, kind: "unreachable", rcode: "UNREACHABLE", reason: result.code };
-    case "referral":
-      return { ...from, kind: "failure", rcode: "REFERRAL" };
-    case "malformed":
-      return malformed;
-    case "message": {
-      const { flags, rcode, extendedErrors } = result.message;
-      const authenticated = (flags & FLAG.authenticated) !== 0;
-      const said = { ...from, rcode, authenticated, extendedErrors: extendedErrors ?? [] };
-      const { kind, records } = interpret(result.message, question);
-      if (kind === "malformed") return malformed;
-      if (kind === "failure") return { ...said, kind };
-      const shown = records.map(({ type, value, ttl }) => ({ type, value, ttl }));
-      const characters = shown.reduce((sum, { value }) => sum + value.length, 0);
-      return characters > MAX_ANSWER_CHARACTERS
-        ? { ...said, kind: "failure", rcode: "TOO_LARGE" }
-        : { ...said, kind, records: shown };
-    }
+  if (result.kind === "malformed") return malformed;
+  if (result.kind === "referral") return { ...from, kind: "failure", rcode: "REFERRAL" };
+  if (result.kind === "unreachable") {
+    return { ...from, kind: "unreachable", rcode: "UNREACHABLE", reason: result.code };
   }
+  const { flags, rcode, extendedErrors } = result.message;
+  const authenticated = (flags & FLAG.authenticated) !== 0;
+  const said = { ...from, rcode, authenticated, extendedErrors: extendedErrors ?? [] };
+  const { kind, records } = interpret(result.message, question);
+  if (kind === "malformed") return malformed;
+  if (kind === "failure") return { ...said, kind };
+  const shown = records.map(({ type, value, ttl }) => ({ type, value, ttl }));
+  const characters = shown.reduce((sum, { value }) => sum + value.length, 0);
+  return characters > MAX_ANSWER_CHARACTERS
+    ? { ...said, kind: "failure", rcode: "TOO_LARGE" }
+    : { ...said, kind, records: shown };
 }
 
 /** Whether the server answered the question, so that no other server needs to be asked. */

@@ -229,22 +229,13 @@ export function frameMessage(message: Uint8Array): Uint8Array {
 
 /** Reassembles the first message of a connection from the pieces in which it arrives. */
 export class MessageStream {
-  #bytes = new Uint8Array(2048);
-  #length = 0;
+  #bytes = Buffer.alloc(0);
 
   /** Adds a piece; returns the message once it is complete, null before. Ignores what follows it. */
   add(piece: Uint8Array): Uint8Array | null {
-    const start = this.#length;
-    this.#length += piece.length;
-    if (this.#length > this.#bytes.length) {
-      // Allocate by what has arrived, not by the length that the peer claims.
-      const larger = new Uint8Array(2 * this.#length);
-      larger.set(this.#bytes.subarray(0, start));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(piece, start);
-    if (this.#length < LENGTH_BYTES) return null;
-    const end = LENGTH_BYTES + (((this.#bytes[0] as number) << 8) | (this.#bytes[1] as number));
-    return this.#length < end ? null : this.#bytes.subarray(LENGTH_BYTES, end);
+    this.#bytes = Buffer.concat([this.#bytes, piece]);
+    if (this.#bytes.length < LENGTH_BYTES) return null;
+    const end = LENGTH_BYTES + this.#bytes.readUInt16BE();
+    return this.#bytes.length < end ? null : this.#bytes.subarray(LENGTH_BYTES, end);
   }
 }

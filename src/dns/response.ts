@@ -120,7 +120,7 @@ function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
  * records may point into it and the random case must not show.
  */
 function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
-  const restored = bytes.slice();
+  const restored = new Uint8Array(bytes);
   restored.set(query.name, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
