@@ -52,7 +52,7 @@ function joinHex(groups: readonly number[]): string {
   return groups.map((group) => group.toString(16)).join(":");
 }
 
-/** The first of the longest runs of two or more zero groups; empty if there is no such run. RFC 5952 section 4.2. */
+/** The first of the longest runs of two or more zero groups; empty if no such run exists. RFC 5952 section 4.2. */
 function longestZeroRun(groups: readonly number[]): { start: number; end: number } {
   let start = 0;
   let end = 0;

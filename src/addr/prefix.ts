@@ -85,7 +85,7 @@ export function prefixContains({ network, length }: Prefix, ip: IpAddress): bool
   );
 }
 
-/** A search of these rows for the longest prefix that contains an address; it returns undefined if there is none. */
+/** A search of these rows for the longest prefix that contains an address; it returns undefined if none does. */
 export function longestMatch<Row extends { readonly prefix: Prefix }>(
   rows: readonly Row[],
 ): (ip: IpAddress) => Row | undefined {

@@ -45,7 +45,7 @@ export interface Message {
 export interface ExtendedError {
   /** The INFO-CODE. */
   readonly code: number;
-  /** The code's name; absent where the registry has none. */
+  /** The code's name; absent if the registry has none. */
   readonly name?: string;
   /** The EXTRA-TEXT, safe to print and cut to 256 characters; absent when it is empty. */
   readonly text?: string;
@@ -151,12 +151,12 @@ const EXTENDED_ERROR_NAMES: readonly string[] = [
  * (draft-vixie-dnsext-dns0x20), except for PTR: middleboxes change the case of reverse names.
  *
  * @param withEdns whether to add an OPT record (RFC 6891): 1232 bytes, no options
- * @param fillRandom fills the bytes with random ones that are not predictable
+ * @param fillRandom fills the bytes with random ones that are not predictable; for tests
  */
 export function createQuery(
   { name, type }: Question,
   withEdns: boolean,
-  fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void,
+  fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void = (bytes) => crypto.getRandomValues(bytes),
 ): Query {
   const given = encodeName(name);
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.

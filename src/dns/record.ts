@@ -73,7 +73,7 @@ export function typeCode(type: RecordType): number {
 
 /**
  * Reads a record's data; the reader spans exactly the data. Null for a type without a row. Throws
- * DnsFormatError where the data is longer than its content, OutOfBoundsError where it is shorter.
+ * DnsFormatError if the data is longer than its content, OutOfBoundsError if it is shorter.
  */
 export function tryDecodeRecord(
   { owner, code, ttl }: { readonly owner: string; readonly code: number; readonly ttl: number },

@@ -3,7 +3,7 @@ export class Semaphore {
   #free: number;
   readonly #waiting = new Set<(admitted: boolean) => void>();
 
-  /** @param limit how many permits there are */
+  /** @param limit the number of permits */
   constructor(limit: number) {
     this.#free = limit;
   }

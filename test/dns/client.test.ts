@@ -63,7 +63,7 @@ function start(
     clock,
     ...options,
   });
-  /** Asks, advances the clock, and returns the outcome, or undefined if there is none yet. */
+  /** Asks, advances the clock, and returns the outcome, or undefined before it exists. */
   const ask = async (name: string, type: RecordType, afterMs = 0, timeoutMs?: number) => {
     let outcome: Awaited<ReturnType<typeof client.query>> | undefined;
     client.query(name, type, timeoutMs === undefined ? {} : { timeoutMs }).then((value) => {
@@ -153,13 +153,13 @@ describe("an outcome", () => {
     expect([outcome?.kind, outcome && "rcode" in outcome && outcome.rcode]).toContain(expected);
   });
 
-  test("is a failure where one server failed and the other stayed silent", async () => {
+  test("is a failure if one server failed and the other stayed silent", async () => {
     const { ask } = start({ [V6]: { udp: replies({ rcode: 2 }) }, [V4]: { udp: silent } });
     expect(await ask("a", "AAAA", 4999)).toBeUndefined();
     expect(await ask("b", "AAAA", 5000)).toMatchObject({ kind: "failure", queryTimeMs: 5000 });
   });
 
-  test("is a timeout where one server was unreachable and the other silent", async () => {
+  test("is a timeout if one server was unreachable and the other silent", async () => {
     const { ask } = start({ [V6]: { udp: refuses }, [V4]: { udp: silent } });
     expect(await ask("a", "AAAA", 5000)).toEqual({ kind: "timeout", queryTimeMs: 5000 });
   });
@@ -218,7 +218,7 @@ describe("TCP", () => {
     expect(await ask("a", "AAAA")).toMatchObject({ kind: "answer", server: V4 });
   });
 
-  test("decides where the case of a response differs", async () => {
+  test("decides if the case of a response differs", async () => {
     const { ask } = start({ [V6]: { udp: folds, tcp: answers } });
     expect(await ask("www.example", "AAAA")).toMatchObject({
       transport: "tcp",
