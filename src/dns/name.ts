@@ -12,7 +12,10 @@ export const MAX_LABEL_BYTES = 63;
 /** Bytes of a name on the wire, with length bytes and the root; RFC 1035 section 2.3.4. */
 const MAX_NAME_BYTES = 255;
 
-/** Compression pointers in one name: a name of 255 bytes has at most 127 labels, so more never help. */
+/**
+ * Compression pointers in one name: a name of 255 bytes has at most 127 labels, so more never help. With
+ * the limit of bytes, this bounds the work for a hostile message.
+ */
 const MAX_POINTERS = 126;
 
 /** Both high bits set: not a label, but the offset of the rest of the name. */
@@ -43,8 +46,8 @@ const BYTE_TEXT = byteTexts(0x21, '".;\\()@$');
  * backwards.
  */
 export function readName(reader: ByteReader): string {
-  const { bytes } = reader;
-  let { offset: at, end } = reader;
+  const { bytes, end } = reader;
+  let at = reader.offset;
   let text = "";
   let size = 1;
   let pointers = 0;
@@ -62,7 +65,6 @@ export function readName(reader: ByteReader): string {
       }
       if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
       at = target;
-      end = bytes.length;
       continue;
     }
     if (length > MAX_LABEL_BYTES) {
