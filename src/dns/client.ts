@@ -173,7 +173,6 @@ async function askServers(
     const resolution = resolutionOf(server, question, result);
     resolutions.push(resolution);
     if (isDecisive(resolution)) return end();
-    if (stop.signal.aborted) return;
     const index = queue.indexOf(server);
     if (index >= 0) queue.splice(index, 1);
     if (attempts.length < servers.length) begin();

@@ -18,6 +18,7 @@ import {
   cname,
   hasEdns,
   idOf,
+  questionOf,
   replyTo,
   swellingReply,
   type TestMessage,
@@ -157,6 +158,21 @@ describe("an outcome", () => {
     const { ask } = start({ [V6]: { udp: replies({ rcode: 2 }) }, [V4]: { udp: silent } });
     expect(await ask("a", "AAAA", 4999)).toBeUndefined();
     expect(await ask("b", "AAAA", 5000)).toMatchObject({ kind: "failure", queryTimeMs: 5000 });
+  });
+
+  test("a failure that is used only at the deadline does not lead to the next server", async () => {
+    const foldsFailure: Behaviour = (query) => {
+      const { name, ...rest } = questionOf(query);
+      const other = name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase();
+      return replyTo(query, { rcode: 2, question: { name: other, ...rest } });
+    };
+    const { ask, network } = start({
+      [V6]: { udp: foldsFailure, tcp: silent },
+      [V4]: { udp: answers },
+    });
+    expect(await ask("a.example", "AAAA", 500, 500)).toMatchObject({ kind: "failure" });
+    expect(network.asked()).toEqual([`${V6} udp`, `${V6} tcp`]);
+    expect(network.open).toBe(0);
   });
 
   test("is a timeout if one server was unreachable and the other silent", async () => {
