@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { ROOT, type Source } from "./source.ts";
 
-/** The machines that executables are made for. */
+/** The machines that executables are built for. */
 export const TARGETS = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl"] as const;
 
 export type Target = (typeof TARGETS)[number];
@@ -15,18 +15,15 @@ export function hostTarget(): Target {
   return isMusl ? `${machine}-musl` : machine;
 }
 
-/** A Worker's file is an entry point of its own. */
-const ENTRY_POINTS = ["src/main.ts"];
-
-/** What an executable was made of. */
+/** What an executable contains. */
 export interface Compiled {
   /** Names of the packages from node_modules that are inside, in alphabetical order. */
   readonly packages: readonly string[];
 }
 
 /**
- * Environment variables by which a compiled executable would be another program: `BUN_OPTIONS` gives
- * Bun options and code to load, `BUN_BE_BUN` makes it plain Bun, the others open a debugger.
+ * Environment variables that turn a compiled executable into another program: `BUN_OPTIONS` gives Bun
+ * options and code to load, `BUN_BE_BUN` makes it plain Bun, the others open a debugger.
  */
 const FOREIGN_VARIABLES = [
   "BUN_OPTIONS",
@@ -42,26 +39,24 @@ const FOREIGN_VARIABLES = [
  * The executable reads nothing from the folder it is started in, runs no code made from text, and
  * obeys no variable of Bun's that would make it run something else.
  *
- * @param entryPoints files of the project, to compile another program the same way
- * @throws AggregateError where the sources do not compile
+ * @param entryPoint a file of the project; another one compiles another program the same way
+ * @throws AggregateError if the sources do not compile
  */
 export async function compile(
   target: Target,
   source: Source,
   outfile: string,
-  entryPoints: readonly string[] = ENTRY_POINTS,
+  entryPoint = "src/main.ts",
 ): Promise<Compiled> {
-  // Sources stand in the executable's map relative to the working directory.
+  // The executable's source map names sources relative to the working directory.
   process.chdir(ROOT);
-  // The output's name stands in the executable too; it must not differ.
+  // The executable contains the output's name, which must not differ between builds.
   const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
   try {
     const staged = join(stage, "sixscope");
     const result = await Bun.build({
-      entrypoints: entryPoints.map((path) => join(ROOT, path)),
+      entrypoints: [join(ROOT, entryPoint)],
       root: ROOT,
-      // In the executable there are no folders: a Worker's file stands beside the one that names it.
-      naming: "[name].[ext]",
       compile: {
         target: `bun-${target}`,
         outfile: staged,
@@ -87,17 +82,17 @@ export async function compile(
 }
 
 /**
- * Makes the runtime look for variables that nobody can set by accident: Bun has no switch for it. Each
- * name stands once as a C string, and its first letter becomes `=`, which no name of a variable has.
+ * Makes the runtime ignore environment variables, for which Bun has no option. The runtime contains each
+ * name once as a C string; its first letter becomes `=`, which the name of a variable cannot contain.
  *
- * @throws Error where a name is not found exactly once, as another version of Bun may have it
+ * @throws Error if a name does not occur exactly once, as may be in another version of Bun
  */
 async function ignoreVariables(path: string, names: readonly string[]): Promise<void> {
   const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
   for (const name of names) {
     const at = bytes.indexOf(`\0${name}\0`);
     if (at < 0 || bytes.indexOf(`\0${name}\0`, at + 1) >= 0) {
-      throw new Error(`the runtime does not have the variable ${name} exactly once`);
+      throw new Error(`the runtime does not contain the variable ${name} exactly once`);
     }
     bytes.write("=", at + 1);
   }

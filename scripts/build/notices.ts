@@ -7,16 +7,16 @@ const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\.(md|txt))?$/i;
 const RULE = "=".repeat(80);
 
 /**
- * The notices that go with the executable: the licences of the packages inside, word for word, and what
- * Bun is made of.
+ * The notices that come with the executable: the licences of the packages inside, word for word, and the
+ * parts of Bun.
  *
  * @param packages names of packages in node_modules
- * @throws Error where a package has no text of its licence
+ * @throws Error if a package has no licence text
  */
 export async function thirdPartyNotices(packages: readonly string[]): Promise<string> {
   const sections = await Promise.all(packages.map(packageSection));
   return [
-    "sixscope is under the MIT licence, see LICENSE. Its executable holds the work of others:\n",
+    "sixscope is under the MIT licence, see LICENSE. Its executable contains the work of others:\n",
     ...sections,
     runtimeSection(),
   ].join(`\n${RULE}\n\n`);
@@ -26,7 +26,7 @@ async function packageSection(name: string): Promise<string> {
   const folder = join(ROOT, "node_modules", name);
   const { version } = await Bun.file(join(folder, "package.json")).json();
   const files = (await readdir(folder)).filter((file) => LICENCE_FILE.test(file)).sort();
-  if (files.length === 0) throw new Error(`${name} has no text of its licence`);
+  if (files.length === 0) throw new Error(`${name} has no licence text`);
   const texts = await Promise.all(files.map((file) => Bun.file(join(folder, file)).text()));
   return [`${name} ${version}, https://www.npmjs.com/package/${name}`, ...texts]
     .map((text) => `${text.trim()}\n`)
@@ -40,14 +40,14 @@ function runtimeSection(): string {
   });
   return `Bun ${Bun.version}, revision ${Bun.revision}, ${BUN_PROJECT}
 
-Bun is under the MIT licence, whose words stand above. What is linked into it for Linux, or was taken over
-into its code, follows: each part with its licence as an SPDX expression, and with the project that has
-the licence's text and the sources. Bun's LICENSE.md is its makers' own list, its Cargo.lock names the Rust
-packages inside.
+Bun is under the MIT licence, whose text is above. The list below names every part that is linked into Bun
+for Linux or copied into its code: its licence as an SPDX expression, and the project that has the licence
+text and the sources. Bun's LICENSE.md is its authors' own list; its Cargo.lock names the Rust packages
+inside.
 
-JavaScriptCore and TinyCC are under the GNU Lesser General Public License. Who changes them may build Bun
-anew with them, as its LICENSE.md tells, and then sixscope with that Bun: "bun run build" in the sources
-of sixscope puts the Bun that runs it into the executable.
+JavaScriptCore and TinyCC are under the GNU Lesser General Public License. If you change them, you can build
+Bun again with them, as its LICENSE.md describes, and then sixscope with that Bun: "bun run build" in the
+sources of sixscope puts the Bun that runs it into the executable.
 
 ${parts.join("\n")}`;
 }

@@ -5,7 +5,7 @@ import { run } from "../../test/lab/run.ts";
 import type { Target } from "./compile.ts";
 import { ROOT, type Source } from "./source.ts";
 
-/** Debian's name of the processor of each target that has a package. */
+/** Debian's name for the architecture of each target that has a package. */
 export const DEBIAN_ARCHITECTURES: Readonly<Partial<Record<Target, string>>> = {
   "linux-x64": "amd64",
   "linux-arm64": "arm64",
@@ -15,14 +15,14 @@ const EXECUTABLE_MODE = 0o755;
 const FILE_MODE = 0o644;
 const PRIVATE_FOLDER_MODE = 0o700;
 
-/** A file of a package: where it lies in the package, where it comes from, and its mode. */
+/** A file of a package: its path in the package, its source, and its mode. */
 type PackagedFile = readonly [path: string, from: string, mode: number];
 
-/** What was made for a package, by the paths of the files. */
+/** The paths of the files that are built for a package. */
 export interface Contents {
-  /** The compiled executable, which goes in as it is: stripping destroys it. */
+  /** The compiled executable, which is packaged unchanged: stripping destroys it. */
   readonly executable: string;
-  /** The licences of what is inside the executable. */
+  /** The licences of the software inside the executable. */
   readonly notices: string;
 }
 
@@ -72,7 +72,7 @@ export async function makeDebianPackage(
         `Architecture: ${architecture}`,
         "Maintainer: The sixscope authors <sixscope@localhost>",
         `Installed-Size: ${kibibytes}`,
-        // 250 is the first to hand a folder of credentials over.
+        // The first version that accepts a folder as credentials.
         "Depends: libc6 (>= 2.17), init-system-helpers, procps, systemd (>= 250)",
         "Section: net",
         "Priority: optional",
@@ -83,16 +83,16 @@ export async function makeDebianPackage(
       ].join("\n"),
     );
     await stampTimes(stage, source);
-    // zstd packs and unpacks in seconds what takes xz minutes, for 15 % more bytes.
+    // zstd takes seconds where xz takes minutes, for 15 % more bytes.
     await run([
-      // The index of the package has a time too.
+      // The package's index contains a time too.
       ...["env", `SOURCE_DATE_EPOCH=${source.epochSeconds}`],
       ...["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", stage, outfile],
     ]);
   });
 }
 
-/** Makes an archive with everything that an installation by hand needs. */
+/** Makes an archive with everything for an installation by hand. */
 export async function makeArchive(
   { executable, notices }: Contents,
   target: Target,
@@ -115,7 +115,7 @@ export async function makeArchive(
       "tar",
       "--create",
       ...["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"],
-      // With two threads xz cuts into blocks; the number of processors must not decide that.
+      // The output of xz depends on the number of threads, which must not depend on the machine.
       "--use-compress-program=xz --threads=2",
       `--file=${outfile}`,
       `--directory=${stage}`,
@@ -124,10 +124,10 @@ export async function makeArchive(
   });
 }
 
-/** Runs `make` with a folder beside the output that is empty, and gone afterwards. */
+/** Runs `make` with an empty folder beside the output, and removes the folder afterwards. */
 async function staged(outfile: string, make: (stage: string) => Promise<void>): Promise<void> {
   const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
-  // Modes in the package must be those named here, whoever builds it.
+  // The modes in the package must not depend on who builds it.
   const umask = process.umask(0o022);
   try {
     await chmod(stage, EXECUTABLE_MODE);
@@ -147,7 +147,7 @@ async function place(folder: string, files: readonly PackagedFile[]): Promise<vo
   }
 }
 
-/** Gives every file and folder the time of the sources. */
+/** Sets the time of every file and folder to that of the sources. */
 async function stampTimes(folder: string, { epochSeconds }: Source): Promise<void> {
   const paths = (await readdir(folder, { recursive: true })).map((path) => join(folder, path));
   for (const path of [...paths, folder]) await utimes(path, epochSeconds, epochSeconds);

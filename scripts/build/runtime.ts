@@ -1,15 +1,15 @@
-/** What Bun is made of: part of every executable, and under licences of its own. */
+/** The parts of Bun, which are in every executable and have their own licences. */
 
-/** A part of Bun: a library that is linked into it, or code that was taken over. */
+/** A part of Bun: a library that is linked into it, or code that was copied. */
 export interface RuntimePart {
   readonly name: string;
-  /** What of it is inside, or where. */
+  /** Which part of it is inside, or where. */
   readonly remark?: string;
-  /** Where its sources and the text of its licence are. */
+  /** Where its sources and its licence text are. */
   readonly project: string;
   /** An SPDX licence expression. */
   readonly licence: string;
-  /** What it is called in `process.versions`, where Bun tells its version or commit. */
+  /** Its name in `process.versions`, if Bun reports its version or commit. */
   readonly versionKey?: string;
 }
 
@@ -61,7 +61,7 @@ export const RUNTIME_PARTS: readonly RuntimePart[] = [
   { name: "Zstandard", project: "https://github.com/facebook/zstd", licence: "BSD-3-Clause OR GPL-2.0-only", versionKey: "zstd" },
 ];
 
-/** Entries of `process.versions` for programs that are not inside: interfaces that Bun keeps to, and its tools. */
+/** Entries of `process.versions` for programs that are not inside: interfaces that Bun implements, and its tools. */
 const OUTSIDE = [
   "bun",
   "modules",
@@ -76,14 +76,15 @@ const OUTSIDE = [
 ];
 
 /**
- * The version or commit of a part; null where Bun does not tell.
+ * The version or commit of a part; null if Bun does not report it.
  *
- * @throws Error where Bun reports a part that the table does not know, as another version may
+ * @throws Error if Bun reports a part that is not in the table, as another version may
  */
 export function versionOf({ versionKey }: RuntimePart): string | null {
   const known = new Set([...OUTSIDE, ...RUNTIME_PARTS.map((part) => part.versionKey)]);
   for (const key of Object.keys(process.versions)) {
-    if (!known.has(key)) throw new Error(`what licence has ${key}, which is new in Bun?`);
+    if (!known.has(key))
+      throw new Error(`${key} is new in Bun; add its licence to the table of its parts`);
   }
   return versionKey === undefined ? null : (process.versions[versionKey] ?? null);
 }

@@ -24,8 +24,8 @@ interface Component {
 }
 
 /**
- * The bill of materials: sixscope, the packages that are inside its executable, its runtime, and what
- * that is made of.
+ * The bill of materials: sixscope, the packages inside its executable, its runtime, and the parts of the
+ * runtime.
  *
  * @param packages names of packages in node_modules
  */
@@ -47,7 +47,7 @@ export async function billOfMaterials(
     name: "bun",
     version: Bun.version,
     purl: `pkg:npm/bun@${Bun.version}`,
-    description: `the runtime inside the executable, revision ${Bun.revision}; MIT but for its parts`,
+    description: `the runtime inside the executable, revision ${Bun.revision}; MIT except for its parts`,
     licenses: [{ expression: runtimeLicence() }],
     externalReferences: [{ type: "vcs", url: BUN_PROJECT }],
   };
@@ -73,7 +73,7 @@ export async function billOfMaterials(
   };
 }
 
-/** @throws Error where the lock file does not have the package with its hash */
+/** @throws Error if the lock file has no hash of the package */
 async function library(name: string, lock: string): Promise<Component> {
   const manifest = await Bun.file(join(ROOT, "node_modules", name, "package.json")).json();
   const version: string = manifest.version;
@@ -110,7 +110,7 @@ function refsOf(components: readonly Component[]): string[] {
   return components.map((component) => component["bom-ref"]);
 }
 
-/** A UUID that depends on a text alone; RFC 9562 section 5.8. */
+/** A UUID that depends only on a text; RFC 9562 section 5.8. */
 function uuidOf(text: string): string {
   const hex = Bun.SHA256.hash(text, "hex");
   return [

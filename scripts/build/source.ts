@@ -4,10 +4,10 @@ import { $ } from "bun";
 /** The project's folder. */
 export const ROOT = join(import.meta.dir, "../..");
 
-/** What identifies the sources of a build. */
+/** The identity of a build's sources. */
 export interface Source {
   readonly version: string;
-  /** The commit, with `-dirty` behind it where files differ from it; null outside a git repository. */
+  /** The commit, followed by `-dirty` if files differ from it; null outside a git repository. */
   readonly commit: string | null;
   /** When the commit was made, in Unix seconds; the time of every file in the packages. */
   readonly epochSeconds: number;
