@@ -32,8 +32,7 @@ const targets = mode === "--all" ? TARGETS : [hostTarget()];
 const executableOf = (target: Target) =>
   join(DIST, mode === "--all" ? `sixscope-${target}` : "sixscope");
 for (const target of targets) {
-  const compiled = await compile(target, source, executableOf(target));
-  for (const name of compiled.packages) packages.add(name);
+  for (const name of await compile(target, source, executableOf(target))) packages.add(name);
 }
 
 const notices = join(DIST, "THIRD-PARTY-NOTICES");

@@ -56,8 +56,8 @@ async function makePackages(): Promise<Packages> {
     executable: join(folder, "sixscope"),
     notices: join(folder, "THIRD-PARTY-NOTICES"),
   };
-  const compiled = await compile(target, source, contents.executable);
-  await Bun.write(contents.notices, await thirdPartyNotices(compiled.packages));
+  const packages = await compile(target, source, contents.executable);
+  await Bun.write(contents.notices, await thirdPartyNotices(packages));
   const architecture = DEBIAN_ARCHITECTURES[target] ?? "amd64";
   const make = async (name: string, version: string) => {
     await makeDebianPackage(contents, architecture, { ...source, version }, join(folder, name));

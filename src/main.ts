@@ -20,11 +20,10 @@ sixscope openapi                                      print the API as an OpenAP
 sixscope --help                                       print this help
 sixscope --version                                    print the version
 
-Settings are environment variables that begin with SIXSCOPE_; the README lists them.`;
+Settings are environment variables that begin with SIXSCOPE_; docs/configuration.md lists them.`;
 
-const DONE = 0;
-const FAILED = 1;
-const WRONG_USAGE = 2;
+/** Exit statuses; systemd does not restart the service after `wrong`. */
+const STATUS = { done: 0, failed: 1, wrong: 2 } as const;
 
 /** Errors in the command line or in the settings. */
 const WRONG = [UsageError, ConfigError, CertificateError];
@@ -62,7 +61,7 @@ function complain(error: unknown): number {
   const lines = problems.map((problem) => `sixscope: ${problem}\n`);
   if (error instanceof UsageError) lines.push(`\n${USAGE}\n`);
   process.stderr.write(withPriority(lines.join(""), "error", STREAM.error, process.env));
-  return WRONG.some((kind) => error instanceof kind) ? WRONG_USAGE : FAILED;
+  return WRONG.some((kind) => error instanceof kind) ? STATUS.wrong : STATUS.failed;
 }
 
-process.exit(await main(Bun.argv.slice(2)).then(() => DONE, complain));
+process.exit(await main(Bun.argv.slice(2)).then(() => STATUS.done, complain));

@@ -41,12 +41,11 @@ function layerOf(path: string): { level: number; member: string } | null {
   return null;
 }
 
-/** Specifiers of every static, dynamic and Worker import of a source file. */
+/** Specifiers of every static, dynamic and type import of a source file. */
 function importsOf(source: string): string[] {
   const found = new Bun.Transpiler({ loader: "ts" }).scanImports(source).map(({ path }) => path);
   const typeOnly = source.matchAll(/^\s*(?:import|export)\s+type\b[^;]*?from\s+"([^"]+)"/gm);
-  const workers = source.matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g);
-  return [...found, ...[...typeOnly, ...workers].map((match) => match[1] ?? "")];
+  return [...found, ...[...typeOnly].map((match) => match[1] ?? "")];
 }
 
 const files = [...new Glob("{src,test,scripts}/**/*.ts").scanSync(ROOT)].sort();

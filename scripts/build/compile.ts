@@ -8,21 +8,15 @@ export const TARGETS = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm
 
 export type Target = (typeof TARGETS)[number];
 
-/** The target that this machine is. */
+/** The target for this machine. */
 export function hostTarget(): Target {
   const machine = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
   const isMusl = [...new Glob("ld-musl-*").scanSync("/lib")].length > 0;
   return isMusl ? `${machine}-musl` : machine;
 }
 
-/** What an executable contains. */
-export interface Compiled {
-  /** Names of the packages from node_modules that are inside, in alphabetical order. */
-  readonly packages: readonly string[];
-}
-
 /**
- * Environment variables that turn a compiled executable into another program: `BUN_OPTIONS` gives Bun
+ * Environment variables that would turn a compiled executable into another program: `BUN_OPTIONS` adds
  * options and code to load, `BUN_BE_BUN` makes it plain Bun, the others open a debugger.
  */
 const FOREIGN_VARIABLES = [
@@ -36,10 +30,11 @@ const FOREIGN_VARIABLES = [
 /**
  * Compiles sixscope for one target into a file.
  *
- * The executable reads nothing from the folder it is started in, runs no code made from text, and
- * obeys no variable of Bun's that would make it run something else.
+ * The executable reads nothing from the folder it is started in, does not run code made from text, and
+ * ignores the variables of Bun that would make it run something else.
  *
- * @param entryPoint a file of the project; another one compiles another program the same way
+ * @param entryPoint the main file of the program, in this project
+ * @returns the names of the packages from node_modules that it contains, in alphabetical order
  * @throws AggregateError if the sources do not compile
  */
 export async function compile(
@@ -47,10 +42,10 @@ export async function compile(
   source: Source,
   outfile: string,
   entryPoint = "src/main.ts",
-): Promise<Compiled> {
-  // The executable's source map names sources relative to the working directory.
+): Promise<string[]> {
+  // The executable's source map has paths relative to the working directory.
   process.chdir(ROOT);
-  // The executable contains the output's name, which must not differ between builds.
+  // The executable contains its own name, which must always be the same.
   const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
   try {
     const staged = join(stage, "sixscope");
@@ -75,24 +70,24 @@ export async function compile(
     });
     await ignoreVariables(staged, FOREIGN_VARIABLES);
     await rename(staged, outfile);
-    return { packages: packagesOf(Object.keys(result.metafile?.inputs ?? {})) };
+    return packagesOf(Object.keys(result.metafile?.inputs ?? {}));
   } finally {
     await rm(stage, { recursive: true });
   }
 }
 
 /**
- * Makes the runtime ignore environment variables, for which Bun has no option. The runtime contains each
- * name once as a C string; its first letter becomes `=`, which the name of a variable cannot contain.
+ * Makes the runtime ignore variables, which Bun has no switch for: replaces the first letter of each
+ * name by `=`, which the name of a variable cannot contain.
  *
- * @throws Error if a name does not occur exactly once, as may be in another version of Bun
+ * @throws Error if a name does not occur exactly once as a C string, as in another version of Bun
  */
 async function ignoreVariables(path: string, names: readonly string[]): Promise<void> {
   const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
   for (const name of names) {
     const at = bytes.indexOf(`\0${name}\0`);
     if (at < 0 || bytes.indexOf(`\0${name}\0`, at + 1) >= 0) {
-      throw new Error(`the runtime does not contain the variable ${name} exactly once`);
+      throw new Error(`the runtime does not have the variable ${name} exactly once`);
     }
     bytes.write("=", at + 1);
   }

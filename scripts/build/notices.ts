@@ -7,8 +7,7 @@ const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\.(md|txt))?$/i;
 const RULE = "=".repeat(80);
 
 /**
- * The notices that come with the executable: the licences of the packages inside, word for word, and the
- * parts of Bun.
+ * The notices that come with the executable: the licence texts of its packages, and the parts of Bun.
  *
  * @param packages names of packages in node_modules
  * @throws Error if a package has no licence text
@@ -16,7 +15,7 @@ const RULE = "=".repeat(80);
 export async function thirdPartyNotices(packages: readonly string[]): Promise<string> {
   const sections = await Promise.all(packages.map(packageSection));
   return [
-    "sixscope is under the MIT licence, see LICENSE. Its executable contains the work of others:\n",
+    "sixscope is under the MIT licence; see LICENSE. Its executable contains the work of others:\n",
     ...sections,
     runtimeSection(),
   ].join(`\n${RULE}\n\n`);
@@ -40,14 +39,14 @@ function runtimeSection(): string {
   });
   return `Bun ${Bun.version}, revision ${Bun.revision}, ${BUN_PROJECT}
 
-Bun is under the MIT licence, whose text is above. The list below names every part that is linked into Bun
-for Linux or copied into its code: its licence as an SPDX expression, and the project that has the licence
-text and the sources. Bun's LICENSE.md is its authors' own list; its Cargo.lock names the Rust packages
-inside.
+Bun is under the MIT licence; its text is above. The following libraries are linked into Bun for Linux,
+or their code was copied into it. Each has its licence as an SPDX expression, and the address of the
+project that has the licence text and the sources. Bun's own list is its LICENSE.md; its Cargo.lock names
+the Rust packages.
 
-JavaScriptCore and TinyCC are under the GNU Lesser General Public License. If you change them, you can build
-Bun again with them, as its LICENSE.md describes, and then sixscope with that Bun: "bun run build" in the
-sources of sixscope puts the Bun that runs it into the executable.
+JavaScriptCore and TinyCC are under the GNU Lesser General Public License. To use modified versions of
+them, rebuild Bun as its LICENSE.md describes, and then rebuild sixscope with that Bun: "bun run build" in
+the sources of sixscope puts the Bun that runs it into the executable.
 
 ${parts.join("\n")}`;
 }

@@ -5,7 +5,7 @@ import { run } from "../../test/lab/run.ts";
 import type { Target } from "./compile.ts";
 import { ROOT, type Source } from "./source.ts";
 
-/** Debian's name for the architecture of each target that has a package. */
+/** Debian's name for the processor of each target that has a package. */
 export const DEBIAN_ARCHITECTURES: Readonly<Partial<Record<Target, string>>> = {
   "linux-x64": "amd64",
   "linux-arm64": "arm64",
@@ -18,11 +18,11 @@ const PRIVATE_FOLDER_MODE = 0o700;
 /** A file of a package: its path in the package, its source, and its mode. */
 type PackagedFile = readonly [path: string, from: string, mode: number];
 
-/** The paths of the files that are built for a package. */
+/** The paths of the files that were built for a package. */
 export interface Contents {
-  /** The compiled executable, which is packaged unchanged: stripping destroys it. */
+  /** The compiled executable, packed unchanged because stripping destroys it. */
   readonly executable: string;
-  /** The licences of the software inside the executable. */
+  /** The licences of the parts of the executable. */
   readonly notices: string;
 }
 
@@ -69,7 +69,7 @@ export async function makeDebianPackage(
         `Architecture: ${architecture}`,
         "Maintainer: The sixscope authors <sixscope@localhost>",
         `Installed-Size: ${kibibytes}`,
-        // The first version that accepts a folder as credentials.
+        // LoadCredential= accepts a folder since 250.
         "Depends: libc6 (>= 2.17), init-system-helpers, procps, systemd (>= 250)",
         "Section: net",
         "Priority: optional",
@@ -80,16 +80,16 @@ export async function makeDebianPackage(
       ].join("\n"),
     );
     await stampTimes(stage, source);
-    // zstd takes seconds where xz takes minutes, for 15 % more bytes.
+    // zstd takes seconds and xz minutes, for 15 % more bytes.
     await run([
-      // The package's index contains a time too.
+      // The index of the package contains a time too.
       ...["env", `SOURCE_DATE_EPOCH=${source.epochSeconds}`],
       ...["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", stage, outfile],
     ]);
   });
 }
 
-/** Makes an archive with everything for an installation by hand. */
+/** Makes an archive with everything that a manual installation needs. */
 export async function makeArchive(
   { executable, notices }: Contents,
   target: Target,
@@ -112,7 +112,7 @@ export async function makeArchive(
       "tar",
       "--create",
       ...["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"],
-      // The output of xz depends on the number of threads, which must not depend on the machine.
+      // xz splits its output by the number of threads, which must not depend on the machine.
       "--use-compress-program=xz --threads=2",
       `--file=${outfile}`,
       `--directory=${stage}`,
@@ -121,7 +121,7 @@ export async function makeArchive(
   });
 }
 
-/** Runs `make` with an empty folder beside the output, and removes the folder afterwards. */
+/** Runs `make` with an empty folder beside the output, and removes the folder. */
 async function staged(outfile: string, make: (stage: string) => Promise<void>): Promise<void> {
   const stage = await mkdtemp(join(dirname(outfile), ".stage-"));
   // The modes in the package must not depend on who builds it.

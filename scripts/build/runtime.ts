@@ -1,15 +1,15 @@
-/** The parts of Bun, which are in every executable and have their own licences. */
+/** The parts of Bun, which every executable contains, and their licences. */
 
-/** A part of Bun: a library that is linked into it, or code that was copied. */
+/** A part of Bun: a library that is linked into it, or code that was copied into it. */
 export interface RuntimePart {
   readonly name: string;
-  /** Which part of it is inside, or where. */
+  /** What Bun uses of it, or where. */
   readonly remark?: string;
-  /** Where its sources and its licence text are. */
+  /** Where its sources and the text of its licence are. */
   readonly project: string;
   /** An SPDX licence expression. */
   readonly licence: string;
-  /** Its name in `process.versions`, if Bun reports its version or commit. */
+  /** Its name in `process.versions`, which has its version or commit. */
   readonly versionKey?: string;
 }
 
@@ -61,7 +61,7 @@ export const RUNTIME_PARTS: readonly RuntimePart[] = [
   { name: "Zstandard", project: "https://github.com/facebook/zstd", licence: "BSD-3-Clause OR GPL-2.0-only", versionKey: "zstd" },
 ];
 
-/** Entries of `process.versions` for programs that are not inside: interfaces that Bun implements, and its tools. */
+/** Entries of `process.versions` that are not parts of Bun: interfaces that it implements, and its tools. */
 const OUTSIDE = [
   "bun",
   "modules",
@@ -84,12 +84,12 @@ export function versionOf({ versionKey }: RuntimePart): string | null {
   const known = new Set([...OUTSIDE, ...RUNTIME_PARTS.map((part) => part.versionKey)]);
   for (const key of Object.keys(process.versions)) {
     if (!known.has(key))
-      throw new Error(`${key} is new in Bun; add its licence to the table of its parts`);
+      throw new Error(`${key} is new in Bun; add it and its licence to the table`);
   }
   return versionKey === undefined ? null : (process.versions[versionKey] ?? null);
 }
 
-/** The SPDX licence expression of Bun with all its parts. */
+/** The SPDX licence expression of Bun and all its parts. */
 export function runtimeLicence(): string {
   const licences = new Set([MIT, ...RUNTIME_PARTS.map(({ licence }) => licence)]);
   return [...licences].map((text) => (/ (AND|OR) /.test(text) ? `(${text})` : text)).join(" AND ");

@@ -24,7 +24,7 @@ interface Component {
 }
 
 /**
- * The bill of materials: sixscope, the packages inside its executable, its runtime, and the parts of the
+ * The bill of materials: sixscope, the packages in its executable, its runtime, and the parts of the
  * runtime.
  *
  * @param packages names of packages in node_modules
@@ -73,7 +73,7 @@ export async function billOfMaterials(
   };
 }
 
-/** @throws Error if the lock file has no hash of the package */
+/** @throws Error if the lock file does not contain the package with its hash */
 async function library(name: string, lock: string): Promise<Component> {
   const manifest = await Bun.file(join(ROOT, "node_modules", name, "package.json")).json();
   const version: string = manifest.version;

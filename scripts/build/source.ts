@@ -4,7 +4,7 @@ import { $ } from "bun";
 /** The project's folder. */
 export const ROOT = join(import.meta.dir, "../..");
 
-/** The identity of a build's sources. */
+/** The identity of the sources of a build. */
 export interface Source {
   readonly version: string;
   /** The commit, followed by `-dirty` if files differ from it; null outside a git repository. */
@@ -13,7 +13,7 @@ export interface Source {
   readonly epochSeconds: number;
 }
 
-/** Reads version, commit and time; SOURCE_DATE_EPOCH wins over the commit's time. */
+/** Reads version, commit and time; SOURCE_DATE_EPOCH overrides the time of the commit. */
 export async function readSource(): Promise<Source> {
   const git = $.cwd(ROOT).nothrow();
   const { version } = await Bun.file(join(ROOT, "package.json")).json();

@@ -7,8 +7,6 @@ import { errorCode, reasonOf } from "../util/errors.ts";
 export const INSTALLED = {
   workingDirectory: "/",
   unit: "sixscope.service",
-  user: "sixscope",
-  environmentFile: "/etc/sixscope/sixscope.env",
   stateDirectory: "/var/lib/sixscope",
   /** systemd passes each file `NAME` of `tlsDirectory` on as `tls_NAME` in `credentials`. */
   tlsDirectory: "/etc/sixscope/tls",
@@ -26,20 +24,24 @@ export interface InstalledService {
   readonly user: User | null;
   /** Whether this process is root or the service's user, and so may read its settings and keys. */
   readonly isOurs: boolean;
-  /** Null if systemd does not answer. */
-  readonly unit: Unit | null;
+  readonly unit: Unit;
 }
+
+const ENVIRONMENT_FILE = "/etc/sixscope/sixscope.env";
+
+/** The unit of the package, in case systemd does not answer; it has no ActiveState. */
+const PACKAGED_UNIT: Unit = [
+  "LoadState=loaded",
+  "User=sixscope",
+  `EnvironmentFiles=${ENVIRONMENT_FILE}`,
+];
 
 /** The installed service; null if there is none, or if the environment names another keys file. */
 export function installedService(environment: NodeJS.ProcessEnv): InstalledService | null {
   if (environment["SIXSCOPE_KEYS_FILE"] || environment["STATE_DIRECTORY"]) return null;
   const unit = askSystemd();
-  const isInstalled =
-    unit === null
-      ? existsSync(INSTALLED.environmentFile)
-      : propertyOf(unit, "LoadState") === "loaded";
-  if (!isInstalled) return null;
-  const userName = unit === null ? INSTALLED.user : propertyOf(unit, "User") || "root";
+  if (propertyOf(unit, "LoadState") !== "loaded") return null;
+  const userName = propertyOf(unit, "User") || "root";
   const user = userNamed(userName);
   const uid = process.geteuid?.();
   return { userName, user, isOurs: uid === 0 || uid === user?.uid, unit };
@@ -55,17 +57,17 @@ function valuesOf(unit: Unit, property: string): string[] {
   return unit.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
 }
 
-const PROPERTIES = [
-  ...["LoadState", "ActiveState", "User", "AmbientCapabilities"],
-  ...["Environment", "EnvironmentFiles", "ProtectHome", "PrivateTmp"],
-];
+const PROPERTIES =
+  "LoadState,ActiveState,User,AmbientCapabilities,Environment,EnvironmentFiles,ProtectHome,PrivateTmp";
 
-function askSystemd(): Unit | null {
+function askSystemd(): Unit {
   // The test that sd_booted(3) uses.
-  if (!existsSync("/run/systemd/system") || Bun.which("systemctl") === null) return null;
-  const command = ["systemctl", "show", `--property=${PROPERTIES}`, INSTALLED.unit];
-  const { exitCode, stdout } = Bun.spawnSync(command, { stderr: "ignore" });
-  return exitCode === 0 ? stdout.toString().trim().split("\n") : null;
+  if (existsSync("/run/systemd/system") && Bun.which("systemctl") !== null) {
+    const command = ["systemctl", "show", `--property=${PROPERTIES}`, INSTALLED.unit];
+    const { exitCode, stdout } = Bun.spawnSync(command, { stderr: "ignore" });
+    if (exitCode === 0) return stdout.toString().trim().split("\n");
+  }
+  return existsSync(ENVIRONMENT_FILE) ? PACKAGED_UNIT : [];
 }
 
 /**
@@ -78,11 +80,10 @@ export function installedSettings(
   { unit }: InstalledService,
   environment: NodeJS.ProcessEnv,
 ): { environment: NodeJS.ProcessEnv; sources: readonly string[] } {
-  const ofUnit = unit === null ? {} : parseShownEnvironment(propertyOf(unit, "Environment"));
-  const files =
-    unit === null
-      ? [INSTALLED.environmentFile]
-      : valuesOf(unit, "EnvironmentFiles").map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
+  const ofUnit = parseShownEnvironment(propertyOf(unit, "Environment"));
+  const files = valuesOf(unit, "EnvironmentFiles").map((file) =>
+    file.replace(/ \(ignore_errors=.*$/, ""),
+  );
   const ofFiles = files.map((file) => parseEnvironmentFile(readIfPresent(file)));
   const isSetInUnit = Object.keys(ofUnit).some((name) => name.startsWith("SIXSCOPE_"));
   const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];

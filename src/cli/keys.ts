@@ -1,4 +1,4 @@
-import { closeSync, openSync, readlinkSync, realpathSync } from "node:fs";
+import { closeSync, constants, openSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
@@ -12,7 +12,7 @@ import {
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
-import { errnoName, libc, SystemError } from "../platform/libc.ts";
+import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
@@ -135,14 +135,15 @@ function listKeys(argv: readonly string[], findFile: () => string): string {
   const path = findFile();
   const keys = readKeyFile(path);
   if (keys.length === 0) return `No keys in ${path}. Create one: ${invocation()} keys add NAME`;
-  const rows = keys.map((key) => [
-    key.name,
-    stateOf(key),
-    key.limit === undefined ? "default" : `${key.limit}/min`,
-    key.created.slice(0, 10),
-    key.expires?.slice(0, 10) ?? "never",
-  ]);
-  return table([["NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"], ...rows]);
+  const width = Math.max(...keys.map(({ name }) => name.length), "NAME".length);
+  const row = (name: string, state: string, limit: string, created: string, expires: string) =>
+    `${name.padEnd(width)}  ${state.padEnd(7)}  ${limit.padEnd(11)}  ${created.padEnd(10)}  ${expires}`;
+  const rows = keys.map((key) => {
+    const limit = key.limit === undefined ? "default" : `${key.limit}/min`;
+    const expires = key.expires?.slice(0, 10) ?? "never";
+    return row(key.name, stateOf(key), limit, key.created.slice(0, 10), expires);
+  });
+  return [row("NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"), ...rows].join("\n");
 }
 
 function revokeKey(argv: readonly string[], findFile: () => string): string {
@@ -175,9 +176,7 @@ function changeKeys(
   const folder = openFolder(dirname(path));
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
-    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) {
-      throw new SystemError(`flock ${dirname(path)}`, errnoName(libc().errno()));
-    }
+    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
     writeKeyFile(path, change(readKeyFile(path)));
   } finally {
     closeSync(folder);
@@ -186,7 +185,7 @@ function changeKeys(
 
 function openFolder(path: string): number {
   try {
-    return openSync(path, "r");
+    return openSync(path, constants.O_DIRECTORY);
   } catch (error) {
     throw new KeyFileError(
       `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
@@ -197,12 +196,11 @@ function openFolder(path: string): number {
 
 /** A date means the end of that day in UTC. */
 function parseExpiry(text: string): string {
-  const timeForm = z.union([
-    z.iso.datetime({ offset: true }),
-    z.iso.datetime({ offset: true, precision: -1 }),
-  ]);
-  const time = z.iso.date().safeParse(text).success ? `${text}T23:59:59.999Z` : text;
-  const expires = timeForm.safeParse(time).success ? new Date(time).toISOString() : "";
+  const time = z.iso.date().safeParse(text).success
+    ? `${text}T23:59:59.999Z`
+    : text.replace(/T\d\d:\d\d(?=[Z+-])/, "$&:00");
+  const isTime = z.iso.datetime({ offset: true }).safeParse(time).success;
+  const expires = isTime ? new Date(time).toISOString() : "";
   // An offset can move the time beyond the year 9999, which the keys file cannot hold.
   if (!z.iso.datetime().safeParse(expires).success) {
     throw new UsageError(
@@ -227,18 +225,4 @@ function parse(argv: readonly string[], options: Record<string, { type: "string"
   } catch (error) {
     throw new UsageError(reasonOf(error));
   }
-}
-
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
 }

@@ -6,7 +6,6 @@ import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
 import { RawSocket } from "../icmp/socket.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
-import { RateLimiter } from "../limits/token-bucket.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
@@ -44,9 +43,6 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     config,
     log,
     keyring,
-    trustedProxies: config.trustedProxies,
-    rateLimiter: new RateLimiter(config.rate),
-    defaultKeyLimit: config.rate.key,
     resolvers: createResolvers(config),
     icmp,
     probeSlots,
@@ -104,7 +100,7 @@ function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClien
   return { [a]: client(a), [b]: client(b), [c]: client(c) };
 }
 
-/** Where it listens, whether it can probe, its keys, and what to type next: at most five lines. */
+/** Where it listens, whether it can probe, its keys, and what to type next. */
 function startLines(
   { keysFile }: Config,
   urls: readonly string[],

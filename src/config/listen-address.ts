@@ -43,12 +43,12 @@ export function formatListenAddress(address: ListenAddress): string {
 
 /** One sentence for each address that is listed twice or that another one includes. */
 export function overlapProblems(addresses: readonly ListenAddress[]): string[] {
-  const texts = addresses.map(formatListenAddress);
-  return addresses.flatMap((address, index) => {
+  const fixed = addresses.filter((address) => address.kind === "unix" || address.port !== 0);
+  const texts = fixed.map(formatListenAddress);
+  return fixed.flatMap((address, index) => {
     const text = texts[index] ?? "";
-    const isFreePort = address.kind === "tcp" && address.port === 0;
-    if (!isFreePort && texts.indexOf(text) < index) return `${text} is listed twice; remove one`;
-    const whole = addresses.findIndex((other) => includes(other, address));
+    if (texts.indexOf(text) < index) return `${text} is listed twice; remove one`;
+    const whole = fixed.findIndex((other) => includes(other, address));
     return whole < 0 ? [] : `${texts[whole]} includes ${text}; remove one`;
   });
 }
@@ -56,8 +56,7 @@ export function overlapProblems(addresses: readonly ListenAddress[]): string[] {
 /** Whether one address accepts all connections to another; `[::]` accepts both families. */
 function includes(whole: ListenAddress, part: ListenAddress): boolean {
   if (whole.kind === "unix" || part.kind === "unix") return false;
-  if (whole.port === 0 || whole.port !== part.port || whole.hostname === part.hostname)
-    return false;
+  if (whole.port !== part.port || whole.hostname === part.hostname) return false;
   const isIpv4 = tryParseIp(part.hostname)?.version === 4;
   return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
 }

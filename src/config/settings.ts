@@ -57,7 +57,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = pro
   const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
-    /** True where SIXSCOPE_LISTEN is not set; then one of the two families is enough to start. */
+    /** True if SIXSCOPE_LISTEN is not set; then one of the two families is enough to start. */
     listenIsDefault: !environment["SIXSCOPE_LISTEN"],
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
@@ -111,7 +111,7 @@ function settingsReader(environment: NodeJS.ProcessEnv) {
     if (more > 0) problems.push(`${setting}: ${more} more entries are not valid`);
   };
 
-  /** The value of a variable; null where it is not set, or not valid and reported. */
+  /** The value of a variable; null if it is not set, or if it is not valid, which is reported. */
   const optional = <T>(name: string, parse: Parse<T>): T | null => {
     known.push(name);
     const value = environment[name];

@@ -27,6 +27,7 @@ export class AccessLog {
 
   /** Logs a request that was answered after so many milliseconds. */
   answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
+    if (!this.#log.writes("info")) return;
     const isFree = status >= 400 || status === 204;
     if (isFree && !this.#mayLog(`status ${status}`)) return;
     const { address } = caller;

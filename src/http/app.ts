@@ -1,16 +1,14 @@
 import { type Context, Hono } from "hono";
-import type { Config } from "../config/settings.ts";
-import { ENDPOINTS, type EndpointDependencies } from "../routes/endpoints.ts";
+import { ENDPOINTS } from "../routes/endpoints.ts";
 import { AccessLog } from "./access-log.ts";
-import { BASE_PATH, type Endpoint, type RequestInfo } from "./endpoint.ts";
+import { BASE_PATH, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
 import { ApiError } from "./errors.ts";
 import { type Bindings, createMiddleware, type MiddlewareDependencies } from "./middleware.ts";
-import { parameterReader } from "./parameters.ts";
-import { METHODS, respond, respondError } from "./respond.ts";
+import { readParameters } from "./parameters.ts";
+import { respond, respondError } from "./respond.ts";
 
-export interface AppDependencies extends MiddlewareDependencies, EndpointDependencies {
-  readonly config: Config;
-}
+/** What the service is made of. */
+export type AppDependencies = Tools & MiddlewareDependencies;
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
@@ -49,24 +47,19 @@ export function createApp(dependencies: AppDependencies): App {
     return respondError(env, known);
   });
 
-  const logsRequests = log.writes("info");
   return {
-    fetch(request, bindings) {
+    async fetch(request, bindings) {
       const startMs = performance.now();
       const { info, response: early } = admit(request, bindings);
-      const response = early ?? router.fetch(request, info);
-      if (!logsRequests) return response;
-      const logged = (answer: Response) => {
-        accessLog.answered(info, answer.status, performance.now() - startMs);
-        return answer;
-      };
-      return response instanceof Promise ? response.then(logged) : logged(response);
+      const response = early ?? (await router.fetch(request, info));
+      accessLog.answered(info, response.status, performance.now() - startMs);
+      return response;
     },
   };
 }
 
 /** The path as Hono writes it, also without its last segment if that may be empty. */
-function routesOf({ path, parameters }: Endpoint<never>): string[] {
+function routesOf({ path, parameters }: Endpoint): string[] {
   const route = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
   return last?.in === "path" && last.whenEmpty !== undefined
@@ -74,34 +67,20 @@ function routesOf({ path, parameters }: Endpoint<never>): string[] {
     : [route];
 }
 
-function handlerOf(
-  { parameters, needsKey, create }: Endpoint<EndpointDependencies>,
-  route: string,
-  dependencies: EndpointDependencies,
-): (context: Context<Env>) => Response | Promise<Response> {
-  const read = parameterReader(parameters);
-  const handle = create(dependencies);
-  return ({ req, env: info }) => {
+function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, tools: Tools) {
+  return async ({ req, env: info }: Context<Env>): Promise<Response> => {
     info.route = route;
     const { method, path } = req;
     if (method !== "GET" && method !== "HEAD") {
-      const error = new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
-      return respondError(info, error, { Allow: METHODS });
+      throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
     }
     if (needsKey && info.key === null) {
       const invalid =
         "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one";
       const note = info.request.headers.has("x-api-key") ? invalid : undefined;
-      return respondError(info, new ApiError("UNAUTHORIZED", {}, note));
+      throw new ApiError("UNAUTHORIZED", {}, note);
     }
-    const body = handle(read(req), info);
-    // A value that is ready must not wait for a promise.
-    return body instanceof Promise
-      ? body.then((value) => respond(info, jsonOf(value)))
-      : respond(info, jsonOf(body));
+    const body = await handle(readParameters(parameters, req), info, tools);
+    return respond(info, typeof body === "string" ? body : JSON.stringify(body));
   };
-}
-
-function jsonOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

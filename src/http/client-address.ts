@@ -1,6 +1,7 @@
 import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
-import { type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
+import { parsePrefix, prefixContains } from "../addr/prefix.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
+import type { Config } from "../config/settings.ts";
 
 /** The connection that a request came over. */
 export type Connection =
@@ -14,10 +15,7 @@ export type Connection =
     };
 
 /** The peers whose forwarding headers are trusted. */
-export interface TrustedProxies {
-  readonly unix: boolean;
-  readonly prefixes: readonly Prefix[];
-}
+type TrustedProxies = Config["trustedProxies"];
 
 /** Who sent a request, and over what. */
 export interface Caller {

@@ -1,5 +1,9 @@
 import type { z } from "zod";
+import type { Config, ResolverName } from "../config/settings.ts";
+import type { DnsClient } from "../dns/client.ts";
+import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import type { KeyRecord } from "../keys/key-file.ts";
+import type { ProbeSlots } from "../limits/probe-slots.ts";
 import type { Caller } from "./client-address.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Parameters, ValuesOf } from "./parameters.ts";
@@ -23,8 +27,17 @@ export interface RequestInfo {
   route: string | null;
 }
 
-/** Endpoint metadata for the router and the OpenAPI document. */
-interface Description<P extends Parameters, Schema extends z.ZodType> {
+/** What handlers use. */
+export interface Tools {
+  readonly config: Config;
+  readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
+  /** The engine, or the reason why the service has no raw socket. */
+  readonly icmp: IcmpEngine | NoIcmp;
+  readonly probeSlots: ProbeSlots;
+}
+
+/** A path of the API: its handler, and its metadata for the router and the OpenAPI document. */
+export interface Endpoint<P extends Parameters = Parameters, Schema extends z.ZodType = z.ZodType> {
   /** Below BASE_PATH, with path parameters in braces. */
   readonly path: string;
   /** The name of the function in generated clients. */
@@ -38,22 +51,17 @@ interface Description<P extends Parameters, Schema extends z.ZodType> {
   readonly example: NoInfer<ValueOf<Schema>>;
   /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED. */
   readonly errors: readonly ErrorCode[];
-}
-
-/** A path of the API: its metadata and its handler. */
-export interface Endpoint<Dependencies> extends Description<Parameters, z.ZodType> {
-  /** Takes the dependencies once. The handler returns a value for JSON, or JSON text. */
-  readonly create: (
-    dependencies: Dependencies,
-  ) => (parameters: ValuesOf<Parameters>, info: RequestInfo) => unknown;
+  /** Returns the value of the response, or its JSON. */
+  handle(
+    parameters: ValuesOf<P>,
+    info: RequestInfo,
+    tools: Tools,
+  ): NoInfer<ValueOf<Schema>> | string | Promise<NoInfer<ValueOf<Schema>>>;
 }
 
 /** Checks that an endpoint's handler matches its parameters and its response schema. */
-export function endpoint<P extends Parameters, Schema extends z.ZodType, Dependencies>(
-  description: Description<P, Schema>,
-  create: (
-    dependencies: Dependencies,
-  ) => (parameters: ValuesOf<P>, info: RequestInfo) => ValueOf<Schema> | Promise<ValueOf<Schema>>,
-): Endpoint<Dependencies> {
-  return { ...description, create: create as Endpoint<Dependencies>["create"] };
+export function endpoint<P extends Parameters, Schema extends z.ZodType>(
+  definition: Endpoint<P, Schema>,
+): Endpoint {
+  return definition as unknown as Endpoint;
 }

@@ -5,9 +5,6 @@ import { readIpv6 } from "../addr/ipv6.ts";
 import { quote } from "../util/text.ts";
 import { addressType, extendedError, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
 
-/** A response header of certain errors. */
-export type ErrorHeader = "Retry-After" | "WWW-Authenticate" | "Allow";
-
 /** What the API says about one error code. */
 export interface ErrorKind<Details extends z.ZodType = z.ZodType> {
   readonly status: 400 | 401 | 404 | 429 | 500;
@@ -21,7 +18,7 @@ export interface ErrorKind<Details extends z.ZodType = z.ZodType> {
    * @param note what the details do not contain
    */
   message(details: ValueOf<Details>, note?: string): string;
-  readonly headers?: readonly ErrorHeader[];
+  readonly headers?: readonly string[];
   readonly example: { readonly details: NoInfer<ValueOf<Details>>; readonly note?: string };
 }
 
@@ -162,7 +159,7 @@ export const ERRORS = {
       const advice = isAddress ? "its owner can add a PTR record" : "check its spelling";
       return `${name} does not exist ${source}; ${advice}.`;
     },
-    example: { details: { hostname: "nobody.example", resolver: "resolver_a" } },
+    example: { details: { hostname: "missing.example", resolver: "resolver_a" } },
   }),
   NO_IPV6_ADDRESS: kind({
     status: 404,

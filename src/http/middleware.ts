@@ -1,8 +1,9 @@
 import { formatIp } from "../addr/ip.ts";
+import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import { type RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
+import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
-import { type Connection, identifyCaller, type TrustedProxies } from "./client-address.ts";
+import { type Connection, identifyCaller } from "./client-address.ts";
 import type { RequestInfo } from "./endpoint.ts";
 import { ApiError } from "./errors.ts";
 import {
@@ -20,6 +21,12 @@ const PREFLIGHT_HEADERS = {
   "Access-Control-Max-Age": "86400",
 } as const;
 
+/**
+ * The share of preflights that close their connection, chosen at random: a page nearly always keeps its
+ * connection for the request that follows, and a flood loses its own within a few answers.
+ */
+const PREFLIGHT_CLOSES = 1 / 16;
+
 /** Request ids that are accepted from a trusted proxy. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
 
@@ -33,11 +40,8 @@ export interface Bindings {
 }
 
 export interface MiddlewareDependencies {
-  readonly trustedProxies: TrustedProxies;
+  readonly config: Config;
   readonly keyring: Pick<Keyring, "find">;
-  readonly rateLimiter: RateLimiter;
-  /** Requests per minute for a key without a limit of its own. */
-  readonly defaultKeyLimit: number;
   readonly log: Log;
 }
 
@@ -51,10 +55,12 @@ interface Admission {
  * Identifies and counts each request, and responds to those that must not be routed: plain HTTP,
  * preflights, and requests over the rate limit or without a valid target.
  */
-export function createMiddleware(
-  dependencies: MiddlewareDependencies,
-): (request: Request, bindings: Bindings) => Admission {
-  const { trustedProxies, keyring, rateLimiter, defaultKeyLimit, log } = dependencies;
+export function createMiddleware({
+  config: { trustedProxies, rate },
+  keyring,
+  log,
+}: MiddlewareDependencies): (request: Request, bindings: Bindings) => Admission {
+  const rateLimiter = new RateLimiter(rate);
   let hasWarned = false;
 
   return (request, { connection, allowSeconds, draining }) => {
@@ -75,7 +81,7 @@ export function createMiddleware(
     const state = rateLimiter.take(
       key === null
         ? { kind: "address", address }
-        : { kind: "key", sha256: key.sha256, limit: key.limit ?? defaultKeyLimit },
+        : { kind: "key", sha256: key.sha256, limit: key.limit ?? rate.key },
       secure && !isPreflight ? 1 : 0,
     );
     const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
@@ -87,8 +93,9 @@ export function createMiddleware(
       "X-RateLimit-Remaining": String(state.remaining),
       "X-RateLimit-Reset": String(state.resetSeconds),
     };
-    // Bun reads on while responses pile up, so close connections whose requests cost no quota.
-    if (draining || !secure || isPreflight || !state.allowed) headers["Connection"] = "close";
+    // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
+    const isFree = !secure || !state.allowed || (isPreflight && Math.random() < PREFLIGHT_CLOSES);
+    if (draining || isFree) headers["Connection"] = "close";
     if (connection.kind === "tcp" && connection.encrypted) {
       headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
     }

@@ -3,7 +3,7 @@ import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails, type ErrorKind } from "./errors.ts";
 import type { Parameter } from "./parameters.ts";
-import { COMMON_HEADERS, ERROR_HEADERS, type ResponseHeader } from "./respond.ts";
+import { COMMON_HEADERS, ERROR_HEADERS } from "./respond.ts";
 import { once } from "./schemas.ts";
 
 const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, ping and traceroute.
@@ -27,24 +27,8 @@ const CODES = Object.keys(ERRORS) as ErrorCode[];
 /** A piece of JSON Schema 2020-12. */
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-interface Reference {
-  readonly $ref: string;
-}
-
-/** The responses with one status. */
-interface ResponseObject {
-  readonly description: string;
-  readonly headers: Readonly<Record<string, Reference>>;
-  readonly content: {
-    readonly "application/json": {
-      readonly schema: Reference | { readonly oneOf: readonly Reference[] };
-      readonly examples: Readonly<Record<string, { readonly value: unknown } | Reference>>;
-    };
-  };
-}
-
 /** Describes the API in OpenAPI 3.1, from the definitions that handle the requests. */
-export function describeInterface(endpoints: readonly Endpoint<never>[]) {
+export function describeInterface(endpoints: readonly Endpoint[]) {
   return {
     openapi: "3.1.1",
     info: {
@@ -60,7 +44,7 @@ export function describeInterface(endpoints: readonly Endpoint<never>[]) {
     components: {
       responses: { NotFound: describeErrors(["NOT_FOUND"]) },
       examples: Object.fromEntries(CODES.map((code) => [code, { value: exampleOf(code) }])),
-      headers: mapValues({ ...COMMON_HEADERS, ...ERROR_HEADERS }, describeHeader),
+      headers: { ...COMMON_HEADERS, ...ERROR_HEADERS },
       securitySchemes: {
         [KEY_SCHEME]: {
           type: "apiKey",
@@ -75,23 +59,16 @@ export function describeInterface(endpoints: readonly Endpoint<never>[]) {
   };
 }
 
-function describeOperation(endpoint: Endpoint<never>) {
+function describeOperation(endpoint: Endpoint) {
   const { operationId, summary, description, needsKey, parameters } = endpoint;
   const codes: readonly ErrorCode[] = [
     ...COMMON_ERRORS,
     ...(needsKey ? (["UNAUTHORIZED"] as const) : []),
     ...endpoint.errors,
   ];
-  const success: ResponseObject = {
-    description: summary,
-    headers: headerReferences(Object.keys(COMMON_HEADERS)),
-    content: {
-      "application/json": {
-        schema: referenceTo(endpoint.response()),
-        examples: { [operationId]: { value: endpoint.example } },
-      },
-    },
-  };
+  const success = describeResponse(summary, [], referenceTo(endpoint.response()), {
+    [operationId]: { value: endpoint.example },
+  });
   const failures = [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(
     ([status, together]) => [status, describeErrors(together)] as const,
   );
@@ -101,26 +78,35 @@ function describeOperation(endpoint: Endpoint<never>) {
     description,
     security: needsKey ? [{ [KEY_SCHEME]: [] }] : [{}, { [KEY_SCHEME]: [] }],
     parameters: Object.entries(parameters).map(describeParameter),
-    responses: Object.fromEntries<ResponseObject>([[200, success], ...failures]),
+    responses: Object.fromEntries([[200, success], ...failures]),
   };
 }
 
 /** The response of errors that have the same status. */
-function describeErrors(codes: readonly ErrorCode[]): ResponseObject {
+function describeErrors(codes: readonly ErrorCode[]) {
   const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
   const [only, ...more] = schemas;
-  const headers = codes.flatMap((code) => ERRORS[code].headers ?? []);
+  return describeResponse(
+    codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}.`).join("\n\n"),
+    codes.flatMap((code) => ERRORS[code].headers ?? []),
+    only !== undefined && more.length === 0 ? only : { oneOf: schemas },
+    Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+  );
+}
+
+function describeResponse(
+  description: string,
+  extraHeaders: readonly string[],
+  schema: object,
+  examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
+) {
+  const headers = [...Object.keys(COMMON_HEADERS), ...extraHeaders].map(
+    (name) => [name, { $ref: `#/components/headers/${name}` }] as const,
+  );
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}.`).join("\n\n"),
-    headers: headerReferences([...Object.keys(COMMON_HEADERS), ...headers]),
-    content: {
-      "application/json": {
-        schema: only !== undefined && more.length === 0 ? only : { oneOf: schemas },
-        examples: Object.fromEntries(
-          codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
-        ),
-      },
-    },
+    description,
+    headers: Object.fromEntries(headers),
+    content: { "application/json": { schema, examples } },
   };
 }
 
@@ -147,10 +133,8 @@ function exampleOf(code: ErrorCode) {
   return new ApiError(code, details as ErrorDetails<ErrorCode>, note).body;
 }
 
-function describeParameter([name, { in: place, schema, description, example }]: [
-  string,
-  Parameter,
-]) {
+function describeParameter([name, parameter]: [string, Parameter]) {
+  const { in: place, schema, description, example } = parameter;
   // The schema itself tells whether the parameter may be missing, and its default.
   const missing = schema.safeParse(undefined);
   return {
@@ -163,16 +147,8 @@ function describeParameter([name, { in: place, schema, description, example }]: 
   };
 }
 
-function describeHeader({ description, required, schema, example }: ResponseHeader) {
-  return { description, required, schema: describeSchema(schema()), example };
-}
-
-function headerReferences(names: readonly string[]) {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
 /** @throws Error for a schema without an id */
-function referenceTo(schema: z.ZodType): Reference {
+function referenceTo(schema: z.ZodType) {
   const id = z.globalRegistry.get(schema)?.id;
   if (id === undefined) throw new Error("the schema of a response needs an id");
   return { $ref: schemaUri(id) };
@@ -190,7 +166,9 @@ function pascalCase(code: string): string {
 /** Every schema with an id. */
 function describeNamedSchemas() {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify });
-  return mapValues(schemas, withoutIdentity);
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => [id, withoutIdentity(schema)]),
+  );
 }
 
 function describeSchema(schema: z.ZodType): JsonSchema {
@@ -213,11 +191,4 @@ function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
     delete jsonSchema.anyOf;
     Object.assign(jsonSchema, value, { type: [value.type, "null"] });
   }
-}
-
-function mapValues<From, To>(
-  record: Readonly<Record<string, From>>,
-  map: (value: From) => To,
-): Record<string, To> {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
 }

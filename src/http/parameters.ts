@@ -1,11 +1,11 @@
+import type { HonoRequest } from "hono";
 import { z } from "zod";
 import { ApiError } from "./errors.ts";
 
 /** The values that a parameter may have, as in the details of INVALID_PARAMETER. */
 type Bounds =
   | { readonly allowed: readonly string[] }
-  | { readonly minimum: number; readonly maximum: number }
-  | Record<string, never>;
+  | { readonly minimum: number; readonly maximum: number };
 
 /** What the OpenAPI document says about a parameter. */
 interface About<T> {
@@ -13,23 +13,16 @@ interface About<T> {
   readonly example: T;
 }
 
-interface QueryParameter<T> extends About<T> {
-  readonly in: "query";
+/** A parameter in the query, or a segment of the path. */
+export interface Parameter<T = unknown> extends About<T> {
+  readonly in: "query" | "path";
   readonly schema: z.ZodType<T, string | undefined>;
-  readonly bounds: Bounds;
-  /** What the parameter must be, unless the bounds say it. */
+  readonly bounds?: Bounds;
+  /** What a parameter without bounds must be. */
   readonly expected?: string;
-}
-
-/** A segment of the path. */
-interface PathParameter extends About<string> {
-  readonly in: "path";
-  /** Its value if the path ends with a slash; without this, such a path does not exist. */
+  /** The value of a segment if the path ends before it; without this, such a path does not exist. */
   readonly whenEmpty?: string;
-  readonly schema: z.ZodType<string, string | undefined>;
 }
-
-export type Parameter<T = unknown> = QueryParameter<T> | PathParameter;
 
 /** The parameters of an endpoint by name. */
 export type Parameters = Readonly<Record<string, Parameter>>;
@@ -38,12 +31,6 @@ export type Parameters = Readonly<Record<string, Parameter>>;
 export type ValuesOf<P extends Parameters> = {
   readonly [Name in keyof P]: z.output<P[Name]["schema"]>;
 };
-
-/** The router's view of a request's parameters. */
-interface Sent {
-  param(name: string): string | undefined;
-  queries(name: string): readonly string[] | undefined;
-}
 
 /** A whole number in ASCII decimal digits. */
 export function integerParameter({
@@ -55,7 +42,7 @@ export function integerParameter({
   readonly minimum: number;
   readonly maximum: number;
   readonly default: number;
-}): QueryParameter<number> {
+}): Parameter<number> {
   const schema = z
     .string()
     .regex(/^[0-9]+$/)
@@ -69,52 +56,31 @@ export function integerParameter({
 export function choiceParameter<const T extends readonly string[]>(
   allowed: T,
   { default: fallback, ...about }: About<T[number]> & { readonly default: T[number] },
-): QueryParameter<T[number]> {
+): Parameter<T[number]> {
   return { in: "query", schema: z.enum(allowed).default(fallback), bounds: { allowed }, ...about };
 }
 
-/** A required text, which the endpoint checks. */
-export function textParameter(expected: string, about: About<string>): QueryParameter<string> {
-  return { in: "query", schema: z.string(), bounds: {}, expected, ...about };
-}
-
-/** A segment of the path, which the endpoint checks. */
-export function pathParameter(about: About<string> & { whenEmpty?: string }): PathParameter {
-  return { in: "path", schema: z.string(), ...about };
-}
-
 /**
- * Makes the function that reads an endpoint's parameters and ignores all others; it throws ApiError
- * INVALID_PARAMETER for the first that is missing, repeated or not valid.
+ * Reads an endpoint's parameters and ignores all others.
+ *
+ * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated or not valid
  */
-export function parameterReader<P extends Parameters>(parameters: P): (sent: Sent) => ValuesOf<P> {
-  const entries = Object.entries(parameters);
-  return (sent) => {
-    const values: Record<string, unknown> = {};
-    for (const [name, parameter] of entries) {
-      values[name] =
-        parameter.in === "path"
-          ? (sent.param(name) ?? parameter.whenEmpty)
-          : readQuery(name, sent.queries(name) ?? [], parameter);
+export function readParameters(parameters: Parameters, sent: HonoRequest): ValuesOf<Parameters> {
+  const values: Record<string, unknown> = {};
+  for (const [name, parameter] of Object.entries(parameters)) {
+    const { schema, bounds, expected, whenEmpty } = parameter;
+    if (parameter.in === "path") {
+      values[name] = sent.param(name) ?? whenEmpty;
+      continue;
     }
-    return values as ValuesOf<P>;
-  };
-}
-
-function readQuery<T>(
-  name: string,
-  sent: readonly string[],
-  { schema, bounds, expected }: QueryParameter<T>,
-): T {
-  const [only] = sent;
-  if (sent.length < 2) {
-    const result = schema.safeParse(only);
-    if (result.success) return result.data;
+    const all = sent.queries(name) ?? [];
+    const result = schema.safeParse(all[0]);
+    if (!result.success || all.length > 1) {
+      const value = all.length > 1 ? all : (all[0] ?? null);
+      const details = { parameter: name, value, ...bounds };
+      throw new ApiError("INVALID_PARAMETER", details, expected && `it must be ${expected}`);
+    }
+    values[name] = result.data;
   }
-  const value = sent.length > 1 ? sent : (only ?? null);
-  throw new ApiError(
-    "INVALID_PARAMETER",
-    { parameter: name, value, ...bounds },
-    expected && `it must be ${expected}`,
-  );
+  return values;
 }

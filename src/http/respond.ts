@@ -1,15 +1,5 @@
-import { z } from "zod";
 import type { RequestInfo } from "./endpoint.ts";
-import type { ApiError, ErrorHeader } from "./errors.ts";
-
-/** What the OpenAPI document says about a response header. */
-export interface ResponseHeader {
-  readonly description: string;
-  readonly schema: () => z.ZodType;
-  readonly example: string | number;
-  /** Whether it is present wherever it is documented. */
-  readonly required: boolean;
-}
+import type { ApiError } from "./errors.ts";
 
 /** Headers of every response. */
 export const CONSTANT_HEADERS = {
@@ -29,26 +19,35 @@ export const METHODS = "GET, HEAD";
 
 const API_KEY_SCHEME = 'ApiKey realm="sixscope", header="X-API-Key"';
 
-const text = () => z.string();
-const count = () => z.int().min(0);
+const text = { type: "string" };
+const count = { type: "integer", minimum: 0 };
+
+/** A response header as the OpenAPI document describes it. */
+interface HeaderObject {
+  readonly description: string;
+  /** Whether it is present wherever it is documented. */
+  readonly required: boolean;
+  readonly schema: { readonly type: string; readonly minimum?: number; readonly const?: string };
+  readonly example: string | number;
+}
 
 function header(
   description: string,
-  schema: () => z.ZodType,
+  schema: HeaderObject["schema"],
   example: string | number,
   required = true,
-): ResponseHeader {
-  return { description, schema, example, required };
+): HeaderObject {
+  return { description, required, schema, example };
 }
 
 /** A header that always has the same value. */
-function constant(name: keyof typeof CONSTANT_HEADERS, description: string): ResponseHeader {
+function constant(name: keyof typeof CONSTANT_HEADERS, description: string) {
   const value = CONSTANT_HEADERS[name];
-  return header(description, () => z.literal(value), value);
+  return header(description, { type: "string", const: value }, value);
 }
 
 /** Documented headers of every response. */
-export const COMMON_HEADERS: Readonly<Record<string, ResponseHeader>> = {
+export const COMMON_HEADERS: Readonly<Record<string, HeaderObject>> = {
   "X-RateLimit-Limit": header("Requests per window of 60 seconds.", count, 100),
   "X-RateLimit-Remaining": header("Requests left in the window.", count, 99),
   "X-RateLimit-Reset": header("The Unix second in which the window ends.", count, 1_767_225_600),
@@ -77,8 +76,8 @@ export const COMMON_HEADERS: Readonly<Record<string, ResponseHeader>> = {
 };
 
 /** Documented headers of certain errors. */
-export const ERROR_HEADERS: Readonly<Record<ErrorHeader, ResponseHeader>> = {
-  "Retry-After": header("Seconds to wait before the next attempt.", () => z.int().min(1), 17),
+export const ERROR_HEADERS: Readonly<Record<string, HeaderObject>> = {
+  "Retry-After": header("Seconds to wait before the next attempt.", { ...count, minimum: 1 }, 17),
   "WWW-Authenticate": header("The scheme and header of the API key.", text, API_KEY_SCHEME),
   Allow: header(
     "The methods of the path; absent if the path does not exist.",
@@ -111,17 +110,12 @@ export function respond(
   });
 }
 
-/** Responds with an error. */
-export function respondError(
-  info: RequestInfo,
-  { status, body, details }: ApiError,
-  extra?: Readonly<Record<string, string>>,
-): Response {
-  const headers =
-    "retryAfterSeconds" in details
-      ? { "Retry-After": String(details.retryAfterSeconds) }
-      : status === 401
-        ? { "WWW-Authenticate": API_KEY_SCHEME }
-        : extra;
+/** Responds with an error, and the headers that the catalogue documents for it. */
+export function respondError(info: RequestInfo, error: ApiError): Response {
+  const { code, status, body, details } = error;
+  const headers: Record<string, string> = {};
+  if ("retryAfterSeconds" in details) headers["Retry-After"] = String(details.retryAfterSeconds);
+  if (code === "UNAUTHORIZED") headers["WWW-Authenticate"] = API_KEY_SCHEME;
+  if (code === "NOT_FOUND" && info.route !== null) headers["Allow"] = METHODS;
   return respond(info, JSON.stringify(body), status, headers);
 }

@@ -1,7 +1,9 @@
 import {
   closeSync,
+  constants,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readFileSync,
@@ -58,7 +60,7 @@ export function isActive({ revoked, expires }: KeyRecord, nowMs: number): boolea
 export function readKeyFile(path: string): readonly KeyRecord[] {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readRegularFile(path);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [];
     const user = ownName();
@@ -70,6 +72,17 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
   } catch (error) {
     const reason = error instanceof z.ZodError ? z.prettifyError(error) : reasonOf(error);
     throw new KeyFileError(`the keys file ${path} does not parse: ${reason}`, { cause: error });
+  }
+}
+
+function readRegularFile(path: string): string {
+  // Opening a FIFO would wait for a writer.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
+    return readFileSync(file, "utf8");
+  } finally {
+    closeSync(file);
   }
 }
 

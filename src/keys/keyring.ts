@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
+import { hashApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
 
 /** The keys of a file, which it reads again after each change. */
@@ -32,7 +33,7 @@ export class Keyring {
   reload(): void {
     this.#watch.look();
     try {
-      if (!this.#watch.isComplete && this.#records.size > 0) {
+      if (this.#records.size > 0 && !existsSync(this.#path)) {
         throw new KeyFileError(`the keys file ${this.#path} has vanished`);
       }
       this.#records = readRecords(this.#path);
@@ -44,7 +45,6 @@ export class Keyring {
 
   /** The record of a key that is valid now, or null. */
   find(key: string, nowMs: number = Date.now()): KeyRecord | null {
-    if (!isWellFormedApiKey(key)) return null;
     const record = this.#records.get(hashApiKey(key));
     return record !== undefined && isActive(record, nowMs) ? record : null;
   }

@@ -35,10 +35,11 @@ export class ProbeSlots {
    * signal aborted before it did.
    */
   async hold<T>(owner: string, signal: AbortSignal, run: () => Promise<T>): Promise<T | null> {
+    if (signal.aborted) return null;
     if (this.#owners.length < this.limit) this.#owners.push(owner);
     else if (!(await this.#wait(owner, signal))) return null;
     try {
-      return signal.aborted ? null : await run();
+      return await run();
     } finally {
       this.#release(owner);
     }
@@ -58,7 +59,7 @@ export class ProbeSlots {
     const wanted = [...this.#owners, ...this.#waiters.map((waiter) => waiter.owner)];
     const share = Math.floor(this.limit / new Set([...wanted, owner]).size);
     const own = wanted.filter((other) => other === owner).length;
-    if (signal.aborted || own >= Math.max(1, share)) return false;
+    if (own >= Math.max(1, share)) return false;
     const { promise, resolve: settle } = Promise.withResolvers<boolean>();
     const waiter: Waiter = { owner, settle };
     const giveUp = () => {

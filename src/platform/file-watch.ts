@@ -3,9 +3,6 @@ import { statSync } from "node:fs";
 /** Often enough to see a change within a second, rare enough to cost nothing. */
 const POLL_INTERVAL_MS = 500;
 
-/** The fingerprint of a file that does not exist. */
-const MISSING = "missing";
-
 /**
  * Reports that one of several files was written, replaced or removed.
  *
@@ -20,11 +17,6 @@ export class FileWatch {
   constructor(paths: readonly string[]) {
     this.#paths = paths;
     this.#seen = fingerprint(paths);
-  }
-
-  /** Whether all files exist. */
-  get isComplete(): boolean {
-    return !this.#seen.split("\n").includes(MISSING);
   }
 
   /** Remembers the files as they are now; call it before you read them. */
@@ -46,14 +38,13 @@ export class FileWatch {
 }
 
 function fingerprint(paths: readonly string[]): string {
-  return paths.map(fingerprintOf).join("\n");
-}
-
-function fingerprintOf(path: string): string {
-  try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
-    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
-  } catch {
-    return MISSING;
-  }
+  const parts = paths.map((path) => {
+    try {
+      const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+      return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+    } catch {
+      return "missing";
+    }
+  });
+  return parts.join("\n");
 }

@@ -16,6 +16,11 @@ export class SystemError extends Error {
   }
 }
 
+/** The error of the call that just failed, by its errno. */
+export function lastError(call: string): SystemError {
+  return new SystemError(call, errnoName(libc().errno()));
+}
+
 /** The name of an errno value: `EPERM` for 1. */
 export function errnoName(errno: number): string {
   return getSystemErrorName(-errno);

@@ -39,17 +39,16 @@ export const CONTROL = {
   hopLimit: [41, 52],
 } as const;
 
-/** `struct sockaddr_un`: the family, then the path with its NUL. */
-const SOCKADDR_UN = { family: 0, path: 2, pathBytes: 108 } as const;
+/** The length of the longest path of a unix socket. */
+const MAX_PATH_BYTES = 107;
 
-/** The address of a unix socket, by its path or by its abstract name after an `@`; cut if it is too long. */
+/**
+ * `struct sockaddr_un`: the family in 16 bits, then the path, or the abstract name after an `@`; cut if
+ * it is too long.
+ */
 export function encodeUnixAddress(path: string): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(path.replace(/^@/, "\0"));
-  const name = text.subarray(0, SOCKADDR_UN.pathBytes - 1);
-  const address = new Uint8Array(new ArrayBuffer(SOCKADDR_UN.path + name.length));
-  new DataView(address.buffer).setUint16(SOCKADDR_UN.family, AF_UNIX, true);
-  address.set(name, SOCKADDR_UN.path);
-  return address;
+  const name = new TextEncoder().encode(path.replace(/^@/, "\0"));
+  return Uint8Array.of(AF_UNIX, 0, ...name.subarray(0, MAX_PATH_BYTES));
 }
 
 /** `struct sockaddr_in6`. */
@@ -88,7 +87,7 @@ export function alignControl(bytes: number): number {
 /** Classic BPF operations; linux/bpf_common.h. */
 export const BPF = { loadByte: 0x30, jumpIfEqual: 0x15, returnConstant: 0x06 } as const;
 
-/** One `struct sock_filter`; the jumps count from the next instruction on. */
+/** One `struct sock_filter`; a jump is relative to the next instruction. */
 export type BpfInstruction = readonly [
   operation: number,
   operand: number,
@@ -96,7 +95,7 @@ export type BpfInstruction = readonly [
   jumpIfFalse?: number,
 ];
 
-/** `struct sock_fprog`: how many instructions there are, and where. */
+/** `struct sock_fprog`: the number of instructions, and a pointer to them. */
 const SOCK_FPROG = { bytes: 16, length: 0, filter: 8 } as const;
 const SOCK_FILTER_BYTES = 8;
 
@@ -114,8 +113,8 @@ export function encodeBpf(program: readonly BpfInstruction[]): Uint8Array<ArrayB
 }
 
 /**
- * The value of a socket option that attaches a program: a `struct sock_fprog`. The instructions that
- * it points to stand behind it in the same buffer.
+ * The value of a socket option that attaches a program: a `struct sock_fprog`. It points to the
+ * instructions, which follow it in the same buffer.
  */
 export function bpfOption(instructions: Uint8Array): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(new ArrayBuffer(SOCK_FPROG.bytes + instructions.length));

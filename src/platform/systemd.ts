@@ -1,32 +1,16 @@
 import { fstatSync } from "node:fs";
 import { PRIORITIES } from "../util/log.ts";
-import { errnoName, libc, SystemError } from "./libc.ts";
+import { lastError, libc } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
-
-/** Tells the service manager about the service; does nothing where there is no service manager. */
-export interface ServiceManager {
-  /** The service answers requests. */
-  ready(): void;
-  /** Runs `read`, which reads the service's files again, and reports the reload once the service is ready. */
-  reload(read: () => void): void;
-  /** The service accepts no new requests. */
-  stopping(): void;
-  /**
-   * Sends the watchdog's keep-alive and each new status, until `stopping`. An event loop that hangs
-   * sends none, so the service manager restarts the service.
-   *
-   * @param status one line for people, as `systemctl status` shows it
-   */
-  watch(status: () => string): void;
-}
 
 const KEEP_ALIVES_PER_WATCHDOG = 3;
 
-/** How often the status is sent where no watchdog is set. */
+/** How often the status is sent if no watchdog is set. */
 const STATUS_INTERVAL_MS = 5000;
 
 /**
- * The service manager that the environment names; sd_notify(3).
+ * Tells the service manager that the environment names about the service; does nothing without one;
+ * sd_notify(3).
  *
  * @param send takes a message of `NAME=value` lines
  * @throws SystemError if NOTIFY_SOCKET is set and no socket can be opened
@@ -34,27 +18,33 @@ const STATUS_INTERVAL_MS = 5000;
 export function serviceManager(
   environment: NodeJS.ProcessEnv,
   send: (message: string) => void = sender(environment["NOTIFY_SOCKET"]),
-): ServiceManager {
+) {
   const isWatched = [undefined, String(process.pid)].includes(environment["WATCHDOG_PID"]);
   const watchdogMs = isWatched ? Number(environment["WATCHDOG_USEC"] ?? 0) / 1000 : 0;
   let timer: ReturnType<typeof setInterval> | undefined;
-  let isReady = false;
   return {
-    ready() {
-      isReady = true;
+    /** The service answers requests. */
+    ready(): void {
       send("READY=1");
     },
-    reload(read) {
-      if (isReady) send("RELOADING=1");
+    /** Runs `read`, which reads the service's files again, and reports when it begins and ends. */
+    reload(read: () => void): void {
+      send("RELOADING=1");
       read();
-      // READY ends a reload; sent too early, it would end the start as well.
-      if (isReady) send("READY=1");
+      send("READY=1");
     },
-    stopping() {
+    /** The service accepts no new requests. */
+    stopping(): void {
       clearInterval(timer);
       send("STOPPING=1\nSTATUS=stopping; running requests may finish");
     },
-    watch(status) {
+    /**
+     * Sends the watchdog's keep-alive and each new status, until `stopping`. An event loop that hangs
+     * sends none, so the service manager restarts the service.
+     *
+     * @param status one line for people, as `systemctl status` shows it
+     */
+    watch(status: () => string): void {
       let last = "";
       const keepAlive = () => {
         const now = status();
@@ -72,7 +62,7 @@ export function serviceManager(
 function sender(path: string | undefined): (message: string) => void {
   if (path === undefined || path === "") return () => {};
   const fd = libc().socket(AF_UNIX, SOCK.dgram | SOCK.cloexec, 0);
-  if (fd < 0) throw new SystemError("socket(AF_UNIX)", errnoName(libc().errno()));
+  if (fd < 0) throw lastError("socket(AF_UNIX)");
   const address = encodeUnixAddress(path);
   return (message) => {
     const bytes = new TextEncoder().encode(message);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { errnoName, libc, SystemError } from "./libc.ts";
+import { lastError, libc } from "./libc.ts";
 
 /** A user of this machine with its primary group, from /etc/passwd. */
 export interface User {
@@ -25,27 +25,22 @@ export function ownName(): string {
  * @throws SystemError
  */
 export function become({ name, uid, gid }: User): void {
-  if (libc().initgroups(new TextEncoder().encode(`${name}\0`), gid) !== 0) {
-    throw new SystemError(`initgroups ${name}`, errnoName(libc().errno()));
-  }
+  const cName = new TextEncoder().encode(`${name}\0`);
+  if (libc().initgroups(cName, gid) !== 0) throw lastError(`initgroups ${name}`);
   process.setegid?.(gid);
   process.seteuid?.(uid);
 }
 
+/** None on a machine without the file, such as a minimal container. */
 function users(): User[] {
-  return readPasswd()
-    .split("\n")
-    .map((line) => line.split(":"))
-    .flatMap(([name = "", , uid, gid]) =>
-      uid === undefined || gid === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid) }],
-    );
-}
-
-/** Empty on a machine without the file, such as a minimal container. */
-function readPasswd(): string {
   try {
-    return readFileSync("/etc/passwd", "utf8");
+    const rows = readFileSync("/etc/passwd", "utf8").matchAll(/^([^:\n]+):[^:\n]*:(\d+):(\d+):/gm);
+    return Array.from(rows, ([, name = "", uid, gid]) => ({
+      name,
+      uid: Number(uid),
+      gid: Number(gid),
+    }));
   } catch {
-    return "";
+    return [];
   }
 }

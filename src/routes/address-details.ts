@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type TypeEntry, typeEntry } from "../addr/classify.ts";
+import { typeEntry } from "../addr/classify.ts";
 import { EMBEDDINGS, type EmbeddedIpv4, embeddedIpv4 } from "../addr/embedded.ts";
 import { formatIpv6, formatIpv6Binary, formatIpv6Integer, reverseName } from "../addr/format.ts";
 import { INTERFACE_ID_KINDS, interfaceIdOf } from "../addr/interface-id.ts";
@@ -160,13 +160,14 @@ type AddressDetails = z.output<ReturnType<typeof addressDetails>>;
 /** Everything that can be derived from an address alone; keys that do not apply are absent. */
 export function describeIpv6(address: Ipv6Address): AddressDetails {
   const entry = typeEntry(address);
+  const { block, rfc, status } = entry;
   const isMulticast = entry.type === "Multicast";
   const scope = isMulticast ? multicastScope(address) : entry.scope;
   const specialPurpose = specialPurposeBlock(address);
   const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
   const interfaceId = interfaceIdOf(address, entry);
   return {
-    definedBy: describeType(entry),
+    definedBy: { block, rfc: `RFC ${rfc}`, ...(status && { status }) },
     ...(scope && { scope }),
     ...(specialPurpose && { specialPurpose: describeSpecialPurpose(specialPurpose) }),
     ...(entry.type === "GlobalUnicast" && { allocation: describeAllocation(address) }),
@@ -179,10 +180,6 @@ export function describeIpv6(address: Ipv6Address): AddressDetails {
     binary: formatIpv6Binary(address),
     registrySnapshot: REGISTRY_SNAPSHOT,
   };
-}
-
-function describeType({ block, rfc, status }: TypeEntry): AddressDetails["definedBy"] {
-  return { block, rfc: `RFC ${rfc}`, ...(status && { status }) };
 }
 
 function describeSpecialPurpose(

@@ -1,96 +1,86 @@
 import { z } from "zod";
 import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
-import type { DnsClient, DnsOutcome } from "../dns/client.ts";
+import type { DnsOutcome } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { withoutFinalDot } from "../dns/name.ts";
 import { type DnsRecord, RECORD_TYPES } from "../dns/record.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
-import { choiceParameter, pathParameter } from "../http/parameters.ts";
+import { choiceParameter } from "../http/parameters.ts";
 import { extendedError, resolverName } from "../http/schemas.ts";
 
-export interface DnsDependencies {
-  readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
-}
-
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */
-export const dns = endpoint(
-  {
-    path: "/dns/{hostname}",
-    operationId: "queryDns",
-    summary: "DNS records of a name",
-    description:
-      "First the CNAME chain in order, then the records of the requested type. The list is empty if the name exists without such records.",
-    needsKey: false,
-    parameters: {
-      hostname: pathParameter({
-        // URL parsers remove a single dot, which is the root.
-        whenEmpty: ".",
-        description:
-          "The name; if it is not ASCII, it is converted by UTS 46. With type PTR, an IPv4 or IPv6 address means its reverse name.",
-        example: "www.example.com",
-      }),
-      type: choiceParameter(RECORD_TYPES, {
-        default: "AAAA",
-        description: "The type of the records.",
-        example: "AAAA",
-      }),
-      resolver: choiceParameter(RESOLVER_NAMES, {
-        default: "resolver_a",
-        description: "The resolver to query.",
-        example: "resolver_a",
-      }),
+export const dns = endpoint({
+  path: "/dns/{hostname}",
+  operationId: "queryDns",
+  summary: "DNS records of a name",
+  description:
+    "First the CNAME chain in order, then the records of the requested type. The list is empty if the name exists without such records.",
+  needsKey: false,
+  parameters: {
+    hostname: {
+      in: "path",
+      schema: z.string(),
+      // URL parsers remove a single dot, which is the root.
+      whenEmpty: ".",
+      description:
+        "The name; if it is not ASCII, it is converted by UTS 46. With type PTR, an IPv4 or IPv6 address means its reverse name.",
+      example: "www.example.com",
     },
-    response: dnsResult,
-    example: {
-      hostname: "www.example.com",
-      records: [
-        { type: "CNAME", value: "web.example.com.", ttl: 300 },
-        { type: "AAAA", value: "2001:db8::80", ttl: 300 },
-      ],
-      resolver: "resolver_a",
-      queryTime: 6,
-      details: {
-        server: "[2001:db8::53]:53",
-        transport: "udp",
-        rcode: "NOERROR",
-        authenticated: false,
-        extendedErrors: [],
-      },
-    },
-    errors: [
-      "INVALID_ADDRESS",
-      "INVALID_HOSTNAME",
-      "HOSTNAME_NOT_FOUND",
-      "RESOLVER_TIMEOUT",
-      "RESOLVER_FAILURE",
-    ],
+    type: choiceParameter(RECORD_TYPES, {
+      default: "AAAA",
+      description: "The type of the records.",
+      example: "AAAA",
+    }),
+    resolver: choiceParameter(RESOLVER_NAMES, {
+      default: "resolver_a",
+      description: "The resolver to query.",
+      example: "resolver_a",
+    }),
   },
-  ({ resolvers }: DnsDependencies) =>
-    async ({ hostname, type, resolver }, { request: { signal } }) => {
-      const parsed = parseHostname(hostname, type);
-      if (!parsed.ok) {
-        throw parsed.code === "INVALID_ADDRESS"
-          ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
-          : new ApiError("INVALID_HOSTNAME", { hostname, reason: parsed.reason });
-      }
-      const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
-      const answer = requireAnswer(outcome, hostname, resolver);
-      return {
-        hostname,
-        records: answer.records,
-        resolver,
-        queryTime: answer.queryTimeMs,
-        details: {
-          server: answer.server,
-          transport: answer.transport,
-          rcode: answer.rcode,
-          authenticated: answer.authenticated,
-          extendedErrors: answer.extendedErrors,
-        },
-      };
+  response: dnsResult,
+  example: {
+    hostname: "www.example.com",
+    records: [
+      { type: "CNAME", value: "web.example.com.", ttl: 300 },
+      { type: "AAAA", value: "2001:db8::80", ttl: 300 },
+    ],
+    resolver: "resolver_a",
+    queryTime: 6,
+    details: {
+      server: "[2001:db8::53]:53",
+      transport: "udp",
+      rcode: "NOERROR",
+      authenticated: false,
+      extendedErrors: [],
     },
-);
+  },
+  errors: [
+    "INVALID_ADDRESS",
+    "INVALID_HOSTNAME",
+    "HOSTNAME_NOT_FOUND",
+    "RESOLVER_TIMEOUT",
+    "RESOLVER_FAILURE",
+  ],
+  async handle({ hostname, type, resolver }, { request: { signal } }, { resolvers }) {
+    const parsed = parseHostname(hostname, type);
+    if (!parsed.ok) {
+      throw parsed.code === "INVALID_ADDRESS"
+        ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
+        : new ApiError("INVALID_HOSTNAME", { hostname, reason: parsed.reason });
+    }
+    const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
+    const { records, queryTimeMs, server, transport, rcode, authenticated, extendedErrors } =
+      requireAnswer(outcome, hostname, resolver);
+    return {
+      hostname,
+      records,
+      resolver,
+      queryTime: queryTimeMs,
+      details: { server, transport, rcode, authenticated, extendedErrors },
+    };
+  },
+});
 
 type WithRecords = Extract<DnsOutcome, { readonly records: unknown }>;
 

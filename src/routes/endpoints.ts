@@ -1,19 +1,15 @@
 import { z } from "zod";
-import type { Endpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { describeInterface } from "../http/openapi.ts";
 import { once } from "../http/schemas.ts";
-import { type DnsDependencies, dns } from "./dns.ts";
+import { dns } from "./dns.ts";
 import { myIp } from "./my-ip.ts";
 import { ping } from "./ping.ts";
-import type { ProbeDependencies } from "./probe.ts";
 import { traceroute } from "./traceroute.ts";
 import { validate } from "./validate.ts";
 
-/** What the endpoints need. */
-export type EndpointDependencies = DnsDependencies & ProbeDependencies;
-
 /** `GET /openapi.json`: the OpenAPI document. */
-const openApi: Endpoint<unknown> = {
+const openApi = endpoint({
   path: "/openapi.json",
   operationId: "getInterface",
   summary: "This document",
@@ -26,18 +22,11 @@ const openApi: Endpoint<unknown> = {
       .meta({ id: "OpenApiDocument", description: "An OpenAPI 3.1 document." }),
   example: { openapi: "3.1.1", info: { title: "sixscope" } },
   errors: [],
-  create: () => () => interfaceText(),
-};
+  handle: () => interfaceText(),
+});
 
 /** Every endpoint. To add one, write a file that defines it, and add it here. */
-export const ENDPOINTS: readonly Endpoint<EndpointDependencies>[] = [
-  myIp,
-  validate,
-  dns,
-  ping,
-  traceroute,
-  openApi,
-];
+export const ENDPOINTS: readonly Endpoint[] = [myIp, validate, dns, ping, traceroute, openApi];
 
 /** The OpenAPI document as text. */
 export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS), null, 2));

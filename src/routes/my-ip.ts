@@ -4,34 +4,31 @@ import { endpoint } from "../http/endpoint.ts";
 import { ipText } from "../http/schemas.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
-export const myIp = endpoint(
-  {
-    path: "/myip",
-    operationId: "getMyIp",
-    summary: "Your public address",
-    description: "The address that your connection comes from, and whether it is IPv4 or IPv6.",
-    needsKey: false,
-    parameters: {},
-    response: () =>
-      z
-        .strictObject({
-          ip: ipText("The address."),
-          version: z
-            .literal([4, 6])
-            .meta({ type: "integer", description: "The IP version of your connection." }),
-          isIPv6: z.boolean().describe("Whether your connection is IPv6."),
-        })
-        .meta({ id: "MyIp", description: "The address of a client." }),
-    example: { ip: "2001:db8::1", version: 6, isIPv6: true },
-    errors: [],
+export const myIp = endpoint({
+  path: "/myip",
+  operationId: "getMyIp",
+  summary: "Your public address",
+  description: "The address that your connection comes from, and whether it is IPv4 or IPv6.",
+  needsKey: false,
+  parameters: {},
+  response: () =>
+    z
+      .strictObject({
+        ip: ipText("The address."),
+        version: z
+          .literal([4, 6])
+          .meta({ type: "integer", description: "The IP version of your connection." }),
+        isIPv6: z.boolean().describe("Whether your connection is IPv6."),
+      })
+      .meta({ id: "MyIp", description: "The address of a client." }),
+  example: { ip: "2001:db8::1", version: 6, isIPv6: true },
+  errors: [],
+  handle(_, { caller: { address } }) {
+    if (address === null) {
+      throw new Error(
+        "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",
+      );
+    }
+    return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
   },
-  () =>
-    (_, { caller: { address } }) => {
-      if (address === null) {
-        throw new Error(
-          "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",
-        );
-      }
-      return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
-    },
-);
+});

@@ -4,100 +4,77 @@ import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text } from "../http/schemas.ts";
 import type { PingSample } from "../icmp/ping.ts";
-import {
-  icmpCode,
-  icmpType,
-  PROBE_ERRORS,
-  type ProbeDependencies,
-  probeTarget,
-  requireDone,
-  round,
-  targetParameter,
-} from "./probe.ts";
+import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 /** Echo requests per ping. */
 const MAX_COUNT = 10;
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
-export const ping = endpoint(
-  {
-    path: "/ping/{target}",
-    operationId: "ping",
-    summary: "Round-trip times to a target (beta)",
-    description:
-      "Sends ICMPv6 echo requests. The response comes as soon as each is answered or lost; `details.lost` has those without a reply and their reasons.",
-    needsKey: true,
-    parameters: {
-      target: targetParameter,
-      count: integerParameter({
-        minimum: 1,
-        maximum: MAX_COUNT,
-        default: 4,
-        description: "Echo requests to send.",
-        example: 2,
-      }),
-    },
-    response: pingResult,
-    example: {
-      target: "www.example.com",
-      ip: "2001:db8::80",
-      results: [{ seq: 1, ttl: 57, rtt: 11.204 }],
-      stats: { transmitted: 2, received: 1, loss: 50, min: 11.204, avg: 11.204, max: 11.204 },
-      details: {
-        source: "2001:db8::1",
-        timeout: 2000,
-        lost: [{ seq: 2, reason: "timeout" }],
-        duplicates: 0,
-        late: 0,
-      },
-    },
-    errors: PROBE_ERRORS,
+export const ping = endpoint({
+  path: "/ping/{target}",
+  operationId: "ping",
+  summary: "Round-trip times to a target (beta)",
+  description:
+    "Sends ICMPv6 echo requests. The response comes as soon as each is answered or lost; `details.lost` has those without a reply and their reasons.",
+  needsKey: true,
+  parameters: {
+    target: targetParameter,
+    count: integerParameter({
+      minimum: 1,
+      maximum: MAX_COUNT,
+      default: 4,
+      description: "Echo requests to send.",
+      example: 2,
+    }),
   },
-  (dependencies: ProbeDependencies) => {
-    const { pingIntervalMs: intervalMs, probeTimeoutMs: timeoutMs } = dependencies.config;
-
-    return async ({ target, count }, info) => {
-      return await probeTarget(
-        target,
-        info,
-        dependencies,
-        (count - 1) * intervalMs + timeoutMs,
-        async (engine, { address, scopeId }, signal) => {
-          const outcome = requireDone(
-            await engine.ping({ target: address, scopeId, count, intervalMs, timeoutMs, signal }),
-            target,
-            address,
-          );
-          const { samples, transmitted } = outcome;
-          return {
-            target,
-            ip: formatIpv6(address),
-            results: samples.map(({ seq, hopLimit, rttMs }) => ({
-              seq,
-              ttl: hopLimit,
-              rtt: round(rttMs, 3),
-            })),
-            stats: {
-              transmitted,
-              received: samples.length,
-              loss: round((1 - samples.length / transmitted) * 100, 2),
-              ...summarize(samples),
-            },
-            details: {
-              source: formatIpv6(outcome.source),
-              timeout: outcome.timeoutMs,
-              lost: outcome.lost.map((sample) =>
-                "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
-              ),
-              duplicates: outcome.duplicates,
-              late: outcome.late,
-            },
-          };
-        },
-      );
+  response: pingResult,
+  example: {
+    target: "www.example.com",
+    ip: "2001:db8::80",
+    results: [{ seq: 1, ttl: 57, rtt: 11.204 }],
+    stats: { transmitted: 2, received: 1, loss: 50, min: 11.204, avg: 11.204, max: 11.204 },
+    details: {
+      source: "2001:db8::1",
+      timeout: 2000,
+      lost: [{ seq: 2, reason: "timeout" }],
+      duplicates: 0,
+      late: 0,
+    },
+  },
+  errors: PROBE_ERRORS,
+  async handle({ target, count }, info, tools) {
+    const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;
+    const longestMs = (count - 1) * intervalMs + probeTimeoutMs;
+    const { ip, outcome } = await probeTarget(target, info, tools, longestMs, (engine, request) =>
+      engine.ping({ ...request, count, intervalMs }),
+    );
+    const { source, timeoutMs, transmitted, samples, lost, duplicates, late } = outcome;
+    return {
+      target,
+      ip,
+      results: samples.map(({ seq, hopLimit, rttMs }) => ({
+        seq,
+        ttl: hopLimit,
+        rtt: round(rttMs, 3),
+      })),
+      stats: {
+        transmitted,
+        received: samples.length,
+        loss: round((1 - samples.length / transmitted) * 100, 2),
+        ...summarize(samples),
+      },
+      details: {
+        source: formatIpv6(source),
+        timeout: timeoutMs,
+        lost: lost.map((sample) =>
+          "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
+        ),
+        duplicates,
+        late,
+      },
     };
   },
-);
+});
 
 /** Least, mean and greatest round-trip time in milliseconds; null without a reply. */
 function summarize(samples: readonly PingSample[]) {

@@ -1,34 +1,25 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
-import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
-import type { RequestInfo } from "../http/endpoint.ts";
+import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
-import { pathParameter } from "../http/parameters.ts";
-import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
-import type { NoResult } from "../icmp/ping.ts";
+import type { IcmpEngine } from "../icmp/engine.ts";
+import type { NoResult, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
-import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
-import { type Destination, parseTarget, resolveTarget, type TargetDependencies } from "./target.ts";
+import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
+import { parseTarget, resolveTarget } from "./target.ts";
 
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** What pings and traces need. */
-export interface ProbeDependencies extends TargetDependencies {
-  readonly config: TargetDependencies["config"] & Pick<Config, "pingIntervalMs" | "probeTimeoutMs">;
-  /** The engine, or the reason why there is no raw socket. */
-  readonly icmp: IcmpEngine | NoIcmp;
-  readonly probeSlots: ProbeSlots;
-}
-
 /** The parameter of pings and traces. */
-export const targetParameter = pathParameter({
+export const targetParameter = {
+  in: "path",
+  schema: z.string(),
   description:
     "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",
-});
+} as const;
 
 /** Errors of pings and traces. */
 export const PROBE_ERRORS: readonly ErrorCode[] = [
@@ -59,46 +50,37 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
  * Runs a ping or a trace to a target, in a probe slot and after the policy check.
  *
  * @param longestMs the longest time of the run itself, for which the connection stays open
- * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, and those of `parseTarget` and `resolveTarget`
+ * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, NETWORK_UNREACHABLE if this machine could not
+ *   send a single packet, and those of `parseTarget` and `resolveTarget`
  */
-export async function probeTarget<T>(
-  target: string,
+export async function probeTarget<Outcome extends { readonly kind: "done" }>(
+  text: string,
   { request: { signal }, key, allowSeconds }: RequestInfo,
-  dependencies: ProbeDependencies,
+  tools: Tools,
   longestMs: number,
-  run: (engine: IcmpEngine, destination: Destination, signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const { icmp, probeSlots } = dependencies;
-  const parsed = parseTarget(target);
+  run: (engine: IcmpEngine, request: RunRequest) => Promise<Outcome | NoResult>,
+): Promise<{ readonly ip: string; readonly outcome: Outcome }> {
+  const { icmp, probeSlots } = tools;
+  const parsed = parseTarget(text);
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   const result = await probeSlots.hold(key?.sha256 ?? "", signal, async () => {
-    const destination = await resolveTarget(parsed, dependencies, signal);
-    return await run(icmp, destination, signal);
+    const destination = await resolveTarget(parsed, tools, signal);
+    const timeoutMs = tools.config.probeTimeoutMs;
+    const outcome = await run(icmp, { ...destination, timeoutMs, signal });
+    return { ip: formatIpv6(destination.target), outcome };
   });
-  if (result !== null) return result;
   if (signal.aborted) throw clientGone();
-  throw new ApiError("TOO_MANY_PROBES", {
-    limit: probeSlots.limit,
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  });
-}
-
-/**
- * Passes through the result of a run.
- *
- * @throws ApiError NETWORK_UNREACHABLE if this machine could not send a single packet
- */
-export function requireDone<T extends { readonly kind: "done" }>(
-  outcome: T | NoResult,
-  target: string,
-  address: Ipv6Address,
-): T {
+  if (result === null) {
+    const retryAfterSeconds = RETRY_AFTER_SECONDS;
+    throw new ApiError("TOO_MANY_PROBES", { limit: probeSlots.limit, retryAfterSeconds });
+  }
+  const { ip, outcome } = result;
   switch (outcome.kind) {
     case "done":
-      return outcome;
+      return { ip, outcome };
     case "unreachable":
-      throw new ApiError("NETWORK_UNREACHABLE", { target, ip: formatIpv6(address) }, outcome.code);
+      throw new ApiError("NETWORK_UNREACHABLE", { target: text, ip }, outcome.code);
     case "aborted":
       throw clientGone();
   }

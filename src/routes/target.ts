@@ -2,39 +2,20 @@ import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { objectionTo } from "../addr/policy.ts";
-import type { Config, ResolverName } from "../config/settings.ts";
-import { type DnsClient, lookupAddresses } from "../dns/client.ts";
+import { lookupAddresses } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
+import type { Tools } from "../http/endpoint.ts";
 import { ApiError, invalidAddress } from "../http/errors.ts";
+import type { RunRequest } from "../icmp/ping.ts";
 import { interfaceIndex } from "../icmp/socket.ts";
 import { quote } from "../util/text.ts";
 import { requireAnswer } from "./dns.ts";
 
-export interface TargetDependencies {
-  readonly config: Pick<Config, "targets" | "targetResolver">;
-  readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
-}
-
-/** Where probes go. */
-export interface Destination {
-  readonly address: Ipv6Address;
-  /** The interface index of a link-local address, 0 for any other address. */
-  readonly scopeId: number;
-}
-
-/** A target that is not resolved yet. */
-export type Target =
-  | {
-      readonly text: string;
-      readonly address: Ipv6Address;
-      /** The interface of a link-local address. */
-      readonly zone: string | null;
-    }
-  | {
-      readonly text: string;
-      /** The name to resolve. */
-      readonly name: string;
-    };
+/** A target that is not resolved yet: the text that was sent, and what it means. */
+type Target = { readonly text: string } & (
+  | { readonly address: Ipv6Address; readonly zone: string | null }
+  | { readonly name: string }
+);
 
 /**
  * Reads a hostname, or an IPv6 address, which may have a zone if it is link-local.
@@ -48,14 +29,12 @@ export function parseTarget(text: string): Target {
   if (zoned !== null) return { text, ...zoned };
   const parsed = parseHostname(text, "AAAA");
   if (parsed.ok) return { text, name: parsed.name };
-  if (text.includes(":") || parsed.isAddress) {
-    throw invalidAddress(text);
-  }
+  if (text.includes(":") || parsed.isAddress) throw invalidAddress(text);
   throw new ApiError("INVALID_HOSTNAME", { hostname: text, reason: parsed.reason });
 }
 
 /**
- * Turns a target into the one address that may be probed.
+ * Turns a target into the one address that may be probed, and the interface of a link-local one.
  *
  * A name is resolved once, so that the address cannot change between the policy check and the probe.
  *
@@ -64,17 +43,17 @@ export function parseTarget(text: string): Target {
  */
 export async function resolveTarget(
   target: Target,
-  dependencies: TargetDependencies,
+  tools: Tools,
   signal: AbortSignal,
-): Promise<Destination> {
-  const address = "name" in target ? await lookUp(target, dependencies, signal) : target.address;
+): Promise<Pick<RunRequest, "target" | "scopeId">> {
+  const address = "name" in target ? await lookUp(target, tools, signal) : target.address;
   const type = classifyIpv6(address);
-  const objection = objectionTo(address, dependencies.config.targets);
+  const objection = objectionTo(address, tools.config.targets);
   if (objection !== null) {
     const ip = formatIpv6(address);
     throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, objection);
   }
-  return { address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
+  return { target: address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
 }
 
 /** The interface of a link-local address, which exists on every interface. */
@@ -97,7 +76,7 @@ function scopeOf(target: Target, address: Ipv6Address): number {
 
 async function lookUp(
   { text, name }: Extract<Target, { name: string }>,
-  { config: { targetResolver: resolver }, resolvers }: TargetDependencies,
+  { config: { targetResolver: resolver }, resolvers }: Tools,
   signal: AbortSignal,
 ): Promise<Ipv6Address> {
   const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });

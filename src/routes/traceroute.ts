@@ -1,154 +1,107 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
-import { type DnsClient, HOP_NAME_TIMEOUT_MS, lookupHostname } from "../dns/client.ts";
+import { HOP_NAME_TIMEOUT_MS, lookupHostname } from "../dns/client.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text } from "../http/schemas.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
-import type { TraceError, TraceHop, TraceReason } from "../icmp/trace-report.ts";
+import type { TraceHop, TraceReason } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/traceroute.ts";
-import {
-  icmpCode,
-  icmpType,
-  PROBE_ERRORS,
-  type ProbeDependencies,
-  probeTarget,
-  requireDone,
-  round,
-  targetParameter,
-} from "./probe.ts";
-
-type Role = InterfaceInformation["role"];
+import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 /** The greatest hop limit of a trace. */
 const MAX_HOPS = 64;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
-export const traceroute = endpoint(
-  {
-    path: "/traceroute/{target}",
-    operationId: "traceroute",
-    summary: "The routers on the path to a target (beta)",
-    description:
-      "Every hop from the first to the target, or to where the trace ended. All hops are probed at once. Silent hops are listed, except those at the end.",
-    needsKey: true,
-    parameters: {
-      target: targetParameter,
-      maxHops: integerParameter({
-        minimum: 1,
-        maximum: MAX_HOPS,
-        default: 30,
-        description: "Hops after which the trace ends.",
-        example: 30,
-      }),
-    },
-    response: traceResult,
-    example: {
-      target: "www.example.com",
-      ip: "2001:db8::80",
-      hops: [
-        { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
-        { hop: 2, ip: null, hostname: null, rtt: null },
-        { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
-      ],
-      details: { reached: true, reason: "reached", source: "2001:db8::1", flowLabel: 493_374 },
-    },
-    errors: PROBE_ERRORS,
+export const traceroute = endpoint({
+  path: "/traceroute/{target}",
+  operationId: "traceroute",
+  summary: "The routers on the path to a target (beta)",
+  description:
+    "Every hop from the first to the target, or to where the trace ended. All hops are probed at once. Silent hops are listed, except those at the end.",
+  needsKey: true,
+  parameters: {
+    target: targetParameter,
+    maxHops: integerParameter({
+      minimum: 1,
+      maximum: MAX_HOPS,
+      default: 30,
+      description: "Hops after which the trace ends.",
+      example: 30,
+    }),
   },
-  (dependencies: ProbeDependencies) => {
-    const { probeTimeoutMs: timeoutMs, targetResolver } = dependencies.config;
-    const resolver = dependencies.resolvers[targetResolver];
-
-    return async ({ target, maxHops }, info) => {
-      return await probeTarget(
-        target,
-        info,
-        dependencies,
-        2 * timeoutMs + MAX_PERSISTENCE_MS + HOP_NAME_TIMEOUT_MS,
-        async (engine, { address, scopeId }, signal) => {
-          const names = new HopNames(resolver, signal);
-          const outcome = requireDone(
-            await engine.traceroute({
-              target: address,
-              scopeId,
-              maxHops,
-              timeoutMs,
-              signal,
-              onHop: (hop) => hop.address && names.ask(hop.address),
-            }),
-            target,
-            address,
-          );
-          const { reached, reason, error, source, flowLabel } = outcome;
-          return {
-            target,
-            ip: formatIpv6(address),
-            hops: await Promise.all(outcome.hops.map((hop) => presentHop(hop, names))),
-            details: {
-              reached,
-              reason,
-              ...(error === null ? {} : { error: presentError(error) }),
-              source: formatIpv6(source),
-              flowLabel,
-            },
-          };
-        },
-      );
+  response: traceResult,
+  example: {
+    target: "www.example.com",
+    ip: "2001:db8::80",
+    hops: [
+      { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
+      { hop: 2, ip: null, hostname: null, rtt: null },
+      { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
+    ],
+    details: { reached: true, reason: "reached", source: "2001:db8::1", flowLabel: 493_374 },
+  },
+  errors: PROBE_ERRORS,
+  async handle({ target, maxHops }, info, tools) {
+    const { probeTimeoutMs, targetResolver } = tools.config;
+    const { signal } = info.request;
+    const names = new Map<string, Promise<string | null>>();
+    /** Looks up the name of a hop once; null if it has none, or none in time. */
+    const nameOf = (address: Ipv6Address): Promise<string | null> => {
+      const key = formatIpv6(address);
+      const name =
+        names.get(key) ?? lookupHostname(tools.resolvers[targetResolver], address, { signal });
+      names.set(key, name);
+      return name;
+    };
+    const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + HOP_NAME_TIMEOUT_MS;
+    const { ip, outcome } = await probeTarget(target, info, tools, longestMs, (engine, request) =>
+      engine.traceroute({
+        ...request,
+        maxHops,
+        // The names are looked up while the trace runs.
+        onHop: ({ address }) => address && nameOf(address),
+      }),
+    );
+    const { hops, reached, reason, error, source, flowLabel } = outcome;
+    return {
+      target,
+      ip,
+      hops: await Promise.all(
+        hops.map(async (hop) => presentHop(hop, hop.address && (await nameOf(hop.address)))),
+      ),
+      details: {
+        reached,
+        reason,
+        ...(error && { error: { ...error, from: formatIpv6(error.from) } }),
+        source: formatIpv6(source),
+        flowLabel,
+      },
     };
   },
-);
+});
 
-/** The names of hops, looked up while the trace runs; each address once. */
-class HopNames {
-  readonly #resolver: DnsClient;
-  readonly #signal: AbortSignal;
-  readonly #names = new Map<string, Promise<string | null>>();
-
-  constructor(resolver: DnsClient, signal: AbortSignal) {
-    this.#resolver = resolver;
-    this.#signal = signal;
-  }
-
-  /** Looks up a name, or joins the lookup; null if there is none in time. */
-  ask(address: Ipv6Address): Promise<string | null> {
-    const key = formatIpv6(address);
-    const known = this.#names.get(key);
-    if (known !== undefined) return known;
-    const name = lookupHostname(this.#resolver, address, { signal: this.#signal });
-    this.#names.set(key, name);
-    return name;
-  }
-}
-
-async function presentHop(hop: TraceHop, names: HopNames) {
-  const { address, rttMs } = hop;
+function presentHop(hop: TraceHop, hostname: string | null) {
+  const { address, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
   const details = {
-    ...(hop.rttsMs.length > 1 ? { rtts: hop.rttsMs.map((rtt) => round(rtt, 3)) } : {}),
-    ...(hop.addresses.length > 1 ? { addresses: hop.addresses.map(formatIpv6) } : {}),
-    ...(hop.mpls.length > 0 ? { mpls: hop.mpls } : {}),
-    ...(hop.interfaces.length > 0
-      ? {
-          interfaces: hop.interfaces.map(({ mtuBytes, ...about }) => ({
-            ...about,
-            address: about.address === null ? null : formatIpv6(about.address),
-            mtu: mtuBytes,
-          })),
-        }
-      : {}),
-    ...(hop.mtuBytes === null ? {} : { mtu: hop.mtuBytes }),
+    ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
+    ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
+    ...(mpls.length > 0 && { mpls }),
+    ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
+    ...(mtuBytes !== null && { mtu: mtuBytes }),
   };
   return {
     hop: hop.hop,
-    ip: address === null ? null : formatIpv6(address),
-    hostname: address === null ? null : await names.ask(address),
+    ip: address && formatIpv6(address),
+    hostname,
     rtt: rttMs === null ? null : round(rttMs, 3),
-    ...(Object.keys(details).length > 0 ? { details } : {}),
+    ...(Object.keys(details).length > 0 && { details }),
   };
 }
 
-function presentError({ from, ...error }: TraceError) {
-  return { ...error, from: formatIpv6(from) };
+function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
+  return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
 
 function traceResult() {
@@ -165,7 +118,12 @@ function traceResult() {
     .meta({ id: "MplsLabel", description: "An entry of an MPLS label stack, RFC 4950." });
   const aboutInterface = z
     .strictObject({
-      role: z.enum(["incoming", "sub-ip", "outgoing", "next-hop"] satisfies Role[]),
+      role: z.enum([
+        "incoming",
+        "sub-ip",
+        "outgoing",
+        "next-hop",
+      ] satisfies InterfaceInformation["role"][]),
       index: z.int().min(0).max(0xffff_ffff).nullable(),
       address: ipOrNull("The interface's IPv6 address."),
       name: z.string().nullable(),

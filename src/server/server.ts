@@ -7,20 +7,7 @@ import { type Certificate, serveCertificate, steerToNewServers } from "./certifi
 import { Listener } from "./listener.ts";
 
 /** The open listeners of the service. */
-export interface Listening {
-  /** The addresses as clients write them: `http://127.0.0.1:8080`, `unix:/path`. */
-  readonly urls: readonly string[];
-  /**
-   * Serves new connections with another certificate; resolves when the servers with the old one have
-   * stopped.
-   */
-  renew(certificate: Certificate): Promise<void>;
-  /**
-   * Accepts no new connections, and closes all others when running requests have their responses, or
-   * after `graceMs` milliseconds.
-   */
-  stop(graceMs: number): Promise<void>;
-}
+export type Listening = Awaited<ReturnType<typeof listen>>;
 
 /** A listener cannot be opened; the message says which one and why. */
 export class ListenError extends Error {
@@ -39,7 +26,7 @@ export async function listen(
   config: Pick<Config, "listen" | "listenIsDefault">,
   certificate: Certificate | null,
   log: Log,
-): Promise<Listening> {
+) {
   const listeners: Listener[] = [];
   const stopAll = (closeAll: boolean) =>
     Promise.all(listeners.map((listener) => listener.stop(closeAll)));
@@ -60,12 +47,21 @@ export async function listen(
   }
   if (certificate !== null) steerToNewServers();
   return {
+    /** The addresses as clients write them: `http://127.0.0.1:8080`, `unix:/path`. */
     urls: listeners.map(({ url }) => url),
-    async renew(next) {
+    /**
+     * Serves new connections with another certificate; resolves when the servers with the old one
+     * have stopped.
+     */
+    async renew(next: Certificate): Promise<void> {
       const encrypted = listeners.filter(({ url }) => url.startsWith("https:"));
       await Promise.all(encrypted.map((listener) => serveCertificate(listener, next, log)));
     },
-    async stop(graceMs) {
+    /**
+     * Accepts no new connections, and closes all others when running requests have their responses,
+     * or after `graceMs` milliseconds.
+     */
+    async stop(graceMs: number): Promise<void> {
       await Promise.race([stopAll(false), Bun.sleep(graceMs)]);
       await stopAll(true);
     },

@@ -25,7 +25,6 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 export interface Log {
   /** Whether lines of this level are written. */
   writes(level: LogLevel): boolean;
-  debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
@@ -83,7 +82,6 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
   const logger = getLogger(CATEGORY);
   return {
     writes: (other) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level),
-    debug: (message, fields) => logger.debug(message, fields),
     info: (message, fields) => logger.info(message, fields),
     warn: (message, fields) => logger.warn(message, fields),
     error: (message, fields) => logger.error(message, fields),
@@ -105,10 +103,9 @@ export interface LineSink {
 /** Writes lines without blocking the service and within bounded memory. */
 export class LineWriter {
   readonly #sink: LineSink;
-  #waiting: string[] = [];
-  #waitingCharacters = 0;
+  #waiting = "";
   #dropped = 0;
-  #flushing: Promise<void> | null = null;
+  #writing: Promise<void> | null = null;
 
   constructor(sink: LineSink) {
     this.#sink = sink;
@@ -116,35 +113,34 @@ export class LineWriter {
 
   /** @param line with its newline */
   write(line: string): void {
-    if (this.#waitingCharacters + line.length > MAX_WAITING_CHARACTERS) {
+    if (this.#waiting.length + line.length > MAX_WAITING_CHARACTERS) {
       this.#dropped += 1;
       return;
     }
-    this.#waiting.push(line);
-    this.#waitingCharacters += line.length;
-    this.#flushing ??= this.#flushLater();
+    this.#waiting += line;
+    this.#writing ??= this.#writeAll();
   }
 
   /** Resolves when the sink has every line. */
   async flush(): Promise<void> {
-    while (this.#flushing !== null) await this.#flushing;
+    await this.#writing;
   }
 
-  async #flushLater(): Promise<void> {
-    await Bun.sleep(GATHER_MS);
-    if (this.#dropped > 0) {
-      this.#waiting.unshift(`${this.#dropped} lines were dropped: the reader was too slow\n`);
+  async #writeAll(): Promise<void> {
+    while (this.#waiting !== "") {
+      await Bun.sleep(GATHER_MS);
+      const dropped = this.#dropped;
+      const notice = dropped > 0 ? `${dropped} lines were dropped: the reader was too slow\n` : "";
+      const text = notice + this.#waiting;
+      this.#waiting = "";
+      this.#dropped = 0;
+      try {
+        this.#sink.write(text);
+        await this.#sink.flush();
+      } catch {
+        // The reader has gone; there is nowhere to report it.
+      }
     }
-    const text = this.#waiting.join("");
-    this.#waiting = [];
-    this.#waitingCharacters = 0;
-    this.#dropped = 0;
-    try {
-      this.#sink.write(text);
-      await this.#sink.flush();
-    } catch {
-      // The reader has gone; there is nowhere to report it.
-    }
-    this.#flushing = this.#waiting.length > 0 ? this.#flushLater() : null;
+    this.#writing = null;
   }
 }

@@ -4,11 +4,9 @@
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/gu;
 
-const NOT_PRINTABLE_ASCII = /[^\x20-\x7e]/;
-
 /** The text with U+FFFD in place of each character that is not safe to print. */
 export function printable(text: string): string {
-  return NOT_PRINTABLE_ASCII.test(text) ? text.replace(UNSAFE, "\ufffd") : text;
+  return text.replace(UNSAFE, "\ufffd");
 }
 
 /**

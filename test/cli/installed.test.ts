@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
 import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/installed.ts";
@@ -73,6 +73,12 @@ test.each(edges)("the unit's firewall on %s: %p", (address, isAllowed) => {
   expect(allowed.some((prefix) => prefixContains(prefix, parsePrefix(address).network))).toBe(
     isAllowed,
   );
+});
+
+test("the unit names a page of the documentation", () => {
+  const documentation = /^Documentation=file:\/\/\/usr\/share\/doc\/sixscope\/(.+)$/m;
+  const [, page = "missing"] = documentation.exec(read("systemd/sixscope.service")) ?? [];
+  expect(existsSync(join(ROOT, page))).toBe(true);
 });
 
 test("the sample contains every setting once, each with a valid value", () => {

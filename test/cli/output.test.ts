@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Runs the service until it is ready or fails, and returns what it wrote to a file that stands for the journal. */
+/** Runs the service until it is ready or fails, and returns what it wrote to a file in place of the journal. */
 async function journalOf(
   environment: Record<string, string>,
   wrapper: readonly string[] = [],

@@ -62,7 +62,7 @@ describe("defaults", () => {
     expect(parseConfig({ SIXSCOPE_KEYS_FILE: path }, "/folder").keysFile).toBe(expected);
   });
 
-  test("apply where a variable is empty", () => {
+  test("apply if a variable is empty", () => {
     expect(parseConfig({ SIXSCOPE_TLS_CERT: "", SIXSCOPE_MAX_PROBES: "" }).maxProbes).toBe(64);
   });
 });
@@ -253,7 +253,7 @@ describe("problems", () => {
     ["many entries", "SIXSCOPE_LISTEN", "x,".repeat(50_000)],
     ["an unknown variable", "SIXSCOPE_OTHER", long],
   ];
-  test.each(longValues)("are short where the value is long: %s", (_, name, value) => {
+  test.each(longValues)("are short if the value is long: %s", (_, name, value) => {
     const text = problemsOf({ [name]: value }).join("\n");
     expect(text).toContain(name);
     expect(text.length).toBeLessThan(4000);

@@ -2,8 +2,9 @@ import { ipv6ToBytes } from "../../src/addr/ipv6.ts";
 import { FLAG, HEADER_BYTES } from "../../src/dns/message.ts";
 import { decodeName, encodeName } from "../../src/dns/name.ts";
 import { type RecordType, type ResourceRecord, typeCode } from "../../src/dns/record.ts";
-import { ByteReader, ByteWriter } from "../../src/util/bytes.ts";
+import { ByteReader } from "../../src/util/bytes.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { ByteWriter } from "../lab/byte-writer.ts";
 
 /** Everything that a test server can put into a message, with names without compression. */
 export interface TestMessage {

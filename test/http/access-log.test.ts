@@ -101,7 +101,7 @@ describe("a request", () => {
 });
 
 describe("a flood of refusals", () => {
-  test("is a hundred lines, and one that counts the rest", () => {
+  test("takes a hundred lines, and one that counts the rest", () => {
     const { getNothing, lines } = setUp();
     for (let request = 0; request < 250; request++) getNothing();
     expect(lines).toHaveLength(100);

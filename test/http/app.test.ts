@@ -5,7 +5,6 @@ import type { DnsClient } from "../../src/dns/client.ts";
 import { type App, type AppDependencies, createApp } from "../../src/http/app.ts";
 import type { Bindings } from "../../src/http/middleware.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { RateLimiter } from "../../src/limits/token-bucket.ts";
 import { createLog, type LogLevel } from "../../src/util/log.ts";
 
 const BINDINGS: Bindings = {
@@ -19,7 +18,7 @@ function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly li
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level, format: "json", priorities: false, write });
-  const config = parseConfig({});
+  const config = parseConfig({ SIXSCOPE_RATE_ANONYMOUS: "10000" });
   const faulty = {
     query: () => Promise.reject(new Error("unforeseen")),
   } as unknown as DnsClient;
@@ -27,9 +26,6 @@ function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly li
     config,
     log,
     keyring: { find: () => null },
-    trustedProxies: config.trustedProxies,
-    rateLimiter: new RateLimiter({ anonymous: 10_000, prefix: 0 }),
-    defaultKeyLimit: 1000,
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
     probeSlots: new ProbeSlots(1),
@@ -61,7 +57,7 @@ describe("a fault", () => {
     expect(lines).toEqual([]);
   });
 
-  test("that floods is a hundred lines, and one that counts the rest", async () => {
+  test("that floods takes a hundred lines, and one that counts the rest", async () => {
     const { app, lines } = startFaulty();
     for (let request = 0; request < 250; request++) await ask(app);
     expect(lines).toHaveLength(100);

@@ -53,7 +53,7 @@ describe("the client's address", () => {
     expect(address && formatIp(address)).toBe("198.51.100.1");
   });
 
-  test("is unknown where a unix socket's peer names none", () => {
+  test("is unknown if a unix socket's peer names none", () => {
     expect(caller(null, { "X-Forwarded-Proto": "https" }).address).toBeNull();
   });
 });
@@ -66,7 +66,7 @@ describe("the HTTPS rule", () => {
     ["a mapped loopback peer", "::ffff:127.0.0.1", false, {}, true],
     ["a loopback peer that forwards is a proxy that is not configured", "127.0.0.1", false, { "X-Forwarded-For": "192.0.2.1" }, false],
     ["not even when it says https", "127.0.0.1", false, { "X-Forwarded-Proto": "https" }, false],
-    ["the header Forwarded counts as well", "::1", false, { Forwarded: "for=192.0.2.1" }, false],
+    ["a loopback peer that sends the header Forwarded", "::1", false, { Forwarded: "for=192.0.2.1" }, false],
     ["plain HTTP from elsewhere", "192.0.2.1", false, {}, false],
     ["TLS from elsewhere", "192.0.2.1", true, {}, true],
     ["TLS from an untrusted peer that forwards", "192.0.2.1", true, { "X-Forwarded-For": "1.1.1.1" }, true],

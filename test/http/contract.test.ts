@@ -25,7 +25,7 @@ link   AAAA fe80::1
 /** The first router on the path silently drops everything. */
 const SILENT_TARGET = "2001:db8:dead::1";
 
-/** There is no route to it. */
+/** No route leads to it. */
 const UNROUTED_TARGET = "2001:db8:bad::1";
 
 const missing = labMissing ?? programMissing("knotd");
@@ -113,7 +113,7 @@ const ERRORS: Row[] = [
   ["an empty label", "/dns/a..test", {}, 400, "INVALID_HOSTNAME", { hostname: "a..test", reason: expect.any(String) }],
   ["a NUL in a name", "/dns/a%00b.test", {}, 400, "INVALID_HOSTNAME", { hostname: "a\0b.test", reason: expect.any(String) }],
   ["a broken percent-sequence in a name", "/dns/a%zzb.test", {}, 400, "INVALID_HOSTNAME", { hostname: "a%zzb.test", reason: expect.any(String) }],
-  ["an address where a name is asked for", "/dns/::1?type=A", {}, 400, "INVALID_HOSTNAME", { hostname: "::1", reason: expect.any(String) }],
+  ["an address instead of a name", "/dns/::1?type=A", {}, 400, "INVALID_HOSTNAME", { hostname: "::1", reason: expect.any(String) }],
   ["a target that is not a hostname", "/ping/a_b%20c", WITH_KEY, 400, "INVALID_HOSTNAME", { hostname: "a_b c", reason: expect.any(String) }],
   ["a target that the operator denies", "/ping/2001:db8:f00d::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "2001:db8:f00d::1", ip: "2001:db8:f00d::1", type: "Documentation" }],
   ["a multicast target", "/traceroute/ff02::1", WITH_KEY, 400, "TARGET_NOT_ALLOWED", { target: "ff02::1", ip: "ff02::1", type: "Multicast" }],
@@ -125,14 +125,14 @@ const ERRORS: Row[] = [
   ["a zone that is not an interface", "/traceroute/fe80::1%25nowhere", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "fe80::1%nowhere" }],
   ["a name that leads to a link-local address", "/ping/link.example.test", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "target", value: "link.example.test" }],
   ["a zone behind an address that has none", "/ping/2001:db8::1%25lo", WITH_KEY, 400, "INVALID_ADDRESS", { address: "2001:db8::1%lo", reason: "a zone is not part of an address", position: 12 }],
-  ["a zone that is no text", "/ping/fe80::1%25", WITH_KEY, 400, "INVALID_ADDRESS", { address: "fe80::1%", reason: "a zone is not part of an address", position: 8 }],
+  ["an empty zone", "/ping/fe80::1%25", WITH_KEY, 400, "INVALID_ADDRESS", { address: "fe80::1%", reason: "a zone is not part of an address", position: 8 }],
   ["no key", "/ping/::1", {}, 401, "UNAUTHORIZED", {}],
   ["a wrong key", "/traceroute/::1", { "X-API-Key": "sx_wrong" }, 401, "UNAUTHORIZED", {}],
   ["no key, and a wrong parameter", "/ping/::1?count=99", {}, 401, "UNAUTHORIZED", {}],
   ["an unknown path", "/nothing", {}, 404, "NOT_FOUND", { method: "GET", path: "/api/v1/nothing" }],
   ["a path below an endpoint", "/myip/more", {}, 404, "NOT_FOUND", { method: "GET", path: "/api/v1/myip/more" }],
-  ["a name that does not exist", "/dns/nobody.example.test", {}, 404, "HOSTNAME_NOT_FOUND", { hostname: "nobody.example.test", resolver: "resolver_a" }],
-  ["a target's name that does not exist", "/ping/nobody.example.test", WITH_KEY, 404, "HOSTNAME_NOT_FOUND", { hostname: "nobody.example.test", resolver: "resolver_a" }],
+  ["a name that does not exist", "/dns/missing.example.test", {}, 404, "HOSTNAME_NOT_FOUND", { hostname: "missing.example.test", resolver: "resolver_a" }],
+  ["a target's name that does not exist", "/ping/missing.example.test", WITH_KEY, 404, "HOSTNAME_NOT_FOUND", { hostname: "missing.example.test", resolver: "resolver_a" }],
   ["a target's name without AAAA", "/traceroute/v4.example.test", WITH_KEY, 404, "NO_IPV6_ADDRESS", { hostname: "v4.example.test", resolver: "resolver_a" }],
   ["a resolver that refuses", "/dns/elsewhere.invalid", {}, 500, "RESOLVER_FAILURE", { hostname: "elsewhere.invalid", resolver: "resolver_a", rcode: "REFUSED", extendedErrors: [{ code: 20, name: "Not Authoritative" }] }],
   ["no route", `/ping/${UNROUTED_TARGET}`, WITH_KEY, 500, "NETWORK_UNREACHABLE", { target: UNROUTED_TARGET, ip: UNROUTED_TARGET }],
@@ -178,7 +178,7 @@ describe("the examples of the OpenAPI document are what the service returns", ()
     ["HTTPS_REQUIRED", "/myip", { "X-Forwarded-For": "192.0.2.1" }],
     ["UNAUTHORIZED", "/ping/::1", {}],
     ["NOT_FOUND", "/whois", {}],
-    ["HOSTNAME_NOT_FOUND", "/dns/nobody.example.test", {}, { "nobody.example": "nobody.example.test" }],
+    ["HOSTNAME_NOT_FOUND", "/dns/missing.example.test", {}, { "missing.example": "missing.example.test" }],
     ["NO_IPV6_ADDRESS", "/ping/v4.example.test", WITH_KEY, { "ipv4only.example": "v4.example.test" }],
     ["RESOLVER_FAILURE", "/dns/www.example.com", {}],
     ["NETWORK_UNREACHABLE", `/ping/${UNROUTED_TARGET}`, WITH_KEY, { "2001:db8::1": UNROUTED_TARGET }],
@@ -389,7 +389,7 @@ describe("answers", () => {
     expect((await get("/validate?address=::1&verbose=1&verbose=2")).status).toBe(200);
   });
 
-  labTest("HEAD works where GET does", async () => {
+  labTest("HEAD works like GET, without the body", async () => {
     const response = await get("/validate?address=::1", {}, "HEAD");
     const { headers } = await get("/validate?address=::1");
     expect(response.status).toBe(200);

@@ -1,11 +1,12 @@
 /** What is answered to pings and traces without a raw socket. */
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
+import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { RequestInfo } from "../../src/http/endpoint.ts";
+import type { RequestInfo, Tools } from "../../src/http/endpoint.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { type ProbeDependencies, probeTarget } from "../../src/routes/probe.ts";
+import { probeTarget } from "../../src/routes/probe.ts";
 
 const INFO: RequestInfo = {
   request: new Request("http://localhost/"),
@@ -23,14 +24,9 @@ const noDns = {
 } as unknown as DnsClient;
 
 /** Pings a target through the route; the answer's code and details, or what else was thrown. */
-function start(icmp: ProbeDependencies["icmp"]) {
-  const dependencies: ProbeDependencies = {
-    config: {
-      targets: { mode: "any", allow: [], deny: [] },
-      targetResolver: "resolver_a",
-      pingIntervalMs: 200,
-      probeTimeoutMs: 1000,
-    },
+function start(icmp: Tools["icmp"]) {
+  const tools: Tools = {
+    config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1000" }),
     resolvers: { resolver_a: noDns, resolver_b: noDns, resolver_c: noDns },
     icmp,
     probeSlots: new ProbeSlots(1),
@@ -40,10 +36,9 @@ function start(icmp: ProbeDependencies["icmp"]) {
     const outcome = await probeTarget(
       context.req.param("target"),
       INFO,
-      dependencies,
+      tools,
       1000,
-      (engine, { address: target, scopeId }, signal) =>
-        engine.ping({ target, scopeId, count: 1, intervalMs: 200, timeoutMs: 1000, signal }),
+      (engine, request) => engine.ping({ ...request, count: 1, intervalMs: 200 }),
     );
     return context.json(outcome);
   });

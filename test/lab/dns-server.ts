@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatIp, tryParseIp } from "../../src/addr/ip.ts";
 import type { SocketAddress } from "../../src/addr/socket-address.ts";
-import { ByteWriter } from "../../src/util/bytes.ts";
+import { ByteWriter } from "./byte-writer.ts";
 import { freePort } from "./port.ts";
 import { labEnvironment } from "./run.ts";
 

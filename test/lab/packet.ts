@@ -2,7 +2,8 @@
  * IPv6 and ICMPv6 as bytes: the laboratory's own second implementation, so that a mistake in
  * `src/icmp` cannot hide behind the same mistake here.
  */
-import { ByteReader, ByteWriter } from "../../src/util/bytes.ts";
+import { ByteReader } from "../../src/util/bytes.ts";
+import { ByteWriter } from "./byte-writer.ts";
 
 /** The next header value, and protocol of a raw socket, that means ICMPv6; RFC 4443 section 2.1. */
 export const NEXT_HEADER_ICMPV6 = 58;

@@ -152,7 +152,7 @@ describe("taking no token", () => {
   });
 });
 
-/** A table of 16 slots, all of which every key searches, with a token taken for 16 keys. */
+/** A table whose 16 slots are searched for every key, with a token taken for each of 16 keys. */
 function fullTable(nowSeconds: number) {
   const table = new BucketTable(16, 1);
   const take = (key: BucketKey, now: number, tokens: 0 | 1 = 1) => table.take(key, 9, tokens, now);

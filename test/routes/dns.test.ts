@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Prefix } from "../../src/addr/prefix.ts";
+import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient, DnsOutcome, Resolution } from "../../src/dns/client.ts";
 import type { DnsRecord } from "../../src/dns/record.ts";
 import { ApiError } from "../../src/http/errors.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { requireAnswer } from "../../src/routes/dns.ts";
 import { parseTarget, resolveTarget } from "../../src/routes/target.ts";
 import { cname } from "../dns/messages.ts";
@@ -35,8 +36,8 @@ function nameError(...records: DnsRecord[]): Resolution {
 describe("the message", () => {
   // biome-ignore format: a table
   test.each<[string, string, Resolution, string, string]>([
-    ["a name that does not exist", "nobody.example", nameError(), "HOSTNAME_NOT_FOUND",
-      '"nobody.example" does not exist according to resolver_a (NXDOMAIN); check its spelling.'],
+    ["a name that does not exist", "missing.example", nameError(), "HOSTNAME_NOT_FOUND",
+      '"missing.example" does not exist according to resolver_a (NXDOMAIN); check its spelling.'],
     ["a CNAME chain that ends at a missing name", "www.example", nameError(cname("www.example.", "a.example."), cname("a.example.", "gone.example.")), "HOSTNAME_NOT_FOUND",
       '"www.example" is an alias of "gone.example", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record.'],
     ["the same chain in presentation form", "www.example", nameError(SHOWN_LINK), "HOSTNAME_NOT_FOUND",
@@ -87,12 +88,13 @@ describe("the message", () => {
     const resolver: DnsClient = {
       query: async () => ({ ...FROM, kind: "no-data", records: [], queryTimeMs: 1 }),
     };
-    const none: Prefix[] = [];
     const resolved = resolveTarget(
       parseTarget("ipv4only.example"),
       {
-        config: { targetResolver: "resolver_a", targets: { mode: "any", allow: none, deny: none } },
+        config: parseConfig({}),
         resolvers: { resolver_a: resolver, resolver_b: resolver, resolver_c: resolver },
+        icmp: { unavailable: "no socket" },
+        probeSlots: new ProbeSlots(1),
       },
       new AbortController().signal,
     );

@@ -1,7 +1,8 @@
 /** How pings and traces are presented, and how long they keep their connections open. */
 import { describe, expect, test } from "bun:test";
+import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { Endpoint } from "../../src/http/endpoint.ts";
+import type { Endpoint, Tools } from "../../src/http/endpoint.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
 import type { PingOutcome } from "../../src/icmp/ping.ts";
@@ -9,7 +10,6 @@ import type { TraceHop } from "../../src/icmp/trace-report.ts";
 import type { TraceOutcome } from "../../src/icmp/traceroute.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/routes/ping.ts";
-import type { ProbeDependencies } from "../../src/routes/probe.ts";
 import { traceroute } from "../../src/routes/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
@@ -29,7 +29,7 @@ const namelessDns = {
 
 /** The answer of an endpoint over an engine with given outcomes, and the seconds that it was allowed. */
 async function ask(
-  endpoint: Endpoint<ProbeDependencies>,
+  endpoint: Endpoint,
   parameters: Readonly<Record<string, number>>,
   outcomes: { readonly ping?: PingOutcome; readonly trace?: TraceOutcome },
 ) {
@@ -37,19 +37,14 @@ async function ask(
     ping: async () => outcomes.ping,
     traceroute: async () => outcomes.trace,
   } as unknown as IcmpEngine;
-  const handle = endpoint.create({
-    config: {
-      targets: { mode: "any", allow: [], deny: [] },
-      targetResolver: "resolver_a",
-      pingIntervalMs: 200,
-      probeTimeoutMs: 1500,
-    },
+  const tools: Tools = {
+    config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1500" }),
     resolvers: { resolver_a: namelessDns, resolver_b: namelessDns, resolver_c: namelessDns },
     icmp: engine,
     probeSlots: new ProbeSlots(1),
-  });
+  };
   const allowedSeconds: number[] = [];
-  const body = (await handle(
+  const body = (await endpoint.handle(
     { target: "2001:db8::80", ...parameters },
     {
       request: new Request("http://localhost/"),
@@ -60,6 +55,7 @@ async function ask(
       allowSeconds: (seconds) => allowedSeconds.push(seconds),
       route: null,
     },
+    tools,
   )) as Record<string, unknown>;
   const documented = interfaceDocument.paths[endpoint.path]?.get.responses["200"];
   const schema = documented?.content["application/json"].schema ?? {};

@@ -13,7 +13,8 @@ export function checkService({ user, userName, unit }: InstalledService): readon
     user === null
       ? problem(triedUser, "it does not exist", "systemd-sysusers sixscope.conf")
       : ok(triedUser, `uid ${user.uid}`);
-  if (unit === null) {
+  const state = propertyOf(unit, "ActiveState");
+  if (state === "") {
     const tried = `ask systemd about ${INSTALLED.unit}`;
     return [foundUser, warning(tried, "no answer", "check that systemd runs on this machine")];
   }
@@ -21,7 +22,6 @@ export function checkService({ user, userName, unit }: InstalledService): readon
   const hasCapability =
     propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
   const triedState = `see whether ${INSTALLED.unit} runs`;
-  const state = propertyOf(unit, "ActiveState");
   const reset = state === "failed" ? "systemctl reset-failed sixscope, and " : "";
   return [
     foundUser,
@@ -64,7 +64,7 @@ function isLoopback(hostname: string): boolean {
 
 type TlsFiles = NonNullable<Config["tls"]>;
 
-/** The files that systemd copies for the service when it starts, as long as it has not done so. */
+/** The originals of files that systemd copies when the service starts, if it has not copied them yet. */
 export function beforeSystemdCopies({ certFile, keyFile }: TlsFiles): TlsFiles {
   return { certFile: originOf(certFile), keyFile: originOf(keyFile) };
 }
@@ -121,13 +121,13 @@ const HIDDEN = [
 ] as const;
 
 /** A problem for each file that the unit hides from the service. */
-export function checkHidden(paths: readonly string[], unit: Unit | null): readonly Finding[] {
+export function checkHidden(paths: readonly string[], unit: Unit): readonly Finding[] {
   return paths.flatMap((path) => {
     const real = realPath(path);
     const rule = HIDDEN.find(
       ({ folders, property, open }) =>
         folders.some((folder) => real.startsWith(`${folder}/`)) &&
-        !open.some((value) => unit !== null && value === propertyOf(unit, property)),
+        !open.some((value) => value === propertyOf(unit, property)),
     );
     if (rule === undefined) return [];
     return problem(
