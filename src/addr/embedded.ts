@@ -1,4 +1,4 @@
-import { type TypeEntry, typeEntry } from "./classify.ts";
+import { typeEntry } from "./classify.ts";
 import { type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, ipv6ToBytes } from "./ipv6.ts";
 
@@ -27,10 +27,8 @@ export type EmbeddedIpv4 =
     };
 
 /** The IPv4 addresses in an address, with what surrounds them: none, one, or two for ISATAP over 6to4. */
-export function embeddedIpv4(
-  address: Ipv6Address,
-  { type, interfaceId }: TypeEntry = typeEntry(address),
-): readonly EmbeddedIpv4[] {
+export function embeddedIpv4(address: Ipv6Address): readonly EmbeddedIpv4[] {
+  const { type, interfaceId } = typeEntry(address);
   const { word0, word1, word2, word3 } = address;
   const found: EmbeddedIpv4[] = [];
   switch (type) {

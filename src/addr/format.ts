@@ -2,34 +2,27 @@ import type { IpAddress } from "./ip.ts";
 import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 
-/** The digits of every byte: tables are faster than toString and padStart. */
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16));
-const PADDED_HEX = HEX.map((digits) => digits.padStart(2, "0"));
-const REVERSED = PADDED_HEX.map(([high, low]) => `${low}.${high}.`);
-const BINARY = HEX.map((_, byte) => byte.toString(2).padStart(8, "0"));
-
 /** The canonical text of RFC 5952: lower case, longest run of zero groups compressed, `::ffff:192.0.2.1` for mapped addresses. */
 export function formatIpv6(address: Ipv6Address): string {
   if (isIpv4Mapped(address)) return `::ffff:${formatIpv4(ipv4FromWord(address.word3))}`;
-  const { word0, word1, word2, word3 } = address;
-  // biome-ignore format: the groups in pairs
-  const groups = [
-    word0 >>> 16, word0 & 0xffff, word1 >>> 16, word1 & 0xffff,
-    word2 >>> 16, word2 & 0xffff, word3 >>> 16, word3 & 0xffff,
-  ];
+  const groups = groupsOf(address);
   const { start, end } = longestZeroRun(groups);
-  if (start === end) return joinGroups(groups, 0, 8);
-  return `${joinGroups(groups, 0, start)}::${joinGroups(groups, end, 8)}`;
+  if (start === end) return joinHex(groups);
+  return `${joinHex(groups.slice(0, start))}::${joinHex(groups.slice(end))}`;
 }
 
 /** Eight groups of four lower-case hex digits, 39 characters. */
 export function formatIpv6Expanded(address: Ipv6Address): string {
-  return expand(address, PADDED_HEX);
+  return groupsOf(address)
+    .map((group) => group.toString(16).padStart(4, "0"))
+    .join(":");
 }
 
 /** Eight groups of 16 binary digits, 135 characters. */
 export function formatIpv6Binary(address: Ipv6Address): string {
-  return expand(address, BINARY);
+  return groupsOf(address)
+    .map((group) => group.toString(2).padStart(16, "0"))
+    .join(":");
 }
 
 /** The address as one unsigned integer in decimal digits. */
@@ -42,29 +35,24 @@ export function formatIpv6Integer({ word0, word1, word2, word3 }: Ipv6Address): 
 /** The DNS name of the address's PTR records, without a final dot: in `in-addr.arpa` (RFC 1035 section 3.5) or `ip6.arpa` (RFC 3596 section 2.5). */
 export function reverseName(ip: IpAddress): string {
   if (ip.version === 4) return `${formatIpv4(ip).split(".").reverse().join(".")}.in-addr.arpa`;
-  const nibbles = (word: number) =>
-    `${REVERSED[word & 255]}${REVERSED[(word >>> 8) & 255]}${REVERSED[(word >>> 16) & 255]}${REVERSED[word >>> 24]}`;
-  return `${nibbles(ip.word3)}${nibbles(ip.word2)}${nibbles(ip.word1)}${nibbles(ip.word0)}ip6.arpa`;
+  const nibbles = formatIpv6Expanded(ip).replaceAll(":", "");
+  return `${[...nibbles].reverse().join(".")}.ip6.arpa`;
 }
 
-/** Eight groups of two bytes as in the table. */
-function expand({ word0, word1, word2, word3 }: Ipv6Address, table: readonly string[]): string {
-  const groups = (word: number) =>
-    `${table[word >>> 24]}${table[(word >>> 16) & 255]}:${table[(word >>> 8) & 255]}${table[word & 255]}`;
-  return `${groups(word0)}:${groups(word1)}:${groups(word2)}:${groups(word3)}`;
+/** The eight 16-bit groups. */
+function groupsOf({ word0, word1, word2, word3 }: Ipv6Address): number[] {
+  // biome-ignore format: the groups in pairs
+  return [
+    word0 >>> 16, word0 & 0xffff, word1 >>> 16, word1 & 0xffff,
+    word2 >>> 16, word2 & 0xffff, word3 >>> 16, word3 & 0xffff,
+  ];
 }
 
-function joinGroups(groups: readonly number[], start: number, end: number): string {
-  let text = "";
-  for (let index = start; index < end; index++) {
-    const group = groups[index] as number;
-    if (index > start) text += ":";
-    text += group < 256 ? HEX[group] : `${HEX[group >>> 8]}${PADDED_HEX[group & 255]}`;
-  }
-  return text;
+function joinHex(groups: readonly number[]): string {
+  return groups.map((group) => group.toString(16)).join(":");
 }
 
-/** The first of the longest runs of two or more zero groups; empty if there is no such run. RFC 5952 section 4.2. */
+/** The first of the longest runs of two or more zero groups; empty if no such run exists. RFC 5952 section 4.2. */
 function longestZeroRun(groups: readonly number[]): { start: number; end: number } {
   let start = 0;
   let end = 0;

@@ -41,8 +41,7 @@ export function tryParseIpv6(text: string): Ipv6Address | null {
 /** Like `tryParseIpv6`, but says why a text is not an IPv6 address. */
 export function readIpv6(text: string): Ipv6Address | ParseFailure {
   const { length } = text;
-  const groups = new Uint16Array(8);
-  let count = 0;
+  const groups: number[] = [];
   /** How many groups precede `::`; -1 until it occurs. */
   let gap = -1;
   let at = 0;
@@ -63,35 +62,31 @@ export function readIpv6(text: string): Ipv6Address | ParseFailure {
     }
     if (at === start) return failureAt(at, reasonAgainst(code));
     if (code === DOT) {
-      if (count === 0 && gap < 0) return failureAt(at, "it begins like an IPv4 address");
-      if (count > 6) return failureAt(start, "an IPv4 address after more than six groups");
+      if (groups.length === 0 && gap < 0) return failureAt(at, "it begins like an IPv4 address");
+      if (groups.length > 6) return failureAt(start, "an IPv4 address after more than six groups");
       const word = readDottedDecimal(text, start);
       if (typeof word !== "number") return word;
-      groups[count++] = word >>> 16;
-      groups[count++] = word;
+      groups.push(word >>> 16, word & 0xffff);
       break;
     }
-    if (count === 8) return failureAt(start, "more than eight groups");
-    groups[count++] = group;
+    if (groups.length === 8) return failureAt(start, "more than eight groups");
+    groups.push(group);
     if (at === length) break;
     if (code !== COLON) return failureAt(at, reasonAgainst(code));
     at++;
     if (at === length) return failureAt(at, "a group is missing");
     if (text.charCodeAt(at) === COLON) {
       if (gap >= 0) return failureAt(at - 1, '"::" occurs twice');
-      gap = count;
+      gap = groups.length;
       at++;
     }
   }
-  const zeros = 8 - count;
-  if (gap >= 0) {
-    if (zeros === 0) return failureAt(length, '"::" replaces no group');
-    groups.copyWithin(gap + zeros, gap, count).fill(0, gap, gap + zeros);
-  } else if (zeros > 0) {
-    return failureAt(length, "fewer than eight groups");
-  }
-  const wordAt = (index: number) =>
-    ((groups[index] as number) << 16) | (groups[index + 1] as number);
+  const zeros = 8 - groups.length;
+  if (gap < 0 && zeros > 0) return failureAt(length, "fewer than eight groups");
+  if (gap >= 0 && zeros === 0) return failureAt(length, '"::" replaces no group');
+  const groupAt = (index: number) =>
+    (index < gap ? groups[index] : index < gap + zeros ? 0 : groups[index - zeros]) as number;
+  const wordAt = (index: number) => (groupAt(index) << 16) | groupAt(index + 1);
   return ipv6FromWords(wordAt(0), wordAt(2), wordAt(4), wordAt(6));
 }
 

@@ -55,7 +55,7 @@ export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string |
   return null;
 }
 
-/** The block that makes an address itself not globally reachable, whatever it embeds; null if there is none. */
+/** The block that makes an address itself not globally reachable, whatever it embeds; null if none does. */
 function notGlobal(ip: IpAddress): string | null {
   const row = specialPurposeBlock(ip);
   if (row !== undefined) {

@@ -85,30 +85,12 @@ export function prefixContains({ network, length }: Prefix, ip: IpAddress): bool
   );
 }
 
-/** A search of these rows for the longest prefix that contains an address; it returns undefined if there is none. */
+/** A search of these rows for the longest prefix that contains an address; it returns undefined if none does. */
 export function longestMatch<Row extends { readonly prefix: Prefix }>(
   rows: readonly Row[],
 ): (ip: IpAddress) => Row | undefined {
   const sorted = rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
-  const short = sorted.filter(({ prefix }) => prefix.length < 16);
-  // Most rows differ in the first 16 bits: the rows that can match, for each value that occurs.
-  const byStart = new Map<number, readonly Row[]>();
-  for (const { prefix } of sorted) {
-    const start = first16Bits(prefix.network);
-    const isCandidate = (row: Row) =>
-      row.prefix.length < 16 || first16Bits(row.prefix.network) === start;
-    byStart.set(start, sorted.filter(isCandidate));
-  }
-  return (ip) => {
-    for (const row of byStart.get(first16Bits(ip)) ?? short) {
-      if (prefixContains(row.prefix, ip)) return row;
-    }
-    return undefined;
-  };
-}
-
-function first16Bits(ip: IpAddress): number {
-  return (ip.version === 4 ? ip.word : ip.word0) >>> 16;
+  return (ip) => sorted.find(({ prefix }) => prefixContains(prefix, ip));
 }
 
 /** A word with the first `count` bits set; 0 if `count` is negative. */

@@ -108,7 +108,7 @@ function readFlags(letters: string): NonNullable<SpecialPurposeBlock["flags"]> {
   return Object.fromEntries(values);
 }
 
-/** The most specific row of the special-purpose registries for an address; undefined if there is none. */
+/** The most specific row of the special-purpose registries for an address; undefined if none contains it. */
 export const specialPurposeBlock = longestMatch(SPECIAL_PURPOSE_BLOCKS);
 
 /** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them. */

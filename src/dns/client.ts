@@ -22,7 +22,7 @@ export const HOP_NAME_TIMEOUT_MS = 2000;
 /** Questions of one client under way; each has at most three sockets, one for each attempt. */
 const MAX_QUESTIONS = 256;
 
-/** When attempts begin while there is no answer, in milliseconds after the question. */
+/** When attempts begin while no answer has come, in milliseconds after the question. */
 const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];
 
 /**
@@ -36,7 +36,7 @@ interface FromServer {
   /** The server's address and port: `[2001:db8::1]:53`. */
   readonly server: string;
   readonly transport: "udp" | "tcp";
-  /** The response code's name; `MALFORMED`, `UNREACHABLE`, `REFERRAL` or `TOO_LARGE` where no code explains the outcome. */
+  /** The response code's name; `MALFORMED`, `UNREACHABLE`, `REFERRAL` or `TOO_LARGE` if no code explains the outcome. */
   readonly rcode: string;
   /** Whether the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
   readonly authenticated: boolean;
@@ -102,13 +102,12 @@ export function createDnsClient({
   servers,
   sockets = systemSockets,
   clock = systemClock,
-  fillRandom = (bytes) => crypto.getRandomValues(bytes),
   maxQuestions = MAX_QUESTIONS,
 }: DnsClientOptions): DnsClient {
   if (servers.length === 0 || servers.length > MAX_SERVERS) {
     throw new RangeError(`a resolver has 1 to ${MAX_SERVERS} servers, not ${servers.length}`);
   }
-  const context = { sockets, clock, fillRandom };
+  const context = { sockets, clock };
   const serversInTurn = alternateFamilies(servers);
   // A question holds one permit for all its attempts. An attempt never waits for a permit, so questions
   // cannot wait for each other, and a silent server cannot keep the attempts at the next one waiting.
@@ -118,23 +117,20 @@ export function createDnsClient({
     async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal } = {}) {
       const startMs = clock.nowMs();
       const question = { name: canonicalName(name), type };
-      const stop = new AbortController();
-      const abort = () => stop.abort();
-      const cancel = clock.after(timeoutMs, abort);
-      signal?.addEventListener("abort", abort);
-      if (signal?.aborted) abort();
+      const timeout = new AbortController();
+      const cancel = clock.after(timeoutMs, () => timeout.abort());
+      const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
       try {
-        const resolutions = (await permits.acquire(stop.signal))
-          ? await askServers(context, serversInTurn, question, startMs, stop.signal).finally(() =>
+        const resolutions = (await permits.acquire(stop))
+          ? await askServers(context, serversInTurn, question, startMs, stop).finally(() =>
               permits.release(),
             )
           : [];
         const resolution = signal?.aborted
           ? ({ kind: "aborted" } as const)
-          : conclude(resolutions, stop.signal.aborted);
+          : conclude(resolutions, stop.aborted);
         return { ...resolution, queryTimeMs: Math.round(clock.nowMs() - startMs) };
       } finally {
-        signal?.removeEventListener("abort", abort);
         cancel();
       }
     },
@@ -143,7 +139,7 @@ export function createDnsClient({
 
 /**
  * Asks the servers in turn until one decides, every one has failed, or the signal aborts; returns what
- * each said, in order. An attempt begins at each of ATTEMPT_STARTS_MS, and at once where an attempt
+ * each said, in order. An attempt begins at each of ATTEMPT_STARTS_MS, and at once if an attempt
  * fails and a server has not been asked yet. A server that failed is not asked again. Earlier attempts
  * go on, so that a late answer is not lost; every attempt has ended when this returns.
  */
@@ -177,7 +173,6 @@ async function askServers(
     const resolution = resolutionOf(server, question, result);
     resolutions.push(resolution);
     if (isDecisive(resolution)) return end();
-    if (stop.signal.aborted) return;
     const index = queue.indexOf(server);
     if (index >= 0) queue.splice(index, 1);
     if (attempts.length < servers.length) begin();
@@ -213,27 +208,22 @@ function resolutionOf(server: SocketAddress, question: Question, result: ServerR
     extendedErrors: [],
   };
   const malformed = { ...from, kind: "malformed", rcode: "MALFORMED" } as const;
-  switch (result.kind) {
-    case "unreachable":
-      return { ...from, kind: "unreachable", rcode: "UNREACHABLE", reason: result.code };
-    case "referral":
-      return { ...from, kind: "failure", rcode: "REFERRAL" };
-    case "malformed":
-      return malformed;
-    case "message": {
-      const { flags, rcode, extendedErrors } = result.message;
-      const authenticated = (flags & FLAG.authenticated) !== 0;
-      const said = { ...from, rcode, authenticated, extendedErrors: extendedErrors ?? [] };
-      const { kind, records } = interpret(result.message, question);
-      if (kind === "malformed") return malformed;
-      if (kind === "failure") return { ...said, kind };
-      const shown = records.map(({ type, value, ttl }) => ({ type, value, ttl }));
-      const characters = shown.reduce((sum, { value }) => sum + value.length, 0);
-      return characters > MAX_ANSWER_CHARACTERS
-        ? { ...said, kind: "failure", rcode: "TOO_LARGE" }
-        : { ...said, kind, records: shown };
-    }
+  if (result.kind === "malformed") return malformed;
+  if (result.kind === "referral") return { ...from, kind: "failure", rcode: "REFERRAL" };
+  if (result.kind === "unreachable") {
+    return { ...from, kind: "unreachable", rcode: "UNREACHABLE", reason: result.code };
   }
+  const { flags, rcode, extendedErrors } = result.message;
+  const authenticated = (flags & FLAG.authenticated) !== 0;
+  const said = { ...from, rcode, authenticated, extendedErrors: extendedErrors ?? [] };
+  const { kind, records } = interpret(result.message, question);
+  if (kind === "malformed") return malformed;
+  if (kind === "failure") return { ...said, kind };
+  const shown = records.map(({ type, value, ttl }) => ({ type, value, ttl }));
+  const characters = shown.reduce((sum, { value }) => sum + value.length, 0);
+  return characters > MAX_ANSWER_CHARACTERS
+    ? { ...said, kind: "failure", rcode: "TOO_LARGE" }
+    : { ...said, kind, records: shown };
 }
 
 /** Whether the server answered the question, so that no other server needs to be asked. */
@@ -241,7 +231,7 @@ function isDecisive({ kind }: Resolution): boolean {
   return kind === "answer" || kind === "no-data" || kind === "name-error";
 }
 
-/** The answer if there is one, else the best reason for having none. */
+/** The answer if one has come, else the best reason for having none. */
 function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resolution {
   const first = (kind: "failure" | "malformed") => resolutions.find((one) => one.kind === kind);
   const said = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
@@ -250,8 +240,8 @@ function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resol
 }
 
 /**
- * The servers in order, but alternating between the address families as long as there are both: where
- * one family is dead, the second attempt already uses the other.
+ * The servers in order, alternating between the address families while servers of both remain: if one
+ * family is dead, the second attempt already uses the other.
  */
 function alternateFamilies(servers: readonly SocketAddress[]): readonly SocketAddress[] {
   const first = servers.filter(({ address }) => address.version === servers[0]?.address.version);
@@ -261,7 +251,7 @@ function alternateFamilies(servers: readonly SocketAddress[]): readonly SocketAd
     .filter((server) => server !== undefined);
 }
 
-/** The IPv6 addresses of a name in the order of the answer, empty if there is none, with the outcome. */
+/** The IPv6 addresses of a name in the order of the answer, empty if it has none, with the outcome. */
 export async function lookupAddresses(
   client: DnsClient,
   name: string,
@@ -276,8 +266,8 @@ export async function lookupAddresses(
 }
 
 /**
- * The name of an address by its first PTR record, without the final dot. Null if there is none, or no
- * answer in time: by default 2 s.
+ * The name of an address by its first PTR record, without the final dot. Null if it has none, or no
+ * answer comes in time: by default 2 s.
  */
 export async function lookupHostname(
   client: DnsClient,

@@ -16,7 +16,7 @@ import {
 export interface SocketEvents {
   /** A datagram, or some bytes of a stream. */
   data(bytes: Uint8Array): void;
-  /** The socket failed. @param code an errno name, or `EOF` where the peer ended a stream */
+  /** The socket failed. @param code an errno name, or `EOF` if the peer ended a stream */
   failed(code: string): void;
 }
 
@@ -37,14 +37,12 @@ export interface Sockets {
 export interface ExchangeContext {
   readonly sockets: Sockets;
   readonly clock: Clock;
-  /** Fills the bytes with random ones that are not predictable. */
-  readonly fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void;
 }
 
 /** The server could not be reached, or ended the connection. */
 export interface Unreachable {
   readonly kind: "unreachable";
-  /** An errno name; `EOF` where the server ended a connection without an answer. */
+  /** An errno name; `EOF` if the server ended a connection without an answer. */
   readonly code: string;
 }
 
@@ -78,13 +76,13 @@ export async function askServer(
 
 /** Asks over UDP, then over TCP if the datagram cannot be the answer. */
 async function askOnce(
-  { sockets, clock, fillRandom }: ExchangeContext,
+  { sockets, clock }: ExchangeContext,
   server: SocketAddress,
   question: Question,
   withEdns: boolean,
   signal: AbortSignal,
 ): Promise<ServerResult | null> {
-  const newQuery = () => createQuery(question, withEdns, fillRandom);
+  const newQuery = () => createQuery(question, withEdns);
   const overUdp = await exchangeUdp(sockets, server, newQuery(), signal);
   if (overUdp?.kind !== "ask-tcp") return overUdp && { ...overUdp, transport: "udp" };
   const { fallback } = overUdp;
@@ -229,22 +227,13 @@ export function frameMessage(message: Uint8Array): Uint8Array {
 
 /** Reassembles the first message of a connection from the pieces in which it arrives. */
 export class MessageStream {
-  #bytes = new Uint8Array(2048);
-  #length = 0;
+  #bytes = Buffer.alloc(0);
 
   /** Adds a piece; returns the message once it is complete, null before. Ignores what follows it. */
   add(piece: Uint8Array): Uint8Array | null {
-    const start = this.#length;
-    this.#length += piece.length;
-    if (this.#length > this.#bytes.length) {
-      // Allocate by what has arrived, not by the length that the peer claims.
-      const larger = new Uint8Array(2 * this.#length);
-      larger.set(this.#bytes.subarray(0, start));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(piece, start);
-    if (this.#length < LENGTH_BYTES) return null;
-    const end = LENGTH_BYTES + (((this.#bytes[0] as number) << 8) | (this.#bytes[1] as number));
-    return this.#length < end ? null : this.#bytes.subarray(LENGTH_BYTES, end);
+    this.#bytes = Buffer.concat([this.#bytes, piece]);
+    if (this.#bytes.length < LENGTH_BYTES) return null;
+    const end = LENGTH_BYTES + this.#bytes.readUInt16BE();
+    return this.#bytes.length < end ? null : this.#bytes.subarray(LENGTH_BYTES, end);
   }
 }

@@ -43,7 +43,7 @@ const GUARD = "x";
 /**
  * Reads the name that a user's text asks for. With type PTR an address of either family means its
  * reverse name; with any other type it is refused. A name beyond ASCII is converted by UTS 46,
- * non-transitional. A final dot is dropped. Single labels are valid, because there is no search list.
+ * non-transitional. A final dot is dropped. Single labels are valid, because the client has no search list.
  */
 export function parseHostname(input: string, type: RecordType): ParsedHostname {
   const name = input.replace(FINAL_DOT, "");

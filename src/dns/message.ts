@@ -1,6 +1,6 @@
 import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
-import { DnsFormatError, encodeName, NameReader } from "./name.ts";
+import { DnsFormatError, encodeName, readName } from "./name.ts";
 import { type RecordType, type ResourceRecord, tryDecodeRecord, typeCode } from "./record.ts";
 
 /** A name in canonical form, and the type of the records to ask for. */
@@ -45,7 +45,7 @@ export interface Message {
 export interface ExtendedError {
   /** The INFO-CODE. */
   readonly code: number;
-  /** The code's name; absent where the registry has none. */
+  /** The code's name; absent if the registry has none. */
   readonly name?: string;
   /** The EXTRA-TEXT, safe to print and cut to 256 characters; absent when it is empty. */
   readonly text?: string;
@@ -151,12 +151,12 @@ const EXTENDED_ERROR_NAMES: readonly string[] = [
  * (draft-vixie-dnsext-dns0x20), except for PTR: middleboxes change the case of reverse names.
  *
  * @param withEdns whether to add an OPT record (RFC 6891): 1232 bytes, no options
- * @param fillRandom fills the bytes with random ones that are not predictable
+ * @param fillRandom fills the bytes with random ones that are not predictable; for tests
  */
 export function createQuery(
   { name, type }: Question,
   withEdns: boolean,
-  fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void,
+  fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void = (bytes) => crypto.getRandomValues(bytes),
 ): Query {
   const given = encodeName(name);
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
@@ -213,7 +213,6 @@ export function decodeMessage(bytes: Uint8Array): Message {
 }
 
 function readMessage(reader: ByteReader): Message {
-  const names = new NameReader();
   reader.take(2);
   const flags = reader.uint16();
   const questionCount = reader.uint16();
@@ -222,7 +221,7 @@ function readMessage(reader: ByteReader): Message {
   const recordCount = authorityEnd + reader.uint16();
   if (questionCount > 1) throw new DnsFormatError(`a message with ${questionCount} questions`);
   if (questionCount === 1) {
-    names.read(reader);
+    readName(reader);
     reader.take(4);
   }
   const answers: ResourceRecord[] = [];
@@ -231,7 +230,7 @@ function readMessage(reader: ByteReader): Message {
   let extendedErrors: readonly ExtendedError[] | null = null;
   let rcode = flags & RCODE_MASK;
   for (let index = 0; index < recordCount; index++) {
-    const owner = names.read(reader);
+    const owner = readName(reader);
     const code = reader.uint16();
     const recordClass = reader.uint16();
     const ttl = reader.uint32();
@@ -245,7 +244,7 @@ function readMessage(reader: ByteReader): Message {
       extendedErrors = readExtendedErrors(data);
       rcode |= (ttl >>> 24) << 4;
     } else if (index < answerCount && recordClass === CLASS_IN) {
-      const record = tryDecodeRecord({ owner, code, ttl }, data, names);
+      const record = tryDecodeRecord({ owner, code, ttl }, data);
       if (record !== null) answers.push(record);
     }
     if (index < answerCount) answerTypes.push(code);

@@ -120,7 +120,7 @@ function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
  * records may point into it and the random case must not show.
  */
 function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
-  const restored = bytes.slice();
+  const restored = new Uint8Array(bytes);
   restored.set(query.name, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
@@ -165,7 +165,7 @@ function tryDecodeMessage(bytes: Uint8Array): Message | null {
 /**
  * What a message says about the question, with the records that belong to it: the CNAME chain from the
  * question's name on, in order, then the requested records at its end.
- * - `answer`: there are records of the requested type;
+ * - `answer`: records of the requested type exist;
  * - `no-data`: the end of the chain exists without such records; RFC 2308 section 2.2;
  * - `name-error`: the end of the chain does not exist; RFC 6604 section 2;
  * - `failure`: the server did not answer the question;

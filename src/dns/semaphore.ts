@@ -1,9 +1,9 @@
 /** Bounds how much runs at the same time; the others wait in order. */
 export class Semaphore {
   #free: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<(admitted: boolean) => void>();
 
-  /** @param limit how many permits there are */
+  /** @param limit the number of permits */
   constructor(limit: number) {
     this.#free = limit;
   }
@@ -16,16 +16,13 @@ export class Semaphore {
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const admit = () => resolve(true);
     const leave = () => {
-      this.#waiting.delete(admit);
+      this.#waiting.delete(resolve);
       resolve(false);
     };
-    this.#waiting.add(admit);
+    this.#waiting.add(resolve);
     signal.addEventListener("abort", leave);
-    const admitted = await promise;
-    signal.removeEventListener("abort", leave);
-    return admitted;
+    return promise.finally(() => signal.removeEventListener("abort", leave));
   }
 
   /** Passes a permit on to the first that waits, if any. */
@@ -35,7 +32,7 @@ export class Semaphore {
       this.#free += 1;
     } else {
       this.#waiting.delete(admit);
-      admit();
+      admit(true);
     }
   }
 }

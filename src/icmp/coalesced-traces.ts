@@ -7,14 +7,14 @@ interface Running {
   readonly controller: AbortController;
   /** All rows reported so far, for callers that join later. */
   readonly reported: TraceHop[];
+  /** One for each caller. */
   readonly listeners: Set<(hop: TraceHop) => void>;
-  callers: number;
 }
 
 /**
  * Lets callers that ask for a trace while the same one is running share its outcome, so that many who
- * look at one target cost its routers no more than one does. The trace is aborted when the last caller
- * has gone.
+ * look at one target cost its routers no more than one does. Its signal aborts when the last caller has
+ * the outcome, or has gone.
  */
 export function coalesceTraces(trace: Traceroute): Traceroute {
   const running = new Map<string, Running>();
@@ -30,7 +30,7 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
     const outcome = trace({ ...request, signal: controller.signal, onHop }).finally(() => {
       if (running.get(key) === started) running.delete(key);
     });
-    const started: Running = { outcome, controller, reported, listeners, callers: 0 };
+    const started: Running = { outcome, controller, reported, listeners };
     running.set(key, started);
     return started;
   };
@@ -43,18 +43,15 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
     const { promise: aborted, resolve } = Promise.withResolvers<TraceOutcome>();
     const abort = () => resolve({ kind: "aborted" });
     signal?.addEventListener("abort", abort);
-    shared.callers++;
-    if (onHop !== undefined) {
-      for (const hop of shared.reported) onHop(hop);
-      shared.listeners.add(onHop);
-    }
+    const listener = (hop: TraceHop) => onHop?.(hop);
+    shared.reported.forEach(listener);
+    shared.listeners.add(listener);
     try {
       return await Promise.race([shared.outcome, aborted]);
     } finally {
       signal?.removeEventListener("abort", abort);
-      if (onHop !== undefined) shared.listeners.delete(onHop);
-      shared.callers--;
-      if (shared.callers === 0) {
+      shared.listeners.delete(listener);
+      if (shared.listeners.size === 0) {
         if (running.get(key) === shared) running.delete(key);
         shared.controller.abort();
       }

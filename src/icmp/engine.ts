@@ -1,12 +1,12 @@
 import { type PingOutcome, type PingRequest, ping } from "./ping.ts";
-import { type ProbeCounters, Prober, type ProberOptions } from "./prober.ts";
+import { Prober, type ProberOptions } from "./prober.ts";
 import { createTraceroute, type TraceOutcome, type TraceRequest } from "./traceroute.ts";
 
 /** The tools over one prober. */
 export interface IcmpEngine {
   ping(request: PingRequest): Promise<PingOutcome>;
   traceroute(request: TraceRequest): Promise<TraceOutcome>;
-  readonly counters: Readonly<ProbeCounters>;
+  readonly counters: Readonly<Prober["counters"]>;
   /** Probes without an answer so far. */
   readonly outstanding: number;
   /** Aborts all runs and closes the socket. */

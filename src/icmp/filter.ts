@@ -1,5 +1,5 @@
 import { BPF, encodeBpf } from "../platform/linux.ts";
-import { IPV6_HEADER_BYTES, NEXT_HEADER, TYPE } from "./message.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6, TYPE } from "./message.ts";
 
 /** Types that the socket receives: the four errors and the echo reply. */
 const PASSED_TYPES = [
@@ -40,31 +40,27 @@ type Instruction = readonly [
 
 /**
  * The classic BPF program that drops other programs' packets: it passes echo replies whose identifier
- * has the tag in its high byte, and errors about an echo request with such an identifier. An error
- * about a packet with extension headers passes and is checked in user space.
+ * has the tag in its high byte, and errors about an echo request with such an identifier. Probes have
+ * no extension headers, so neither have the invoking packets of their errors.
  *
  * @param tag 8 bits
  */
 export function encodeTagProgram(tag: number): Uint8Array<ArrayBuffer> {
-  const pass = 14;
-  const drop = 15;
+  const pass = 10;
+  const drop = 11;
   const program: readonly Instruction[] = [
     /*  0 */ [LOAD_BYTE, 0],
     /*  1 */ [JUMP_IF_EQUAL, TYPE.echoReply, 2, 4],
     /*  2 */ [LOAD_BYTE, IDENTIFIER],
     /*  3 */ [JUMP_IF_EQUAL, tag, pass, drop],
     /*  4 */ [LOAD_BYTE, QUOTED_NEXT_HEADER],
-    /*  5 */ [JUMP_IF_EQUAL, NEXT_HEADER.hopByHop, pass, 6],
-    /*  6 */ [JUMP_IF_EQUAL, NEXT_HEADER.routing, pass, 7],
-    /*  7 */ [JUMP_IF_EQUAL, NEXT_HEADER.fragment, pass, 8],
-    /*  8 */ [JUMP_IF_EQUAL, NEXT_HEADER.destination, pass, 9],
-    /*  9 */ [JUMP_IF_EQUAL, NEXT_HEADER.icmpv6, 10, drop],
-    /* 10 */ [LOAD_BYTE, QUOTED_TYPE],
-    /* 11 */ [JUMP_IF_EQUAL, TYPE.echoRequest, 12, drop],
-    /* 12 */ [LOAD_BYTE, QUOTED_IDENTIFIER],
-    /* 13 */ [JUMP_IF_EQUAL, tag, pass, drop],
-    /* 14 */ [RETURN, PASS],
-    /* 15 */ [RETURN, DROP],
+    /*  5 */ [JUMP_IF_EQUAL, NEXT_HEADER_ICMPV6, 6, drop],
+    /*  6 */ [LOAD_BYTE, QUOTED_TYPE],
+    /*  7 */ [JUMP_IF_EQUAL, TYPE.echoRequest, 8, drop],
+    /*  8 */ [LOAD_BYTE, QUOTED_IDENTIFIER],
+    /*  9 */ [JUMP_IF_EQUAL, tag, pass, drop],
+    /* 10 */ [RETURN, PASS],
+    /* 11 */ [RETURN, DROP],
   ];
   return encodeBpf(
     program.map(([operation, operand, whenTrue, whenFalse], index) => {

@@ -1,4 +1,5 @@
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
+import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
 import { type ErrorMessage, internetChecksum, TYPE } from "./message.ts";
 
@@ -119,19 +120,6 @@ export interface Extensions {
 
 const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
 
-interface MutableExtensions {
-  readonly mpls: MplsLabel[];
-  readonly interfaces: InterfaceInformation[];
-}
-
-/** Object classes; IANA "ICMP Extension Object Classes". */
-const OBJECTS: Readonly<
-  Record<number, (classType: number, body: Uint8Array, into: MutableExtensions) => void>
-> = {
-  1: collectMpls,
-  2: collectInterface,
-};
-
 /**
  * Splits the body of an error into the invoking packet and the extensions; RFC 4884 sections 4 and 5.5.
  * Extensions with a wrong version, checksum or length count as absent; a malformed object is skipped.
@@ -156,74 +144,80 @@ function isExtensionStructure(bytes: Uint8Array): boolean {
   return (bytes[2] === 0 && bytes[3] === 0) || internetChecksum(bytes) === 0;
 }
 
+/** Decodes the objects of two classes; IANA "ICMP Extension Object Classes". */
 function decodeObjects(bytes: Uint8Array): Extensions {
-  const found: MutableExtensions = { mpls: [], interfaces: [] };
+  const mpls: MplsLabel[] = [];
+  const interfaces: InterfaceInformation[] = [];
   const view = viewOf(bytes);
   let offset = HEADER_BYTES;
   for (let count = 0; count < MAX_OBJECTS && offset + 4 <= bytes.length; count++) {
     const length = view.getUint16(offset);
     if (length < 4 || offset + length > bytes.length) break;
     const body = bytes.subarray(offset + 4, offset + length);
-    OBJECTS[view.getUint8(offset + 2)]?.(view.getUint8(offset + 3), body, found);
+    const objectClass = view.getUint8(offset + 2);
+    const classType = view.getUint8(offset + 3);
+    if (objectClass === 1 && classType === 1) mpls.push(...decodeMpls(body));
+    const about = objectClass === 2 ? decodeInterface(classType, body) : null;
+    if (about !== null) interfaces.push(about);
     offset += length;
   }
-  return found;
+  return { mpls, interfaces };
 }
 
-function collectMpls(classType: number, body: Uint8Array, into: MutableExtensions): void {
-  if (classType !== 1) return;
+function decodeMpls(body: Uint8Array): MplsLabel[] {
   const view = viewOf(body);
-  for (let offset = 0; offset + 4 <= body.length; offset += 4) {
-    const entry = view.getUint32(offset);
-    into.mpls.push({
+  return Array.from({ length: Math.floor(body.length / 4) }, (_, index) => {
+    const entry = view.getUint32(4 * index);
+    return {
       label: entry >>> 12,
       trafficClass: (entry >>> 9) & 7,
       bottomOfStack: (entry & 0x100) !== 0,
       ttl: entry & 0xff,
-    });
-  }
+    };
+  });
 }
 
 const ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
 /** Bits of the class type that announce fields, in their order; RFC 5837 section 4.1. */
 const HAS = { index: 0x08, address: 0x04, name: 0x02, mtu: 0x01 } as const;
-/** Bytes of an address by its address family number. */
-const FAMILY_BYTES: Readonly<Record<number, number>> = { 1: 4, 2: 16 };
+/** IANA "Address Family Numbers". */
+const FAMILY = { ipv4: 1, ipv6: 2 } as const;
 const MAX_NAME_BYTES = 64;
 
-function collectInterface(classType: number, body: Uint8Array, into: MutableExtensions): void {
-  const view = viewOf(body);
-  let offset = 0;
-  let index: number | null = null;
-  let address: Ipv6Address | null = null;
-  let name: string | null = null;
-  let mtuBytes: number | null = null;
-  if (classType & HAS.index) {
-    if (offset + 4 > body.length) return;
-    index = view.getUint32(offset);
-    offset += 4;
+/** Null if the object is malformed. */
+function decodeInterface(classType: number, body: Uint8Array): InterfaceInformation | null {
+  const reader = new ByteReader(body);
+  try {
+    return {
+      role: ROLES[classType >>> 6] as InterfaceInformation["role"],
+      index: classType & HAS.index ? reader.uint32() : null,
+      address: classType & HAS.address ? readAddress(reader) : null,
+      name: classType & HAS.name ? readName(reader) : null,
+      mtuBytes: classType & HAS.mtu ? reader.uint32() : null,
+    };
+  } catch (error) {
+    if (error instanceof OutOfBoundsError) return null;
+    throw error;
   }
-  if (classType & HAS.address) {
-    if (offset + 4 > body.length) return;
-    const length = FAMILY_BYTES[view.getUint16(offset)];
-    offset += 4;
-    if (length === undefined || offset + length > body.length) return;
-    if (length === 16) address = ipv6FromBytes(body.subarray(offset, offset + length));
-    offset += length;
+}
+
+function readAddress(reader: ByteReader): Ipv6Address | null {
+  const family = reader.uint16();
+  reader.take(2);
+  if (family !== FAMILY.ipv4 && family !== FAMILY.ipv6) {
+    throw new OutOfBoundsError(`no length is known for address family ${family}`);
   }
-  if (classType & HAS.name) {
-    if (offset >= body.length) return;
-    const length = body[offset] as number;
-    if (length < 1 || length > MAX_NAME_BYTES || offset + length > body.length) return;
-    name = safeText(body.subarray(offset + 1, offset + length), MAX_NAME_BYTES);
-    offset += Math.ceil(length / 4) * 4;
-  }
-  if (classType & HAS.mtu) {
-    if (offset + 4 > body.length) return;
-    mtuBytes = view.getUint32(offset);
-  }
-  const role = ROLES[classType >>> 6] as InterfaceInformation["role"];
-  into.interfaces.push({ role, index, address, name, mtuBytes });
+  const bytes = reader.take(family === FAMILY.ipv4 ? 4 : 16);
+  return family === FAMILY.ipv6 ? ipv6FromBytes(bytes) : null;
+}
+
+/** The length byte counts itself, and zeros fill up the last word. */
+function readName(reader: ByteReader): string {
+  const length = reader.uint8();
+  if (length > MAX_NAME_BYTES) throw new OutOfBoundsError(`a name of ${length} bytes`);
+  const name = safeText(reader.take(length - 1), MAX_NAME_BYTES);
+  reader.take(Math.min(-length & 3, reader.remaining));
+  return name;
 }
 
 function viewOf(bytes: Uint8Array): DataView {

@@ -6,9 +6,6 @@ const HEADER_BYTES = 8;
 /** Length of the fixed IPv6 header; RFC 8200 section 3. */
 export const IPV6_HEADER_BYTES = 40;
 
-/** Extension headers read in an invoking packet; RFC 8200 section 4.1 allows six. */
-const MAX_EXTENSION_HEADERS = 8;
-
 /** ICMPv6 types; RFC 4443 section 2.1. */
 export const TYPE = {
   destinationUnreachable: 1,
@@ -19,14 +16,8 @@ export const TYPE = {
   echoReply: 129,
 } as const;
 
-/** Next Header values that can precede an ICMPv6 message; IANA protocol numbers. */
-export const NEXT_HEADER = {
-  hopByHop: 0,
-  routing: 43,
-  fragment: 44,
-  icmpv6: 58,
-  destination: 60,
-} as const;
+/** The Next Header of ICMPv6; IANA protocol numbers. */
+export const NEXT_HEADER_ICMPV6 = 58;
 
 /** An echo request or reply; RFC 4443 section 4. */
 export interface EchoMessage {
@@ -49,12 +40,11 @@ export interface ErrorMessage {
   readonly body: Uint8Array;
 }
 
-/** What an error says about the packet that caused it. */
+/** What an error says about the probe that caused it. */
 export interface InvokingPacket {
-  readonly source: Ipv6Address;
   readonly destination: Ipv6Address;
-  /** The echo request inside, cut where the packet is cut; null for any other payload. */
-  readonly echo: EchoMessage | null;
+  /** Cut where the invoking packet is cut. */
+  readonly echo: EchoMessage;
 }
 
 /** Bytes of random data at the start of each payload; only someone on the path knows them. */
@@ -127,50 +117,15 @@ export function decodeMessage(bytes: Uint8Array): EchoMessage | ErrorMessage | n
 }
 
 /**
- * Decodes the invoking packet of an error, past its extension headers; RFC 4443 section 3, RFC 8200
- * section 4. The hop limit is left out: routers disagree on what they write there.
+ * Decodes the invoking packet of an error; RFC 4443 section 3. Probes have no extension headers. The
+ * hop limit is left out: routers disagree on what they write there.
  *
- * @returns null if the bytes are not an IPv6 packet or end within the fixed header
+ * @returns null if the bytes are not an IPv6 packet whose header is followed by that of an echo request
  */
 export function decodeInvokingPacket(bytes: Uint8Array): InvokingPacket | null {
   if (bytes.length < IPV6_HEADER_BYTES || (bytes[0] as number) >>> 4 !== 6) return null;
-  return {
-    source: ipv6FromBytes(bytes.subarray(8, 24)),
-    destination: ipv6FromBytes(bytes.subarray(24, 40)),
-    echo: echoRequestIn(bytes),
-  };
-}
-
-function echoRequestIn(bytes: Uint8Array): EchoMessage | null {
-  let nextHeader = bytes[6] as number;
-  let offset = IPV6_HEADER_BYTES;
-  for (let headers = 0; headers <= MAX_EXTENSION_HEADERS; headers++) {
-    if (nextHeader === NEXT_HEADER.icmpv6) {
-      const message = decodeMessage(bytes.subarray(offset));
-      return message?.kind === "echo-request" ? message : null;
-    }
-    if (offset + 8 > bytes.length) return null;
-    let length: number;
-    switch (nextHeader) {
-      case NEXT_HEADER.hopByHop:
-      case NEXT_HEADER.routing:
-      case NEXT_HEADER.destination:
-        length = 8 + 8 * (bytes[offset + 1] as number);
-        break;
-      case NEXT_HEADER.fragment:
-        if (isLaterFragment(bytes, offset)) return null;
-        length = 8;
-        break;
-      default:
-        return null;
-    }
-    nextHeader = bytes[offset] as number;
-    offset += length;
-  }
-  return null;
-}
-
-/** Whether the fragment header has an offset, so that no message begins behind it. */
-function isLaterFragment(bytes: Uint8Array, offset: number): boolean {
-  return (((bytes[offset + 2] as number) << 8) | (bytes[offset + 3] as number)) >>> 3 !== 0;
+  if (bytes[6] !== NEXT_HEADER_ICMPV6) return null;
+  const echo = decodeMessage(bytes.subarray(IPV6_HEADER_BYTES));
+  if (echo?.kind !== "echo-request") return null;
+  return { destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
 }

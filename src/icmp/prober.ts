@@ -9,7 +9,13 @@ import {
   type ErrorMessage,
   encodeEchoRequest,
 } from "./message.ts";
-import { type IcmpSocket, RawSocket, type ReceivedPacket, type Route } from "./socket.ts";
+import {
+  type IcmpSocket,
+  type OutgoingPacket,
+  RawSocket,
+  type ReceivedPacket,
+  type Route,
+} from "./socket.ts";
 import { TargetLimit } from "./target-limit.ts";
 
 /** How often the socket is read while a probe is outstanding, in milliseconds. */
@@ -29,16 +35,8 @@ export const MAX_BUFFER_RETRIES = 5;
 /** Errno names of a kernel that has no room for a packet right now. */
 export const NO_BUFFER: readonly string[] = ["ENOBUFS", "EAGAIN"];
 
-/** One echo request to send. */
-export interface ProbeRequest {
-  readonly target: Ipv6Address;
-  /** Index of the interface of a link-local target, 0 for none. */
-  readonly scopeId: number;
-  /** As `Prober.route` returns it. */
-  readonly source: Ipv6Address;
-  /** 20 bits; routers send all probes with one label the same way. */
-  readonly flowLabel: number;
-  readonly hopLimit: number;
+/** One echo request to send; source and flow label as `Prober.route` returns them. */
+export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   /** Bytes of the payload, 56 by default. */
   readonly payloadBytes?: number;
   readonly timeoutMs: number;
@@ -82,30 +80,6 @@ export type Answer =
   /** The kernel did not send it, for the reason with this errno name. */
   | { readonly kind: "refused"; readonly code: string };
 
-/** How often each thing has happened since the prober was opened. */
-export interface ProbeCounters {
-  sent: number;
-  /** Probes that the kernel refused to send. */
-  refused: number;
-  answered: number;
-  /** Further responses to an answered probe. */
-  duplicate: number;
-  /** First responses after the timeout, or after the end of the run. */
-  late: number;
-  /** Our identifier and sequence with another cookie, or an error about another destination. */
-  forged: number;
-  /** A correct echo reply from another address than the target's. */
-  wrongSource: number;
-  /** Errors accepted although the invoking packet ends before the cookie. */
-  withoutCookie: number;
-  /** Our tag with an identifier and sequence that are not in use. */
-  unknown: number;
-  /** Errors that do not tell whether the probe arrives, such as a failed reassembly. */
-  inconclusive: number;
-  /** Messages that cannot be decoded or do not concern an echo request. */
-  malformed: number;
-}
-
 interface Probe {
   readonly request: ProbeRequest;
   readonly cookie: Uint8Array;
@@ -120,9 +94,6 @@ interface Probe {
 const SEQUENCES = 2 ** 16;
 
 const ABORTED: Answer = { kind: "aborted" };
-
-/** Why a probe waits that its target's bound holds back; not an errno name. */
-const TARGET_LIMITED = "target-limited";
 
 /** What a prober is made of; tests supply their own. */
 export interface ProberOptions {
@@ -146,17 +117,27 @@ export interface ProberOptions {
  */
 export class Prober {
   readonly clock: Clock;
-  readonly counters: ProbeCounters = {
+  /** How often each thing has happened since the prober was opened. */
+  readonly counters = {
     sent: 0,
+    /** Probes that the kernel refused to send. */
     refused: 0,
     answered: 0,
+    /** Further responses to an answered probe. */
     duplicate: 0,
+    /** First responses after the timeout, or after the end of the run. */
     late: 0,
+    /** Our identifier and sequence with another cookie, or an error about another destination. */
     forged: 0,
+    /** A correct echo reply from another address than the target's. */
     wrongSource: 0,
+    /** Errors accepted although the invoking packet ends before the cookie. */
     withoutCookie: 0,
+    /** Our tag with an identifier and sequence that are not in use. */
     unknown: 0,
+    /** Errors that do not tell whether the probe arrives, such as a failed reassembly. */
     inconclusive: 0,
+    /** Messages that cannot be decoded or do not concern an echo request. */
     malformed: 0,
   };
   readonly #random: (bytes: Uint8Array<ArrayBuffer>) => void;
@@ -209,13 +190,10 @@ export class Prober {
   async probe(request: ProbeRequest): Promise<Answer> {
     for (let retries = 0; !request.signal.aborted; ) {
       const answer = this.#send(request);
-      if (typeof answer === "object") return await answer;
-      if (answer !== TARGET_LIMITED) {
-        retries++;
-        if (!NO_BUFFER.includes(answer) || retries > MAX_BUFFER_RETRIES) {
-          this.counters.refused++;
-          return { kind: "refused", code: answer };
-        }
+      if (answer instanceof Promise) return await answer;
+      if (answer !== null && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+        this.counters.refused++;
+        return { kind: "refused", code: answer };
       }
       await pause(this.clock, RETRY_MS, request.signal);
     }
@@ -228,20 +206,20 @@ export class Prober {
     this.#socket.close();
   }
 
-  /** Sends now: the answer to come, or why the probe could not be sent. */
-  #send(request: ProbeRequest): Promise<Answer> | string {
-    const { target, timeoutMs, flowLabel, payloadBytes, signal } = request;
+  /** Sends now: the answer to come, an errno name, or null if a bound for the target is reached. */
+  #send(request: ProbeRequest): Promise<Answer> | string | null {
+    const { target, source, timeoutMs, flowLabel, payloadBytes, signal } = request;
     const nowMs = this.clock.nowMs();
     if (this.#outstanding.size === 0) this.#read();
     this.#forget(nowMs);
+    if (!this.#limit.take(target, source, nowMs)) return null;
     const key = this.#freeKey(flowLabel);
     if (key === null) return "ENOBUFS";
-    if (!this.#limit.take(target, request.source, nowMs)) return TARGET_LIMITED;
     const sequence = key % SEQUENCES;
     const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes);
-    const sentMs = this.#socket.send({ ...request, destination: target, message });
+    const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
     const { promise, resolve } = Promise.withResolvers<Answer>();
@@ -330,7 +308,7 @@ export class Prober {
   #receiveError(packet: ReceivedPacket, error: ErrorMessage): void {
     const { invokingPacket, extensions } = splitExtensions(error);
     const invoking = decodeInvokingPacket(invokingPacket);
-    if (invoking === null || invoking.echo === null) {
+    if (invoking === null) {
       this.counters.malformed++;
       return;
     }
@@ -397,7 +375,7 @@ function isFromTarget({ source, scopeId }: ReceivedPacket, request: ProbeRequest
   return equalIpv6(source, request.target) && (scopeId === 0 || scopeId === request.scopeId);
 }
 
-/** A packet received before it was sent shows a step of the wall clock; then the time of reading counts. */
+/** A stamp before the time of sending shows a step of the wall clock; then the time of reading is used. */
 function rttOf({ sentMs }: Probe, { receivedMs, readMs }: ReceivedPacket): number {
   return (receivedMs >= sentMs ? receivedMs : readMs) - sentMs;
 }

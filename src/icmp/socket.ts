@@ -19,12 +19,12 @@ import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 
 /** An echo request to send. */
 export interface OutgoingPacket {
-  readonly destination: Ipv6Address;
-  /** Index of the interface of a link-local destination, 0 for none. */
+  readonly target: Ipv6Address;
+  /** Index of the interface of a link-local target, 0 for none. */
   readonly scopeId: number;
   readonly source: Ipv6Address;
   readonly hopLimit: number;
-  /** 20 bits; 0 for none. */
+  /** 20 bits, 0 for none; routers send all packets with one label the same way. */
   readonly flowLabel: number;
   /** The ICMPv6 message from its type byte on. */
   readonly message: Uint8Array;
@@ -44,7 +44,7 @@ export interface ReceivedPacket {
   readonly message: Uint8Array;
 }
 
-/** How the kernel sends to a destination: the source address, and the flow label that it accepts. */
+/** How the kernel sends to a target: the source address, and the flow label that it accepts. */
 export interface Route {
   readonly source: Ipv6Address;
   readonly flowLabel: number;
@@ -53,7 +53,7 @@ export interface Route {
 /** What the prober needs of the operating system. Nothing blocks. */
 export interface IcmpSocket {
   /** Asks the routing table without sending anything; an errno name if there is no route. */
-  route(destination: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
+  route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
   /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
   send(packet: OutgoingPacket): number | string;
   /** The next packet in the order in which the kernel received them; null if there is none. */
@@ -67,15 +67,14 @@ const BUFFER_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = 1280;
 /** More than twice the room for the control messages that the socket asks for. */
 const MAX_CONTROL_BYTES = 128;
-/** A packet older than this in milliseconds was stamped before a step of the wall clock. */
-const MAX_AGE_MS = 10_000;
 /** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
 const MAX_APART_MS = 0.01;
 const MAX_CLOCK_READINGS = 5;
 const REALTIME = 0;
 /** The routing table wants a port; nothing is ever sent to it. */
 const UNUSED_PORT = 33434;
-const UNSPECIFIED = new Uint8Array(16);
+/** `struct in6_pktinfo`: an address and the index of an interface. */
+const PACKET_INFO_BYTES = 20;
 
 /**
  * A `struct msghdr` with all that it points to. The parts lie in one buffer, so that the collector can
@@ -122,9 +121,6 @@ export class RawSocket implements IcmpSocket {
   readonly #timespec = new Uint8Array(new ArrayBuffer(16));
   readonly #timespecView = new DataView(this.#timespec.buffer);
   readonly #fd: number;
-  readonly #hopLimitAt: number;
-  readonly #sourceAt: number;
-  readonly #controlBytes: number;
   #isOpen = true;
 
   /**
@@ -133,11 +129,6 @@ export class RawSocket implements IcmpSocket {
    * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
    */
   constructor(tag: number, fd: number | null = null) {
-    // IPV6_HOPLIMIT, then IPV6_PKTINFO.
-    const packetInfoAt = this.#out.control + alignControl(CMSGHDR.bytes + 4);
-    this.#hopLimitAt = this.#writeControlHeader(this.#out.control, CONTROL.hopLimit, 4);
-    this.#sourceAt = this.#writeControlHeader(packetInfoAt, CONTROL.packetInfo, 20);
-    this.#controlBytes = packetInfoAt + alignControl(CMSGHDR.bytes + 20) - this.#out.control;
     this.#fd = fd ?? this.#open(SOCK.raw, IPPROTO_ICMPV6);
     try {
       this.#configure(tag);
@@ -147,20 +138,20 @@ export class RawSocket implements IcmpSocket {
     }
   }
 
-  route(destination: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
-    if (!isUnicast(destination)) return "EINVAL";
+  route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
+    if (!isUnicast(target)) return "EINVAL";
     const fd = this.#open(SOCK.dgram, 0);
     try {
       const sendsLabel = this.#setOption(OPTION.flowInfoSend, int(1), fd);
       if (sendsLabel !== null) return sendsLabel;
       const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
       const nameBytes = new Uint32Array(new ArrayBuffer(4)).fill(SOCKADDR.bytes);
-      writeName(name, destination, scopeId, flowLabel, UNUSED_PORT);
+      writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
       const code =
         this.#failure(this.#libc.connect(fd, name, SOCKADDR.bytes)) ??
         this.#failure(this.#libc.getsockname(fd, name, nameBytes));
       // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
-      if (code === "EINVAL" && flowLabel !== 0) return this.route(destination, scopeId, 0);
+      if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
       return code ?? { source: addressIn(name), flowLabel };
     } finally {
       this.#libc.close(fd);
@@ -168,17 +159,19 @@ export class RawSocket implements IcmpSocket {
   }
 
   send(packet: OutgoingPacket): number | string {
-    const { destination, scopeId, flowLabel, source, hopLimit, message } = packet;
+    const { target, scopeId, flowLabel, source, hopLimit, message } = packet;
     if (!this.#isOpen) return "EBADF";
     if (message.length > MAX_MESSAGE_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    writeName(out.name, destination, scopeId, flowLabel, 0);
-    out.view.setInt32(this.#hopLimitAt, hopLimit, true);
+    writeName(out.name, target, scopeId, flowLabel, 0);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
-    out.bytes.set(isNamed ? ipv6ToBytes(source) : UNSPECIFIED, this.#sourceAt);
+    const packetInfo = new Uint8Array(PACKET_INFO_BYTES);
+    if (isNamed) packetInfo.set(ipv6ToBytes(source));
+    const packetInfoAt = this.#writeControl(out.control, CONTROL.hopLimit, int(hopLimit));
+    const end = this.#writeControl(packetInfoAt, CONTROL.packetInfo, packetInfo);
     out.message.set(message);
-    out.prepare(this.#controlBytes, message.length);
+    out.prepare(end - out.control, message.length);
     const sentMs = performance.now();
     return this.#failure(this.#libc.sendmsg(this.#fd, out.address, MSG_DONTWAIT)) ?? sentMs;
   }
@@ -190,13 +183,14 @@ export class RawSocket implements IcmpSocket {
     const length = Number(this.#libc.recvmsg(this.#fd, address, MSG_DONTWAIT));
     // A pending error of the socket is cleared by reading it and counts as no packet.
     if (length < 0) return null;
-    const { stampAt, hopLimit } = this.#readControl();
-    const { ageMs, readMs } = this.#ageOf(stampAt);
+    const readMs = this.#readClocks();
+    const { ageMs, hopLimit } = this.#readControl();
     return {
       source: addressIn(name),
       scopeId: view.getUint32(name.byteOffset + SOCKADDR.scopeId, true),
       hopLimit,
-      receivedMs: ageMs >= 0 && ageMs <= MAX_AGE_MS ? readMs - ageMs : readMs,
+      // A step of the wall clock can make the stamp later than now.
+      receivedMs: readMs - Math.max(0, ageMs),
       readMs,
       message: message.subarray(0, length),
     };
@@ -208,28 +202,22 @@ export class RawSocket implements IcmpSocket {
   }
 
   /**
-   * How long ago the kernel stamped a packet with the wall clock, read now, and the monotonic time of
-   * that reading. Both clocks are read at one moment, as nearly as the scheduler allows; so a step of
-   * the wall clock on the packet's way changes nothing.
+   * Reads the wall clock into `#timespec`, and returns the monotonic time. Both are read at one moment,
+   * as nearly as the scheduler allows; so a step of the wall clock on a packet's way changes nothing.
    */
-  #ageOf(stampAt: number | null): { readonly ageMs: number; readonly readMs: number } {
-    if (stampAt === null) return { ageMs: 0, readMs: performance.now() };
+  #readClocks(): number {
     for (let reading = 1; ; reading++) {
-      const before = performance.now();
+      const beforeMs = performance.now();
       this.#libc.clock_gettime(REALTIME, this.#timespec);
       const readMs = performance.now();
-      if (readMs - before <= MAX_APART_MS || reading === MAX_CLOCK_READINGS) {
-        return {
-          ageMs: millisecondsBetween(this.#in.view, stampAt, this.#timespecView, 0),
-          readMs,
-        };
-      }
+      if (readMs - beforeMs <= MAX_APART_MS || reading === MAX_CLOCK_READINGS) return readMs;
     }
   }
 
-  #readControl(): { readonly stampAt: number | null; readonly hopLimit: number } {
+  /** How long ago the kernel stamped the packet, and its hop limit. */
+  #readControl(): { readonly ageMs: number; readonly hopLimit: number } {
     const { view, control } = this.#in;
-    let stampAt: number | null = null;
+    let ageMs = 0;
     let hopLimit = 0;
     const end = control + view.getUint32(MSGHDR.controlLength, true);
     for (let at = control; at + CMSGHDR.bytes <= end; ) {
@@ -238,20 +226,24 @@ export class RawSocket implements IcmpSocket {
       const level = view.getInt32(at + CMSGHDR.level, true);
       const type = view.getInt32(at + CMSGHDR.type, true);
       const data = at + CMSGHDR.bytes;
-      if (isControl(CONTROL.timestampNs, level, type)) stampAt = data;
+      if (isControl(CONTROL.timestampNs, level, type)) {
+        ageMs = millisecondsBetween(view, data, this.#timespecView, 0);
+      }
       if (isControl(CONTROL.hopLimit, level, type)) hopLimit = view.getInt32(data, true);
       at += alignControl(length);
     }
-    return { stampAt, hopLimit };
+    return { ageMs, hopLimit };
   }
 
-  /** Returns where the data goes. */
-  #writeControlHeader(at: number, [level, type]: readonly [number, number], bytes: number): number {
-    const { view } = this.#out;
-    view.setUint32(at + CMSGHDR.length, CMSGHDR.bytes + bytes, true);
+  /** Returns where the next control message goes. */
+  #writeControl(at: number, [level, type]: readonly [number, number], data: Uint8Array): number {
+    const { view, bytes } = this.#out;
+    const length = CMSGHDR.bytes + data.length;
+    view.setUint32(at + CMSGHDR.length, length, true);
     view.setInt32(at + CMSGHDR.level, level, true);
     view.setInt32(at + CMSGHDR.type, type, true);
-    return at + CMSGHDR.bytes;
+    bytes.set(data, at + CMSGHDR.bytes);
+    return at + alignControl(length);
   }
 
   #configure(tag: number): void {
@@ -300,7 +292,7 @@ function isControl(wanted: readonly [number, number], level: number, type: numbe
 }
 
 /** From one `struct timespec` to another; each has 64 bits of seconds and of nanoseconds. */
-export function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt: number) {
+function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt: number) {
   const seconds = Number(to.getBigInt64(toAt, true) - from.getBigInt64(fromAt, true));
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;

@@ -18,14 +18,6 @@ const COST_MS = 1000 / PROBES_PER_SECOND;
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
-/** A host on this machine's own link. */
-interface Neighbour {
-  /** When each probe that may still wait for it was sent, the oldest first. */
-  readonly sentMs: number[];
-  /** When it last answered. */
-  answeredMs: number;
-}
-
 /**
  * Bounds the probes to each /64 a second, since callers together must not make a flood, and the probes
  * that wait in the kernel for neighbours.
@@ -33,8 +25,10 @@ interface Neighbour {
 export class TargetLimit {
   /** When each prefix has its whole burst again. */
   readonly #wholeMs = new Map<string, number>();
-  readonly #neighbours = new Map<string, Neighbour>();
-  #waiting = 0;
+  /** Probes to neighbours that have not answered since, the oldest first. */
+  #waiting: { readonly neighbour: string; readonly sentMs: number }[] = [];
+  /** When each target last answered. */
+  readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
 
   /** Counts one more probe unless a bound is reached; returns whether it was counted. */
@@ -43,28 +37,20 @@ export class TargetLimit {
     const prefix = prefixKey(target);
     const wholeMs = Math.max(this.#wholeMs.get(prefix) ?? nowMs, nowMs) + COST_MS;
     if (wholeMs - nowMs > COST_MS * PROBE_BURST) return false;
-    if (prefix === prefixKey(source) && !this.#takeNeighbour(target, nowMs)) return false;
+    const neighbour = addressKey(target);
+    if (prefix === prefixKey(source) && !this.#answeredMs.has(neighbour)) {
+      if (this.#waiting.length >= MAX_WAITING) return false;
+      this.#waiting.push({ neighbour, sentMs: nowMs });
+    }
     this.#wholeMs.set(prefix, wholeMs);
     return true;
   }
 
   /** Notes that a target has answered, so that no probe waits for it. */
   answered(target: Ipv6Address, nowMs: number): void {
-    const neighbour = this.#neighbours.get(addressKey(target));
-    if (neighbour === undefined) return;
-    neighbour.answeredMs = nowMs;
-    this.#waiting -= neighbour.sentMs.splice(0).length;
-  }
-
-  #takeNeighbour(target: Ipv6Address, nowMs: number): boolean {
     const key = addressKey(target);
-    const neighbour = this.#neighbours.get(key) ?? { sentMs: [], answeredMs: -Infinity };
-    if (nowMs - neighbour.answeredMs < NEIGHBOUR_MS) return true;
-    if (this.#waiting >= MAX_WAITING) return false;
-    neighbour.sentMs.push(nowMs);
-    this.#waiting++;
-    this.#neighbours.set(key, neighbour);
-    return true;
+    this.#answeredMs.set(key, nowMs);
+    this.#waiting = this.#waiting.filter(({ neighbour }) => neighbour !== key);
   }
 
   #sweep(nowMs: number): void {
@@ -73,13 +59,10 @@ export class TargetLimit {
     for (const [prefix, wholeMs] of this.#wholeMs) {
       if (wholeMs <= nowMs) this.#wholeMs.delete(prefix);
     }
-    for (const [key, { sentMs, answeredMs }] of this.#neighbours) {
-      while (nowMs - (sentMs[0] ?? nowMs) >= NEIGHBOUR_MS) {
-        sentMs.shift();
-        this.#waiting--;
-      }
-      if (sentMs.length === 0 && nowMs - answeredMs >= NEIGHBOUR_MS) this.#neighbours.delete(key);
+    for (const [key, answeredMs] of this.#answeredMs) {
+      if (nowMs - answeredMs >= NEIGHBOUR_MS) this.#answeredMs.delete(key);
     }
+    this.#waiting = this.#waiting.filter(({ sentMs }) => nowMs - sentMs < NEIGHBOUR_MS);
   }
 }
 

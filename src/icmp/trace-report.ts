@@ -88,7 +88,7 @@ export function finalHop(responses: Responses): number | null {
 }
 
 /** The last hop with a response so far, 0 for none. */
-export function lastHeard(responses: Responses): number {
+export function lastResponding(responses: Responses): number {
   return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
@@ -98,7 +98,7 @@ export function describeTrace(
   source: Ipv6Address,
   target: Ipv6Address,
 ): TraceReport {
-  const last = lastHeard(responses);
+  const last = lastResponding(responses);
   const end = finalHop(responses) ?? Math.min(responses.length, last + GAP_LIMIT);
   const hops = responses
     .slice(0, end)

@@ -1,13 +1,13 @@
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { coalesceTraces } from "./coalesced-traces.ts";
 import type { NoResult, RunRequest } from "./ping.ts";
-import type { Answer, Prober, Response } from "./prober.ts";
+import type { Prober, Response } from "./prober.ts";
 import {
   describeHop,
   describeTrace,
   endOf,
   finalHop,
-  lastHeard,
+  lastResponding,
   type TraceHop,
   type TraceReport,
 } from "./trace-report.ts";
@@ -72,7 +72,11 @@ export function createTraceroute(prober: Prober): Traceroute {
   return coalesceTraces((request) => trace(prober, request, repeatAnsweredMs));
 }
 
-/** @param repeatAnsweredMs when a trace last had a repeated request answered, by hop */
+/**
+ * Probes are outstanding when a trace ends, until its signal aborts.
+ *
+ * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
+ */
 async function trace(
   prober: Prober,
   request: TraceRequest,
@@ -82,9 +86,7 @@ async function trace(
   const { clock } = prober;
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
-  const caller = prober.signalFor(request.signal);
-  const end = new AbortController();
-  const signal = AbortSignal.any([caller, end.signal]);
+  const signal = prober.signalFor(request.signal);
   const hops = Array.from(
     { length: maxHops },
     (_, index): Hop => ({ hop: index + 1, responses: [], tries: 0, askedMs: 0, isClosed: false }),
@@ -96,7 +98,7 @@ async function trace(
   let wake = () => {};
   signal.addEventListener("abort", () => wake(), { once: true });
 
-  const ask = (hop: Hop) => {
+  const ask = async (hop: Hop) => {
     const tries = ++hop.tries;
     hop.askedMs = Infinity;
     const onSent = () => {
@@ -105,20 +107,16 @@ async function trace(
       wake();
     };
     const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal, onSent };
-    void prober.probe(probe).then((answer) => {
-      take(hop, tries, answer);
-      wake();
-    });
-  };
-  const take = (hop: Hop, tries: number, answer: Answer) => {
+    const answer = await prober.probe(probe);
     if (answer.kind === "refused") {
       refusal = answer.code;
       hop.isClosed = true;
+    } else if (answer.kind === "reply" || answer.kind === "error") {
+      hop.responses.push(answer);
+      if (tries > 1 && endOf(answer) === null) repeatAnsweredMs[hop.hop] = clock.nowMs();
+      onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
     }
-    if (answer.kind !== "reply" && answer.kind !== "error") return;
-    hop.responses.push(answer);
-    if (tries > 1 && endOf(answer) === null) repeatAnsweredMs[hop.hop] = clock.nowMs();
-    onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+    wake();
   };
   const isLimited = ({ hop }: Hop) =>
     clock.nowMs() - (repeatAnsweredMs[hop] ?? -Infinity) < LIMITED_MS;
@@ -130,10 +128,10 @@ async function trace(
   let nextNewMs = -Infinity;
   while (!signal.aborted) {
     const nowMs = clock.nowMs();
-    const last = finalHop(responses) ?? Math.min(maxHops, lastHeard(responses) + LOOK_AHEAD);
+    const last = finalHop(responses) ?? Math.min(maxHops, lastResponding(responses) + LOOK_AHEAD);
     const unasked = hops.slice(0, last).filter(({ tries }) => tries === 0);
     if (unasked.length > 0 && nowMs >= nextNewMs) {
-      for (const hop of unasked.splice(0, HOPS_AT_ONCE)) ask(hop);
+      for (const hop of unasked.splice(0, HOPS_AT_ONCE)) void ask(hop);
       nextNewMs = nowMs + HOPS_PAUSE_MS;
     }
     let wakeMs = unasked.length > 0 ? nextNewMs : Infinity;
@@ -143,7 +141,7 @@ async function trace(
       for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
       if (hop.tries === 0 || hop.hop > last || hop.responses.length > 0 || hop.isClosed) continue;
       if (nowMs >= dueMs(hop, laterRttMs)) {
-        if (hop.tries < MAX_TRIES || (isLimited(hop) && nowMs < stopMs)) ask(hop);
+        if (hop.tries < MAX_TRIES || (isLimited(hop) && nowMs < stopMs)) void ask(hop);
         else hop.isClosed = true;
       }
       if (hop.isClosed) continue;
@@ -157,8 +155,7 @@ async function trace(
     await promise;
     cancel();
   }
-  end.abort();
-  if (caller.aborted) return { kind: "aborted" };
+  if (signal.aborted) return { kind: "aborted" };
   if (!hasSent && refusal !== null) return { kind: "unreachable", code: refusal };
   const report = describeTrace(responses, route.source, target);
   return { kind: "done", ...route, ...report };

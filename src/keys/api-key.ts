@@ -8,8 +8,12 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** 62^43 is just above 2^256: as much as 32 random bytes. */
 const SECRET_CHARACTERS = 43;
 
-/** 62^6 is the first power above 2^32. The checksum tells a program that looks for leaks a key from other text. */
+/** 62^6 is the first power above 2^32. */
 const CHECKSUM_CHARACTERS = 6;
+
+const KEY_FORM = new RegExp(
+  `^${KEY_PREFIX}[0-9A-Za-z]{${SECRET_CHARACTERS + CHECKSUM_CHARACTERS}}$`,
+);
 
 /** Makes a new key: `sx_`, 256 random bits in base62, and the CRC-32 of both in base62. */
 export function generateApiKey(): string {
@@ -18,16 +22,25 @@ export function generateApiKey(): string {
   return body + checksum(body);
 }
 
+/** Whether a text has the form of a key and the right checksum; only then it is worth a look-up. */
+export function isWellFormedApiKey(text: string): boolean {
+  return (
+    KEY_FORM.test(text) &&
+    text.slice(-CHECKSUM_CHARACTERS) === checksum(text.slice(0, -CHECKSUM_CHARACTERS))
+  );
+}
+
 /** The SHA-256 of a key in hex, the only thing that is stored of it. */
 export function hashApiKey(key: string): string {
   return new Bun.CryptoHasher("sha256").update(key).digest("hex");
 }
 
 function checksum(body: string): string {
-  const crc = Bun.hash.crc32(body);
-  const digits = Array.from({ length: CHECKSUM_CHARACTERS }, (_, index) => {
-    const weight = BASE62.length ** (CHECKSUM_CHARACTERS - 1 - index);
-    return BASE62[Math.floor(crc / weight) % BASE62.length];
-  });
-  return digits.join("");
+  let text = "";
+  let rest = Bun.hash.crc32(body);
+  while (text.length < CHECKSUM_CHARACTERS) {
+    text = BASE62.charAt(rest % BASE62.length) + text;
+    rest = Math.floor(rest / BASE62.length);
+  }
+  return text;
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import { hashApiKey } from "./api-key.ts";
+import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
 
 /** The keys of a file, which it reads again after each change. */
@@ -45,6 +45,7 @@ export class Keyring {
 
   /** The record of a key that is valid now, or null. */
   find(key: string, nowMs: number = Date.now()): KeyRecord | null {
+    if (!isWellFormedApiKey(key)) return null;
     const record = this.#records.get(hashApiKey(key));
     return record !== undefined && isActive(record, nowMs) ? record : null;
   }

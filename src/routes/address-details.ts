@@ -164,8 +164,8 @@ export function describeIpv6(address: Ipv6Address): AddressDetails {
   const isMulticast = entry.type === "Multicast";
   const scope = isMulticast ? multicastScope(address) : entry.scope;
   const specialPurpose = specialPurposeBlock(address);
-  const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
-  const interfaceId = interfaceIdOf(address, entry);
+  const embedded = embeddedIpv4(address).map(describeEmbedded);
+  const interfaceId = interfaceIdOf(address);
   return {
     definedBy: { block, rfc: `RFC ${rfc}`, ...(status && { status }) },
     ...(scope && { scope }),

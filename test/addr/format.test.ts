@@ -14,7 +14,7 @@ test.each([
   ["2001:0:0:1:0:0:0:1", "2001:0:0:1::1", "RFC 5952 4.2.3: the longest run"],
   ["2001:0:0:0:1:0:0:1", "2001::1:0:0:1", "the longest run is first"],
   ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2: a single zero group stays"],
-  ["2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2, where the input has a gap"],
+  ["2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "RFC 5952 4.2.2, the input has a gap elsewhere"],
   ["2001:db8:0:0:0:0:2:1", "2001:db8::2:1", "RFC 5952 4.2.1: as short as possible"],
   ["2001:db8::0:1", "2001:db8::1", "RFC 5952 4.2.1"],
   ["2001:0db8::0001", "2001:db8::1", "RFC 5952 4.1: no leading zeros"],

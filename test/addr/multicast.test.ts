@@ -96,7 +96,7 @@ describe("the group of a multicast address", () => {
     }
   });
 
-  test("has its RFC if there is one", () => {
+  test("has its RFC if an RFC defines it", () => {
     expect(multicastDetails(parseIpv6("ff02::1")).group).toEqual({
       name: "All Nodes",
       rfc: "RFC 4291",
@@ -123,7 +123,7 @@ describe("multicastDetails", () => {
     [
       "ff3e:20:2001:db8:ffff:ffff::1",
       { flags: flagsPT, networkPrefix: "2001:db8::/32" },
-      "only the bits that the length counts",
+      "only the bits within the length",
     ],
     ["ff3e::8000:1", { flags: flagsPT, sourceSpecific: true }, "RFC 4607: length 0"],
     ["ff30::1", { flags: flagsPT, sourceSpecific: true }, "any scope"],

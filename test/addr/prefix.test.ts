@@ -44,7 +44,7 @@ describe("parsePrefix", () => {
     ["2001:db8::1/32", "did you mean 2001:db8::/32?", "host bits"],
     ["2001:db8:0:8000::/48", "did you mean 2001:db8::/48?", "the first bit after the prefix"],
     ["::1/127", "did you mean ::/127?", "the last bit"],
-    ["::1/0", "did you mean ::/0?", "no bit counts"],
+    ["::1/0", "did you mean ::/0?", "no bit is significant"],
     ["10.0.0.1/8", "did you mean 10.0.0.0/8?", "IPv4 host bits"],
     ["255.255.255.255/31", "did you mean 255.255.255.254/31?", "the last bit of IPv4"],
     [

@@ -13,7 +13,7 @@ export function slowParseIpv6(text: string): number[] | null {
   return zeros >= 1 ? [...left, ...Array<number>(zeros).fill(0), ...right] : null;
 }
 
-/** The groups of one side of `::`, null where one of them is malformed. */
+/** The groups of one side of `::`, null if one of them is malformed. */
 function slowParseGroups(side: string): number[] | null {
   if (side === "") return [];
   const groups: number[] = [];

@@ -33,15 +33,15 @@ test.each([
     ...(samePort && { port: server.port }),
   });
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-  const heard: string[] = [];
+  const received: string[] = [];
   const socket = await openUdp(
     tryParseSocketAddress(at, server.port) as SocketAddress,
     {
       data(bytes) {
-        heard.push(new TextDecoder().decode(bytes));
-        if (heard.at(-1) === "answer") answer();
+        received.push(new TextDecoder().decode(bytes));
+        if (received.at(-1) === "answer") answer();
       },
-      failed: (code) => heard.push(code),
+      failed: (code) => received.push(code),
     },
     makeUnconnected,
   );
@@ -51,7 +51,7 @@ test.each([
     forger.send("forgery", port, at);
     server.send("answer", port, at);
     await answered;
-    expect(heard).toEqual(["answer"]);
+    expect(received).toEqual(["answer"]);
   } finally {
     socket.close();
     forger.close();
@@ -84,7 +84,7 @@ test("bytes after the message are ignored", () => {
   expect(inPieces(two, 6)).toEqual(Uint8Array.of(7));
 });
 
-test("there is no message before its last byte", () => {
+test("a message is incomplete before its last byte", () => {
   const framed = frameMessage(message);
   expect(inPieces(framed.subarray(0, -1), 999)).toBeNull();
   expect(inPieces(framed.subarray(0, 1), 1)).toBeNull();

@@ -36,6 +36,7 @@ describe("accepted", () => {
     ["ideographic full stops", "例え。テスト。", "xn--r8jz45g.xn--zckzah"],
     ["a full-width digit is a name, not an address", "１", "1"],
     ["a soft hyphen disappears", "ex\u00adample.com", "example.com"],
+    ["1,024 characters beyond ASCII", `é${"\u00ad".repeat(1023)}`, "xn--9ca"],
     ["right to left", "דוגמה.קום", "xn--6dbbec0c.xn--9dbq2a"],
     ["an emoji", "☃.net", "xn--n3h.net"],
     [
@@ -111,6 +112,11 @@ describe("refused", () => {
     ["a control among letters beyond ASCII", "é\tb", "it contains the character U+0009"],
     ["a percent sign among letters beyond ASCII", "é%41", "it contains the character %"],
     ["a slash in a label beyond ASCII", "é/b", "it is not a valid internationalized name (UTS 46)"],
+    [
+      "1,025 characters, although all but one disappear",
+      `é${"\u00ad".repeat(1024)}`,
+      "it is not a valid internationalized name (UTS 46)",
+    ],
     ["a full-width slash", "a／b", "it is not a valid internationalized name (UTS 46)"],
     ["a full-width percent sign", "％41", "it is not a valid internationalized name (UTS 46)"],
     ["an ideographic space", "a\u3000b", "it is not a valid internationalized name (UTS 46)"],

@@ -173,13 +173,13 @@ export function askedName(query: Uint8Array): string {
 }
 
 /**
- * A response with this many NS records, all but the first of 14 bytes, whose compressed name has 940
+ * A response with this many NS records, all but the first of 14 bytes, whose compressed name has 512
  * characters in presentation form.
  */
 export function swellingReply(query: Uint8Array, count: number): Uint8Array {
   const head = replyTo(query, { edns: null });
   head.set([count >>> 8, count & 0xff], 6);
-  const name = [...[63, 63, 63, 45].flatMap((length) => [length, ...Array(length).fill(1)]), 0];
+  const name = [...[32, 32, 32, 31].flatMap((length) => [length, ...Array(length).fill(1)]), 0];
   const first = [0xc0, 0x0c, 0, 2, 0, 1, 0, 0, 1, 44, 0, name.length, ...name];
   const offset = head.length + 12;
   const other = [0xc0, 0x0c, 0, 2, 0, 1, 0, 0, 1, 44, 0, 2, 0xc0 | (offset >>> 8), offset & 0xff];

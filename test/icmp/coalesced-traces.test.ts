@@ -41,7 +41,7 @@ test("a caller after the end has a trace of its own", async () => {
   await second;
 });
 
-// The caller hears of the end a few turns after the trace has ended.
+// The caller gets the outcome a few turns after the trace has ended.
 test.each([0, 1, 2, 3, 4, 5])(
   "a caller that leaves an ended trace does not hide the next one that began %i turns after the end",
   async (turns) => {
@@ -70,12 +70,12 @@ test.each([
   expect(running).toHaveLength(2);
 });
 
-test("a caller that joins hears the rows that are known already", async () => {
+test("a caller that joins gets the rows that are known already", async () => {
   const { running, trace } = start();
-  const heard: Record<string, TraceHop[]> = { early: [], late: [] };
+  const seen: Record<string, TraceHop[]> = { early: [], late: [] };
   const listen = (name: string) => ({
     ...REQUEST,
-    onHop: (row: TraceHop) => heard[name]?.push(row),
+    onHop: (row: TraceHop) => seen[name]?.push(row),
   });
   const [first, second] = ROWS as [TraceHop, TraceHop];
   const early = trace(listen("early"));
@@ -84,7 +84,7 @@ test("a caller that joins hears the rows that are known already", async () => {
   running[0]?.request.onHop?.(second);
   running[0]?.end(OUTCOME);
   await Promise.all([early, late]);
-  expect(heard).toEqual({ early: ROWS, late: ROWS });
+  expect(seen).toEqual({ early: ROWS, late: ROWS });
 });
 
 test("a caller that goes away does not end the trace of the others; the last one does", async () => {
@@ -99,7 +99,7 @@ test("a caller that goes away does not end the trace of the others; the last one
   expect(running[0]?.request.signal?.aborted).toBe(true);
 });
 
-test("a caller that has gone before begins none", async () => {
+test("a caller whose signal has aborted starts no trace", async () => {
   const { running, trace } = start();
   expect(await trace({ ...REQUEST, signal: AbortSignal.abort() })).toEqual({ kind: "aborted" });
   expect(running).toEqual([]);

@@ -1,7 +1,7 @@
 /**
  * Sends packets to loopback and takes the replies, through the FFI layer alone and with the garbage
- * collector at work all the time. Run by `memory.test.ts` in a process of its own, since what it looks
- * for is a crash.
+ * collector running all the time. Run by `memory.test.ts` in a process of its own, because it looks for
+ * crashes.
  *
  * Arguments: how many packets. Prints one line of JSON.
  */
@@ -43,7 +43,7 @@ while (sent < total) {
     const sequence = sent % 0x10000;
     const message = encodeEchoRequest(TAG * 256, sequence, COOKIE);
     const packet = {
-      destination: LOOPBACK,
+      target: LOOPBACK,
       source: LOOPBACK,
       scopeId: 0,
       hopLimit: 64,

@@ -10,7 +10,7 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** A clock that stands still until `run` moves it from timer to timer. */
+/** A clock that only `run` moves, from timer to timer. */
 export class VirtualClock implements Clock {
   #nowMs = 1_000;
   #timers = new Set<Timer>();
@@ -104,7 +104,7 @@ export class FakeSocket implements IcmpSocket {
     return this;
   };
 
-  route(_destination: Ipv6Address, _scopeId: number, flowLabel: number): Route | string {
+  route(_target: Ipv6Address, _scopeId: number, flowLabel: number): Route | string {
     return { source: SOURCE, flowLabel };
   }
 
@@ -151,7 +151,7 @@ export function icmpError(
   packet: OutgoingPacket,
   type: number,
   code: number,
-  { parameter = 0, quoteBytes = 1232, destination = packet.destination } = {},
+  { parameter = 0, quoteBytes = 1232, destination = packet.target } = {},
 ): Uint8Array {
   const quotation = new Uint8Array(40 + packet.message.length);
   quotation.set([0x60, 0, 0, 0, 0, packet.message.length, 58, 0]);

@@ -67,11 +67,11 @@ test.each([
   socket.close();
 });
 
-test("a flood while the event loop is blocked is cut by the kernel, not piled up", async () => {
+test("a flood while the event loop is blocked fills the kernel's buffer and no more", async () => {
   const TAG = 0x5a;
   const PACKETS = 30_000;
   const socket = new IcmpSocket(TAG);
-  const address = { destination: LOOPBACK, source: LOOPBACK, scopeId: 0 };
+  const address = { target: LOOPBACK, source: LOOPBACK, scopeId: 0 };
   const message = encodeEchoRequest(TAG * 256, 0, new Uint8Array(8));
   const packet = { ...address, hopLimit: 64, flowLabel: 1, message };
   for (let count = 0; count < PACKETS; count++) socket.send(packet);
@@ -82,10 +82,10 @@ test("a flood while the event loop is blocked is cut by the kernel, not piled up
   expect(received).toBeLessThan(PACKETS * 0.85);
 });
 
-test("a closed socket neither sends nor receives, whatever has its descriptor by then", () => {
+test("a closed socket neither sends nor receives, even if its descriptor is in use again", () => {
   const socket = new IcmpSocket(0x5b);
   const message = encodeEchoRequest(0x5b00, 0, new Uint8Array(8));
-  const address = { destination: LOOPBACK, source: LOOPBACK, scopeId: 0 };
+  const address = { target: LOOPBACK, source: LOOPBACK, scopeId: 0 };
   const packet = { ...address, hopLimit: 64, flowLabel: 1, message };
   expect(socket.send(packet)).toBeNumber();
   socket.close();

@@ -1,4 +1,4 @@
-/** Pings and traces where the machine itself is odd. */
+/** Pings and traces on machines with an unusual configuration. */
 import { expect } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { labMissing, testWith } from "../lab/lab.ts";
@@ -7,7 +7,7 @@ import { run } from "../lab/run.ts";
 const labTest = testWith(labMissing);
 const PROGRAM = fileURLToPath(import.meta.resolve("./odd-machine.ts"));
 
-/** What comes of a ping and a trace in a network namespace that the commands have set up. */
+/** The outcomes of a ping and a trace in a network namespace that the commands have set up. */
 async function probe(commands: string, ...args: string[]) {
   const command = `${commands} && exec "$0" "$@"`;
   return JSON.parse(
@@ -15,14 +15,11 @@ async function probe(commands: string, ...args: string[]) {
   );
 }
 
-labTest(
-  "a flow label that another program has for itself costs ours, not the answers",
-  async () => {
-    const { pinged, traced } = await probe("ip link set lo up", "exclusive-label", "::1");
-    expect(pinged).toMatchObject({ kind: "done", transmitted: 2, lost: [] });
-    expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
-  },
-);
+labTest("an exclusive flow label of another program costs ours, not the answers", async () => {
+  const { pinged, traced } = await probe("ip link set lo up", "exclusive-label", "::1");
+  expect(pinged).toMatchObject({ kind: "done", transmitted: 2, lost: [] });
+  expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
+});
 
 labTest("on an ordinary machine a trace has a flow label", async () => {
   const { traced } = await probe("ip link set lo up", "", "::1");
@@ -30,7 +27,7 @@ labTest("on an ordinary machine a trace has a flow label", async () => {
 });
 
 labTest(
-  "a link-local source is one also for a target beyond the link",
+  "a link-local source also serves a target beyond the link",
   async () => {
     const { pinged } = await probe(
       [

@@ -1,6 +1,6 @@
 /**
- * Pings and traces on a machine that another program or its operator has made odd, and prints the
- * outcomes. Run by `odd-machine.test.ts` in a network namespace of its own, for that is what is odd.
+ * Pings and traces on a machine with an unusual configuration, and prints the outcomes. Run by
+ * `odd-machine.test.ts` in a network namespace of its own.
  *
  * Arguments: `exclusive-label`, or nothing; and the target.
  */
@@ -31,11 +31,14 @@ function leaseExclusiveLabel(): void {
   }
 }
 
+/** For a busy machine; answers come at once. */
+const TIMEOUT_MS = 10_000;
+
 const [what, text = "::1"] = process.argv.slice(2);
 if (what === "exclusive-label") leaseExclusiveLabel();
 const engine = openIcmp();
 const target = parseIpv6(text);
-const pinged = await engine.ping({ target, count: 2, intervalMs: 10, timeoutMs: 100 });
-const traced = await engine.traceroute({ target, maxHops: 2, timeoutMs: 100 });
+const pinged = await engine.ping({ target, count: 2, intervalMs: 10, timeoutMs: TIMEOUT_MS });
+const traced = await engine.traceroute({ target, maxHops: 2, timeoutMs: TIMEOUT_MS });
 await engine.close();
 console.log(JSON.stringify({ pinged, traced }));

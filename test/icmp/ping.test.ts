@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import { MAX_BUFFER_RETRIES, RETRY_MS } from "../../src/icmp/prober.ts";
@@ -81,7 +81,7 @@ describe("a ping", () => {
     expect(lab.clock.pending).toBe(0);
   });
 
-  test("does not wait for a lost sample once that cannot matter", async () => {
+  test("does not wait longer for an earlier sample that is lost", async () => {
     const lab = start(byNumber((nth, reply) => (nth === 1 ? [] : [reply])));
     const { lost } = await finish(lab, { ...REQUEST, timeoutMs: 300 });
     expect(lost).toEqual([{ seq: 1, reason: "timeout" }]);
@@ -129,7 +129,7 @@ describe("a ping", () => {
     });
   });
 
-  test("takes a failed reassembly for no answer", async () => {
+  test("does not take a failed reassembly for an answer", async () => {
     const network: Network = (packet) => [
       { delayMs: 5, from: TARGET, message: icmpError(packet, 3, 1) },
       { delayMs: 10, from: TARGET, message: echoReply(packet) },
@@ -163,7 +163,7 @@ describe("a ping", () => {
     expect(lab.clock.nowMs() - lab.startMs).toBe(5);
   });
 
-  test("loses every fourth sample where a quarter is lost", async () => {
+  test("loses every fourth sample if the network loses a quarter", async () => {
     const lab = start(byNumber((nth, reply) => (nth % 4 === 0 ? [] : [reply])));
     const { samples, lost } = await finish(lab, { ...REQUEST, count: 100, intervalMs: 10 });
     expect(samples).toHaveLength(75);
@@ -197,7 +197,7 @@ describe("requests that the kernel refuses", () => {
     expect(times).toEqual([3 * RETRY_MS, 3 * RETRY_MS + 200]);
   });
 
-  test("for lack of buffers are given up at last", async () => {
+  test("for lack of buffers are given up in the end", async () => {
     let calls = 0;
     const { clock, engine } = start(() => {
       calls++;
@@ -210,9 +210,7 @@ describe("requests that the kernel refuses", () => {
 });
 
 test("pings that ask too much of one /64 take longer, and lose nothing", async () => {
-  const lab = start((packet) => [
-    { delayMs: 1, from: packet.destination, message: echoReply(packet) },
-  ]);
+  const lab = start((packet) => [{ delayMs: 1, from: packet.target, message: echoReply(packet) }]);
   const request = { ...REQUEST, count: 100, intervalMs: 10 };
   const outcomes = await lab.clock.run(
     Promise.all(Array.from({ length: 40 }, () => lab.engine.ping(request))),
@@ -222,6 +220,33 @@ test("pings that ask too much of one /64 take longer, and lose nothing", async (
   expect(lab.socket.sent).toHaveLength(4000);
   expect(seconds).toBeGreaterThan((4000 - PROBE_BURST) / PROBES_PER_SECOND);
 });
+
+test.each([
+  ["replies", (packet) => [{ delayMs: 1, from: TARGET, message: echoReply(packet) }]],
+  ["silence", () => []],
+  ["refusals", () => "EPERM"],
+  ["lack of buffers", () => "ENOBUFS"],
+] satisfies [string, Network][])(
+  "pings with one signal leave no listener on it: %s",
+  async (_name, network) => {
+    const { signal } = new AbortController();
+    const [adds, removes] = [
+      spyOn(AbortSignal.prototype, "addEventListener"),
+      spyOn(AbortSignal.prototype, "removeEventListener"),
+    ];
+    try {
+      const { clock, engine } = start(network);
+      for (let times = 0; times < 5; times++) await clock.run(engine.ping({ ...REQUEST, signal }));
+      expect(adds.mock.calls.length).toBeGreaterThan(0);
+      expect(removes.mock.calls.map(([, listener]) => listener)).toEqual(
+        expect.arrayContaining(adds.mock.calls.map(([, listener]) => listener)),
+      );
+    } finally {
+      adds.mockRestore();
+      removes.mockRestore();
+    }
+  },
+);
 
 describe("a ping that is aborted", () => {
   test("ends at once and leaves nothing behind", async () => {
@@ -243,9 +268,10 @@ describe("a ping that is aborted", () => {
   });
 
   test("by closing the engine ends too", async () => {
-    const { clock, engine } = start(() => []);
+    const { clock, engine, socket } = start(() => []);
     const pending = engine.ping(REQUEST);
-    await engine.close();
+    engine.close();
+    expect(socket.isClosed).toBe(true);
     expect(await pending).toEqual({ kind: "aborted" });
     expect(engine.outstanding).toBe(0);
     await clock.pass(1);
@@ -256,12 +282,12 @@ describe("a ping that is aborted", () => {
 test("200 pings at once to live, dead and lossy targets keep their answers apart", async () => {
   const address = (index: number) => parseIpv6(`2001:db8:ffff::${(index + 1).toString(16)}`);
   const network: Network = (packet, sentMs) => {
-    const index = packet.destination.word3 - 1;
+    const index = packet.target.word3 - 1;
     const dead = index % 3 === 1;
     const lossy = index % 3 === 2 && Math.floor(sentMs / 7) % 4 === 0;
     if (dead || lossy) return [];
     const hopLimit = index % 256;
-    return [{ delayMs: 1 + index, from: packet.destination, message: echoReply(packet), hopLimit }];
+    return [{ delayMs: 1 + index, from: packet.target, message: echoReply(packet), hopLimit }];
   };
   const { clock, engine } = start(network);
   const request = { ...REQUEST, count: 10, intervalMs: 50 };

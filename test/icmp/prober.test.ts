@@ -165,7 +165,7 @@ describe("which packet answers a probe", () => {
     expect(prober.outstanding).toBe(1 - count);
   });
 
-  test("a link-local target's reply counts on the interface of its zone only", async () => {
+  test("a link-local target's reply is valid on the interface of its zone only", async () => {
     const target = parseIpv6("fe80::2");
     const { clock, prober, probe, answers, deliver, first } = start();
     void probe({ target, scopeId: 3 });
@@ -240,8 +240,13 @@ describe("when a response comes", () => {
   });
 
   test.each([
-    ["the kernel's time counts, not the time of reading", 10, 50, 10],
-    ["received before it was sent: the clock was set, so the reading counts", -3_600_000, 50, 50],
+    ["the kernel's time is used, not the time of reading", 10, 50, 10],
+    [
+      "received before it was sent: the clock was set, so the time of reading is used",
+      -3_600_000,
+      50,
+      50,
+    ],
     ["received when it was sent", 0, 0, 0],
   ])("%s", async (_name, receivedMs, readMs, rttMs) => {
     const { clock, socket, probe, first } = start();
@@ -386,6 +391,17 @@ describe("what goes out", () => {
     expect(await send([1, 0])).toBe(0x0100);
   });
 
+  test("a response that waited in the idle socket does not answer a later probe with its key", async () => {
+    const random = (bytes: Uint8Array) => bytes.fill(1);
+    const { clock, probe, answers, deliver, first, prober } = start(silence, { random });
+    await clock.run(probe());
+    deliver(icmpError(first(), 3, 0, { quoteBytes: 48 }), ROUTER);
+    clock.block(QUARANTINE_MS);
+    await clock.run(probe());
+    expect(answers.map(({ kind }) => kind)).toEqual(["timeout", "timeout"]);
+    expect(prober.counters.late).toBe(1);
+  });
+
   test("no more probes are remembered than the limit allows", async () => {
     const { clock, probe } = start(silence, { maxProbes: 3 });
     for (let count = 0; count < 3; count++) void probe();
@@ -429,6 +445,19 @@ describe("the bound for a /64", () => {
     deliver(message(first()), from);
     await clock.pass(2 * RETRY_MS);
     expect(socket.sent).toHaveLength(MAX_WAITING + more);
+    caller.abort();
+  });
+
+  test.each([
+    ["is not bounded", NEIGHBOUR_MS - 1000, 2 * MAX_WAITING],
+    ["is bounded again after some seconds", NEIGHBOUR_MS + 1000, MAX_WAITING],
+  ])("a neighbour that has answered %s", async (_name, afterMs, count) => {
+    const { clock, socket, probe, caller, deliver, first } = start();
+    void probe({ target: NEIGHBOUR });
+    deliver(echoReply(first()), NEIGHBOUR);
+    await clock.pass(afterMs);
+    for (let sent = 0; sent < 2 * MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
+    expect(socket.sent).toHaveLength(1 + count);
     caller.abort();
   });
 

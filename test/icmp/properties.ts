@@ -1,4 +1,4 @@
-/** What holds for every packet whatever; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
+/** What is true of every packet; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
 import fc from "fast-check";
 import { splitExtensions } from "../../src/icmp/icmp-error.ts";
 import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/message.ts";
@@ -94,9 +94,8 @@ export const PROPERTIES: readonly Property[] = [
     return isWithin("data" in message ? message.data : message.body, bytes);
   }),
   property("a quotation holds an echo request within its bytes, or none", packets, (bytes) => {
-    const quotation = decodeInvokingPacket(bytes.subarray(Math.min(8, bytes.length)));
-    const echo = quotation?.echo ?? null;
-    return echo === null || (echo.kind === "echo-request" && isWithin(echo.data, bytes));
+    const invoking = decodeInvokingPacket(bytes.subarray(Math.min(8, bytes.length)));
+    return invoking === null || isWithin(invoking.echo.data, bytes);
   }),
   property("extensions are bounded, and their fields within their ranges", packets, (bytes) => {
     const message = decodeMessage(bytes);

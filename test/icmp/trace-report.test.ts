@@ -30,7 +30,7 @@ const prohibited: Response = {
 };
 const reply: Response = { kind: "reply", from: TARGET, rttMs: 3, hopLimit: 64 };
 
-describe("of several answers at one hop, the one that ended the way is told first", () => {
+describe("of several responses at one hop, the one that ends the path comes first", () => {
   const rows: [string, Response[], object][] = [
     [
       "a reply before errors",
@@ -38,7 +38,7 @@ describe("of several answers at one hop, the one that ended the way is told firs
       { address: TARGET, rttsMs: [3, 2, 1], addresses: [TARGET, FIREWALL, ROUTER], mpls: [] },
     ],
     [
-      "an error that ends the way before one that does not",
+      "an error that ends the path before one that does not",
       [hop, prohibited],
       { address: FIREWALL, rttsMs: [2, 1], addresses: [FIREWALL, ROUTER], mpls: [] },
     ],
@@ -48,8 +48,8 @@ describe("of several answers at one hop, the one that ended the way is told firs
       { address: ROUTER, rttsMs: [1, 9, 5], addresses: [ROUTER, FIREWALL], mpls: [LABEL] },
     ],
   ];
-  test.each(rows)("%s", (_, heard, expected) => {
-    expect(describeTrace([heard], SOURCE, TARGET).hops).toEqual([
+  test.each(rows)("%s", (_, responses, expected) => {
+    expect(describeTrace([responses], SOURCE, TARGET).hops).toEqual([
       expect.objectContaining(expected),
     ]);
   });

@@ -6,6 +6,7 @@ import { GAP_LIMIT } from "../../src/icmp/trace-report.ts";
 import {
   HOPS_AT_ONCE,
   LOOK_AHEAD,
+  MAX_PERSISTENCE_MS,
   type TraceOutcome,
   type TraceRequest,
 } from "../../src/icmp/traceroute.ts";
@@ -95,7 +96,7 @@ describe("a trace that reaches its target", () => {
     }
   });
 
-  test("has the same answers whatever the distance at which each is asked first", async () => {
+  test("shows the same hops for every length of the path", async () => {
     for (let length = 1; length <= 40; length++) {
       const stations = chain(length, 20);
       const { outcome } = await trace(path(stations), { ...lastOf(stations), maxHops: 64 });
@@ -242,7 +243,7 @@ describe("a trace that ends before the target", () => {
     expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([null, 1280]);
   });
 
-  test("a failed reassembly is no answer", async () => {
+  test("a failed reassembly is not an answer", async () => {
     const network: Network = (packet) => [
       { delayMs: 1, from: stationAddress(1), message: icmpError(packet, 3, 1) },
     ];
@@ -250,7 +251,7 @@ describe("a trace that ends before the target", () => {
     expect(addresses(outcome)).toEqual([null, null]);
   });
 
-  test("a neighbour that does not resolve is the machine's own word, and no hop", async () => {
+  test("this machine's own error about a neighbour is not a hop", async () => {
     const network: Network = (packet) => [
       { delayMs: 1500, from: SOURCE, message: icmpError(packet, 1, 3) },
     ];
@@ -263,7 +264,7 @@ describe("a trace that ends before the target", () => {
   });
 });
 
-describe("a trace that hears nothing more", () => {
+describe("a trace that gets no more responses", () => {
   const far = { target: parseIpv6("2001:db8:ffff::2") };
 
   test("ends at the gap limit within the timeout", async () => {
@@ -287,7 +288,7 @@ describe("a trace that hears nothing more", () => {
     [100, 310],
     [2000, 2010],
     [10_000, 10_010],
-  ])("hears nothing at all within %p ms: ends by %p ms", async (timeoutMs, limitMs) => {
+  ])("gets no response within %p ms: ends by %p ms", async (timeoutMs, limitMs) => {
     const { outcome, tookMs } = await trace(() => [], { timeoutMs });
     expect(outcome).toMatchObject({ reached: false, reason: "gap-limit" });
     expect(outcome.hops).toHaveLength(GAP_LIMIT);
@@ -346,11 +347,11 @@ describe("requests that the kernel refuses", () => {
 
 test("traces whose hop is silent do not wait for each other because others' is not", async () => {
   const answering = parseIpv6("2001:db8:5::1");
-  /** Three hops to every target, of which the second is silent but for one. */
+  /** Three hops to every target; the second is silent to all targets but one. */
   const network: Network = (packet) => {
-    const { hopLimit, destination } = packet;
-    if (hopLimit >= 3) return [{ delayMs: 3, from: destination, message: echoReply(packet) }];
-    if (hopLimit === 2 && !equalIpv6(destination, answering)) return [];
+    const { hopLimit, target } = packet;
+    if (hopLimit >= 3) return [{ delayMs: 3, from: target, message: echoReply(packet) }];
+    if (hopLimit === 2 && !equalIpv6(target, answering)) return [];
     const from = stationAddress(hopLimit);
     return [{ delayMs: hopLimit, from, message: icmpError(packet, 3, 0) }];
   };
@@ -376,9 +377,9 @@ test("traces that met a silent hop alone do not keep a crowd from waiting for it
     return true;
   };
   const network: Network = (packet, sentMs) => {
-    const { hopLimit, destination } = packet;
-    if (hopLimit >= 3) return [{ delayMs: 3, from: destination, message: echoReply(packet) }];
-    const isSilent = equalIpv6(destination, lone) || !isWithinLimit(sentMs);
+    const { hopLimit, target } = packet;
+    if (hopLimit >= 3) return [{ delayMs: 3, from: target, message: echoReply(packet) }];
+    const isSilent = equalIpv6(target, lone) || !isWithinLimit(sentMs);
     if (hopLimit === 2 && isSilent) return [];
     const from = stationAddress(hopLimit);
     return [{ delayMs: hopLimit, from, message: icmpError(packet, 3, 0) }];
@@ -394,9 +395,69 @@ test("traces that met a silent hop alone do not keep a crowd from waiting for it
   expect(silent).toHaveLength(0);
 });
 
+describe("a hop at the distance of routers that limit their errors", () => {
+  const SILENT = parseIpv6("2001:db8:5::1");
+  const LIMITED = parseIpv6("2001:db8:6::1");
+  const request = { maxHops: 30, timeoutMs: 2000 };
+  /** Hop 2 is silent to one target; to the others it answers the request number `answered`. */
+  const network = (answered: number, isTarget = false): Network => {
+    let asked = 0;
+    return (packet) => {
+      const { hopLimit, target } = packet;
+      if (hopLimit === 2 && equalIpv6(target, SILENT)) return [];
+      if (hopLimit === 2 && asked++ % answered !== answered - 1) return [];
+      const isReply = hopLimit > 2 || (isTarget && hopLimit === 2);
+      const [from, message] = isReply
+        ? [target, echoReply(packet)]
+        : [stationAddress(hopLimit), icmpError(packet, 3, 0)];
+      // The target is at hop 2, and silent at the others.
+      if (isTarget && hopLimit > 2 && equalIpv6(target, LIMITED)) return [];
+      return [{ delayMs: 1, from, message }];
+    };
+  };
+  /** Milliseconds between two requests to hop 2 of the silent target. */
+  const gaps = (sent: FakeSocket["sent"]) =>
+    sent
+      .filter(({ target, hopLimit }) => hopLimit === 2 && equalIpv6(target, SILENT))
+      .map(({ atMs }, at, { [at - 1]: last }) => Math.round(atMs - (last?.atMs ?? atMs)))
+      .slice(1);
+
+  test.each([
+    ["just now", network(2), 0, [100, 200, 400, 600, 600]],
+    ["too long ago", network(2), 2000, [100, 100]],
+    ["at its first request", network(1), 0, [100, 100]],
+    ["as the target", network(2, true), 0, [100, 100]],
+  ])("one has answered another trace %s", async (_name, net, passMs, expectedGaps) => {
+    const { clock, engine, socket } = start(net);
+    await clock.run(engine.traceroute({ target: LIMITED, ...request }));
+    await clock.pass(passMs);
+    await clock.run(engine.traceroute({ target: SILENT, ...request }));
+    expect(gaps(socket.sent)).toEqual(expectedGaps);
+  });
+
+  test("is given up in the end, however many other traces are answered", async () => {
+    const { clock, engine, startMs } = start(network(2));
+    await clock.run(engine.traceroute({ target: LIMITED, ...request }));
+    let tookMs = 0;
+    const lone = engine.traceroute({ target: SILENT, ...request }).then(() => {
+      tookMs = clock.nowMs() - startMs;
+    });
+    while (tookMs === 0 && clock.nowMs() - startMs < 2 * MAX_PERSISTENCE_MS) {
+      await clock.run(engine.traceroute({ target: LIMITED, ...request }));
+    }
+    expect(tookMs).toBeWithin(MAX_PERSISTENCE_MS, MAX_PERSISTENCE_MS + 1000);
+    await clock.run(lone);
+  });
+});
+
+test("a target nearly as slow as the timeout is reached", async () => {
+  const { outcome } = await trace(path([{ rttMs: 1990 }]), { target: stationAddress(1) });
+  expect(outcome).toMatchObject({ reached: true, hops: [{ rttMs: 1990 }] });
+});
+
 test("a trace that is aborted leaves nothing behind", async () => {
   const { clock, engine } = start((packet) => [
-    { delayMs: 50, from: packet.destination, message: echoReply(packet) },
+    { delayMs: 50, from: packet.target, message: echoReply(packet) },
   ]);
   const caller = new AbortController();
   const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };

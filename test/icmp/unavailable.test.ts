@@ -1,4 +1,4 @@
-/** What is answered to pings and traces without a raw socket. */
+/** How pings and traces are answered without a raw socket. */
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { parseConfig } from "../../src/config/settings.ts";
@@ -18,12 +18,12 @@ const INFO: RequestInfo = {
   route: null,
 };
 
-/** No name is to be asked for. */
+/** No test may ask for a name. */
 const noDns = {
   query: () => Promise.reject(new Error("asked the DNS")),
 } as unknown as DnsClient;
 
-/** Pings a target through the route; the answer's code and details, or what else was thrown. */
+/** Pings a target through the route; the answer's code and details, or the text of another error. */
 function start(icmp: Tools["icmp"]) {
   const tools: Tools = {
     config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1000" }),
@@ -70,7 +70,7 @@ describe("without a raw socket", () => {
     expect(await ping(target)).toMatchObject([status, code, expect.any(String), {}]);
   });
 
-  test("the reason and what to do are told", async () => {
+  test("the message gives the reason and what to do", async () => {
     expect(await ping("::1")).toEqual([
       500,
       "ICMP_UNAVAILABLE",

@@ -18,9 +18,9 @@ test.each([
 });
 
 test.each(["", ":", ":::", "1", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "::1::", "12345::", "g::"])(
-  "%j is no address",
+  "%j is not an address",
   (text) => {
-    expect(() => addressBytes(text)).toThrow("is no IPv6 address");
+    expect(() => addressBytes(text)).toThrow("is not an IPv6 address");
   },
 );
 

@@ -14,7 +14,7 @@ export function addressBytes(text: string): Uint8Array {
   const all = [...head, ...Array.from({ length: Math.max(missing, 0) }, () => "0"), ...tail];
   const wellFormed = halves.length === 1 ? missing === 0 : halves.length === 2 && missing > 0;
   if (!wellFormed || !all.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) {
-    throw new Error(`"${text}" is no IPv6 address`);
+    throw new Error(`"${text}" is not an IPv6 address`);
   }
   return Uint8Array.from(
     all.flatMap((group) => {

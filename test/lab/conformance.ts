@@ -27,7 +27,7 @@ const operations = Object.entries(paths).map(([path, { get }]) => ({
   responses: get.responses,
 }));
 
-/** What is answered where there is no operation: errors that befall every request, and NotFound. */
+/** Responses to requests outside the operations: errors of every request, and NotFound. */
 const elsewhere: Readonly<Record<string, Documented | undefined>> = {
   ...paths["/openapi.json"]?.get.responses,
   200: undefined,

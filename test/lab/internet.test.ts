@@ -112,7 +112,7 @@ internetTest("a fault of the simulation comes out when it is stopped", async () 
   });
   using socket = new RawSocket();
   socket.send({ destination: TARGET, hopLimit: 1, message: request() });
-  expect(internet.stop()).rejects.toThrow('"nowhere" is no IPv6 address');
+  expect(internet.stop()).rejects.toThrow('"nowhere" is not an IPv6 address');
 });
 
 internetTest(

@@ -39,7 +39,7 @@ function explain(missing: readonly (string | null)[]): string | null {
 }
 
 /**
- * `test` where nothing is missing; otherwise `test.skip`, and the first reason stands among the
+ * `test` where nothing is missing; otherwise `test.skip`, and the first reason is among the
  * results. When CI is set that is a failure, so that CI cannot pass by skipping.
  *
  * @param missing reasons, null for what is there

@@ -76,7 +76,7 @@ export function withHopLimit(bytes: Uint8Array, hopLimit: number): Uint8Array {
   return copy;
 }
 
-/** The Internet checksum (RFC 1071) of parts of which all but the last have an even length. */
+/** The Internet checksum (RFC 1071) of parts; all but the last have an even length. */
 function internetChecksum(parts: readonly Uint8Array[], initial = 0): number {
   let sum = initial;
   for (const bytes of parts) {

@@ -23,7 +23,7 @@ export type Probe = {
   readonly checksumIsRight: boolean;
   /** Bytes of the whole packet. */
   readonly packetBytes: number;
-  /** The echo's data, of which the log keeps the first 192 bytes. */
+  /** The first 192 bytes of the echo's data. */
   readonly data: Uint8Array;
 };
 

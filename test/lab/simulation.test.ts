@@ -188,7 +188,7 @@ test.each<[string, Partial<Router>, string, string]>([
   ],
   ["any bytes", { extensions: Uint8Array.of(0xff, 0, 1) }, "10000000", "ff0001"],
   ["a length field of none", { extensions: Uint8Array.of(0x20), lengthField: 0 }, "00000000", "20"],
-])("behind a quotation of 128 bytes stands %s", (_, special, word, extensions) => {
+])("128 bytes of the invoking packet are followed by %s", (_, special, word, extensions) => {
   const message = messageOf(answersAtOnce(special, 1)[0]);
   expect(message.subarray(4, 8).toHex()).toBe(word);
   expect(message.subarray(8, 72)).toEqual(probe({ hopLimit: 1 }));

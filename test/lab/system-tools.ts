@@ -18,7 +18,7 @@ export type PingSummary = {
   readonly rttsMs: readonly number[];
 };
 
-/** Pings with the system's own tool, 20 ms apart; one that loses packets is no failure. */
+/** Pings with the system's own tool, 20 ms apart; losing packets is not a failure. */
 export async function ping(
   target: string,
   count: number,
