@@ -1,8 +1,9 @@
 /**
- * Runs the arm64 executable under the user emulation of qemu, and asks it for /validate.
+ * Runs the arm64 executable under qemu's user-mode emulation, and requests /validate.
  *
- * It needs qemu-user and libc6-arm64-cross from Debian. Without them it says so and ends with status 0,
- * or 1 with CI set. The emulator knows no socket timestamps, so ping and traceroute cannot be tried.
+ * It needs qemu-user and libc6-arm64-cross from Debian. Without them it says so and exits with status
+ * 0, or 1 with CI set. The emulator does not support socket timestamps, so ping and traceroute are not
+ * tested.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -26,15 +27,15 @@ const executable = join(folder, "sixscope");
 const socket = join(folder, "socket");
 await compile("linux-arm64", await readSource(), executable);
 const service = Bun.spawn(["qemu-aarch64", "-L", LIBRARIES, executable], {
-  // On a unix socket nobody else can be in the way.
+  // A unix socket cannot collide with another program's port.
   env: { SIXSCOPE_LISTEN: `unix:${socket}`, SIXSCOPE_KEYS_FILE: join(folder, "keys.json") },
   stdio: ["ignore", "inherit", "inherit"],
 });
 try {
   const deadlineMs = performance.now() + DEADLINE_MS;
   while (!existsSync(socket)) {
-    assert.equal(service.exitCode, null, "it has ended");
-    assert.ok(performance.now() < deadlineMs, "it does not start");
+    assert.equal(service.exitCode, null, "the service has ended");
+    assert.ok(performance.now() < deadlineMs, "the service does not start");
     await Bun.sleep(50);
   }
   const url = "http://localhost/api/v1/validate?address=2001:0db8::0001";

@@ -1,7 +1,7 @@
 /**
  * Nanoseconds for an operation on an IPv6 address, beside node:net, ipaddr.js and ip-address in the
  * same run: `bun run bench addr`. Rounds of all rows are interleaved, so that a busy moment of the
- * machine hits every row alike, and each row shows the median of its rounds.
+ * machine affects every row, and each row shows the median of its rounds.
  */
 import { isIPv6 } from "node:net";
 import { Address6 } from "ip-address";
@@ -79,7 +79,7 @@ const WHOLE: readonly Row[] = [
     },
   },
   {
-    name: "sixscope the same and all details as JSON",
+    name: "sixscope, with all details as JSON",
     run: (text) => sixscopeValidate(text) + weigh(JSON.stringify(describeIpv6(parseIpv6(text)))),
   },
 ];
@@ -89,12 +89,12 @@ function sixscopeValidate(text: string): number {
   return weigh(classifyIpv6(address), formatIpv6(address), formatIpv6Expanded(address));
 }
 
-/** Looks at a character of each text: strings are only joined when they are read. */
+/** Reads a character of each text, because the runtime joins strings only when they are read. */
 function weigh(...texts: string[]): number {
   return texts.reduce((sum, text) => sum + text.charCodeAt(text.length - 1), 0);
 }
 
-/** A parser that throws, made one that gives null. */
+/** Turns a parser that throws into one that returns null. */
 function orNull(parse: (text: string) => unknown): (text: string) => unknown {
   return (text) => {
     try {
@@ -105,10 +105,10 @@ function orNull(parse: (text: string) => unknown): (text: string) => unknown {
   };
 }
 
-/** Keeps results alive, so that no row is optimized away. */
+/** Keeps results alive, so that the compiler cannot remove a row. */
 const kept: unknown[] = [null];
 
-/** Nanoseconds for one operation, over that many passes through the texts. */
+/** Nanoseconds per operation, over so many passes through the texts. */
 function time(run: Row["run"], texts: readonly string[], passes: number): number {
   const start = Bun.nanoseconds();
   for (let pass = 0; pass < passes; pass++) {

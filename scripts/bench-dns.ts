@@ -1,6 +1,6 @@
 /**
- * Measures the DNS client beside its peers, all against one local knotd: `bun run bench dns`. Runs in a
- * network namespace of its own, as the tests do.
+ * Measures the DNS client beside its peers, all against one local knotd: `bun run bench dns`. It runs in
+ * its own network namespace, as the tests do.
  */
 import "../test/lab/enter.ts";
 import { Resolver } from "node:dns";
@@ -39,13 +39,13 @@ interface Speed {
   readonly cpuMicroseconds: number;
 }
 
-/** A name that was not used before, because Bun's own resolver has a cache. */
+/** A new name, because Bun's own resolver has a cache. */
 let nameCount = 0;
 const newName = () => `n${nameCount++}.bench.example`;
 
 const question = (label: string) => ({ name: `${label}.bench.example.`, type: "AAAA" }) as const;
 
-/** Asks `count` times, `atOnce` at a time. */
+/** Sends `count` queries, `atOnce` at a time. */
 async function measure(ask: () => Promise<unknown>, atOnce: number, count: number): Promise<Speed> {
   const cpuStart = process.cpuUsage();
   const startMs = performance.now();
@@ -77,7 +77,7 @@ function nodeAsk(server: SocketAddress): () => Promise<unknown> {
     });
 }
 
-/** The cost of a socket for each query in Bun, without looking at the bytes. */
+/** The cost of one socket per query in Bun, without reading the bytes. */
 function bareAsk({ address, port }: SocketAddress): () => Promise<unknown> {
   const { bytes } = createQuery(question("n"), true, () => {});
   return async () => {
@@ -94,8 +94,8 @@ function bareAsk({ address, port }: SocketAddress): () => Promise<unknown> {
 }
 
 /**
- * The cost of a socket for each query in the kernel alone, without an event loop and without looking
- * at the bytes: the minimum for a client with a socket for each query.
+ * The cost of one socket per query in the kernel alone, without an event loop and without reading the
+ * bytes: the minimum for a client with one socket per query.
  */
 function measureSystemCalls(
   { address, port }: SocketAddress,
@@ -166,11 +166,11 @@ async function compareThroughput(server: SocketAddress): Promise<void> {
   for (const atOnce of AT_ONCE) {
     console.log(`\n${atOnce} at once, median of ${ROUNDS} rounds`);
     const peers: [string, () => Promise<unknown>][] = [
-      ["sixscope, a socket for each query", ours],
+      ["sixscope, one socket per query", ours],
       ["node:dns of Bun, one socket", node],
     ];
-    // It does not repeat a datagram that the server drops.
-    if (atOnce <= 32) peers.push(["a bare Bun socket for each query", bare]);
+    // This peer does not repeat a datagram that the server drops.
+    if (atOnce <= 32) peers.push(["a bare Bun socket per query", bare]);
     const speeds = new Map<string, Speed[]>();
     for (let round = 0; round < ROUNDS; round++) {
       for (const [label, ask] of peers) {
@@ -183,7 +183,7 @@ async function compareThroughput(server: SocketAddress): Promise<void> {
       const rounds = Array.from({ length: ROUNDS }, () =>
         measureSystemCalls(server, atOnce, QUERIES_A_ROUND),
       );
-      show("system calls alone, a socket each", rounds);
+      show("system calls alone, one socket per query", rounds);
     }
     // With one query at a time, dnsperf measures its own pauses.
     if (atOnce > 1 && programMissing("dnsperf") === null) {
@@ -214,10 +214,10 @@ function measureDecoding(bytes: Uint8Array): void {
     for (let times = 0; times < 1000; times++) decodeMessage(bytes);
     return performance.now() - startMs;
   });
-  // Milliseconds of a thousand are microseconds of one.
+  // Milliseconds per thousand are microseconds per one.
   const [best, middle] = [Math.min(...batches), median(batches)];
   console.log(
-    `\ndecoding an answer of ${answers.length} records: ${best.toFixed(2)} µs at best, ${middle.toFixed(2)} µs median`,
+    `\ndecoding an answer of ${answers.length} records: best ${best.toFixed(2)} µs, ${middle.toFixed(2)} µs median`,
   );
 }
 

@@ -1,9 +1,9 @@
 /**
  * Requests a second and p99 of the compiled executable, beside a bare Bun.serve and Hono alone that
- * return the same bytes, and nginx where it is installed: `bun run bench http`. It needs wrk.
+ * return the same bytes, and nginx if it is installed: `bun run bench http`. It needs wrk.
  *
  * All servers listen on loopback and are loaded one after the other, round by round, so that a busy
- * moment of the machine affects every row alike; each row shows the median of its rounds.
+ * moment of the machine affects every row; each row shows the median of its rounds.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Measures ping and traceroute beside the programs of the system, in one run and one laboratory:
- * `bun scripts/bench-icmp.ts`. It enters a network namespace of its own.
+ * Measures ping and traceroute beside the system's programs, in the same run and the same network:
+ * `bun run bench icmp`. It runs in its own network namespace, as the tests do.
  */
 import "../test/lab/enter.ts";
 import { join } from "node:path";
@@ -21,14 +21,14 @@ const table = (title: string, rows: Record<string, Record<string, string | numbe
   console.table(rows);
 };
 
-/** Milliseconds that something took, and its result. */
+/** How long something took in milliseconds, and its result. */
 async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
   const from = performance.now();
   const result = await work();
   return { ms: performance.now() - from, result };
 }
 
-/** What a command prints, whatever its status. */
+/** The output of a command, whatever its exit status. */
 const output = (...command: string[]) => run(["sh", "-c", '"$@" 2>&1 || true', "sh", ...command]);
 
 const timesIn = (text: string) => [...text.matchAll(/time=([\d.]+)/g)].map(([, ms]) => Number(ms));
@@ -39,7 +39,7 @@ async function ourPing(target: string, count: number, intervalMs: number): Promi
   return outcome.kind === "done" ? outcome.samples.map(({ rttMs }) => rttMs) : [];
 }
 
-/** As `ourPing`, by requests to a running service. */
+/** Like `ourPing`, through a running service. */
 async function servicePing(
   { url, key }: Service,
   target: string,
@@ -94,7 +94,7 @@ async function rtt(): Promise<void> {
     const times = text.split(":").at(-1)?.trim().split(/\s+/).map(Number) ?? [];
     rows["fping, afterwards"] = { "ping µs": (median(times) * 1000).toFixed(1) };
   }
-  table("Median round-trip time over two kernel routers, at the same time", rows);
+  table("Median round-trip time over two kernel routers, measured at the same time", rows);
 
   const FOUR = ["ping", "-6", "-n", "-c", "4"];
   const ours = await timed(() => ourPing(chain.target, 4, 200));

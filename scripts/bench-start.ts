@@ -1,9 +1,9 @@
 /**
- * From exec to the first answer, memory and file size of the executable, beside a Hono hello-world that
- * is compiled the same way, in the same run: `bun run bench start`. Rounds of both are interleaved, and
- * the median counts. Of the memory at rest, what is private belongs to the process alone; the rest is
- * pages of the executable, which the kernel can drop and read again. Loaded memory is the most that
- * was resident during some seconds of requests.
+ * Measures the time from exec to the first answer, the memory and the file size of the executable,
+ * beside a Hono hello-world that is compiled the same way: `bun run bench start`. Rounds of both are
+ * interleaved, and the table shows the median. Private memory belongs to the process alone; the rest of
+ * the idle memory is pages of the executable, which the kernel can drop and read again. Loaded memory is
+ * the peak during some seconds of requests.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const LOAD_MS = 3000;
 const CONNECTIONS = 64;
 const PORT = 18_080;
 
-/** Requests are many, and nobody must be asked for anything beyond this machine. */
+/** The benchmark sends many requests, and no query must leave this machine. */
 const SETTINGS = {
   SIXSCOPE_LISTEN: `127.0.0.1:${PORT}`,
   SIXSCOPE_RATE_ANONYMOUS: "10000000",
@@ -49,7 +49,7 @@ function start({ file }: Program) {
   });
 }
 
-/** Asks until an answer comes. */
+/** Sends requests until one is answered. */
 async function firstAnswer({ url }: Program): Promise<void> {
   for (;;) {
     const response = await fetch(url, { keepalive: false }).catch(() => null);
@@ -57,7 +57,7 @@ async function firstAnswer({ url }: Program): Promise<void> {
       await response.text();
       return;
     }
-    // Asking without a pause would take a processor from the one that starts.
+    // Without a pause, this loop would take the processor from the program that starts.
     await Bun.sleep(1);
   }
 }
@@ -72,7 +72,7 @@ async function startMs(program: Program): Promise<number> {
   return elapsed;
 }
 
-/** Mebibytes resident: at rest, of that private, and the most under load. */
+/** Resident mebibytes: idle, the private part of that, and the peak under load. */
 async function memory(
   program: Program,
 ): Promise<{ idle: number; privately: number; loaded: number }> {

@@ -1,7 +1,7 @@
 /**
- * Makes what is shipped, in `dist`:
+ * Builds what is shipped, in `dist`:
  *
- *     bun run build           the executable for this machine, and the licences of what is inside
+ *     bun run build           the executable for this machine, and the licences of the software inside
  *     bun run build --deb     also its Debian package
  *     bun run build --all     executables and archives for all targets, Debian packages, SHA256SUMS,
  *                             and the bill of materials

@@ -31,7 +31,7 @@ while (performance.now() < endMs) {
       interruptAfterTimeLimit: endMs - performance.now(),
     });
     inputs.set(name, (inputs.get(name) ?? 0) + result.numRuns);
-    // A turn without any input is also reported as failed, but without a counterexample.
+    // The library also reports a turn without input as failed, but without a counterexample.
     if (result.counterexample === null) continue;
     console.error(`failed: ${name}\n${fc.defaultReportMessage(result)}`);
     process.exit(1);

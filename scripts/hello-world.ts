@@ -1,4 +1,4 @@
-/** The least that a service with Hono can be, to measure ours beside it. */
+/** The smallest service with Hono, to compare ours with. */
 import { Hono } from "hono";
 
 const app = new Hono().get("/", (context) => context.json({ hello: "world" }));

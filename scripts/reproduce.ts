@@ -1,6 +1,6 @@
 /**
- * Builds the commit that is checked out in two folders, as two users with different habits (`umask`), and
- * shows that the results are the same to the byte:
+ * Builds the commit that is checked out in two folders, with two values of `umask`, and shows that the
+ * results are identical to the byte:
  *
  *     bun scripts/reproduce.ts           executable and package for this machine
  *     bun scripts/reproduce.ts --all     everything that is shipped
@@ -13,7 +13,7 @@ import { ROOT } from "./build/source.ts";
 
 const mode = Bun.argv.includes("--all") ? "--all" : "--deb";
 
-/** Clones and builds in a folder that does not exist; returns the SHA-256 of each file by its name. */
+/** Clones and builds in a new folder; returns the SHA-256 of each file by its name. */
 async function build(from: string, folder: string, umask: string): Promise<Map<string, string>> {
   const script = `umask ${umask}; git clone --quiet "$1" "$2"; cd "$2"; exec "$3" run build "$4"`;
   await run(["sh", "-ec", script, "sh", from, folder, process.execPath, mode]);
@@ -28,7 +28,7 @@ async function build(from: string, folder: string, umask: string): Promise<Map<s
 const folder = await mkdtemp(join(tmpdir(), "sixscope-reproduce-"));
 try {
   const [one, another] = [join(folder, "one"), join(folder, "another/place")];
-  // The second is a clone of the first: whoever commits meanwhile changes neither.
+  // The second is a clone of the first, so a commit in the meantime changes neither.
   const first = await build(ROOT, one, "022");
   const second = await build(one, another, "077");
   const names = [...new Set([...first.keys(), ...second.keys()])];

@@ -1,10 +1,10 @@
-/** What keeps a script from running here, and whether a Debian package is all that is missing. */
+/** Why a script cannot run here, and whether installing a Debian package would help. */
 export interface Missing {
   readonly reason: string;
   readonly canBeInstalled: boolean;
 }
 
-/** Ends a script that cannot run here, and says why: with status 0, or 1 where CI could have installed what is missing. */
+/** Ends a script that cannot run here, and says why: with status 0, or 1 in CI if it could have installed what is missing. */
 export function skip({ reason, canBeInstalled }: Missing): never {
   const isFailure = canBeInstalled && Boolean(process.env["CI"]);
   console.log(`${isFailure ? "failed" : "skipped"}: ${reason}`);

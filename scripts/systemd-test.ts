@@ -1,6 +1,6 @@
 /**
  * Tests the package under a real systemd: boots a small Debian in a container with its own network,
- * installs sixscope there, and does what administrators do.
+ * installs sixscope there, and does what an administrator does.
  *
  * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot run
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
@@ -150,7 +150,7 @@ zone:
     },
   );
 
-  await step("an address that the machine gets late is listened on", async () => {
+  await step("the service waits for an address that the machine gets late", async () => {
     await configure(["SIXSCOPE_LISTEN=[2001:db8::77]:8080"]);
     await machine.succeeds(["systemctl", "restart", UNIT]);
     // By default systemd gives up after five starts in ten seconds.
@@ -208,7 +208,7 @@ zone:
     assertHas(await get("/traceroute/::1", key), '"reached":true');
   });
 
-  await step("doctor finds no problem, and then each one that the test causes", async () => {
+  await step("doctor finds no problem, then every problem that the test causes", async () => {
     await sh(
       "ip link add uplink type veth peer name far; ip link set uplink up; ip link set far up",
     );
@@ -267,14 +267,14 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  await step("the watchdog finds an event loop that has stopped", async () => {
+  await step("the watchdog restarts a service whose event loop hangs", async () => {
     await dropIn("watchdog", "WatchdogSec=1\nTimeoutAbortSec=1");
     await restartsAfterSignal("STOP");
     assert.match(await sh(`journalctl --unit=${UNIT} --output=cat`), /Watchdog timeout/);
     await sh(`rm -r /run/systemd/system/${UNIT}.d; systemctl daemon-reload`);
   });
 
-  await step("the journal holds readable lines with priorities", async () => {
+  await step("the journal has readable lines with priorities", async () => {
     const file = "/var/lib/sixscope/keys.json";
     await sh(`cp -p ${file} /root/keys.json; echo broken > ${file}`);
     const priorityOf = async (text: string) => {
@@ -365,7 +365,7 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  await step("without IPv6 sockets it logs that and serves over IPv4", async () => {
+  await step("without IPv6 sockets, it logs that and serves over IPv4", async () => {
     await dropIn(
       "no-ipv6",
       "RestrictAddressFamilies=\nRestrictAddressFamilies=AF_INET AF_UNIX\nEnvironment=SIXSCOPE_LISTEN=\nEnvironmentFile=",

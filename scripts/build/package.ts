@@ -28,13 +28,11 @@ export interface Contents {
 
 const inProject = (path: string) => join(ROOT, path);
 
-/** README and docs, as they are in the project. */
+/** README and all pages that it links to, as they are in the project. */
 const documentation = (folder: string): readonly PackagedFile[] =>
-  ["README.md", ...new Glob("docs/*.md").scanSync(ROOT)].map((path) => [
-    join(folder, path),
-    inProject(path),
-    FILE_MODE,
-  ]);
+  ["*.md", "docs/*.md"]
+    .flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)])
+    .map((path) => [join(folder, path), inProject(path), FILE_MODE]);
 
 /** Makes a Debian package. */
 export async function makeDebianPackage(
@@ -50,7 +48,6 @@ export async function makeDebianPackage(
       ["usr/lib/sysusers.d/sixscope.conf", inProject("systemd/sixscope.sysusers"), FILE_MODE],
       ["etc/sixscope/sixscope.env", inProject("systemd/sixscope.env"), FILE_MODE],
       ...documentation("usr/share/doc/sixscope"),
-      ["usr/share/doc/sixscope/changelog", inProject("CHANGELOG.md"), FILE_MODE],
       ["usr/share/doc/sixscope/copyright", inProject("LICENSE"), FILE_MODE],
       ["usr/share/doc/sixscope/THIRD-PARTY-NOTICES", notices, FILE_MODE],
       ...(["postinst", "prerm", "postrm"] as const).map(

@@ -1,4 +1,4 @@
-/** What `bench http` compares with: the same bytes from a bare Bun.serve, or from Hono alone. */
+/** A peer for `bench http`: the same bytes from a bare Bun.serve, or from Hono alone. */
 import { Hono } from "hono";
 
 const { headers, paths, bodies } = JSON.parse(process.env["PEER_ANSWERS"] ?? "{}") as {

@@ -22,7 +22,7 @@ const NSPAWN = [
   ...["--quiet", "--register=no", "--keep-unit", "--private-network", "--volatile=overlay"],
 ];
 
-/** Kept between runs, one for each list of packages, because another checkout may use another list. */
+/** Kept between runs; each list of packages has its own, because another checkout may use another list. */
 const CACHE = join(process.env["XDG_CACHE_HOME"] ?? "/var/cache", "sixscope-systemd-test");
 
 const BOOT_DEADLINE_MS = 60_000;
@@ -96,7 +96,7 @@ export async function boot(
   );
   const output = Promise.all([nspawn.stdout.text(), nspawn.stderr.text()]);
   const stop = async () => {
-    // The end of the first process ends all others; nspawn itself would leave them behind.
+    // When the first process ends, the kernel ends all others; nspawn itself would leave them running.
     const init = initOf(nspawn.pid);
     if (init === null) nspawn.kill("SIGKILL");
     else process.kill(init, "SIGKILL");
@@ -130,7 +130,7 @@ export async function boot(
   }
 }
 
-/** The pid on this machine of the process that is number 1 inside, or null. */
+/** The pid, on this machine, of the container's first process, or null. */
 function initOf(nspawn: number): number | null {
   const queue = [nspawn];
   for (const parent of queue) {

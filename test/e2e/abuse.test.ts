@@ -1,4 +1,4 @@
-/** What scanners, floods and broken clients send: all other clients are still served. */
+/** Other clients are served whatever scanners, floods and broken clients send. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -14,10 +14,10 @@ const labTest = testWith(labMissing);
 /** Connections that do nothing. */
 const IDLE = 10_000;
 
-/** Each end of a connection is a descriptor, in this process and in the service, and both need some more. */
+/** Each connection takes a descriptor in this process and one in the service; both need some more. */
 const crowdTest = testWith(labMissing, descriptorsMissing(IDLE + 500));
 
-/** Why a process cannot have so many descriptors; null if it can. */
+/** Why a process cannot open so many descriptors; null if it can. */
 function descriptorsMissing(needed: number): string | null {
   const limits = readFileSync("/proc/self/limits", "utf8");
   const allowed = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
@@ -59,7 +59,7 @@ async function open(): Promise<Socket> {
   return socket.on("error", () => {});
 }
 
-/** Sends bytes and returns what comes back until the server closes or `isDone` says so. */
+/** Sends bytes and returns what comes back until the server closes the connection or `isDone` returns true. */
 async function send(text: string, isDone: (answer: string) => boolean): Promise<string> {
   const socket = await open();
   socket.write(text);
@@ -81,7 +81,7 @@ async function expectHealthy(): Promise<void> {
 
 describe("clients that take their time", () => {
   labTest(
-    "never finish a header: the connection is closed, and no one else waits",
+    "never finish a header: the connection is closed, and other clients do not wait",
     async () => {
       const socket = await open();
       socket.resume();
@@ -97,7 +97,7 @@ describe("clients that take their time", () => {
   );
 
   labTest(
-    "never finish a body: they are answered or closed, not waited for",
+    "never finish a body: they are answered or closed",
     async () => {
       const answer = await send(
         "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbegun",
@@ -110,7 +110,7 @@ describe("clients that take their time", () => {
   );
 
   crowdTest(
-    "sit there idle, ten thousand of them: the others are served, and memory returns",
+    "keep ten thousand idle connections: others are served, and the memory is freed",
     async () => {
       await expectHealthy();
       const before = residentMiB(service.pid);
@@ -139,7 +139,7 @@ describe("requests that are too large or malformed", () => {
     ["a thousand headers", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\n${"X-A: 1\r\n".repeat(1_000)}\r\n`, /^HTTP\/1\.1 (200|400|431) /],
     ["a body of a megabyte", `POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n${"a".repeat(1_000_000)}`, /^HTTP\/1\.1 (404|413) /],
     ["a body of 17 KB", `POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 17000\r\n\r\n${"a".repeat(17_000)}`, /^HTTP\/1\.1 413 /],
-    ["a body that announces a terabyte", "POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1099511627776\r\n\r\n", /^HTTP\/1\.1 (400|404|413) /],
+    ["a body with an announced length of a terabyte", "POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1099511627776\r\n\r\n", /^HTTP\/1\.1 (400|404|413) /],
     ["two lengths", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", /^HTTP\/1\.1 400 /],
     ["a length and chunks", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", /^HTTP\/1\.1 400 /],
     ["no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", /^(HTTP\/1\.1 400 |$)/],
@@ -152,7 +152,7 @@ describe("requests that are too large or malformed", () => {
     await expectHealthy();
   });
 
-  labTest("fifty in one write are all answered, in order", async () => {
+  labTest("fifty in one write are all answered in order", async () => {
     const count = 50;
     const requests = Array.from(
       { length: count },
@@ -192,7 +192,7 @@ describe("a client that keeps sending requests and reads nothing", () => {
   labTest.each([
     ["preflights", "OPTIONS /api/v1/myip HTTP/1.1\r\nHost: x\r\nAccess-Control-Request-Method: GET\r\n\r\n"],
     ["requests that are refused", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"],
-  ])("%s: memory stays where it is", async (_, request) => {
+  ])("%s: memory does not grow", async (_, request) => {
     await expectHealthy();
     const before = residentMiB(service.pid);
     const socket = await open();
@@ -237,14 +237,14 @@ describe("a hundred thousand wrong keys", () => {
 });
 
 describe("clients that vanish", () => {
-  labTest("in the middle of a ping release their slot at once", async () => {
+  labTest("during a ping release their slot at once", async () => {
     const headers = { "X-API-Key": service.key };
     const status = async () => (await fetch(`${service.url}/ping/::1?count=1`, { headers })).status;
     for (let round = 0; round < 5; round++) {
       const client = new AbortController();
       const { signal } = client;
       const pings = Array.from({ length: 4 }, async () => {
-        // Again, if the ping below has the slot.
+        // Repeat it if the ping below took the slot.
         while (!signal.aborted) {
           const url = `${service.url}/ping/${SILENT_TARGET}?count=10`;
           await fetch(url, { headers, signal }).catch(() => null);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   });
   browser = await chromium.launch({
     executablePath: findProgram("chromium") ?? "",
-    // Root cannot use the sandbox, and the browser must send nothing but the requests of the page.
+    // Root cannot use the sandbox, and the browser must send only the page's requests.
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
   });
   page = await browser.newPage();
@@ -37,7 +37,7 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-/** What a script of the page can see of an answer. */
+/** The parts of an answer that a script of the page can read. */
 async function fetchInPage(path: string, headers: Record<string, string> = {}) {
   return await page.evaluate(
     async ([url, sent]) => {

@@ -1,4 +1,4 @@
-/** What a service keeps of the capabilities that a service manager gives it. */
+/** Which capabilities of those from a service manager the service keeps. */
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -8,7 +8,7 @@ const capabilityTest = testWith(labMissing, programMissing("setpriv"));
 
 const NET_BIND_SERVICE = 1 << 10;
 
-/** Gives a command two ambient capabilities, where root has no others. */
+/** Runs a command with two ambient capabilities, and root without any other. */
 const CAPABILITIES = "+net_raw,+net_bind_service";
 const asServiceManager = [
   "setpriv",
@@ -30,8 +30,8 @@ function capabilities(pid: number): Set<number> {
 }
 
 const rows: [string, string, number][] = [
-  ["none", "127.0.0.1:8080,[::1]:8080", 0],
-  ["only that for ports below 1024", "127.0.0.1:80,[::1]:443", NET_BIND_SERVICE],
+  ["no capability", "127.0.0.1:8080,[::1]:8080", 0],
+  ["only CAP_NET_BIND_SERVICE", "127.0.0.1:80,[::1]:443", NET_BIND_SERVICE],
 ];
 capabilityTest.each(rows)("keeps %s when it listens on %s, and pings", async (_, listen, kept) => {
   const environment = { SIXSCOPE_LISTEN: listen };

@@ -1,4 +1,4 @@
-/** The compiled executable: everything in one file, and nothing around it changes what it is. */
+/** The compiled executable: one file is enough, and no file or variable around it changes what it does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -32,7 +32,7 @@ let executable: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "sixscope-executable-"));
-  // Everybody may run it, as an ordinary user does below.
+  // An ordinary user runs it below.
   chmodSync(folder, 0o755);
   executable = join(folder, "sixscope");
   await compile(hostTarget(), await readSource(), executable);
@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Sets a folder up in which every file that Bun might read does harm. */
+/** Creates a folder in which every file that Bun might read does harm. */
 function hostileFolder(): { path: string; harmDone: () => boolean } {
   const path = mkdtempSync(join(folder, "hostile-"));
   const harm = join(path, "harm");
@@ -61,7 +61,7 @@ function hostileFolder(): { path: string; harmDone: () => boolean } {
   return { path, harmDone: () => existsSync(harm) };
 }
 
-test("says its version and its commit", async () => {
+test("prints its version and its commit", async () => {
   const { stdout } = await sixscope(["--version"], {}, [executable]);
   const { commit } = await readSource();
   expect(stdout).toMatch(VERSION_LINE);
@@ -101,14 +101,14 @@ describe("in a hostile folder", () => {
     { NODE_OPTIONS: "--require ./evil.js" },
     { NODE_ENV: "production", NODE_PATH: "." },
   ];
-  test.each(variables)("it stays itself with %p", async (environment) => {
+  test.each(variables)("it prints its version with %p", async (environment) => {
     const { path, harmDone } = hostileFolder();
     const result = await sixscope(["--version"], environment, ["env", "-C", path, executable]);
     expect(result).toEqual({ status: 0, stdout: expect.stringMatching(VERSION_LINE), stderr: "" });
     expect(harmDone()).toBe(false);
   });
 
-  labTest("it serves by its own settings", async () => {
+  labTest("it serves with its own settings", async () => {
     const { path, harmDone } = hostileFolder();
     const environment = { BUN_OPTIONS: "--preload=./evil.js", BUN_BE_BUN: "1" };
     await using service = await startService(environment, ["env", "-C", path], [executable]);
@@ -117,7 +117,7 @@ describe("in a hostile folder", () => {
   });
 });
 
-labTest("writes nothing: a file system that is all read-only is enough", async () => {
+labTest("runs on a file system that is read-only", async () => {
   const script = 'mount -o remount,bind,ro / && exec "$@"';
   const readOnly = ["unshare", "--mount", "sh", "-c", script, "sh"];
   const service = await startService({ SIXSCOPE_KEYS_FILE: join(folder, "keys.json") }, readOnly, [
@@ -129,28 +129,31 @@ labTest("writes nothing: a file system that is all read-only is enough", async (
   expect((await fetch(ping, { headers: { "X-API-Key": service.key } })).status).toBe(200);
 });
 
-userTest("an ordinary user needs no state directory: the folder it is in will do", async () => {
-  const home = mkdtempSync(join(folder, "home-"));
-  const inHome = ["env", "-C", home, ...(await asNobody(home)), executable];
-  const added = await sixscope(["keys", "add", "me"], {}, inHome);
-  expect(added).toMatchObject({ status: 0, stderr: "" });
-  expect(readdirSync(home)).toEqual(["keys.json"]);
-  await using service = await startService({ SIXSCOPE_KEYS_FILE: "" }, [], inHome);
-  expect(service.startLines).toContain(`API keys: 2 in ${home}/keys.json`);
-  expect((await fetch(`${service.url}/myip`)).status).toBe(200);
-});
+userTest(
+  "an ordinary user without a state directory keeps keys in the working directory",
+  async () => {
+    const home = mkdtempSync(join(folder, "home-"));
+    const inHome = ["env", "-C", home, ...(await asOrdinaryUser(home)), executable];
+    const added = await sixscope(["keys", "add", "me"], {}, inHome);
+    expect(added).toMatchObject({ status: 0, stderr: "" });
+    expect(readdirSync(home)).toEqual(["keys.json"]);
+    await using service = await startService({ SIXSCOPE_KEYS_FILE: "" }, [], inHome);
+    expect(service.startLines).toContain(`API keys: 2 in ${home}/keys.json`);
+    expect((await fetch(`${service.url}/myip`)).status).toBe(200);
+  },
+);
 
-/** The command that runs another as a user without rights; the folder becomes that user's. */
-async function asNobody(folder: string): Promise<string[]> {
-  const NOBODY = "65534";
+/** The command that runs another one as an unprivileged user, who also gets the folder. */
+async function asOrdinaryUser(folder: string): Promise<string[]> {
+  const USER_ID = "65534";
   const isRoot = readFileSync("/proc/self/uid_map", "utf8").trim().endsWith("4294967295");
   // The root of a user namespace is an ordinary user already.
   if (!isRoot) return [];
-  await run(["chown", NOBODY, folder]);
-  return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"];
+  await run(["chown", USER_ID, folder]);
+  return ["setpriv", `--reuid=${USER_ID}`, `--regid=${USER_ID}`, "--clear-groups", "--"];
 }
 
-curlTest("on a machine without IPv6 it says so and serves over IPv4", async () => {
+curlTest("on a machine without IPv6, it reports that and serves over IPv4", async () => {
   const script = `
     ip link set lo up
     echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6

@@ -1,4 +1,4 @@
-/** What goes with the executable about the work of others in it. */
+/** The licence notices and the bill of materials that come with the executable. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ import { ROOT } from "../../scripts/build/source.ts";
 const SOURCE = { version: "1.2.3", commit: null, epochSeconds: 0 };
 const packages = Object.keys(dependencies);
 
-test.each(packages)("the notices have the licence of %s, word for word", async (name) => {
+test.each(packages)("the notices contain the licence of %s, word for word", async (name) => {
   const text = readFileSync(join(ROOT, "node_modules", name, "LICENSE"), "utf8");
   expect(await thirdPartyNotices(packages)).toContain(text.trim());
 });
 
-test("a package without the text of its licence fails the build", async () => {
+test("a package without a licence text fails the build", async () => {
   await expect(thirdPartyNotices(["bun-types"])).rejects.toThrow("bun-types has no licence text");
 });
 
@@ -32,7 +32,7 @@ test("the notices and the bill of materials name every part of the runtime", asy
   expect(bill).toContain(`"expression":"${runtimeLicence()}"`);
 });
 
-test("every reference in the bill of materials is to one component", async () => {
+test("every reference in the bill of materials names exactly one component", async () => {
   const bill = (await billOfMaterials(SOURCE, packages)) as {
     components: { "bom-ref": string }[];
     dependencies: { ref: string; dependsOn: string[] }[];

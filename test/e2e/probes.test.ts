@@ -71,7 +71,7 @@ labTest("a trace to a target behind 12 routers shows all 13 hops in order", asyn
   });
 });
 
-labTest("a name is resolved by our own client, and its chain is followed", async () => {
+labTest("our own client resolves a name and follows its CNAME chain", async () => {
   expect(await get("/traceroute/www.example.test")).toMatchObject({
     target: "www.example.test",
     ip: chain.target,
@@ -85,7 +85,7 @@ labTest("a name is resolved by our own client, and its chain is followed", async
   });
 });
 
-labTest("maxHops ends the trace and says so", async () => {
+labTest("a trace ends at maxHops, with that reason", async () => {
   expect(await get(`/traceroute/${chain.target}?maxHops=3`)).toMatchObject({
     hops: chain.hops.slice(0, 3).map((ip) => ({ ip })),
     details: { reached: false, reason: "max-hops" },

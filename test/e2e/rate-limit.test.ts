@@ -1,4 +1,4 @@
-/** The rate limit over real sockets: exact to the request, also where many come at once. */
+/** The rate limit over real sockets: exact to the request, also if many come at once. */
 import { describe, expect } from "bun:test";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
@@ -30,7 +30,7 @@ const as = (address: string) => ({
 });
 
 describe("a burst of 101 requests", () => {
-  labTest("gives 100 times 200 and then 429, with exact headers", async () => {
+  labTest("gets 200 a hundred times and then 429, with exact headers", async () => {
     await using service = await startService();
     const before = Math.floor(Date.now() / 1000);
     const answers = [];
@@ -63,7 +63,7 @@ describe("a burst of 101 requests", () => {
     expect(retryAfterSeconds).toBeLessThanOrEqual(60);
   });
 
-  labTest("with a key counts on the key, with its own limit", async () => {
+  labTest("with a key is charged to the key, which has its own limit", async () => {
     await using service = await startService({ SIXSCOPE_RATE_KEY: "20" });
     const withKey = { "X-API-Key": service.key };
     const statuses = [];
@@ -91,7 +91,7 @@ describe("64 connections at once", () => {
 });
 
 describe("a request is charged to", () => {
-  labTest("each address by itself, behind a trusted proxy as well", async () => {
+  labTest("each address separately, also behind a trusted proxy", async () => {
     await using service = await startService({ ...BEHIND_PROXY, SIXSCOPE_RATE_ANONYMOUS: "2" });
     for (const address of ["192.0.2.1", "192.0.2.2", "2001:db8::1"]) {
       expect((await get(service, as(address))).remaining).toBe(1);
@@ -111,7 +111,7 @@ describe("a request is charged to", () => {
     },
   );
 
-  labTest("a missing or wrong key on the address, also where the answer is 401", async () => {
+  labTest("the address if the key is missing or wrong, also if the answer is 401", async () => {
     await using service = await startService({ SIXSCOPE_RATE_ANONYMOUS: "3" });
     const ping = async (headers: Record<string, string>) =>
       (await fetch(`${service.url}/ping/::1?count=1`, { headers })).status;
@@ -122,7 +122,7 @@ describe("a request is charged to", () => {
     expect(await ping({ "X-API-Key": service.key })).toBe(200);
   });
 
-  labTest("a revoked key is treated as no key", async () => {
+  labTest("the address if the key is revoked", async () => {
     await using service = await startService();
     await sixscope(["keys", "revoke", "test"], { SIXSCOPE_KEYS_FILE: service.keysFile });
     while ((await get(service, { "X-API-Key": service.key })).limit !== 100) await Bun.sleep(50);

@@ -1,4 +1,4 @@
-/** What README and docs say is true: their examples, tables and links. */
+/** The examples, tables and links of README and docs are true. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,7 +22,7 @@ const readme = page("README.md");
 const api = page("docs/api.md");
 const configuration = page("docs/configuration.md");
 
-/** The zone that the DNS example is about; the name and its address have been the same for decades. */
+/** The zone of the DNS example; the name and its address have not changed for decades. */
 const ZONE = `
 $TTL 86400
 @ SOA a nstld 1 14400 7200 1209600 86400
@@ -72,7 +72,7 @@ function examplesOf(text: string) {
   }));
 }
 
-/** Leaves out what differs from run to run. */
+/** Replaces the values that differ from run to run. */
 function withoutMeasurements(value: unknown): unknown {
   const VOLATILE = ["rtt", "min", "avg", "max", "queryTime", "flowLabel", "server"];
   return JSON.parse(

@@ -40,7 +40,7 @@ function use(name: string, prefix = ""): void {
   copyFileSync(file(`${name}.key`), file(`${prefix}key.pem`));
 }
 
-/** Starts a service with the first pair; a prefix to their names gives it files of its own. */
+/** Starts a service with the first pair; a prefix gives it its own files. */
 async function start(prefix = ""): Promise<Service> {
   use("first", prefix);
   return await startService({
@@ -172,7 +172,7 @@ describe("renewal", () => {
   );
 
   tlsTest(
-    "asks clients that stay connected to come back on a new connection",
+    "tells connected clients to open a new connection",
     async () => {
       await using own = await start("own-");
       const socket = await connectTo(own);
@@ -189,10 +189,10 @@ describe("renewal", () => {
   );
 
   wrkTest(
-    "does not fail a request of wrk, whose connections stay open",
+    "fails no request of wrk, whose connections stay open",
     async () => {
       await using own = await start("own-");
-      // Longer than the server with the old certificate runs.
+      // Longer than the old server keeps running.
       const load = run(["wrk", "-t1", "-c16", "-d12s", "--timeout", "60s", `${own.url}/myip`]);
       let isOver = false;
       const report = load.finally(() => {
