@@ -1,16 +1,19 @@
 /**
- * Requests a second and p99 of the compiled executable, beside a bare Bun.serve and Hono alone that
- * return the same bytes, and nginx if it is installed: `bun run bench http`. It needs wrk.
+ * CPU time of each request of the compiled executable, beside scripts that return the same bytes: a bare
+ * Bun.serve, one with only the calls that the API needs of Bun, and Hono alone; and nginx if it is
+ * installed. `bun run bench http`. It needs wrk.
  *
  * All servers listen on loopback and are loaded one after the other, round by round, so that a busy
- * moment of the machine affects every row; each row shows the median of its rounds.
+ * moment of the machine affects every row alike. CPU time does not depend on other programs as the rate
+ * does; each figure is the median of the rounds.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryParseIp } from "../src/addr/ip.ts";
 import { identifyCaller } from "../src/http/client-address.ts";
-import { generateApiKey } from "../src/keys/api-key.ts";
+import { generateApiKey, hashApiKey } from "../src/keys/api-key.ts";
+import { writeKeyFile } from "../src/keys/key-file.ts";
 import { Keyring } from "../src/keys/keyring.ts";
 import { RateLimiter } from "../src/limits/token-bucket.ts";
 import { createLog } from "../src/util/log.ts";
@@ -24,28 +27,54 @@ const SECONDS = 3;
 const CONNECTIONS = 32;
 const PATHS = ["/api/v1/myip", "/api/v1/validate?address=2001:db8::1"] as const;
 
+interface Server {
+  readonly name: string;
+  readonly url: string;
+  readonly pid: number;
+  stop(): void;
+}
+
+interface Load {
+  readonly perSecond: number;
+  readonly p99Ms: number;
+  /** CPU time of the server for each request, in microseconds. */
+  readonly cpuUs: number;
+}
+
 if (Bun.which("wrk") === null) {
   console.error("wrk is not installed");
   process.exit(1);
 }
 
 const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
-const started: { name: string; url: string; pid: number; stop: () => void }[] = [];
+const started: Server[] = [];
+const key = generateApiKey();
+writeKeyFile(join(folder, "keys.json"), [
+  { name: "bench", sha256: hashApiKey(key), created: new Date().toISOString(), limit: 10_000_000 },
+]);
 
 await run([process.execPath, join(ROOT, "scripts/build.ts")]);
-await startSixscope("sixscope", "warn");
-await startSixscope("sixscope, request lines logged", "info");
-const sample = await fetch(`${started[0]?.url}${PATHS[0]}`);
+const ours = await startSixscope("sixscope", "warn", "10000000");
+const logged = await startSixscope("sixscope, request lines logged", "info", "10000000");
+const refusing = await startSixscope("sixscope, over the rate limit", "info", "1");
+const sample = await fetch(`${ours.url}${PATHS[0]}`);
 const headers = [...sample.headers].filter(([name]) => !["date", "content-length"].includes(name));
 const bodies = await Promise.all(
-  PATHS.map(async (path) => await (await fetch(`${started[0]?.url}${path}`)).text()),
+  PATHS.map(async (path) => await (await fetch(`${ours.url}${path}`)).text()),
 );
-await startPeer("bare Bun.serve", "bare");
-await startPeer("Hono alone", "hono");
-if (Bun.which("nginx") !== null) await startNginx();
+const nginx = Bun.which("nginx") === null ? [] : [await startNginx()];
 
 try {
-  for (const path of PATHS) await compare(path);
+  for (const path of PATHS) {
+    const peers = [
+      await startPeer("bare Bun.serve", "bare", path),
+      await startPeer("the calls of Bun that the API needs", "calls", path),
+      await startPeer("Hono alone", "hono", path),
+      ...nginx,
+    ];
+    await compare(path, path === PATHS[0], [ours, logged, ...peers]);
+  }
+  await compare(PATHS[0], false, [logged, refusing]);
   memory();
   middleware();
 } finally {
@@ -53,45 +82,62 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** Loads every server with one path and prints the table. */
-async function compare(path: string): Promise<void> {
-  const results = new Map<string, { perSecond: number[]; p99Ms: number[] }>();
+/** Loads servers with one path, with the key or without, and prints the table. The third and fourth server are the peers. */
+async function compare(path: string, withKey: boolean, servers: readonly Server[]): Promise<void> {
+  const results = new Map<Server, Load[]>(servers.map((server) => [server, []]));
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const { name, url } of started) {
-      const { perSecond, p99Ms } = await load(`${url}${path}`);
+    for (const server of servers) {
+      const measured = await load(server, path, withKey);
       // The first round warms up.
-      if (round === 0) results.set(name, { perSecond: [], p99Ms: [] });
-      else {
-        results.get(name)?.perSecond.push(perSecond);
-        results.get(name)?.p99Ms.push(p99Ms);
-      }
+      if (round > 0) results.get(server)?.push(measured);
     }
   }
-  const bare = median(results.get("bare Bun.serve")?.perSecond ?? []);
+  const medianOf = (server: Server, field: keyof Load) =>
+    median((results.get(server) ?? []).map((measured) => measured[field]));
   console.log(
-    `\nGET ${path}, ${CONNECTIONS} connections, median of ${ROUNDS} rounds of ${SECONDS} s`,
+    `\nGET ${path}${withKey ? " with a key" : ""}, ${CONNECTIONS} connections, median of ${ROUNDS} rounds of ${SECONDS} s`,
   );
-  for (const [name, { perSecond, p99Ms }] of results) {
-    const rate = median(perSecond);
-    console.log(
-      `${name.padEnd(32)} ${rate.toFixed(0).padStart(8)}/s  p99 ${median(p99Ms).toFixed(2).padStart(6)} ms  ${(rate / bare).toFixed(2)} of bare`,
-    );
+  const peers = servers.slice(2, 4);
+  for (const server of servers) {
+    const cpuUs = medianOf(server, "cpuUs");
+    const ratios = peers.map((peer) => (medianOf(peer, "cpuUs") / cpuUs).toFixed(2));
+    const columns = [
+      server.name.padEnd(36),
+      `${cpuUs.toFixed(1)} µs CPU`.padStart(13),
+      ...(ratios.length > 0 ? [`${ratios.join(" and ")} of the peers`.padStart(29)] : []),
+      `${medianOf(server, "perSecond").toFixed(0)}/s`.padStart(10),
+      `p99 ${medianOf(server, "p99Ms").toFixed(2)} ms`.padStart(14),
+    ];
+    console.log(columns.join(" "));
   }
 }
 
-async function load(url: string): Promise<{ perSecond: number; p99Ms: number }> {
-  const report = await run(["wrk", "-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "--latency", url]);
-  if (/Non-2xx|Socket errors/.test(report)) throw new Error(report);
+async function load({ url, pid }: Server, path: string, withKey: boolean): Promise<Load> {
+  const before = cpuSeconds(pid);
+  const header = withKey ? ["-H", `X-API-Key: ${key}`] : [];
+  const options = ["-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "--latency", ...header];
+  const report = await run(["wrk", ...options, `${url}${path}`]);
+  const [, requests = ""] = /(\d+) requests in/.exec(report) ?? [];
+  const cpuUs = ((cpuSeconds(pid) - before) * 1e6) / Number(requests);
   const [, value = "", unit = ""] = /99%\s+([\d.]+)(us|ms|s)/.exec(report) ?? [];
   const p99Ms = Number(value) * ({ us: 0.001, ms: 1, s: 1000 }[unit] ?? Number.NaN);
-  return { perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1]), p99Ms };
+  return { perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1]), p99Ms, cpuUs };
+}
+
+/** CPU time that a process has used, of all its threads; proc(5), in ticks of 10 ms. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** Resident memory of each server after the load. */
 function memory(): void {
-  console.log("\nresident memory after the load");
+  console.log("\nresident memory after the load, and the peak");
   for (const { name, pid } of started) {
-    console.log(`${name.padEnd(32)} ${residentMiB(pid).toFixed(1).padStart(8)} MiB`);
+    const [now, peak] = [residentMiB(pid), residentMiB(pid, "VmHWM")];
+    console.log(
+      `${name.padEnd(36)} ${now.toFixed(1).padStart(8)} ${peak.toFixed(1).padStart(8)} MiB`,
+    );
   }
 }
 
@@ -150,30 +196,30 @@ function middleware(): void {
   }
 }
 
-async function startSixscope(name: string, level: string): Promise<void> {
+async function startSixscope(name: string, level: string, rate: string): Promise<Server> {
   const child = Bun.spawn([join(ROOT, "dist/sixscope")], {
     env: {
       SIXSCOPE_LISTEN: "127.0.0.1:0",
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
-      SIXSCOPE_RATE_ANONYMOUS: "10000000",
+      SIXSCOPE_RATE_ANONYMOUS: rate,
       SIXSCOPE_LOG_LEVEL: level,
     },
     stdout: "pipe",
     stderr: Bun.file(join(folder, "log")),
   });
-  await register(name, child);
+  return await register(name, child);
 }
 
-async function startPeer(name: string, kind: string): Promise<void> {
-  const child = Bun.spawn(["bun", join(import.meta.dir, "peers/http.ts"), kind], {
+async function startPeer(name: string, kind: string, path: string): Promise<Server> {
+  const child = Bun.spawn(["bun", join(import.meta.dir, "peers/http.ts"), kind, path], {
     env: { ...process.env, PEER_ANSWERS: JSON.stringify({ headers, paths: PATHS, bodies }) },
     stdout: "pipe",
     stderr: "inherit",
   });
-  await register(name, child);
+  return await register(name, child);
 }
 
-async function startNginx(): Promise<void> {
+async function startNginx(): Promise<Server> {
   const port = await freePort();
   const lines = headers
     .filter(([name]) => name !== "content-type")
@@ -197,17 +243,21 @@ http {
   const child = Bun.spawn(["nginx", "-c", join(folder, "nginx.conf")], { stderr: "inherit" });
   const url = `http://127.0.0.1:${port}`;
   while ((await fetch(url).catch(() => null)) === null) await Bun.sleep(20);
-  started.push({ name: "nginx, one worker", url, pid: child.pid, stop: () => child.kill() });
+  const server = { name: "nginx, one worker", url, pid: child.pid, stop: () => child.kill() };
+  started.push(server);
+  return server;
 }
 
 /** Reads the URL out of the first line that a server prints. */
 async function register(
   name: string,
   child: { readonly stdout: ReadableStream<Uint8Array>; readonly pid: number; kill(): void },
-): Promise<void> {
+): Promise<Server> {
   const reader = child.stdout.getReader();
   const { value } = await reader.read();
   const [url] = /http:\/\/[^ \n]+/.exec(new TextDecoder().decode(value)) ?? [];
   if (url === undefined) throw new Error(`${name} did not start`);
-  started.push({ name, url, pid: child.pid, stop: () => child.kill() });
+  const server = { name, url, pid: child.pid, stop: () => child.kill() };
+  started.push(server);
+  return server;
 }

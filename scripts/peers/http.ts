@@ -1,4 +1,4 @@
-/** A peer for `bench http`: the same bytes from a bare Bun.serve, or from Hono alone. */
+/** Peers for `bench http`, which return the same bytes as sixscope; run by `bench-http.ts`. */
 import { Hono } from "hono";
 
 const { headers, paths, bodies } = JSON.parse(process.env["PEER_ANSWERS"] ?? "{}") as {
@@ -6,21 +6,28 @@ const { headers, paths, bodies } = JSON.parse(process.env["PEER_ANSWERS"] ?? "{}
   paths: string[];
   bodies: string[];
 };
-const answers = new Map(paths.map((path, index) => [path.split("?")[0], bodies[index]]));
+const [kind = "", path = ""] = process.argv.slice(2);
+const body = bodies[paths.indexOf(path)] ?? "";
 const headerRecord = Object.fromEntries(headers);
 
 const app = new Hono();
-for (const [path, body = ""] of answers) {
-  app.get(path ?? "", (context) => context.body(body, 200, headerRecord));
-}
+app.get(path.split("?")[0] ?? "", (context) => context.body(body, 200, headerRecord));
 
-const bare = (request: Request) =>
-  new Response(answers.get(new URL(request.url).pathname), { headers: headerRecord });
+type Fetch = (request: Request, server: Bun.Server<undefined>) => Response | Promise<Response>;
 
-const server = Bun.serve({
-  hostname: "127.0.0.1",
-  port: 0,
-  development: false,
-  fetch: process.argv[2] === "hono" ? app.fetch : bare,
-});
+const FETCH: Readonly<Record<string, Fetch>> = {
+  bare: () => new Response(body),
+  // What an implementation of the API cannot do without: peer address, request headers, URL and response headers.
+  calls: (request, server) => {
+    const isCounted = server.requestIP(request) !== null && !request.headers.has("x-forwarded-for");
+    return new Response(request.url.endsWith(path) && isCounted ? body : "", {
+      headers: headerRecord,
+    });
+  },
+  hono: (request) => app.fetch(request),
+};
+
+const fetch = FETCH[kind];
+if (fetch === undefined) throw new Error(`unknown peer: ${kind}`);
+const server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch });
 console.log(server.url.origin);
