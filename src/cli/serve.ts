@@ -111,7 +111,7 @@ function startLines(
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     "unavailable" in icmp
-      ? withPriority(noRawSockets(icmp.unavailable), "warning", STREAM.output, environment)
+      ? withPriority(noRawSockets(icmp.unavailable), "warn", STREAM.output, environment)
       : "raw sockets: ready for ping and traceroute",
     `API keys: ${keys} in ${keysFile}`,
     keys === 0

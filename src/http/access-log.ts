@@ -33,15 +33,15 @@ export class AccessLog {
     const { address } = caller;
     this.#log.info("request", {
       id,
-      ...(this.#clients ? { client: address === null ? "unknown" : formatIp(address) } : {}),
+      client: this.#clients ? (address === null ? "unknown" : formatIp(address)) : undefined,
       method: request.method,
       // The pattern, so that lines of one endpoint look alike.
       route: route ?? pathOf(request).slice(0, MAX_PATH_CHARACTERS),
       status,
       ms: Math.round(ms * 1000) / 1000,
       // The client did not see this status.
-      ...(request.signal.aborted ? { clientGone: true } : {}),
-      ...(key === null ? {} : { key: key.name }),
+      clientGone: request.signal.aborted || undefined,
+      key: key?.name,
     });
   }
 

@@ -1,11 +1,3 @@
-import {
-  configureSync,
-  getJsonLinesFormatter,
-  getLogfmtFormatter,
-  getLogger,
-  type LogRecord,
-  type TextFormatter,
-} from "@logtape/logtape";
 import { printable } from "./text.ts";
 
 /** Levels in ascending order; a log writes its own level and all higher ones. */
@@ -18,7 +10,7 @@ export const LOG_FORMATS = ["text", "json"] as const;
 
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/** Named values of a log line. */
+/** Named values of a log line; undefined ones are left out. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** The service's log; each call writes one line, with line breaks escaped. */
@@ -39,53 +31,55 @@ export interface LogOptions {
   readonly write: (line: string) => void;
 }
 
-const CATEGORY = "sixscope";
-
-/** syslog(3) priorities by the library's level names; journald reads `<3>` at the start of a line; sd-daemon(3). */
-export const PRIORITIES: Readonly<Record<LogRecord["level"], number>> = {
-  trace: 7,
+/** syslog(3) priorities; journald reads `<3>` at the start of a line; sd-daemon(3). */
+export const PRIORITIES: Readonly<Record<LogLevel, number>> = {
   debug: 7,
   info: 6,
-  warning: 4,
+  warn: 4,
   error: 3,
-  fatal: 2,
 };
 
-/** Messages are not templates: text in braces comes from outside. */
-const FORMATTERS: Readonly<Record<LogFormat, TextFormatter>> = {
-  text: getLogfmtFormatter({ message: "template" }),
-  json: getJsonLinesFormatter({ message: "template", properties: "flatten" }),
+/** Characters by which a value of logfmt must be in quotes. */
+const QUOTED = /[\s"=\\\p{Cc}]|^$/u;
+
+function logfmt(value: LogFields[string]): string {
+  const text = String(value);
+  return QUOTED.test(text) ? JSON.stringify(text) : text;
+}
+
+type Format = (time: string, level: LogLevel, message: string, fields: LogFields) => string;
+
+const FORMATS: Readonly<Record<LogFormat, Format>> = {
+  text(time, level, message, fields) {
+    const name = level === "warn" ? "warning" : level;
+    let line = `time=${time} level=${name} logger=sixscope msg=${logfmt(message)}`;
+    for (const field in fields) {
+      if (fields[field] !== undefined) line += ` ${field}=${logfmt(fields[field])}`;
+    }
+    return line;
+  },
+  json: (time, level, message, fields) =>
+    JSON.stringify({
+      "@timestamp": time,
+      level: level.toUpperCase(),
+      message,
+      logger: "sixscope",
+      ...fields,
+    }),
 };
 
-/** Creates the log of this process; a later one replaces an earlier one. */
+/** Creates a log. */
 export function createLog({ level, format, priorities, write }: LogOptions): Log {
-  const formatter = FORMATTERS[format];
-  configureSync({
-    reset: true,
-    sinks: {
-      lines: (record) => {
-        // The library escapes only characters that break a line.
-        const line = `${printable(formatter(record).trimEnd())}\n`;
-        write(priorities ? `<${PRIORITIES[record.level]}>${line}` : line);
-      },
-    },
-    loggers: [
-      {
-        category: CATEGORY,
-        sinks: ["lines"],
-        lowestLevel: level === "warn" ? "warning" : level,
-      },
-      // Silences the library's own notices.
-      { category: ["logtape", "meta"], sinks: [] },
-    ],
-  });
-  const logger = getLogger(CATEGORY);
-  return {
-    writes: (other) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level),
-    info: (message, fields) => logger.info(message, fields),
-    warn: (message, fields) => logger.warn(message, fields),
-    error: (message, fields) => logger.error(message, fields),
+  const writes = (other: LogLevel) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level);
+  const at = (own: LogLevel) => {
+    if (!writes(own)) return () => {};
+    const priority = priorities ? `<${PRIORITIES[own]}>` : "";
+    return (message: string, fields: LogFields = {}) => {
+      const line = FORMATS[format](new Date().toISOString(), own, message, fields);
+      write(`${priority}${printable(line)}\n`);
+    };
   };
+  return { writes, info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** How long a line waits for others, so that many lines share one write. */

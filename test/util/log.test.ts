@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { LineWriter } from "../../src/util/log.ts";
+import { describe, expect, test } from "bun:test";
+import { createLog, LineWriter } from "../../src/util/log.ts";
 
 test("writes many lines at once and loses none", async () => {
   const writes: string[] = [];
@@ -46,4 +46,46 @@ test("survives a reader that has gone, even after dropped lines", async () => {
   writer.write("lost as well\n");
   await writer.flush();
   expect(tries).toBe(3);
+});
+
+describe("a log line", () => {
+  const fields = {
+    text: 'he said "no" = x',
+    path: "a\\b",
+    empty: "",
+    plain: "2001:db8::1",
+    unicode: "äö",
+    turned: "a\u202eb\nc",
+    number: 1.5,
+    yes: true,
+    nothing: null,
+    absent: undefined,
+  };
+
+  test.each([
+    [
+      "text",
+      'level=warning logger=sixscope msg="in {braces}" text="he said \\"no\\" = x" path="a\\\\b" empty="" plain=2001:db8::1 unicode=äö turned="a\ufffdb\\nc" number=1.5 yes=true nothing=null\n',
+    ],
+    [
+      "json",
+      '"level":"WARN","message":"in {braces}","logger":"sixscope","text":"he said \\"no\\" = x","path":"a\\\\b","empty":"","plain":"2001:db8::1","unicode":"äö","turned":"a\ufffdb\\nc","number":1.5,"yes":true,"nothing":null}\n',
+    ],
+  ] as const)(
+    "as %s quotes what is not plain, and hides what would rearrange a terminal",
+    (format, end) => {
+      const lines: string[] = [];
+      const log = createLog({
+        level: "warn",
+        format,
+        priorities: true,
+        write: (line) => lines.push(line),
+      });
+      log.info("not at this level");
+      log.warn("in {braces}", fields);
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatch(/^<4>(time=|\{"@timestamp":")\d{4}-\d{2}-\d{2}T[\d:.]{12}Z/);
+      expect(lines[0]).toEndWith(end);
+    },
+  );
 });
