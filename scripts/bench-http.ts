@@ -79,7 +79,8 @@ try {
   middleware();
 } finally {
   for (const { stop } of started) stop();
-  rmSync(folder, { recursive: true });
+  // nginx removes its own file meanwhile.
+  rmSync(folder, { recursive: true, force: true });
 }
 
 /** Loads servers with one path, with the key or without, and prints the table. The third and fourth server are the peers. */
@@ -230,7 +231,7 @@ async function startNginx(): Promise<Server> {
   ).join("\n");
   writeFileSync(
     join(folder, "nginx.conf"),
-    `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr;
+    `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;
 events {}
 http {
   access_log off; default_type application/json; keepalive_requests 100000000;
@@ -243,7 +244,7 @@ http {
   const child = Bun.spawn(["nginx", "-c", join(folder, "nginx.conf")], { stderr: "inherit" });
   const url = `http://127.0.0.1:${port}`;
   while ((await fetch(url).catch(() => null)) === null) await Bun.sleep(20);
-  const server = { name: "nginx, one worker", url, pid: child.pid, stop: () => child.kill() };
+  const server = { name: "nginx", url, pid: child.pid, stop: () => child.kill() };
   started.push(server);
   return server;
 }

