@@ -1,6 +1,6 @@
 import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
-import { DnsFormatError, encodeName, readName } from "./name.ts";
+import { DnsFormatError, encodeName, NameReader } from "./name.ts";
 import { type RecordType, type ResourceRecord, tryDecodeRecord, typeCode } from "./record.ts";
 
 /** A name in canonical form, and the type of the records to ask for. */
@@ -213,6 +213,7 @@ export function decodeMessage(bytes: Uint8Array): Message {
 }
 
 function readMessage(reader: ByteReader): Message {
+  const names = new NameReader();
   reader.take(2);
   const flags = reader.uint16();
   const questionCount = reader.uint16();
@@ -221,7 +222,7 @@ function readMessage(reader: ByteReader): Message {
   const recordCount = authorityEnd + reader.uint16();
   if (questionCount > 1) throw new DnsFormatError(`a message with ${questionCount} questions`);
   if (questionCount === 1) {
-    readName(reader);
+    names.read(reader);
     reader.take(4);
   }
   const answers: ResourceRecord[] = [];
@@ -230,7 +231,7 @@ function readMessage(reader: ByteReader): Message {
   let extendedErrors: readonly ExtendedError[] | null = null;
   let rcode = flags & RCODE_MASK;
   for (let index = 0; index < recordCount; index++) {
-    const owner = readName(reader);
+    const owner = names.read(reader);
     const code = reader.uint16();
     const recordClass = reader.uint16();
     const ttl = reader.uint32();
@@ -244,7 +245,7 @@ function readMessage(reader: ByteReader): Message {
       extendedErrors = readExtendedErrors(data);
       rcode |= (ttl >>> 24) << 4;
     } else if (index < answerCount && recordClass === CLASS_IN) {
-      const record = tryDecodeRecord({ owner, code, ttl }, data);
+      const record = tryDecodeRecord({ owner, code, ttl }, data, names);
       if (record !== null) answers.push(record);
     }
     if (index < answerCount) answerTypes.push(code);

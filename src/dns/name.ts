@@ -12,10 +12,7 @@ export const MAX_LABEL_BYTES = 63;
 /** Bytes of a name on the wire, with length bytes and the root; RFC 1035 section 2.3.4. */
 const MAX_NAME_BYTES = 255;
 
-/**
- * Compression pointers in one name: a name of 255 bytes has at most 127 labels, so more never help. With
- * the limit of bytes, this bounds the work for a hostile message.
- */
+/** Compression pointers in one name: a name of 255 bytes has at most 127 labels, so more never help. */
 const MAX_POINTERS = 126;
 
 /** Both high bits set: not a label, but the offset of the rest of the name. */
@@ -40,49 +37,97 @@ export function byteTexts(lowest: number, special: string): readonly string[] {
 
 const BYTE_TEXT = byteTexts(0x21, '".;\\()@$');
 
-/**
- * The name at the reader's offset; RFC 1035 section 4.1.4. Throws DnsFormatError for a name that is cut
- * short, has more than 255 bytes or 126 pointers, an unknown label type, or a pointer that does not lead
- * backwards.
- */
-export function readName(reader: ByteReader): string {
-  const { bytes, end } = reader;
-  let at = reader.offset;
-  let text = "";
-  let size = 1;
-  let pointers = 0;
-  const byteAt = (index: number) => {
-    if (index >= end) throw new DnsFormatError("a name is cut short");
-    return bytes[index] as number;
-  };
-  for (let length = byteAt(at); length > 0; length = byteAt(at)) {
-    if (length >= POINTER) {
-      const target = ((length - POINTER) << 8) | byteAt(at + 1);
-      if (pointers === 0) reader.offset = at + 2;
-      pointers += 1;
-      if (pointers > MAX_POINTERS) {
-        throw new DnsFormatError(`a name has more than ${MAX_POINTERS} compression pointers`);
-      }
-      if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
-      at = target;
-      continue;
-    }
-    if (length > MAX_LABEL_BYTES) {
-      throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
-    }
-    size += length + 1;
-    checkSize(size);
-    const next = at + 1 + length;
-    for (at += 1; at < next; at++) text += BYTE_TEXT[byteAt(at)];
-    text += ".";
-  }
-  if (pointers === 0) reader.offset = at + 1;
-  return text || ".";
+/** The end of a name, from some label on. */
+interface Suffix {
+  /** Empty for the root. */
+  readonly text: string;
+  /** Bytes on the wire without compression. */
+  readonly bytes: number;
+  /** Compression pointers followed. */
+  readonly pointers: number;
 }
 
-/** The name in a message at an offset. Throws as `readName`. */
+const ROOT: Suffix = { text: "", bytes: 1, pointers: 0 };
+
+/**
+ * Reads the names of one message. It reads the target of a pointer once and remembers it, so that the
+ * size of the message bounds the work, however its names point at each other.
+ */
+export class NameReader {
+  readonly #known = new Map<number, Suffix>();
+
+  /**
+   * The name at the reader's offset; RFC 1035 section 4.1.4. Throws DnsFormatError for a name that is
+   * cut short, has more than 255 bytes or 126 pointers, an unknown label type, or a pointer that does
+   * not lead backwards.
+   */
+  read(reader: ByteReader): string {
+    const { bytes, offset } = reader;
+    reader.offset = endOfName(bytes, offset, reader.end);
+    return this.#suffixAt(bytes, offset, 0, 0).text || ".";
+  }
+
+  /**
+   * @param before bytes of the name before `at`
+   * @param pointers how many pointers led here
+   */
+  #suffixAt(bytes: Uint8Array, at: number, before: number, pointers: number): Suffix {
+    const known = this.#known.get(at);
+    checkSize(before + (known ?? ROOT).bytes, pointers + (known ?? ROOT).pointers);
+    if (known !== undefined) return known;
+    const suffix = this.#readSuffix(bytes, at, before, pointers);
+    // Only what a pointer led to can be read a second time.
+    if (pointers > 0) this.#known.set(at, suffix);
+    return suffix;
+  }
+
+  #readSuffix(bytes: Uint8Array, at: number, before: number, pointers: number): Suffix {
+    const length = byteAt(bytes, at, bytes.length);
+    if (length === 0) return ROOT;
+    if (length >= POINTER) {
+      const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, bytes.length);
+      if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
+      const rest = this.#suffixAt(bytes, target, before, pointers + 1);
+      return { ...rest, pointers: rest.pointers + 1 };
+    }
+    const next = endOfLabel(bytes, at, bytes.length);
+    const rest = this.#suffixAt(bytes, next, before + next - at, pointers);
+    let label = "";
+    for (let index = at + 1; index < next; index++) label += BYTE_TEXT[byteAt(bytes, index, next)];
+    return { ...rest, text: `${label}.${rest.text}`, bytes: rest.bytes + next - at };
+  }
+}
+
+/** The offset behind a name, which is behind its pointer if it has one. */
+function endOfName(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  for (;;) {
+    const length = byteAt(bytes, at, end);
+    if (length === 0) return at + 1;
+    if (length >= POINTER) {
+      byteAt(bytes, at + 1, end);
+      return at + 2;
+    }
+    at = endOfLabel(bytes, at, end);
+  }
+}
+
+function endOfLabel(bytes: Uint8Array, at: number, end: number): number {
+  const length = byteAt(bytes, at, end);
+  if (length > MAX_LABEL_BYTES) {
+    throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
+  }
+  return at + 1 + length;
+}
+
+function byteAt(bytes: Uint8Array, at: number, end: number): number {
+  if (at >= end) throw new DnsFormatError("a name is cut short");
+  return bytes[at] as number;
+}
+
+/** The name in a message at an offset. Throws as `NameReader.read`. */
 export function decodeName(bytes: Uint8Array, offset = 0): string {
-  return readName(new ByteReader(bytes, offset));
+  return new NameReader().read(new ByteReader(bytes, offset));
 }
 
 /**
@@ -109,7 +154,7 @@ export function encodeName(text: string): Uint8Array {
     if (label.length > 0 || !text.endsWith(".")) endLabel();
   }
   name.push(0);
-  checkSize(name.length);
+  checkSize(name.length, 0);
   return Uint8Array.from(name);
 }
 
@@ -134,8 +179,11 @@ export function withoutFinalDot(name: string): string {
   return name === "." ? name : name.slice(0, -1);
 }
 
-function checkSize(bytes: number): void {
+function checkSize(bytes: number, pointers: number): void {
   if (bytes > MAX_NAME_BYTES) {
     throw new DnsFormatError(`a name has more than ${MAX_NAME_BYTES} bytes`);
+  }
+  if (pointers > MAX_POINTERS) {
+    throw new DnsFormatError(`a name has more than ${MAX_POINTERS} compression pointers`);
   }
 }

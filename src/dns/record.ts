@@ -2,7 +2,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { formatIpv4, ipv4FromWord } from "../addr/ipv4.ts";
 import { ipv6FromWords } from "../addr/ipv6.ts";
 import type { ByteReader } from "../util/bytes.ts";
-import { byteTexts, DnsFormatError, readName } from "./name.ts";
+import { byteTexts, DnsFormatError, type NameReader } from "./name.ts";
 
 /** A record as the interface shows it. */
 export interface DnsRecord {
@@ -22,8 +22,10 @@ interface RecordRow {
   /** The type's number in the IANA registry of resource record types. */
   readonly code: number;
   /** Reads the data in presentation form; the reader ends where the data ends. */
-  read(reader: ByteReader): string;
+  read(reader: ByteReader, names: NameReader): string;
 }
+
+const readName: RecordRow["read"] = (reader, names) => names.read(reader);
 
 /** The record types that a caller can ask for, in the order of the interface. A new type is a new row. */
 const ROWS = {
@@ -36,7 +38,7 @@ const ROWS = {
   /** RFC 1035 section 3.4.1. */
   A: { code: 1, read: (reader) => formatIpv4(ipv4FromWord(reader.uint32())) },
   /** RFC 1035 section 3.3.9; RFC 7505 defines the null MX `0 .`. */
-  MX: { code: 15, read: (reader) => `${reader.uint16()} ${readName(reader)}` },
+  MX: { code: 15, read: (reader, names) => `${reader.uint16()} ${names.read(reader)}` },
   /** RFC 1035 section 3.3.14. */
   TXT: { code: 16, read: readCharacterStrings },
   /** RFC 1035 section 3.3.11. */
@@ -46,8 +48,8 @@ const ROWS = {
   /** RFC 1035 section 3.3.13. */
   SOA: {
     code: 6,
-    read(reader) {
-      const servers = `${readName(reader)} ${readName(reader)}`;
+    read(reader, names) {
+      const servers = `${names.read(reader)} ${names.read(reader)}`;
       const times = Array.from({ length: 5 }, () => reader.uint32());
       return `${servers} ${times.join(" ")}`;
     },
@@ -78,11 +80,12 @@ export function typeCode(type: RecordType): number {
 export function tryDecodeRecord(
   { owner, code, ttl }: { readonly owner: string; readonly code: number; readonly ttl: number },
   reader: ByteReader,
+  names: NameReader,
 ): ResourceRecord | null {
   const type = TYPES_BY_CODE.get(code);
   if (type === undefined) return null;
   const row: RecordRow = ROWS[type];
-  const value = row.read(reader);
+  const value = row.read(reader, names);
   if (reader.remaining > 0) {
     throw new DnsFormatError(`the data of a ${type} record is ${reader.remaining} bytes too long`);
   }
@@ -92,10 +95,13 @@ export function tryDecodeRecord(
 const BYTE_TEXT = byteTexts(0x20, '"\\');
 
 function readCharacterStrings(reader: ByteReader): string {
+  const strings = reader.take(reader.remaining);
   let text = "";
-  while (reader.remaining > 0) {
-    text += text === "" ? '"' : ' "';
-    for (let left = reader.uint8(); left > 0; left--) text += BYTE_TEXT[reader.uint8()];
+  for (let at = 0; at < strings.length; ) {
+    const end = at + 1 + (strings[at] as number);
+    if (end > strings.length) throw new DnsFormatError("a string of a TXT record is cut short");
+    text += at === 0 ? '"' : ' "';
+    for (at += 1; at < end; at++) text += BYTE_TEXT[strings[at] as number];
     text += '"';
   }
   if (text === "") throw new DnsFormatError("a TXT record has no string");

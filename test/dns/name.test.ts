@@ -3,7 +3,7 @@ import {
   canonicalName,
   DnsFormatError,
   encodeName,
-  readName,
+  NameReader,
   withoutFinalDot,
 } from "../../src/dns/name.ts";
 import { ByteReader } from "../../src/util/bytes.ts";
@@ -12,7 +12,7 @@ import { hex } from "./messages.ts";
 /** Reads the name at an offset of a message, and returns the offset of the reader afterwards. */
 function read(message: Uint8Array, offset = 0): { name: string; end: number } {
   const reader = new ByteReader(message, offset);
-  return { name: readName(reader), end: reader.offset };
+  return { name: new NameReader().read(reader), end: reader.offset };
 }
 
 /** A label of this many bytes, on the wire. */
@@ -67,18 +67,38 @@ describe("compression", () => {
     expect(() => read(message, 1 + 2 * 126)).toThrow(DnsFormatError);
   });
 
-  test("a label may contain a name that a pointer leads to", () => {
+  test("pointers are counted the same whether or not a part was read before", () => {
+    const chain = [0];
+    for (let at = 0; at < 2 * 200; at += 2) {
+      const target = at === 0 ? 0 : at - 1;
+      chain.push(0xc0 | (target >> 8), target & 0xff);
+    }
+    const message = Uint8Array.from(chain);
+    const names = new NameReader();
+    expect(names.read(new ByteReader(message, 1 + 2 * 100))).toBe(".");
+    expect(() => names.read(new ByteReader(message, 1 + 2 * 190))).toThrow(DnsFormatError);
+  });
+
+  test("a name does not depend on what was read before", () => {
     // The first label of the name at 4 contains a name, at 5, and the pointer after the second leads to it.
     const message = hex("00000000  03 016100  0162 c005  c008");
-    const names = [4, 8, 12].map((offset) => read(message, offset).name);
-    expect(names).toEqual(["\\001a\\000.b.a.", "b.a.", "b.a."]);
+    const whole = "\\001a\\000.b.a.";
+    for (const offsets of [
+      [4, 8, 12],
+      [12, 8, 4],
+      [8, 4, 12],
+    ]) {
+      const names = new NameReader();
+      const read = (offset: number) => names.read(new ByteReader(message, offset));
+      expect(offsets.map(read)).toEqual(offsets.map((offset) => (offset === 4 ? whole : "b.a.")));
+    }
   });
 
   test("a name in bounded data may point out of it, but not extend beyond it", () => {
     const message = hex(`${example} 0161 c000 00`);
-    expect(readName(new ByteReader(message, 9, 13))).toBe("a.example.");
-    expect(() => readName(new ByteReader(message, 9, 12))).toThrow("cut short");
-    expect(() => readName(new ByteReader(message, 9, 10))).toThrow("cut short");
+    expect(new NameReader().read(new ByteReader(message, 9, 13))).toBe("a.example.");
+    expect(() => new NameReader().read(new ByteReader(message, 9, 12))).toThrow("cut short");
+    expect(() => new NameReader().read(new ByteReader(message, 9, 10))).toThrow("cut short");
   });
 });
 
