@@ -157,29 +157,29 @@ function multicast() {
 
 type AddressDetails = z.output<ReturnType<typeof addressDetails>>;
 
-/** Everything that can be derived from an address alone; what does not apply is undefined, and so not in the JSON. */
+/** Everything that can be derived from an address alone; keys that do not apply are absent. */
 export function describeIpv6(address: Ipv6Address): AddressDetails {
   const entry = typeEntry(address);
-  const { type, block, rfc, status } = entry;
-  const isMulticast = type === "Multicast";
+  const { block, rfc, status } = entry;
+  const isMulticast = entry.type === "Multicast";
+  const scope = isMulticast ? multicastScope(address) : entry.scope;
   const specialPurpose = specialPurposeBlock(address);
-  const embedded = embeddedIpv4(address, entry);
+  const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
   const interfaceId = interfaceIdOf(address, entry);
-  const details = {
-    definedBy: { block, rfc: `RFC ${rfc}`, status },
-    scope: isMulticast ? multicastScope(address) : entry.scope,
-    specialPurpose: specialPurpose && describeSpecialPurpose(specialPurpose),
-    allocation: type === "GlobalUnicast" ? describeAllocation(address) : undefined,
-    embeddedIPv4: embedded.length > 0 ? embedded.map(describeEmbedded) : undefined,
-    interfaceId: interfaceId ?? undefined,
-    multicast: isMulticast ? multicastDetails(address) : undefined,
-    solicitedNode: interfaceId ? formatIpv6(solicitedNodeGroup(address)) : undefined,
+  return {
+    definedBy: { block, rfc: `RFC ${rfc}`, ...(status && { status }) },
+    ...(scope && { scope }),
+    ...(specialPurpose && { specialPurpose: describeSpecialPurpose(specialPurpose) }),
+    ...(entry.type === "GlobalUnicast" && { allocation: describeAllocation(address) }),
+    ...(embedded.length > 0 && { embeddedIPv4: embedded }),
+    ...(interfaceId && { interfaceId }),
+    ...(isMulticast && { multicast: multicastDetails(address) }),
+    ...(interfaceId && { solicitedNode: formatIpv6(solicitedNodeGroup(address)) }),
     reverseName: reverseName(address),
     integer: formatIpv6Integer(address),
     binary: formatIpv6Binary(address),
     registrySnapshot: REGISTRY_SNAPSHOT,
   };
-  return details as AddressDetails;
 }
 
 function describeSpecialPurpose(

@@ -130,11 +130,12 @@ describe("describeIpv6", () => {
     }
   });
 
-  test("matches the schema as JSON", () => {
+  test("is plain JSON and matches the schema", () => {
     for (const { prefix } of TYPE_TABLE) {
       if (prefix.network.version !== 6) continue;
       const details = describeIpv6(prefix.network);
       expect(addressDetails().parse(JSON.parse(JSON.stringify(details)))).toEqual(details);
+      expect(Object.values(details)).not.toContain(undefined);
     }
   });
 });
