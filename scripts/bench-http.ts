@@ -50,7 +50,12 @@ const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const started: Server[] = [];
 const key = generateApiKey();
 writeKeyFile(join(folder, "keys.json"), [
-  { name: "bench", sha256: hashApiKey(key), created: new Date().toISOString(), limit: 10_000_000 },
+  {
+    name: "bench",
+    sha256: hashApiKey(key).toString("hex"),
+    created: new Date().toISOString(),
+    limit: 10_000_000,
+  },
 ]);
 
 await run([process.execPath, join(ROOT, "scripts/build.ts")]);
