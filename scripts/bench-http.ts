@@ -209,6 +209,8 @@ async function startSixscope(name: string, level: string, rate: string): Promise
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
       SIXSCOPE_RATE_ANONYMOUS: rate,
       SIXSCOPE_LOG_LEVEL: level,
+      // As in systemd/sixscope.service.
+      BUN_JSC_forceRAMSize: "67108864",
     },
     stdout: "pipe",
     stderr: Bun.file(join(folder, "log")),
