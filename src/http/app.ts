@@ -1,4 +1,4 @@
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type HonoRequest } from "hono";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { AccessLog } from "./access-log.ts";
 import { BASE_PATH, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
@@ -12,6 +12,8 @@ export type AppDependencies = Tools & MiddlewareDependencies;
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
+  /** The patterns of all paths, for `Bindings.route`. */
+  readonly routes: readonly string[];
   fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
 }
 
@@ -29,14 +31,14 @@ export function createApp(dependencies: AppDependencies): App {
   const accessLog = new AccessLog(log, config.logClients);
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
+  const routes: string[] = [];
   for (const endpoint of ENDPOINTS) {
     for (const route of routesOf(endpoint)) {
+      routes.push(route);
       router.all(route, handlerOf(endpoint, route, dependencies));
     }
   }
-  router.notFound(({ req, env }) =>
-    respondError(env, new ApiError("NOT_FOUND", { method: req.method, path: req.path })),
-  );
+  router.notFound(({ req, env }) => respondError(env, notFound(req)));
   // The only place that turns a thrown error into a response.
   router.onError((error, { env }) => {
     const known =
@@ -48,6 +50,7 @@ export function createApp(dependencies: AppDependencies): App {
   });
 
   return {
+    routes,
     fetch(request, bindings) {
       const startMs = performance.now();
       const { info, response } = admit(request, bindings);
@@ -64,18 +67,25 @@ function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U): U | Promi
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** The path as Hono writes it, also without its last segment if that may be empty. */
+function notFound({ method, path }: HonoRequest): ApiError {
+  return new ApiError("NOT_FOUND", { method, path });
+}
+
+/** The patterns of an endpoint's path: with and without a slash at the end, and without its last segment if that may be empty. */
 function routesOf({ path, parameters }: Endpoint): string[] {
-  const route = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
+  const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
   return last?.in === "path" && last.whenEmpty !== undefined
-    ? [route, route.replace(/[^/]+$/, "")]
-    : [route];
+    ? [pattern, `${pattern}/`, pattern.replace(/[^/]+$/, "")]
+    : [pattern, `${pattern}/`];
 }
 
 function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, tools: Tools) {
   return ({ req, env: info }: Context<Env>): Response | Promise<Response> => {
-    info.route = route;
+    if (info.route !== route) {
+      info.route = null;
+      throw notFound(req);
+    }
     const { method, path } = req;
     if (method !== "GET" && method !== "HEAD") {
       throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);

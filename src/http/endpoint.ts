@@ -23,7 +23,7 @@ export interface RequestInfo {
   readonly headers: Readonly<Record<string, string>>;
   /** Keeps the connection open for a handler that may be silent for so many seconds. */
   readonly allowSeconds: (seconds: number) => void;
-  /** The pattern of the path, once a route has matched. */
+  /** The pattern of the path; null if the path does not exist. */
   route: string | null;
 }
 

@@ -35,6 +35,11 @@ export interface Bindings {
   readonly connection: Connection;
   /** See `RequestInfo`. */
   readonly allowSeconds: (seconds: number) => void;
+  /**
+   * The pattern of `App.routes` that the path matches as it was sent, or null. In the URL of a request a
+   * backslash has become a slash and `..` is resolved, so the path can pass a proxy's rules for another.
+   */
+  readonly route: string | null;
   /** Whether the client must open a new connection for its next request. */
   readonly draining: boolean;
 }
@@ -63,7 +68,7 @@ export function createMiddleware({
   const rateLimiter = new RateLimiter(rate);
   let hasWarned = false;
 
-  return (request, { connection, allowSeconds, draining }) => {
+  return (request, { connection, allowSeconds, route, draining }) => {
     const sent = request.headers;
     const caller = identifyCaller(connection, sent, trustedProxies);
     const { address, secure } = caller;
@@ -99,7 +104,7 @@ export function createMiddleware({
     if (connection.kind === "tcp" && connection.encrypted) {
       headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
     }
-    const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, route: null };
+    const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, route };
     if (secure && isPreflight) {
       return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
     }

@@ -25,7 +25,12 @@ function pass(
 ): Response {
   const method = "Access-Control-Request-Method" in sent ? "OPTIONS" : "GET";
   const request = new Request("http://localhost/", { method, headers: sent });
-  const { info, response } = admit(request, { connection, draining, allowSeconds: () => {} });
+  const { info, response } = admit(request, {
+    connection,
+    route: null,
+    draining,
+    allowSeconds: () => {},
+  });
   return response ?? respond(info, info.id);
 }
 

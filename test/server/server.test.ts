@@ -21,6 +21,7 @@ async function startOpenEnded() {
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<Response>();
   const app: App = {
+    routes: [],
     fetch: () => {
       arrived.resolve();
       return answer.promise;
@@ -65,7 +66,7 @@ describe("an app that throws", () => {
     ["a rejected promise", () => Promise.reject(new Error("secret"))],
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
-    const app: App = { fetch: fetchOfApp };
+    const app: App = { routes: [], fetch: fetchOfApp };
     const config = { listen: LISTEN, listenIsDefault: false };
     const listening = await listen(app, config, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
@@ -82,7 +83,7 @@ describe("an app that throws", () => {
 });
 
 describe("an existing socket file", () => {
-  const app: App = { fetch: () => new Response("ours") };
+  const app: App = { routes: [], fetch: () => new Response("ours") };
 
   /** Calls `check` with a path in a new folder and a function that listens there. */
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
