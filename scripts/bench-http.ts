@@ -150,7 +150,7 @@ function memory(): void {
 /** Nanoseconds of each step of the middleware, and the memory that five million addresses leave behind. */
 function middleware(): void {
   const log = createLog({ level: "info", format: "text", priorities: false, write: () => {} });
-  const trusted = { unix: true, prefixes: [] };
+  const trust = { trustedProxies: { unix: true, prefixes: [] }, plainHttpFrom: [] };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
   const keyring = new Keyring(join(folder, "none.json"), log);
   const limiter = new RateLimiter({ anonymous: 1e9, prefix: 1e9 });
@@ -159,7 +159,7 @@ function middleware(): void {
   const steps: [string, () => unknown][] = [
     [
       "client address",
-      () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trusted),
+      () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trust),
     ],
     ["rate limit, IPv6", () => limiter.take(subject, 1)],
     ["a wrong key, well formed", () => keyring.find(wrongKey)],

@@ -61,6 +61,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = pro
     listenIsDefault: !environment["SIXSCOPE_LISTEN"],
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
+    plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
     /** An absolute path. */
     keysFile: resolve(
       folder,

@@ -3,7 +3,12 @@ import { ENDPOINTS } from "../routes/endpoints.ts";
 import { AccessLog } from "./access-log.ts";
 import { BASE_PATH, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
 import { ApiError } from "./errors.ts";
-import { type Bindings, createMiddleware, type MiddlewareDependencies } from "./middleware.ts";
+import {
+  type Bindings,
+  createMiddleware,
+  type MiddlewareDependencies,
+  sentKey,
+} from "./middleware.ts";
 import { readParameters } from "./parameters.ts";
 import { respond, respondError } from "./respond.ts";
 
@@ -91,9 +96,8 @@ function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, to
       throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
     }
     if (needsKey && info.key === null) {
-      const invalid =
-        "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one";
-      const note = info.request.headers.has("x-api-key") ? invalid : undefined;
+      const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
+      const note = sentKey(info.request.headers) === null ? undefined : invalid;
       throw new ApiError("UNAUTHORIZED", {}, note);
     }
     return whenDone(handle(readParameters(parameters, req), info, tools), (body) =>

@@ -120,8 +120,11 @@ export const ERRORS = {
     status: 400,
     meaning: "plain HTTP from another machine",
     details: () => z.strictObject({}),
-    message: () => "This service requires HTTPS; repeat the request with https://.",
-    example: { details: {} },
+    message: (_, proxy) =>
+      proxy === undefined
+        ? "This service requires HTTPS; repeat the request with https://, or if the service is yours, set SIXSCOPE_TLS_CERT or SIXSCOPE_PLAIN_HTTP_FROM."
+        : `This service requires HTTPS, and does not trust the proxy ${proxy} that sent the request; if the service is yours, add the proxy to SIXSCOPE_TRUSTED_PROXIES.`,
+    example: { details: {}, note: "127.0.0.1" },
   }),
   UNAUTHORIZED: kind({
     status: 401,

@@ -70,19 +70,21 @@ export function choiceParameter<const T extends readonly string[]>(
 }
 
 /**
- * Reads an endpoint's parameters and ignores all others.
+ * Reads an endpoint's parameters and ignores all others, except those whose name differs by case only.
  *
- * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated or not valid
+ * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated, not valid or misspelled
  */
 export function readParameters(parameters: Parameters, sent: HonoRequest): ValuesOf<Parameters> {
   const values: Record<string, unknown> = {};
+  let queries: Readonly<Record<string, string[]>> | undefined;
   for (const [name, parameter] of Object.entries(parameters)) {
     const { schema, bounds, expected, whenEmpty } = parameter;
     if (parameter.in === "path") {
       values[name] = sent.param(name) ?? whenEmpty;
       continue;
     }
-    const all = sent.queries(name) ?? [];
+    queries ??= readQuery(parameters, sent);
+    const all = queries[name] ?? [];
     const result = schema().safeParse(all[0]);
     if (!result.success || all.length > 1) {
       const value = all.length > 1 ? all : (all[0] ?? null);
@@ -92,4 +94,17 @@ export function readParameters(parameters: Parameters, sent: HonoRequest): Value
     values[name] = result.data;
   }
   return values;
+}
+
+function readQuery(parameters: Parameters, sent: HonoRequest): Readonly<Record<string, string[]>> {
+  const queries = sent.queries();
+  for (const [name, [value = null]] of Object.entries(queries)) {
+    const isMeant = (other: string) => other !== name && other.toLowerCase() === name.toLowerCase();
+    const meant = Object.hasOwn(parameters, name)
+      ? undefined
+      : Object.keys(parameters).find(isMeant);
+    if (meant === undefined) continue;
+    throw new ApiError("INVALID_PARAMETER", { parameter: name, value }, `write its name ${meant}`);
+  }
+  return queries;
 }

@@ -29,6 +29,7 @@ describe("defaults", () => {
       listenIsDefault: true,
       tls: null,
       trustedProxies: { unix: true, prefixes: [] },
+      plainHttpFrom: [],
       keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },

@@ -137,8 +137,8 @@ describe("the contract in the document", () => {
     const common = ["INVALID_PARAMETER", "HTTPS_REQUIRED", "RATE_LIMITED", "INTERNAL_ERROR"];
     expect(success).toBeDefined();
     expect(codes.toSorted()).toEqual([...common, ...errors].toSorted());
-    const key = { apiKey: [] };
-    expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? [key] : [{}, key]);
+    const keys = [{ apiKey: [] }, { bearer: [] }];
+    expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? keys : [{}, ...keys]);
   });
 
   // biome-ignore format: a table
