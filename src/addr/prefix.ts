@@ -45,6 +45,9 @@ function readPrefix(text: string): Prefix | ParseFailure {
   return prefix;
 }
 
+/** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
+export const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(parsePrefix);
+
 /** The block of `length` bits that contains the address. */
 export function prefixOf(ip: IpAddress, length: number): Prefix {
   if (ip.version === 4) return { network: ipv4FromWord(ip.word & mask(length)), length };

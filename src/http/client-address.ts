@@ -1,5 +1,5 @@
 import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
-import { type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
+import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
 import type { Config } from "../config/settings.ts";
 
@@ -30,9 +30,6 @@ export interface Caller {
   /** Whether a peer that is not trusted sent forwarding headers, which were ignored. */
   readonly untrustedForwarding: boolean;
 }
-
-/** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
-const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(parsePrefix);
 
 /** Headers that only a proxy adds. */
 const FORWARDING_HEADERS = [

@@ -74,8 +74,10 @@ const FUNCTIONS = {
   clock_gettime: { args: [C.int, C.pointer], returns: C.int },
   close: { args: [C.int], returns: C.int },
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
+  dup: { args: [C.int], returns: C.int },
   dup2: { args: [C.int, C.int], returns: C.int },
   flock: { args: [C.int, C.int], returns: C.int },
+  getpeername: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
   getxattr: { args: [C.pointer, C.pointer, C.pointer, C.size], returns: C.long },
@@ -86,6 +88,7 @@ const FUNCTIONS = {
   sendmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
   sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },
   setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
+  shutdown: { args: [C.int, C.int], returns: C.int },
   socket: { args: [C.int, C.int, C.int], returns: C.int },
 } as const;
 

@@ -1,10 +1,11 @@
 /** Certificates: how they are read, followed while the service runs, and renewed. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { libc } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
+import { listeningSockets } from "./connections.ts";
 import type { Listener } from "./listener.ts";
 
 /**
@@ -168,7 +169,7 @@ export async function serveCertificate(
 export function steerToNewServers(): void {
   const SECOND = 1;
   const program = bpfOption(encodeBpf([[BPF.returnConstant, SECOND]]));
-  for (const descriptor of readdirSync("/proc/self/fd").map(Number)) {
+  for (const descriptor of listeningSockets()) {
     libc().setsockopt(descriptor, ...OPTION.attachReusePortFilter, program, program.length);
   }
 }

@@ -4,6 +4,7 @@ import type { App } from "../http/app.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type Certificate, serveCertificate, steerToNewServers } from "./certificate.ts";
+import { boundConnections, boundUnreadResponses } from "./connections.ts";
 import { Listener } from "./listener.ts";
 
 /** The open listeners of the service. */
@@ -23,7 +24,7 @@ export class ListenError extends Error {
  */
 export async function listen(
   app: App,
-  config: Pick<Config, "listen" | "listenIsDefault">,
+  config: Pick<Config, "listen" | "listenIsDefault" | "trustedProxies">,
   certificate: Certificate | null,
   log: Log,
 ) {
@@ -46,6 +47,8 @@ export async function listen(
     }
   }
   if (certificate !== null) steerToNewServers();
+  boundUnreadResponses();
+  const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   return {
     /** The addresses as clients write them: `http://127.0.0.1:8080`, `unix:/path`. */
     urls: listeners.map(({ url }) => url),
@@ -55,7 +58,9 @@ export async function listen(
      */
     async renew(next: Certificate): Promise<void> {
       const encrypted = listeners.filter(({ url }) => url.startsWith("https:"));
-      await Promise.all(encrypted.map((listener) => serveCertificate(listener, next, log)));
+      const renewed = encrypted.map((listener) => serveCertificate(listener, next, log));
+      boundUnreadResponses();
+      await Promise.all(renewed);
     },
     /**
      * Accepts no new connections, and closes all others when running requests have their responses,
@@ -64,6 +69,7 @@ export async function listen(
     async stop(graceMs: number): Promise<void> {
       await Promise.race([stopAll(false), Bun.sleep(graceMs)]);
       await stopAll(true);
+      stopCounting();
     },
   };
 }
