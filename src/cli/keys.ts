@@ -1,5 +1,5 @@
-import { closeSync, constants, openSync, readlinkSync, realpathSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { parseConfig } from "../config/settings.ts";
@@ -12,8 +12,8 @@ import {
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
-import { lastError, libc } from "../platform/libc.ts";
-import { become, ownName } from "../platform/users.ts";
+import { lastError, libc, SystemError } from "../platform/libc.ts";
+import { become, ownName, userWithId } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
 import { invocation, print, UsageError, write } from "./terminal.ts";
@@ -53,7 +53,7 @@ export async function runKeys(
  */
 function findKeysFile(argv: readonly string[], environment: NodeJS.ProcessEnv): string {
   const service = installedService(environment);
-  if (service === null) return behindLink(parseConfig(environment).keysFile);
+  if (service === null) return behindLinks(parseConfig(environment).keysFile);
   const { user, userName, isOurs } = service;
   if (!isOurs) {
     const command = ["sudo sixscope keys", ...argv.map(shellQuote)].join(" ");
@@ -69,15 +69,45 @@ function findKeysFile(argv: readonly string[], environment: NodeJS.ProcessEnv): 
   const settings = installedSettings(service, environment).environment;
   const { keysFile } = parseConfig(settings, INSTALLED.workingDirectory);
   if (process.geteuid?.() === 0) become(user);
-  return behindLink(keysFile);
+  return behindLinks(keysFile);
 }
 
-/** Where a symbolic link leads, so that its target is replaced and not the link; one link only. */
-function behindLink(path: string): string {
+/** As many links as the kernel follows on one path; path_resolution(7). */
+const MAX_LINKS = 40;
+
+/**
+ * The path without symbolic links, so that their target is replaced and not a link.
+ *
+ * At the first folder or link that belongs to another user, root becomes that user: the owner can
+ * move what is below to another place at any time, and root's rights must not follow.
+ */
+function behindLinks(path: string): string {
+  // In a user namespace, the machine's own folders belong to an unknown user.
+  const trusted = [0, lstatSync("/").uid];
+  const rest = path.split("/");
+  let at = "/";
+  let links = 0;
   try {
-    return resolve(realpathSync(dirname(path)), readlinkSync(path));
-  } catch {
-    // Not a link; opening it reports any other error.
+    while (rest.length > 0) {
+      const next = join(at, rest.shift() ?? "");
+      const found = lstatSync(next, { throwIfNoEntry: false });
+      const isFile = found === undefined || found.isFile();
+      if (!isFile && process.geteuid?.() === 0 && !trusted.includes(found.uid)) {
+        become(userWithId(found.uid));
+      }
+      if (isFile || !found.isSymbolicLink()) {
+        at = next;
+        continue;
+      }
+      if (++links > MAX_LINKS) break;
+      const target = readlinkSync(next);
+      rest.unshift(...target.split("/"));
+      if (target.startsWith("/")) at = "/";
+    }
+    return links > MAX_LINKS ? path : at;
+  } catch (error) {
+    if (error instanceof SystemError) throw error;
+    // Opening the file reports any other error.
     return path;
   }
 }

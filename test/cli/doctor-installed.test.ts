@@ -61,11 +61,31 @@ tlsTest("it reads files with every group of the service's user", async () => {
   expect(said).toMatch(/^ok .*\/etc\/certificates\/cert\.pem .*: they match/m);
 });
 
+tlsTest(
+  "a key that every user can read is a problem, unless its folder keeps them out",
+  async () => {
+    const open = `
+    install -d -g sixscope -m 0755 /etc/certificates
+    certificate /etc/certificates
+    chmod 0644 /etc/certificates/*.pem
+    settings SIXSCOPE_TLS_CERT=/etc/certificates/cert.pem SIXSCOPE_TLS_KEY=/etc/certificates/key.pem`;
+    const key = "/etc/certificates/key.pem";
+    expect(await doctor(open)).toMatch(
+      new RegExp(
+        `^problem .*every user .* can read the key; chgrp sixscope ${key} && chmod 640`,
+        "m",
+      ),
+    );
+    expect(await doctor(`${open}; chmod 0750 /etc/certificates`)).toMatch(/^ok .*: they match/m);
+  },
+);
+
 const linked = `
   mkdir /var/lib/home
   mount --bind /var/lib/home /home
   certificate /home
-  chmod 0644 /home/*.pem
+  chgrp sixscope /home/*.pem
+  chmod 0640 /home/*.pem
   ln -s /home/cert.pem /etc/cert.pem
   settings SIXSCOPE_TLS_CERT=/etc/cert.pem SIXSCOPE_TLS_KEY=/home/key.pem`;
 

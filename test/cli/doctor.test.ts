@@ -1,6 +1,6 @@
 /** What doctor reports; scripts/systemd-test.ts runs it on a whole machine. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
@@ -76,6 +76,11 @@ describe("the listeners", () => {
     ["by default", {}, "ok"],
     ["on loopback and a unix socket", { SIXSCOPE_LISTEN: "127.0.0.2:80,unix:/run/s" }, "ok"],
     ["everywhere over plain HTTP", { SIXSCOPE_LISTEN: "[::]:80" }, "warning"],
+    [
+      "everywhere behind a trusted proxy",
+      { SIXSCOPE_LISTEN: "[::]:80", SIXSCOPE_TRUSTED_PROXIES: "2001:db8::7" },
+      "ok",
+    ],
     ["everywhere over HTTPS", { SIXSCOPE_LISTEN: "[::]:443", ...tls }, "ok"],
   ];
   test.each(rows)("%s", (_, environment, state) => {
@@ -105,6 +110,23 @@ describe("the keys file", () => {
     expect(checkKeys(path, Date.now())).toMatchObject({ state, outcome });
     rmSync(folder, { recursive: true });
   });
+});
+
+test("a keys file that every user can write to is a problem, unless its folder keeps them out", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
+  const path = join(folder, "keys.json");
+  writeFileSync(path, '{"version":1,"keys":[]}');
+  chmodSync(path, 0o666);
+  expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
+  chmodSync(folder, 0o755);
+  expect(checkKeys(path, Date.now())).toMatchObject({
+    state: "problem",
+    outcome: "every user of this machine can add keys to it",
+    advice: expect.stringContaining(`chmod 600 ${path}`),
+  });
+  chmodSync(path, 0o644);
+  expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
+  rmSync(folder, { recursive: true });
 });
 
 describe("sixscope doctor", () => {

@@ -26,7 +26,7 @@ async function startOpenEnded() {
       return answer.promise;
     },
   };
-  const listening = await listen(app, { listen: LISTEN, listenIsDefault: false }, null, log().log);
+  const listening = await listen(app, { listen: LISTEN }, null, log().log);
   const running = fetch(listening.urls[0] ?? "").then(
     (response) => response.text(),
     () => "closed",
@@ -36,7 +36,7 @@ async function startOpenEnded() {
 }
 
 describe("stop", () => {
-  test("waits for the answer to a running request", async () => {
+  test("waits for the answer to a running request, and refuses new ones", async () => {
     const { listening, running, answer } = await startOpenEnded();
     let isStopped = false;
     const stopped = listening.stop(60_000).then(() => {
@@ -44,6 +44,7 @@ describe("stop", () => {
     });
     await Bun.sleep(100);
     expect(isStopped).toBe(false);
+    await expect(fetch(listening.urls[0] ?? "")).rejects.toThrow();
     answer();
     expect(await running).toBe("answered");
     await stopped;
@@ -66,7 +67,7 @@ describe("an app that throws", () => {
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
     const app: App = { fetch: fetchOfApp };
-    const config = { listen: LISTEN, listenIsDefault: false };
+    const config = { listen: LISTEN };
     const listening = await listen(app, config, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
     await listening.stop(0);
@@ -88,7 +89,7 @@ describe("an existing socket file", () => {
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
-    const config = { listen: [{ kind: "unix", path }], listenIsDefault: false } as const;
+    const config = { listen: [{ kind: "unix", path }] } as const;
     try {
       await check(path, () => listen(app, config, null, log().log));
     } finally {

@@ -1,7 +1,14 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Config } from "../../config/settings.ts";
+import {
+  formatListenAddress,
+  isLoopback,
+  type ListenAddress,
+} from "../../config/listen-address.ts";
+import { type Config, refusingListeners } from "../../config/settings.ts";
 import { isActive, KeyFileError, readKeyFile } from "../../keys/key-file.ts";
+import { everyUserMay } from "../../platform/regular-file.ts";
+import { ownName } from "../../platform/users.ts";
 import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
@@ -42,24 +49,24 @@ export function checkService({ user, userName, unit }: InstalledService): readon
   ];
 }
 
-/** Who can connect: without a certificate, other machines need a proxy. */
-export function checkListeners({ listen, tls }: Config): Finding {
-  const tried = "see which machines can connect";
-  const hosts = listen.flatMap((address) =>
-    address.kind === "tcp" && !isLoopback(address.hostname) ? [address.hostname] : [],
-  );
-  if (hosts.length === 0) return ok(tried, "only this one, for example a proxy on it");
-  return tls !== null
-    ? ok(tried, `other machines, over HTTPS on ${hosts.join(", ")}`)
-    : warning(
-        tried,
-        `other machines, over plain HTTP on ${hosts.join(", ")}, which only a proxy may use`,
-        "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name the proxy in SIXSCOPE_TRUSTED_PROXIES",
-      );
+/** Who gets answers: without a certificate, other machines need a proxy. */
+export function checkListeners(config: Config): Finding {
+  const tried = "see which machines get answers";
+  const open = config.listen.filter((address) => !isLoopback(address));
+  if (open.length === 0) return ok(tried, "only this one, for example a proxy on it");
+  if (refusingListeners(config).length > 0) {
+    return warning(
+      tried,
+      `only this one; ${listOf(open)} refuses all others, because it speaks plain HTTP`,
+      "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES",
+    );
+  }
+  const way = config.tls === null ? "the trusted proxies" : "HTTPS";
+  return ok(tried, `all that reach ${listOf(open)}, over ${way}`);
 }
 
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "::1" || hostname.startsWith("127.");
+function listOf(addresses: readonly ListenAddress[]): string {
+  return addresses.map(formatListenAddress).join(", ");
 }
 
 type TlsFiles = NonNullable<Config["tls"]>;
@@ -84,6 +91,11 @@ export function checkTls(tls: TlsFiles, nowMs: number): Finding {
   const tried = `read certificate ${tls.certFile} and key ${tls.keyFile}`;
   try {
     const certificate = readCertificate(tls);
+    if (everyUserMay("read", realpathSync(tls.keyFile))) {
+      const group = `chgrp ${ownName()} ${tls.keyFile} && chmod 640 ${tls.keyFile}`;
+      const advice = `${group}; if it was so for long, renew it with a new key`;
+      return problem(tried, "every user of this machine can read the key", advice);
+    }
     const reason = outOfTime(certificate, nowMs);
     if (reason !== null) {
       return problem(tried, `the certificate ${reason}`, "check the clock, or renew it");
@@ -104,13 +116,21 @@ export function checkKeys(path: string, nowMs: number): Finding {
   const add = "create one: sixscope keys add NAME";
   try {
     if (!existsSync(path)) return warning(tried, "it does not exist, so there are no keys", add);
+    if (everyUserMay("write", realpathSync(path))) {
+      const advice = `chmod 600 ${path}, and see who is in it: sixscope keys list`;
+      return problem(tried, "every user of this machine can add keys to it", advice);
+    }
     const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
     return active === 0
       ? warning(tried, "no key is active", add)
       : ok(tried, `active keys: ${active}`);
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
-    return problem(tried, error.message, "correct or restore it; the service does not start");
+    return problem(
+      tried,
+      error.message,
+      "correct or restore it; until then ping and traceroute refuse every key",
+    );
   }
 }
 
