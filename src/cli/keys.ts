@@ -1,6 +1,5 @@
 import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { parseConfig } from "../config/settings.ts";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
@@ -16,7 +15,7 @@ import { lastError, libc, SystemError } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
-import { invocation, print, UsageError, write } from "./terminal.ts";
+import { invocation, print, readArguments, UsageError, write } from "./terminal.ts";
 
 /**
  * `sixscope keys …`: creates, lists and revokes API keys in the keys file of the service.
@@ -117,7 +116,7 @@ function shellQuote(word: string): string {
 }
 
 async function addKey(argv: readonly string[], findFile: () => string): Promise<void> {
-  const { values, positionals } = parse(argv, {
+  const { values, positionals } = readArguments(argv, {
     limit: { type: "string" },
     expires: { type: "string" },
   });
@@ -161,7 +160,8 @@ It is stored in ${path}; a service that reads this file accepts the key within a
 }
 
 function listKeys(argv: readonly string[], findFile: () => string): string {
-  if (parse(argv, {}).positionals.length > 0) throw new UsageError("keys list takes no arguments");
+  if (readArguments(argv, {}).positionals.length > 0)
+    throw new UsageError("keys list takes no arguments");
   const path = findFile();
   const keys = readKeyFile(path);
   if (keys.length === 0) return `No keys in ${path}. Create one: ${invocation()} keys add NAME`;
@@ -177,7 +177,7 @@ function listKeys(argv: readonly string[], findFile: () => string): string {
 }
 
 function revokeKey(argv: readonly string[], findFile: () => string): string {
-  const name = onlyName(parse(argv, {}).positionals);
+  const name = onlyName(readArguments(argv, {}).positionals);
   const path = findFile();
   changeKeys(path, (keys) => {
     const isRevocable = (key: KeyRecord) => key.name === name && key.revoked === undefined;
@@ -247,12 +247,4 @@ function onlyName(positionals: readonly string[]): string {
   if (name === undefined) throw new UsageError("the NAME of the key is missing");
   if (more.length > 0) throw new UsageError("too many names; put a name with spaces in quotes");
   return name;
-}
-
-function parse(argv: readonly string[], options: Record<string, { type: "string" }>) {
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(reasonOf(error));
-  }
 }

@@ -9,7 +9,7 @@ import {
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
-import { type IcmpEngine, type NoIcmp, openIcmp, remedyFor } from "../icmp/engine.ts";
+import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
 import { RawSocket } from "../icmp/socket.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
@@ -20,7 +20,7 @@ import { CertificateRenewal } from "../server/certificate.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import { invocation, say } from "./terminal.ts";
+import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 
 /** Lower ports need a capability. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
@@ -136,9 +136,7 @@ function startLines(
 }
 
 function noRawSockets(icmp: NoIcmp, environment: NodeJS.ProcessEnv): string {
-  const isByHand = environment["NOTIFY_SOCKET"] === undefined && process.geteuid?.() !== 0;
-  const isForbidden = icmp.unavailable.endsWith("EPERM");
-  const remedy = isByHand && isForbidden ? "start it with sudo" : remedyFor(icmp);
+  const remedy = rawSocketRemedy(icmp, environment);
   return `raw sockets: none (${icmp.unavailable}), so ping and traceroute answer ICMP_UNAVAILABLE; ${remedy}`;
 }
 

@@ -117,6 +117,32 @@ machineTest("a restored keys file that belongs to root is a problem with advice"
   );
 });
 
+machineTest("lines of the settings that systemd ignores are problems", async () => {
+  const said = await doctor("settings 'export SIXSCOPE_LISTEN=[::1]:80' SIXSCOPE_LOG_LEVEL=debug");
+  expect(said).toMatch(
+    /^problem .*\/etc\/sixscope\/sixscope\.env: systemd ignores line 4; write NAME=value, without export/m,
+  );
+  expect(said.match(/systemd ignores/g)).toHaveLength(1);
+});
+
+machineTest(
+  "another user is told what doctor cannot see, and hears of no problem with it",
+  async () => {
+    const said = await doctor(`
+    systemd_shows ActiveState=active AmbientCapabilities=cap_net_raw
+    settings SIXSCOPE_LISTEN=nowhere
+    sixscope() {
+      setpriv --reuid=65534 --clear-groups env -i "PATH=/var/lib/bin:$PATH" \\
+        /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
+    }`);
+    expect(said).toMatch(
+      /^unknown {2}see the settings, keys and certificate of sixscope\.service: .*; run: sudo sixscope doctor$/m,
+    );
+    expect(said).toMatch(/^ok .* runs: it is active$/m);
+    expect(said).not.toMatch(/raw ICMPv6 socket|keys file|SIXSCOPE_LISTEN|resolver/);
+  },
+);
+
 machineTest("a relative keys file is in the service's working directory", async () => {
   const said = await doctor("settings SIXSCOPE_KEYS_FILE=keys.json; cd /etc");
   expect(said).toMatch(/^warning .*read the keys file \/keys\.json: it does not exist/m);

@@ -23,13 +23,23 @@ describe("the address", () => {
     ["an empty table", "", "problem"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkAddress(table, false)).toMatchObject({ state });
+    expect(checkAddress(table, false, false)).toMatchObject({ state });
   });
 
   test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
-    const { outcome, advice } = checkAddress("", true);
+    const { outcome, advice } = checkAddress("", true, false);
     expect(outcome).toBe("net.ipv6.conf.all.disable_ipv6 is 1");
     expect(advice).toStartWith("sysctl -w net.ipv6.conf.all.disable_ipv6=0");
+  });
+
+  test.each([
+    ["without an address", false],
+    ["where IPv6 is disabled", true],
+  ])("in a container %s: the finding names the network of the container", (_, isDisabled) => {
+    expect(checkAddress(LOOPBACK, isDisabled, true)).toMatchObject({
+      state: "problem",
+      advice: expect.stringMatching(/^this container has no IPv6: .*--network host/),
+    });
   });
 
   testWith(labMissing)("is disabled in the kernel itself", async () => {
@@ -152,6 +162,22 @@ describe("sixscope doctor", () => {
       status: 1,
       stderr: "sixscope: there are problems; the lines above say what to do\n",
     });
+  });
+
+  test("--json prints the same findings as one document", async () => {
+    const wrong = { SIXSCOPE_LISTEN: "nowhere" };
+    const { stdout, status } = await sixscope(["doctor", "--json"], wrong);
+    const { problems, findings } = JSON.parse(stdout);
+    expect(findings[0]).toEqual({
+      state: "problem",
+      tried: "read the settings from the environment",
+      outcome: expect.stringContaining('SIXSCOPE_LISTEN="nowhere"'),
+      advice: expect.stringContaining("correct it"),
+    });
+    const isProblem = ({ state }: { state: string }) => state === "problem";
+    expect(findings.filter(isProblem)).toHaveLength(problems);
+    expect(status).toBe(1);
+    expect((await sixscope(["doctor", "--yaml"])).status).toBe(2);
   });
 
   test("names every wrong setting, and ends with status 1", async () => {

@@ -1,24 +1,22 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { formatSocketAddress, type SocketAddress } from "../../addr/socket-address.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { RawSocket } from "../../icmp/socket.ts";
 import { libc, SystemError } from "../../platform/libc.ts";
+import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** Whether this process may open the raw socket that ping and traceroute need. */
-export function checkRawSocket(): Finding {
+export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
   const tried = "open a raw ICMPv6 socket";
   try {
     new RawSocket(0).close();
     return ok(tried, "it opens");
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
-    const ADVICE: Readonly<Record<string, string>> = {
-      EPERM: "run it as a service or as root; ping and traceroute need CAP_NET_RAW",
-      EAFNOSUPPORT: "enable IPv6 in the kernel; ping and traceroute need it",
-    };
-    return problem(tried, error.message, ADVICE[error.code] ?? "ping and traceroute need it");
+    const remedy = rawSocketRemedy({ unavailable: error.message }, environment);
+    return problem(tried, error.message, `${remedy}; ping and traceroute need it`);
   }
 }
 
@@ -28,29 +26,36 @@ const DISABLED = "net.ipv6.conf.all.disable_ipv6";
 export function checkAddress(
   table: string | null = readText("/proc/net/if_inet6"),
   isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
+  isContainer: boolean = runsInContainer(),
 ): Finding {
   const GLOBAL_SCOPE = "00";
   const tried = "find an IPv6 address of this machine";
   if (table === null) {
     return problem(tried, "the kernel has no IPv6", "boot without ipv6.disable=1");
   }
-  if (isDisabled) {
-    return problem(
-      tried,
-      `${DISABLED} is 1`,
-      `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`,
-    );
-  }
   const interfaces = rowsOf(table).flatMap(([, , , scope, , name]) =>
     scope === GLOBAL_SCOPE && name !== undefined ? [name] : [],
   );
+  const inContainer =
+    "this container has no IPv6: run it with --network host, or give its network an IPv6 prefix (docker network create --ipv6)";
+  if (isDisabled) {
+    const enable = `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`;
+    return problem(tried, `${DISABLED} is 1`, isContainer ? inContainer : enable);
+  }
   return interfaces.length > 0
     ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
     : problem(
         tried,
         "only loopback and link-local addresses",
-        "ask your provider for an IPv6 prefix; see ip -6 address",
+        isContainer ? inContainer : "ask your provider for an IPv6 prefix; see ip -6 address",
       );
+}
+
+/** Whether Docker, Podman, Kubernetes or systemd say so; systemd.io/CONTAINER_INTERFACE. */
+function runsInContainer(): boolean {
+  const files = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
+  const variables = ["container", "KUBERNETES_SERVICE_HOST"];
+  return files.some(existsSync) || variables.some((name) => process.env[name]);
 }
 
 /** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
