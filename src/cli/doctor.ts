@@ -104,7 +104,7 @@ function checkSettings(
     ),
   );
   try {
-    const folder = service === null ? process.cwd() : INSTALLED.workingDirectory;
+    const folder = service === null ? "" : INSTALLED.workingDirectory;
     const config = parseConfig(settings.environment, folder);
     return { config, findings: [ok(tried, "they are valid"), ...ignored] };
   } catch (error) {

@@ -55,10 +55,10 @@ const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8"
 /**
  * Reads the settings from environment variables; an empty value of a known one means the default.
  *
- * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from
+ * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from, by default the current one
  * @throws ConfigError with every problem at once
  */
-export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = process.cwd()) {
+export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   const { optional, read, report, finish } = settingsReader(environment);
   const certFile = optional(CERT, String);
   const keyFile = optional(KEY, String);

@@ -11,7 +11,7 @@ import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, ok, problem, unknown, warning } from "./finding.ts";
 
 /** Whether the installed service has its user and its capability, and runs. */
 export function checkService({ user, userName, unit }: InstalledService): readonly Finding[] {
@@ -23,7 +23,12 @@ export function checkService({ user, userName, unit }: InstalledService): readon
   const state = propertyOf(unit, "ActiveState");
   if (state === "") {
     const tried = `ask systemd about ${INSTALLED.unit}`;
-    return [foundUser, warning(tried, "no answer", "check that systemd runs on this machine")];
+    // Without D-Bus, systemd answers root only.
+    const finding =
+      process.geteuid?.() === 0
+        ? warning(tried, "no answer", "check that systemd runs on this machine")
+        : unknown(tried, "no answer", "run: sudo sixscope doctor");
+    return [foundUser, finding];
   }
   const triedCapability = `see whether ${INSTALLED.unit} has CAP_NET_RAW`;
   const hasCapability =
