@@ -66,10 +66,23 @@ export async function listen(
      * or after `graceMs` milliseconds.
      */
     async stop(graceMs: number): Promise<void> {
-      await Promise.race([stopAll(false), Bun.sleep(graceMs)]);
+      await Promise.race([stopAll(false), allAnswered(listeners), Bun.sleep(graceMs)]);
       await stopAll(true);
     },
   };
+}
+
+/**
+ * Resolves when no request has run for a moment, in which those on their way arrive. Bun itself would
+ * wait 12 s for the rest of a request that a client has begun.
+ */
+async function allAnswered(listeners: readonly Listener[]): Promise<void> {
+  const MOMENT_MS = 250;
+  const POLL_MS = 25;
+  for (let quietMs = 0; quietMs < MOMENT_MS; quietMs += POLL_MS) {
+    await Bun.sleep(POLL_MS);
+    if (listeners.some(({ pendingRequests }) => pendingRequests > 0)) quietMs = 0;
+  }
 }
 
 /** Whether the machine lacks the address or its family. */

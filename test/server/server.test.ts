@@ -50,6 +50,21 @@ describe("stop", () => {
     await stopped;
   });
 
+  test("does not wait for the rest of a request that a client has begun", async () => {
+    const app: App = { fetch: () => new Response("answered") };
+    const listening = await listen(app, { listen: LISTEN }, null, log().log);
+    const { port } = new URL(listening.urls[0] ?? "");
+    const closed = Promise.withResolvers<void>();
+    const socket = { data() {}, close: () => closed.resolve() };
+    const client = await Bun.connect({ hostname: "127.0.0.1", port: Number(port), socket });
+    client.write("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+    expect(await (await fetch(listening.urls[0] ?? "")).text()).toBe("answered");
+    // Bun itself would wait for 12 s.
+    const late = Bun.sleep(10_000).then(() => "late");
+    expect(await Promise.race([listening.stop(60_000), late])).toBeUndefined();
+    await closed.promise;
+  });
+
   test("closes open connections after its grace", async () => {
     const { listening, running } = await startOpenEnded();
     await listening.stop(100);
