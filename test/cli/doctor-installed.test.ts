@@ -62,7 +62,7 @@ tlsTest("it reads files with every group of the service's user", async () => {
 });
 
 tlsTest(
-  "a key that every user can read is a problem, unless its folder keeps them out",
+  "a key that every user can read is a warning, unless its folder keeps them out",
   async () => {
     const open = `
     install -d -g sixscope -m 0755 /etc/certificates
@@ -72,7 +72,7 @@ tlsTest(
     const key = "/etc/certificates/key.pem";
     expect(await doctor(open)).toMatch(
       new RegExp(
-        `^problem .*every user .* can read the key; chgrp sixscope ${key} && chmod 640`,
+        `^warning .*every user .* can read the key; chgrp sixscope ${key} && chmod 640`,
         "m",
       ),
     );

@@ -96,14 +96,14 @@ export function checkTls(tls: TlsFiles, nowMs: number): Finding {
   const tried = `read certificate ${tls.certFile} and key ${tls.keyFile}`;
   try {
     const certificate = readCertificate(tls);
-    if (everyUserMay("read", realpathSync(tls.keyFile))) {
-      const group = `chgrp ${ownName()} ${tls.keyFile} && chmod 640 ${tls.keyFile}`;
-      const advice = `${group}; if it was so for long, renew it with a new key`;
-      return problem(tried, "every user of this machine can read the key", advice);
-    }
     const reason = outOfTime(certificate, nowMs);
     if (reason !== null) {
       return problem(tried, `the certificate ${reason}`, "check the clock, or renew it");
+    }
+    if (everyUserMay("read", realpathSync(tls.keyFile))) {
+      const group = `chgrp ${ownName()} ${tls.keyFile} && chmod 640 ${tls.keyFile}`;
+      const advice = `${group}; if it was so for long, renew it with a new key`;
+      return warning(tried, "every user of this machine can read the key", advice);
     }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
     return days < FEW_DAYS
@@ -121,11 +121,11 @@ export function checkKeys(path: string, nowMs: number): Finding {
   const add = "create one: sixscope keys add NAME";
   try {
     if (!existsSync(path)) return warning(tried, "it does not exist, so there are no keys", add);
+    const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
     if (everyUserMay("write", realpathSync(path))) {
       const advice = `chmod 600 ${path}, and see who is in it: sixscope keys list`;
       return problem(tried, "every user of this machine can add keys to it", advice);
     }
-    const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
     return active === 0
       ? warning(tried, "no key is active", add)
       : ok(tried, `active keys: ${active}`);
