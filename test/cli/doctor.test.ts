@@ -132,7 +132,7 @@ test("a keys file that every user can write to is a problem, unless its folder k
   expect(checkKeys(path, Date.now())).toMatchObject({
     state: "problem",
     outcome: "every user of this machine can add keys to it",
-    advice: expect.stringContaining(`chmod 600 ${path}`),
+    advice: expect.stringContaining(`chmod o-w ${path}`),
   });
   chmodSync(path, 0o644);
   expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });

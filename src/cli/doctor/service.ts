@@ -11,6 +11,7 @@ import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
+import { invocation } from "../terminal.ts";
 import { type Finding, ok, problem, unknown, warning } from "./finding.ts";
 
 /** Whether the installed service has its user and its capability, and runs. */
@@ -118,12 +119,12 @@ export function checkTls(tls: TlsFiles, nowMs: number): Finding {
 /** Whether the keys file can be read and holds an active key. */
 export function checkKeys(path: string, nowMs: number): Finding {
   const tried = `read the keys file ${path}`;
-  const add = "create one: sixscope keys add NAME";
+  const add = `create one: ${invocation()} keys add NAME`;
   try {
     if (!existsSync(path)) return warning(tried, "it does not exist, so there are no keys", add);
     const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
     if (everyUserMay("write", realpathSync(path))) {
-      const advice = `chmod 600 ${path}, and see who is in it: sixscope keys list`;
+      const advice = `chmod o-w ${path}, and see which keys are in it: ${invocation()} keys list`;
       return problem(tried, "every user of this machine can add keys to it", advice);
     }
     return active === 0
