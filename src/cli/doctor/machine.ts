@@ -22,40 +22,36 @@ export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
 
 const DISABLED = "net.ipv6.conf.all.disable_ipv6";
 
+/** Files that podman and Docker create in every container. */
+const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
+
 /** Whether the machine has an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = readText("/proc/net/if_inet6"),
   isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
-  isContainer: boolean = runsInContainer(),
+  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
   const GLOBAL_SCOPE = "00";
   const tried = "find an IPv6 address of this machine";
-  if (table === null) {
-    return problem(tried, "the kernel has no IPv6", "boot without ipv6.disable=1");
+  const inContainer = "run the container with --network=host, or in a network that has IPv6";
+  const missing = (outcome: string, advice: string) =>
+    problem(tried, outcome, isContainer ? inContainer : advice);
+  if (table === null) return missing("the kernel has no IPv6", "boot without ipv6.disable=1");
+  if (isDisabled) {
+    return missing(
+      `${DISABLED} is 1`,
+      `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`,
+    );
   }
   const interfaces = rowsOf(table).flatMap(([, , , scope, , name]) =>
     scope === GLOBAL_SCOPE && name !== undefined ? [name] : [],
   );
-  const inContainer =
-    "this container has no IPv6: run it with --network host, or give its network an IPv6 prefix (docker network create --ipv6)";
-  if (isDisabled) {
-    const enable = `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`;
-    return problem(tried, `${DISABLED} is 1`, isContainer ? inContainer : enable);
-  }
   return interfaces.length > 0
     ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
-    : problem(
-        tried,
+    : missing(
         "only loopback and link-local addresses",
-        isContainer ? inContainer : "ask your provider for an IPv6 prefix; see ip -6 address",
+        "ask your provider for an IPv6 prefix; see ip -6 address",
       );
-}
-
-/** Whether Docker, Podman, Kubernetes or systemd say so; systemd.io/CONTAINER_INTERFACE. */
-function runsInContainer(): boolean {
-  const files = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
-  const variables = ["container", "KUBERNETES_SERVICE_HOST"];
-  return files.some(existsSync) || variables.some((name) => process.env[name]);
 }
 
 /** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
