@@ -2,6 +2,7 @@ import { z } from "zod";
 import { tryParseIp } from "../addr/ip.ts";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
+import { remedyFor } from "../icmp/engine.ts";
 import { quote } from "../util/text.ts";
 import { addressType, extendedError, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
 
@@ -246,7 +247,7 @@ export const ERRORS = {
     meaning: "the service has no raw socket",
     details: () => z.strictObject({ reason: z.string().describe("The system call that failed.") }),
     message: ({ reason }) =>
-      `This service has no raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
+      `This service has no raw socket (${reason}); the operator must ${remedyFor({ unavailable: reason })}.`,
     example: { details: { reason: "socket(AF_INET6, 3, 58): EPERM" } },
   }),
   NETWORK_UNREACHABLE: kind({

@@ -1,21 +1,22 @@
 import {
   closeSync,
-  constants,
   fchmodSync,
   fchownSync,
-  fstatSync,
   fsyncSync,
+  lstatSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
+import { readRegularFile } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
+
+/** The bits of a mode that `chmod 777` sets; inode(7). */
+const PERMISSIONS = 0o777;
 
 /** A name must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
@@ -78,17 +79,6 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
   }
 }
 
-function readRegularFile(path: string): string {
-  // Opening a FIFO would wait for a writer.
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
-    return readFileSync(file, "utf8");
-  } finally {
-    closeSync(file);
-  }
-}
-
 /**
  * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part.
  *
@@ -100,12 +90,12 @@ function readRegularFile(path: string): string {
 export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
   const temporary = `${path}.${crypto.randomUUID()}.tmp`;
   try {
-    const existing = statSync(path, { throwIfNoEntry: false });
+    const existing = lstatSync(path, { throwIfNoEntry: false });
     const file = openSync(temporary, "wx", 0o600);
     try {
       writeFileSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
-      if (existing !== undefined) {
-        fchmodSync(file, existing.mode);
+      if (existing?.isFile()) {
+        fchmodSync(file, existing.mode & PERMISSIONS);
         fchownSync(file, existing.uid, existing.gid);
       }
       fsyncSync(file);

@@ -13,14 +13,20 @@ export class Keyring {
   readonly #path: string;
   readonly #log: Log;
   readonly #watch: FileWatch;
-  #entries: Entries;
+  #entries: Entries = new Map();
+  #isUsable = false;
 
-  /** @throws KeyFileError if the file exists and cannot be used: no start is better than no keys */
+  /** If the file exists and cannot be used, logs an error; then no key is valid. */
   constructor(path: string, log: Log) {
     this.#path = path;
     this.#log = log;
     this.#watch = new FileWatch([path]);
-    this.#entries = readEntries(path);
+    this.#read();
+  }
+
+  /** Whether the file could be used, at the start or since. */
+  get isUsable(): boolean {
+    return this.#isUsable;
   }
 
   /** Starts to follow the file, until `close`. */
@@ -35,14 +41,8 @@ export class Keyring {
   /** Reads the file again; if it cannot be used, logs an error and keeps the old keys. */
   reload(): void {
     this.#watch.look();
-    try {
-      if (this.#entries.size > 0 && !existsSync(this.#path)) {
-        throw new KeyFileError(`the keys file ${this.#path} has vanished`);
-      }
-      this.#entries = readEntries(this.#path);
+    if (this.#read()) {
       this.#log.info("keys file read again", { file: this.#path, active: this.activeCount() });
-    } catch (error) {
-      this.#log.error(`${reasonOf(error)}; the old keys stay in use`);
     }
   }
 
@@ -61,6 +61,24 @@ export class Keyring {
   activeCount(nowMs: number = Date.now()): number {
     return [...this.#entries.values()].flat().filter(({ record }) => isActive(record, nowMs))
       .length;
+  }
+
+  /** Returns whether the file could be used. */
+  #read(): boolean {
+    try {
+      if (this.#entries.size > 0 && !existsSync(this.#path)) {
+        throw new KeyFileError(`the keys file ${this.#path} has vanished`);
+      }
+      this.#entries = readEntries(this.#path);
+      this.#isUsable = true;
+      return true;
+    } catch (error) {
+      const until = this.#isUsable
+        ? "the old keys stay in use"
+        : "until it can be used, no key is valid";
+      this.#log.error(`${reasonOf(error)}; ${until}`);
+      return false;
+    }
   }
 }
 

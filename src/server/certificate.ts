@@ -1,8 +1,8 @@
 /** Certificates: how they are read, followed while the service runs, and renewed. */
-import { readFileSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { libc } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { listeningSockets } from "./connections.ts";
@@ -51,9 +51,8 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
       throw new CertificateError(`${problem}: ${reasonOf(error)}`, { cause: error });
     }
   };
-  const read = (file: string) => readFileSync(file, "utf8");
-  const cert = attempt(`cannot read the certificate ${certFile}`, () => read(certFile));
-  const key = attempt(`cannot read the key ${keyFile}`, () => read(keyFile));
+  const cert = attempt(`cannot read the certificate ${certFile}`, () => readRegularFile(certFile));
+  const key = attempt(`cannot read the key ${keyFile}`, () => readRegularFile(keyFile));
   const first = attempt(`${certFile} is not a certificate in PEM`, () => new X509Certificate(cert));
   const secret = attempt(`${keyFile} is not a private key in PEM`, () => createPrivateKey(key));
   if (!first.checkPrivateKey(secret)) {

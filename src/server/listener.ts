@@ -62,6 +62,11 @@ export class Listener {
     return this.#address.kind === "unix" ? text : `${this.servers[0]?.protocol}://${text}`;
   }
 
+  /** How many requests have not got their whole response yet. */
+  get pendingRequests(): number {
+    return this.servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
+  }
+
   /**
    * Accepts no new connections; resolves when running requests have their responses.
    *

@@ -14,6 +14,7 @@ function log() {
   return { lines, log: createLog({ level: "info", format: "text", priorities: false, write }) };
 }
 
+const TRUSTED = { unix: true, prefixes: [] };
 const LISTEN = [{ kind: "tcp", hostname: "127.0.0.1", port: 0 }] as const;
 
 /** A listening app whose requests wait until the test answers them. */
@@ -27,7 +28,7 @@ async function startOpenEnded() {
       return answer.promise;
     },
   };
-  const listening = await listen(app, { listen: LISTEN, listenIsDefault: false }, null, log().log);
+  const listening = await listen(app, { listen: LISTEN, trustedProxies: TRUSTED }, null, log().log);
   const running = fetch(listening.urls[0] ?? "").then(
     (response) => response.text(),
     () => "closed",
@@ -37,7 +38,7 @@ async function startOpenEnded() {
 }
 
 describe("stop", () => {
-  test("waits for the answer to a running request", async () => {
+  test("waits for the answer to a running request, and refuses new ones", async () => {
     const { listening, running, answer } = await startOpenEnded();
     let isStopped = false;
     const stopped = listening.stop(60_000).then(() => {
@@ -45,9 +46,30 @@ describe("stop", () => {
     });
     await Bun.sleep(100);
     expect(isStopped).toBe(false);
+    await expect(fetch(listening.urls[0] ?? "")).rejects.toThrow();
     answer();
     expect(await running).toBe("answered");
     await stopped;
+  });
+
+  test("does not wait for the rest of a request that a client has begun", async () => {
+    const app: App = { routes: [], fetch: () => new Response("answered") };
+    const listening = await listen(
+      app,
+      { listen: LISTEN, trustedProxies: TRUSTED },
+      null,
+      log().log,
+    );
+    const { port } = new URL(listening.urls[0] ?? "");
+    const closed = Promise.withResolvers<void>();
+    const socket = { data() {}, close: () => closed.resolve() };
+    const client = await Bun.connect({ hostname: "127.0.0.1", port: Number(port), socket });
+    client.write("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+    expect(await (await fetch(listening.urls[0] ?? "")).text()).toBe("answered");
+    // Bun itself would wait for 12 s.
+    const late = Bun.sleep(10_000).then(() => "late");
+    expect(await Promise.race([listening.stop(60_000), late])).toBeUndefined();
+    await closed.promise;
   });
 
   test("closes open connections after its grace", async () => {
@@ -67,7 +89,7 @@ describe("an app that throws", () => {
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
     const app: App = { routes: [], fetch: fetchOfApp };
-    const config = { listen: LISTEN, listenIsDefault: false };
+    const config = { listen: LISTEN, trustedProxies: TRUSTED };
     const listening = await listen(app, config, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
     await listening.stop(0);
@@ -89,7 +111,7 @@ describe("an existing socket file", () => {
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
-    const config = { listen: [{ kind: "unix", path }], listenIsDefault: false } as const;
+    const config = { listen: [{ kind: "unix", path }], trustedProxies: TRUSTED } as const;
     try {
       await check(path, () => listen(app, config, null, log().log));
     } finally {
