@@ -1,11 +1,11 @@
-import { type PingOutcome, type PingRequest, ping } from "./ping.ts";
+import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
-import { createTraceroute, type TraceOutcome, type TraceRequest } from "./traceroute.ts";
+import { createTraceroute, type Traceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
 export interface IcmpEngine {
-  ping(request: PingRequest): Promise<PingOutcome>;
-  traceroute(request: TraceRequest): Promise<TraceOutcome>;
+  ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
+  readonly traceroute: Traceroute;
   readonly counters: Readonly<Prober["counters"]>;
   /** Probes without an answer so far. */
   readonly outstanding: number;
@@ -27,7 +27,7 @@ export interface NoIcmp {
 export function openIcmp(options: ProberOptions = {}): IcmpEngine {
   const prober = new Prober(options);
   return {
-    ping: (request) => ping(prober, request),
+    ping: (request, options) => ping(prober, request, options),
     traceroute: createTraceroute(prober),
     counters: prober.counters,
     get outstanding() {

@@ -10,8 +10,12 @@ export interface RunRequest {
   readonly scopeId?: number;
   /** How long a probe may stay unanswered, in milliseconds. */
   readonly timeoutMs: number;
+}
+
+/** How the caller takes part in a run. */
+export interface RunOptions {
   /** Ends the run early. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Why a run has no result. */
@@ -54,6 +58,18 @@ export type LostSample =
       readonly from: Ipv6Address;
     };
 
+/** What became of an echo request. */
+export type Sample = PingSample | LostSample;
+
+/** How the caller takes part in a ping. */
+export interface PingOptions extends RunOptions {
+  /**
+   * Called as soon as the outcome of a sample is known, with what the result will contain. A sample can
+   * come again: of each `seq`, the last one is in the result.
+   */
+  readonly onSample?: ((sample: Sample) => void) | undefined;
+}
+
 /** How a ping ended. */
 export type PingOutcome =
   | {
@@ -78,41 +94,42 @@ export type PingOutcome =
 const HOP_LIMIT = 64;
 
 /** Sends echo requests at an interval, and resolves as soon as the last of them has its answer. */
-export async function ping(prober: Prober, request: PingRequest): Promise<PingOutcome> {
+export async function ping(
+  prober: Prober,
+  request: PingRequest,
+  options: PingOptions = {},
+): Promise<PingOutcome> {
   const { target, scopeId = 0, count, intervalMs, timeoutMs } = request;
-  const signal = prober.signalFor(request.signal);
+  const signal = prober.signalFor(options.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const probe = { target, scopeId, ...route, hopLimit: HOP_LIMIT, timeoutMs, signal };
-  const pending: Promise<Answer>[] = [];
+  const pending: Promise<Sample>[] = [];
   const extras = { duplicate: 0, late: 0 };
   const onExtra = (kind: keyof typeof extras) => {
     extras[kind]++;
   };
+  const settle = async (seq: number, answer: Promise<Answer>) => {
+    const sample = sampleOf(seq, await answer);
+    if (!signal.aborted) options.onSample?.(sample);
+    return sample;
+  };
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
     const { promise: sent, resolve: onSent } = Promise.withResolvers<void>();
     const answer = prober.probe({ ...probe, onSent, onExtra });
-    pending.push(answer);
+    pending.push(settle(seq, answer));
     await Promise.race([sent, answer]);
     if (seq < count) await pause(prober.clock, intervalMs, signal);
   }
-  const answers = await Promise.all(pending);
+  const all = await Promise.all(pending);
   if (signal.aborted) return { kind: "aborted" };
 
-  const samples: PingSample[] = [];
-  const lost: LostSample[] = [];
-  for (const [index, answer] of answers.entries()) {
-    const seq = index + 1;
-    if (answer.kind === "reply") {
-      samples.push({ seq, hopLimit: answer.hopLimit, rttMs: answer.rttMs });
-    } else {
-      lost.push({ seq, ...reasonOf(answer) });
-    }
-  }
-  const refused = lost.filter((sample) => sample.reason === "not-sent");
-  const last = answers.at(-1);
-  if (refused.length === count && last?.kind === "refused") {
-    return { kind: "unreachable", code: last.code };
+  const samples = all.filter((sample) => "rttMs" in sample);
+  const lost = all.filter((sample) => "reason" in sample);
+  const refused = lost.filter((sample) => "errno" in sample);
+  const last = refused.at(-1);
+  if (refused.length === count && last !== undefined) {
+    return { kind: "unreachable", code: last.errno };
   }
   const { duplicate: duplicates, late } = extras;
   const transmitted = count - refused.length;
@@ -120,16 +137,18 @@ export async function ping(prober: Prober, request: PingRequest): Promise<PingOu
   return { kind: "done", source, timeoutMs, transmitted, samples, lost, duplicates, late };
 }
 
-function reasonOf(answer: Exclude<Answer, { kind: "reply" }>) {
+function sampleOf(seq: number, answer: Answer): Sample {
   switch (answer.kind) {
+    case "reply":
+      return { seq, hopLimit: answer.hopLimit, rttMs: answer.rttMs };
     case "error": {
       const { type, code, from } = answer;
-      return { reason: errorName(type, code), type, code, from };
+      return { seq, reason: errorName(type, code), type, code, from };
     }
     case "refused":
-      return { reason: "not-sent", errno: answer.code } as const;
+      return { seq, reason: "not-sent", errno: answer.code };
     case "timeout":
     case "aborted":
-      return { reason: "timeout" } as const;
+      return { seq, reason: "timeout" };
   }
 }

@@ -1,6 +1,6 @@
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { coalesceTraces } from "./coalesced-traces.ts";
-import type { NoResult, RunRequest } from "./ping.ts";
+import type { NoResult, RunOptions, RunRequest } from "./ping.ts";
 import type { Prober, Response } from "./prober.ts";
 import {
   describeHop,
@@ -16,6 +16,10 @@ import {
 export interface TraceRequest extends RunRequest {
   /** The last hop that is asked, from 1 to 255. */
   readonly maxHops: number;
+}
+
+/** How the caller takes part in a trace. */
+export interface TraceOptions extends RunOptions {
   /** Called with a hop's row whenever a response changes it. */
   readonly onHop?: ((hop: TraceHop) => void) | undefined;
 }
@@ -47,7 +51,7 @@ const LIMITED_MS = 2000;
 export const MAX_PERSISTENCE_MS = 10_000;
 
 /** Traces the path to a target. */
-export type Traceroute = (request: TraceRequest) => Promise<TraceOutcome>;
+export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Promise<TraceOutcome>;
 
 interface Hop {
   readonly hop: number;
@@ -69,7 +73,7 @@ interface Hop {
  */
 export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
-  return coalesceTraces((request) => trace(prober, request, repeatAnsweredMs));
+  return coalesceTraces((request, options) => trace(prober, request, repeatAnsweredMs, options));
 }
 
 /**
@@ -81,12 +85,13 @@ async function trace(
   prober: Prober,
   request: TraceRequest,
   repeatAnsweredMs: number[],
+  { signal: callersSignal, onHop }: TraceOptions = {},
 ): Promise<TraceOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs, onHop } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs } = request;
   const { clock } = prober;
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
-  const signal = prober.signalFor(request.signal);
+  const signal = prober.signalFor(callersSignal);
   const hops = Array.from(
     { length: maxHops },
     (_, index): Hop => ({ hop: index + 1, responses: [], tries: 0, askedMs: 0, isClosed: false }),

@@ -45,8 +45,12 @@ export const ping = endpoint({
   async handle({ target, count }, info, tools) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;
     const longestMs = (count - 1) * intervalMs + probeTimeoutMs;
-    const { ip, outcome } = await probeTarget(target, info, tools, longestMs, (engine, request) =>
-      engine.ping({ ...request, count, intervalMs }),
+    const { ip, outcome } = await probeTarget(
+      target,
+      info,
+      tools,
+      longestMs,
+      (engine, request, options) => engine.ping({ ...request, count, intervalMs }, options),
     );
     const { source, timeoutMs, transmitted, samples, lost, duplicates, late } = outcome;
     return {

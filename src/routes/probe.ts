@@ -4,7 +4,7 @@ import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
-import type { NoResult, RunRequest } from "../icmp/ping.ts";
+import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
@@ -58,7 +58,11 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
   { request: { signal }, key, allowSeconds }: RequestInfo,
   tools: Tools,
   longestMs: number,
-  run: (engine: IcmpEngine, request: RunRequest) => Promise<Outcome | NoResult>,
+  run: (
+    engine: IcmpEngine,
+    request: RunRequest,
+    options: RunOptions,
+  ) => Promise<Outcome | NoResult>,
 ): Promise<{ readonly ip: string; readonly outcome: Outcome }> {
   const { icmp, probeSlots } = tools;
   const parsed = parseTarget(text);
@@ -67,7 +71,7 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
   const result = await probeSlots.hold(key?.sha256 ?? "", signal, async () => {
     const destination = await resolveTarget(parsed, tools, signal);
     const timeoutMs = tools.config.probeTimeoutMs;
-    const outcome = await run(icmp, { ...destination, timeoutMs, signal });
+    const outcome = await run(icmp, { ...destination, timeoutMs }, { signal });
     return { ip: formatIpv6(destination.target), outcome };
   });
   if (signal.aborted) throw clientGone();

@@ -56,13 +56,20 @@ export const traceroute = endpoint({
       return name;
     };
     const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + HOP_NAME_TIMEOUT_MS;
-    const { ip, outcome } = await probeTarget(target, info, tools, longestMs, (engine, request) =>
-      engine.traceroute({
-        ...request,
-        maxHops,
-        // The names are looked up while the trace runs.
-        onHop: ({ address }) => address && nameOf(address),
-      }),
+    const { ip, outcome } = await probeTarget(
+      target,
+      info,
+      tools,
+      longestMs,
+      (engine, request, options) =>
+        engine.traceroute(
+          { ...request, maxHops },
+          {
+            ...options,
+            // The names are looked up while the trace runs.
+            onHop: ({ address }) => address && nameOf(address),
+          },
+        ),
     );
     const { hops, reached, reason, error, source, flowLabel } = outcome;
     return {

@@ -5,7 +5,7 @@ import { formatIpv6 } from "../../src/addr/format.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import { interfaceIndex } from "../../src/icmp/socket.ts";
-import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -55,8 +55,15 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     return outcome;
   }
 
-  async function trace(target: string, request?: Partial<TraceRequest>): Promise<TraceDone> {
-    const outcome = await engine.traceroute({ target: parseIpv6(target), ...TRACE, ...request });
+  async function trace(
+    target: string,
+    request?: Partial<TraceRequest>,
+    options?: TraceOptions,
+  ): Promise<TraceDone> {
+    const outcome = await engine.traceroute(
+      { target: parseIpv6(target), ...TRACE, ...request },
+      options,
+    );
     if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
     return outcome;
   }
@@ -142,7 +149,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const dead = (index: number) => chain.source.replace(/1$/, `dead:${index.toString(16)}`);
     const stop = new AbortController();
     const traces = Array.from({ length: 30 }, (_, index) =>
-      trace(dead(index), { signal: stop.signal }).catch(() => {}),
+      trace(dead(index), {}, { signal: stop.signal }).catch(() => {}),
     );
     await Bun.sleep(1200);
     const { samples } = await ping(chain.target);

@@ -95,12 +95,10 @@ test("a closed socket neither sends nor receives, even if its descriptor is in u
 
 test("a trace to ::1 has one hop", async () => {
   const seen: unknown[] = [];
-  const outcome = await engine.traceroute({
-    target: LOOPBACK,
-    maxHops: 30,
-    timeoutMs: 2000,
-    onHop: ({ address }) => seen.push(address),
-  });
+  const outcome = await engine.traceroute(
+    { target: LOOPBACK, maxHops: 30, timeoutMs: 2000 },
+    { onHop: ({ address }) => seen.push(address) },
+  );
   expect(outcome).toMatchObject({
     kind: "done",
     source: LOOPBACK,

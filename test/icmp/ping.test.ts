@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
+import type { PingOutcome, PingRequest, Sample } from "../../src/icmp/ping.ts";
 import { MAX_BUFFER_RETRIES, RETRY_MS } from "../../src/icmp/prober.ts";
 import { PROBE_BURST, PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -33,12 +33,17 @@ async function finish(
   { clock, engine }: { clock: VirtualClock; engine: IcmpEngine },
   request = REQUEST,
 ): Promise<Done> {
-  const outcome = await clock.run(engine.ping(request));
+  const reported = new Map<number, Sample>();
+  const onSample = (sample: Sample) => reported.set(sample.seq, sample);
+  const outcome = await clock.run(engine.ping(request, { onSample }));
   expect(engine.outstanding).toBe(0);
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   const { samples, lost } = outcome;
-  const seqs = [...samples, ...lost].map(({ seq }) => seq).sort((a, b) => a - b);
-  expect(seqs).toEqual(Array.from({ length: request.count }, (_, index) => index + 1));
+  const all = [...samples, ...lost].sort((a, b) => a.seq - b.seq);
+  expect([...reported.values()].sort((a, b) => a.seq - b.seq)).toEqual(all);
+  expect(all.map(({ seq }) => seq)).toEqual(
+    Array.from({ length: request.count }, (_, index) => index + 1),
+  );
   return outcome;
 }
 
@@ -70,6 +75,22 @@ describe("a ping", () => {
       duplicates: 0,
       late: 0,
     });
+  });
+
+  test("tells each outcome as soon as it is known", async () => {
+    const lab = start(byNumber((nth, reply) => (nth === 2 ? [] : [reply])));
+    const told: [seq: number, what: string, atMs: number][] = [];
+    const onSample = (sample: Sample) => {
+      const what = "reason" in sample ? sample.reason : "reply";
+      told.push([sample.seq, what, lab.clock.nowMs() - lab.startMs]);
+    };
+    await lab.clock.run(lab.engine.ping({ ...REQUEST, timeoutMs: 250 }, { onSample }));
+    expect(told).toEqual([
+      [1, "reply", 10],
+      [3, "reply", 410],
+      [2, "timeout", 451],
+      [4, "reply", 610],
+    ]);
   });
 
   test("waits for the timeout of its last sample and no longer", async () => {
@@ -236,7 +257,7 @@ test.each([
     ];
     try {
       const { clock, engine } = start(network);
-      for (let times = 0; times < 5; times++) await clock.run(engine.ping({ ...REQUEST, signal }));
+      for (let times = 0; times < 5; times++) await clock.run(engine.ping(REQUEST, { signal }));
       expect(adds.mock.calls.length).toBeGreaterThan(0);
       expect(removes.mock.calls.map(([, listener]) => listener)).toEqual(
         expect.arrayContaining(adds.mock.calls.map(([, listener]) => listener)),
@@ -252,7 +273,7 @@ describe("a ping that is aborted", () => {
   test("ends at once and leaves nothing behind", async () => {
     const { clock, engine, socket } = start(() => []);
     const caller = new AbortController();
-    const pending = engine.ping({ ...REQUEST, signal: caller.signal });
+    const pending = engine.ping(REQUEST, { signal: caller.signal });
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
     expect([engine.outstanding, socket.sent.length]).toEqual([0, 1]);
@@ -263,7 +284,7 @@ describe("a ping that is aborted", () => {
   test("before it began sends nothing", async () => {
     const { engine, socket } = start(() => []);
     const signal = AbortSignal.abort();
-    expect(await engine.ping({ ...REQUEST, signal })).toEqual({ kind: "aborted" });
+    expect(await engine.ping(REQUEST, { signal })).toEqual({ kind: "aborted" });
     expect(socket.sent).toEqual([]);
   });
 

@@ -7,6 +7,7 @@ import {
   HOPS_AT_ONCE,
   LOOK_AHEAD,
   MAX_PERSISTENCE_MS,
+  type TraceOptions,
   type TraceOutcome,
   type TraceRequest,
 } from "../../src/icmp/traceroute.ts";
@@ -34,11 +35,15 @@ function start(network: Network) {
 type Done = Extract<TraceOutcome, { kind: "done" }>;
 
 /** The outcome, checked for what holds at the end of every trace, and how long it took. */
-async function trace(network: Network, request: Partial<TraceRequest> = {}) {
+async function trace(
+  network: Network,
+  request: Partial<TraceRequest> = {},
+  options: TraceOptions = {},
+) {
   const lab = start(network);
   const target = parseIpv6("2001:db8:ffff::2");
   const defaults = { target, maxHops: 30, timeoutMs: 2000 };
-  const outcome = await lab.clock.run(lab.engine.traceroute({ ...defaults, ...request }));
+  const outcome = await lab.clock.run(lab.engine.traceroute({ ...defaults, ...request }, options));
   const tookMs = lab.clock.nowMs() - lab.startMs;
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   expect(lab.engine.outstanding).toBe(0);
@@ -121,8 +126,7 @@ describe("a trace that reaches its target", () => {
   test("tells each address as soon as it has answered", async () => {
     const stations = chain(5, 10);
     const seen: string[] = [];
-    await trace(path(stations), {
-      ...lastOf(stations),
+    await trace(path(stations), lastOf(stations), {
       onHop: ({ address }) => address && seen.push(formatIpv6(address)),
     });
     expect([...new Set(seen)]).toEqual(expected(5) as string[]);
@@ -461,7 +465,7 @@ test("a trace that is aborted leaves nothing behind", async () => {
   ]);
   const caller = new AbortController();
   const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };
-  const pending = engine.traceroute({ ...request, signal: caller.signal });
+  const pending = engine.traceroute(request, { signal: caller.signal });
   caller.abort();
   expect(await pending).toEqual({ kind: "aborted" });
   expect(engine.outstanding).toBe(0);
