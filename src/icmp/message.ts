@@ -42,6 +42,8 @@ export interface ErrorMessage {
 
 /** What an error says about the probe that caused it. */
 export interface InvokingPacket {
+  /** 20 bits. */
+  readonly flowLabel: number;
   readonly destination: Ipv6Address;
   /** Cut where the invoking packet is cut. */
   readonly echo: EchoMessage;
@@ -127,5 +129,7 @@ export function decodeInvokingPacket(bytes: Uint8Array): InvokingPacket | null {
   if (bytes[6] !== NEXT_HEADER_ICMPV6) return null;
   const echo = decodeMessage(bytes.subarray(IPV6_HEADER_BYTES));
   if (echo?.kind !== "echo-request") return null;
-  return { destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
+  const [, high, middle, low] = bytes as unknown as [number, number, number, number];
+  const flowLabel = ((high & 0xf) << 16) | (middle << 8) | low;
+  return { flowLabel, destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
 }

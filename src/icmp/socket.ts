@@ -9,6 +9,7 @@ import {
   CONTROL,
   IOVEC,
   IPPROTO_ICMPV6,
+  MEMORY,
   MSG_DONTWAIT,
   MSGHDR,
   OPTION,
@@ -56,6 +57,10 @@ export interface IcmpSocket {
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
   /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
   send(packet: OutgoingPacket): number | string;
+  /** Receives packets with one of two tags from now on; false if it goes on as before. */
+  pass(tag: number, other: number): boolean;
+  /** How many packets the kernel has dropped because nobody read the others, or with a wrong checksum. */
+  dropped(): number;
   /** The next packet in the order in which the kernel received them; null if there is none. */
   receive(): ReceivedPacket | null;
   close(): void;
@@ -73,6 +78,8 @@ const MAX_CLOCK_READINGS = 5;
 const REALTIME = 0;
 /** The routing table wants a port; nothing is ever sent to it. */
 const UNUSED_PORT = 33434;
+/** The family AF_UNSPEC takes a socket's peer and address away; connect(2). */
+const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const PACKET_INFO_BYTES = 20;
 
@@ -120,7 +127,11 @@ export class RawSocket implements IcmpSocket {
   readonly #in = new MessageBuffer();
   readonly #timespec = new Uint8Array(new ArrayBuffer(16));
   readonly #timespecView = new DataView(this.#timespec.buffer);
+  readonly #memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
+  readonly #memoryBytes = int(MEMORY.words * 4);
   readonly #fd: number;
+  /** Asks the routing table. Kept, because a process can run out of descriptors. */
+  readonly #router: number = -1;
   #isOpen = true;
 
   /**
@@ -131,6 +142,7 @@ export class RawSocket implements IcmpSocket {
   constructor(tag: number, fd: number | null = null) {
     this.#fd = fd ?? this.#open(SOCK.raw, IPPROTO_ICMPV6);
     try {
+      this.#router = this.#open(SOCK.dgram, 0);
       this.#configure(tag);
     } catch (error) {
       this.close();
@@ -140,22 +152,15 @@ export class RawSocket implements IcmpSocket {
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (!isUnicast(target)) return "EINVAL";
-    const fd = this.#open(SOCK.dgram, 0);
-    try {
-      const sendsLabel = this.#setOption(OPTION.flowInfoSend, int(1), fd);
-      if (sendsLabel !== null) return sendsLabel;
-      const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-      const nameBytes = new Uint32Array(new ArrayBuffer(4)).fill(SOCKADDR.bytes);
-      writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
-      const code =
-        this.#failure(this.#libc.connect(fd, name, SOCKADDR.bytes)) ??
-        this.#failure(this.#libc.getsockname(fd, name, nameBytes));
-      // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
-      if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
-      return code ?? { source: addressIn(name), flowLabel };
-    } finally {
-      this.#libc.close(fd);
-    }
+    const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+    writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
+    const code =
+      this.#failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
+      this.#failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
+    this.#libc.connect(this.#router, DISCONNECT, SOCKADDR.bytes);
+    // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
+    if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
+    return code ?? { source: addressIn(name), flowLabel };
   }
 
   send(packet: OutgoingPacket): number | string {
@@ -196,8 +201,19 @@ export class RawSocket implements IcmpSocket {
     };
   }
 
+  pass(tag: number, other: number): boolean {
+    const program = bpfOption(encodeTagProgram(tag, other));
+    return this.#setOption(OPTION.attachFilter, program) === null;
+  }
+
+  dropped(): number {
+    const [level, name] = OPTION.memory;
+    this.#libc.getsockopt(this.#fd, level, name, this.#memory, this.#memoryBytes);
+    return this.#memory[MEMORY.dropped] as number;
+  }
+
   close(): void {
-    if (this.#isOpen) this.#libc.close(this.#fd);
+    if (this.#isOpen) for (const fd of [this.#fd, this.#router]) this.#libc.close(fd);
     this.#isOpen = false;
   }
 
@@ -254,13 +270,14 @@ export class RawSocket implements IcmpSocket {
       [OPTION.timestampNs, int(1)],
       [OPTION.receiveHopLimit, int(1)],
       [OPTION.flowInfoSend, int(1)],
+      [OPTION.flowInfoSend, int(1), this.#router],
       // A label of 0 must stay 0.
       [OPTION.autoFlowLabel, int(0)],
       [OPTION.receiveBuffer, size],
       [OPTION.sendBuffer, size],
     ] as const;
-    for (const [option, value] of required) {
-      const code = this.#setOption(option, value);
+    for (const [option, value, fd] of required) {
+      const code = this.#setOption(option, value, fd);
       if (code !== null) throw new SystemError(`setsockopt(${option.join(", ")})`, code);
     }
     // Beyond the system's limit, where the process may.
@@ -332,23 +349,4 @@ function addressIn(name: Uint8Array): Ipv6Address {
 /** A C int in memory. */
 function int(value: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
-}
-
-/** Length of an interface name with its final zero byte; linux/if.h, IFNAMSIZ. */
-const MAX_INTERFACE_NAME_BYTES = 16;
-
-/**
- * The index of the interface with this name, which is the scope of its link-local addresses; RFC 4007
- * section 6. Null if there is no such interface.
- *
- * @throws SystemError `ENOSYS` without a C library
- */
-export function interfaceIndex(name: string): number | null {
-  const bytes = new TextEncoder().encode(name);
-  if (bytes.length === 0 || bytes.length >= MAX_INTERFACE_NAME_BYTES || bytes.includes(0)) {
-    return null;
-  }
-  const text = new Uint8Array(new ArrayBuffer(MAX_INTERFACE_NAME_BYTES));
-  text.set(bytes);
-  return libc().if_nametoindex(text) || null;
 }

@@ -1,13 +1,16 @@
-import type { Ipv6Address } from "../addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { coalesceTraces } from "./coalesced-traces.ts";
 import type { NoResult, RunOptions, RunRequest } from "./ping.ts";
-import type { Prober, Response } from "./prober.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
+import type { Response } from "./response.ts";
 import {
   describeHop,
   describeTrace,
   endOf,
   finalHop,
   lastResponding,
+  nearerTarget,
+  type RefusedProbe,
   type TraceHop,
   type TraceReport,
 } from "./trace-report.ts";
@@ -49,6 +52,9 @@ const HOPS_PAUSE_MS = 2;
 const LIMITED_MS = 2000;
 /** How long a trace keeps asking hops that seem to limit their errors, in milliseconds. */
 export const MAX_PERSISTENCE_MS = 10_000;
+
+/** How long a trace keeps asking the hop at which the target seems to be, in milliseconds. */
+export const MAX_SUSPICION_MS = 3000;
 
 /** Traces the path to a target. */
 export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Promise<TraceOutcome>;
@@ -97,9 +103,11 @@ async function trace(
     (_, index): Hop => ({ hop: index + 1, responses: [], tries: 0, askedMs: 0, isClosed: false }),
   );
   const responses = hops.map((hop) => hop.responses);
-  const stopMs = clock.nowMs() + MAX_PERSISTENCE_MS;
-  let hasSent = false;
-  let refusal: string | null = null;
+  const refused: RefusedProbe[] = [];
+  const startMs = clock.nowMs();
+  let sentMs = -Infinity;
+  /** Until when a reply may follow an error. */
+  let certainMs = -Infinity;
   let wake = () => {};
   signal.addEventListener("abort", () => wake(), { once: true });
 
@@ -107,51 +115,73 @@ async function trace(
     const tries = ++hop.tries;
     hop.askedMs = Infinity;
     const onSent = () => {
-      hasSent = true;
-      hop.askedMs = clock.nowMs();
+      sentMs = clock.nowMs();
+      hop.askedMs = sentMs;
       wake();
     };
-    const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal, onSent };
-    const answer = await prober.probe(probe);
-    if (answer.kind === "refused") {
-      refusal = answer.code;
-      hop.isClosed = true;
-    } else if (answer.kind === "reply" || answer.kind === "error") {
-      hop.responses.push(answer);
-      if (tries > 1 && endOf(answer) === null) repeatAnsweredMs[hop.hop] = clock.nowMs();
+    let known: Response | null = null;
+    const onResponse = (response: Response) => {
+      const isNews = known === null || (known.kind === "error" && response.kind === "reply");
+      if (!isNews || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
+      known = response;
+      hop.responses.push(response);
+      if (isEndingError(response, route.source)) certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
+      if (tries > 1 && endOf(response) === null) repeatAnsweredMs[hop.hop] = clock.nowMs();
       onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+    };
+    const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal };
+    const answer = await prober.probe({ ...probe, onSent, onResponse });
+    if (answer.kind === "refused") {
+      refused.push({ hop: hop.hop, errno: answer.code });
+      hop.isClosed = true;
     }
     wake();
   };
-  const isLimited = ({ hop }: Hop) =>
-    clock.nowMs() - (repeatAnsweredMs[hop] ?? -Infinity) < LIMITED_MS;
+  const isLimited = ({ hop }: Hop) => {
+    const nowMs = clock.nowMs();
+    const isSuspect = hop === nearerTarget(responses) && nowMs < startMs + MAX_SUSPICION_MS;
+    return isSuspect || nowMs < (repeatAnsweredMs[hop] ?? -Infinity) + LIMITED_MS;
+  };
+  /** The last of the hops that are asked up to three times. Those behind it are asked once, after them. */
+  const nearEnd = () => Math.min(maxHops, lastResponding(responses) + LOOK_AHEAD);
+  const hasTries = ({ hop, tries }: Hop) => tries < (hop > nearEnd() ? 1 : MAX_TRIES);
+  const askedEnd = () => {
+    const near = hops.slice(0, nearEnd());
+    const isOver = near.every((hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop));
+    return isOver ? maxHops : near.length;
+  };
   const dueMs = (hop: Hop, laterRttMs: number | null) => {
     const backOff = isLimited(hop) ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
-    return hop.askedMs + backOff * waitMs(hop.tries, laterRttMs, timeoutMs);
+    return hop.askedMs + backOff * waitMs(!hasTries(hop), laterRttMs, timeoutMs);
   };
 
   let nextNewMs = -Infinity;
   while (!signal.aborted) {
     const nowMs = clock.nowMs();
-    const last = finalHop(responses) ?? Math.min(maxHops, lastResponding(responses) + LOOK_AHEAD);
-    const unasked = hops.slice(0, last).filter(({ tries }) => tries === 0);
-    if (unasked.length > 0 && nowMs >= nextNewMs) {
-      for (const hop of unasked.splice(0, HOPS_AT_ONCE)) void ask(hop);
-      nextNewMs = nowMs + HOPS_PAUSE_MS;
-    }
-    let wakeMs = unasked.length > 0 ? nextNewMs : Infinity;
-    let isOpen = unasked.length > 0;
+    const final = finalHop(responses);
+    let wakeMs = Infinity;
+    let isOpen = false;
     let laterRttMs: number | null = null;
-    for (const hop of hops.toReversed()) {
+    for (const hop of hops.slice(0, final ?? maxHops).toReversed()) {
       for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
-      if (hop.tries === 0 || hop.hop > last || hop.responses.length > 0 || hop.isClosed) continue;
+      if (hop.tries === 0 || hop.responses.length > 0 || hop.isClosed) continue;
       if (nowMs >= dueMs(hop, laterRttMs)) {
-        if (hop.tries < MAX_TRIES || (isLimited(hop) && nowMs < stopMs)) void ask(hop);
+        const isPersistent = isLimited(hop) && nowMs < startMs + MAX_PERSISTENCE_MS;
+        if (hasTries(hop) || isPersistent) void ask(hop);
         else hop.isClosed = true;
       }
       if (hop.isClosed) continue;
       isOpen = true;
       wakeMs = Math.min(wakeMs, dueMs(hop, laterRttMs));
+    }
+    const unasked = hops.slice(0, final ?? askedEnd()).filter(({ tries }) => tries === 0);
+    if (unasked.length > 0) {
+      isOpen = true;
+      if (nowMs >= nextNewMs) {
+        for (const hop of unasked.slice(0, HOPS_AT_ONCE)) void ask(hop);
+        nextNewMs = nowMs + HOPS_PAUSE_MS;
+      }
+      wakeMs = Math.min(wakeMs, nextNewMs);
     }
     if (!isOpen) break;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -160,20 +190,27 @@ async function trace(
     await promise;
     cancel();
   }
+  const listenMs = () => (lastResponding(responses) === 0 ? sentMs + SILENCE_MS : certainMs);
+  while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
   if (signal.aborted) return { kind: "aborted" };
-  if (!hasSent && refusal !== null) return { kind: "unreachable", code: refusal };
-  const report = describeTrace(responses, route.source, target);
+  const [refusal] = refused;
+  if (sentMs === -Infinity && refusal) return { kind: "unreachable", code: refusal.errno };
+  const report = describeTrace(responses, refused, route.source, target);
   return { kind: "done", ...route, ...report };
 }
 
 /**
- * How long to wait for a silent hop after it was asked so often, in milliseconds. If later hops have
- * responded, it should take no longer than they did, so a small multiple of their time is enough;
- * otherwise the waits add up to the timeout.
+ * How long to wait for a silent hop, in milliseconds. If later hops have responded, it should take no
+ * longer than they did, so a small multiple of their time is enough; otherwise the waits for its tries add
+ * up to the timeout.
  */
-function waitMs(tries: number, laterRttMs: number | null, timeoutMs: number): number {
-  const isLast = tries >= MAX_TRIES;
+function waitMs(isLast: boolean, laterRttMs: number | null, timeoutMs: number): number {
   const mostMs = timeoutMs / (isLast ? 2 : 4);
   const expectedMs = laterRttMs === null ? mostMs : laterRttMs * (isLast ? 2 : 1.5);
   return Math.max(MIN_WAIT_MS, Math.min(mostMs, expectedMs));
+}
+
+/** Whether another machine says that the path ends: a reply of the target may follow. */
+function isEndingError(response: Response, source: Ipv6Address): boolean {
+  return response.kind === "error" && endOf(response) !== null && !equalIpv6(response.from, source);
 }
