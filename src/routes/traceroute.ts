@@ -7,7 +7,7 @@ import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import type { TraceHop, TraceReason } from "../icmp/trace-report.ts";
-import { MAX_PERSISTENCE_MS } from "../icmp/traceroute.ts";
+import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
 import { hopNames, NAMES_MS } from "./hop-names.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 

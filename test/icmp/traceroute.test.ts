@@ -9,10 +9,8 @@ import {
   LOOK_AHEAD,
   MAX_PERSISTENCE_MS,
   MAX_SUSPICION_MS,
-  type TraceOptions,
-  type TraceOutcome,
-  type TraceRequest,
-} from "../../src/icmp/traceroute.ts";
+} from "../../src/icmp/trace-schedule.ts";
+import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
