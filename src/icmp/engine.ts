@@ -1,11 +1,13 @@
+import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
 import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
-import { createTraceroute, type Traceroute } from "./traceroute.ts";
+import { createTraceroute, type TraceRequest, type Traceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
 export interface IcmpEngine {
   ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
   readonly traceroute: Traceroute;
+  mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
   readonly counters: Readonly<Prober["counters"]>;
   /** Probes without an answer so far. */
   readonly outstanding: number;
@@ -26,9 +28,11 @@ export interface NoIcmp {
  */
 export function openIcmp(options: ProberOptions = {}): IcmpEngine {
   const prober = new Prober(options);
+  const traceroute = createTraceroute(prober);
   return {
     ping: (request, options) => ping(prober, request, options),
-    traceroute: createTraceroute(prober),
+    traceroute,
+    mtu: (request, own) => measureMtu(prober, traceroute, request, own),
     counters: prober.counters,
     get outstanding() {
       return prober.outstanding;

@@ -70,12 +70,12 @@ export function internetChecksum(bytes: Uint8Array): number {
 
 /**
  * An echo request, checksum left to the kernel; RFC 4443 section 4.1. A word behind the cookie cancels
- * identifier, sequence and cookie out of the checksum: routers that choose among equal paths by the
+ * identifier, sequence, cookie and length out of the checksum: routers that choose among equal paths by the
  * first four bytes of ICMPv6 then send every probe of a flow the same way.
  *
  * @param identifier 16 bits
  * @param sequence 16 bits
- * @param payloadBytes an even number, at least 10
+ * @param payloadBytes at least 10
  */
 export function encodeEchoRequest(
   identifier: number,
@@ -88,7 +88,10 @@ export function encodeEchoRequest(
   view.setUint16(4, identifier);
   view.setUint16(6, sequence);
   bytes.set(cookie, HEADER_BYTES);
+  // In place of the checksum stands what the kernel's one covers too, the length; RFC 8200 section 8.1.
+  view.setUint16(2, bytes.length);
   view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
+  view.setUint16(2, 0);
   view.setUint8(0, TYPE.echoRequest);
   return bytes;
 }

@@ -50,6 +50,8 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly onSent?: () => void;
   /** Called for each response, also for a further one and for one after the timeout, until the signal aborts. */
   readonly onResponse?: (response: Response) => void;
+  /** Called for an error with the probe's identifier and sequence that does not quote the probe. */
+  readonly onForged?: (from: Ipv6Address, type: number, parameter: number) => void;
 }
 
 /** How a probe ends. */
@@ -291,6 +293,12 @@ export class Prober {
     const match = matchResponse(packet, this.#probes);
     if (typeof match === "string") {
       this.counters[match]++;
+      return;
+    }
+    if ("forged" in match) {
+      this.counters.forged++;
+      const { error, forged } = match;
+      if (error !== null) forged.request.onForged?.(packet.source, error.type, error.parameter);
       return;
     }
     const { probe, response, isWithoutCookie } = match;

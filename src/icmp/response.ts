@@ -55,7 +55,7 @@ export function probeKey(identifier: number, sequence: number): number {
 export type Match<Probe> =
   | { readonly probe: Probe; readonly response: Response; readonly isWithoutCookie?: boolean }
   /** Our identifier and sequence with another cookie, or an error about another destination or flow label. */
-  | "forged"
+  | { readonly forged: Probe; readonly error: ErrorMessage | null }
   /** An identifier and sequence that are not in use. */
   | "unknown"
   /** An error that does not tell whether the probe arrives, such as a failed reassembly. */
@@ -85,7 +85,9 @@ function matchReply<Probe extends SentProbe>(
 ): Match<Probe> {
   const probe = probes.get(probeKey(identifier, sequence));
   if (probe === undefined) return "unknown";
-  if (data.length < COOKIE_BYTES || !hasCookie(data, probe.cookie)) return "forged";
+  if (data.length < COOKIE_BYTES || !hasCookie(data, probe.cookie)) {
+    return { forged: probe, error: null };
+  }
   const isOtherSource = !isFromTarget(packet, probe);
   return { probe, response: { kind: "reply", isOtherSource, ...receivedFor(probe, packet) } };
 }
@@ -104,8 +106,8 @@ function matchError<Probe extends SentProbe>(
   const { target, flowLabel: sentLabel } = probe.request;
   const isWithoutCookie = echo.data.length < COOKIE_BYTES;
   const hasLabel = sentLabel !== 0 && flowLabel === sentLabel;
-  if (!equalIpv6(destination, target) || !hasCookie(echo.data, probe.cookie)) return "forged";
-  if (isWithoutCookie && !hasLabel) return "forged";
+  const isOurs = equalIpv6(destination, target) && hasCookie(echo.data, probe.cookie);
+  if (!isOurs || (isWithoutCookie && !hasLabel)) return { forged: probe, error };
   const { type, code, parameter } = error;
   if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
   const received = receivedFor(probe, packet);

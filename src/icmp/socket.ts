@@ -68,8 +68,12 @@ export interface IcmpSocket {
 
 /** Room in each direction, in bytes; without CAP_NET_ADMIN the kernel grants less. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** A message that fits the least MTU of IPv6, in either direction. */
-const MAX_MESSAGE_BYTES = 1280;
+/** The largest payload of an IPv6 packet. */
+const MAX_SENT_BYTES = 65_535;
+/** An error fits the least MTU of IPv6; of a larger reply only the beginning matters. */
+const MAX_RECEIVED_BYTES = 1280;
+/** Packets leave whole, whatever MTU the kernel believes a path to have; linux/in6.h, IPV6_PMTUDISC_PROBE. */
+const PROBE_MTU = 3;
 /** More than twice the room for the control messages that the socket asks for. */
 const MAX_CONTROL_BYTES = 128;
 /** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
@@ -93,15 +97,20 @@ class MessageBuffer {
   static readonly #CONTROL = alignControl(MessageBuffer.#NAME + SOCKADDR.bytes);
   static readonly #MESSAGE = MessageBuffer.#CONTROL + MAX_CONTROL_BYTES;
 
-  readonly bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + MAX_MESSAGE_BYTES));
-  readonly view = new DataView(this.bytes.buffer);
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly view: DataView;
   /** Where the `msghdr` is in memory. */
-  readonly address = addressOf(this.bytes);
-  readonly name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
+  readonly address: ReturnType<typeof addressOf>;
+  readonly name: Uint8Array;
   readonly control = MessageBuffer.#CONTROL;
-  readonly message = this.bytes.subarray(MessageBuffer.#MESSAGE);
+  readonly message: Uint8Array;
 
-  constructor() {
+  constructor(messageBytes: number) {
+    this.bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + messageBytes));
+    this.view = new DataView(this.bytes.buffer);
+    this.address = addressOf(this.bytes);
+    this.name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
+    this.message = this.bytes.subarray(MessageBuffer.#MESSAGE);
     const pointTo = (at: number, part: number) =>
       this.view.setBigUint64(at, BigInt(this.address + part), true);
     pointTo(MSGHDR.name, MessageBuffer.#NAME);
@@ -109,7 +118,7 @@ class MessageBuffer {
     pointTo(MSGHDR.control, MessageBuffer.#CONTROL);
     pointTo(MessageBuffer.#IOV + IOVEC.base, MessageBuffer.#MESSAGE);
     this.view.setUint32(MSGHDR.iovLength, 1, true);
-    this.prepare(MAX_CONTROL_BYTES, MAX_MESSAGE_BYTES);
+    this.prepare(MAX_CONTROL_BYTES, messageBytes);
   }
 
   /** Sets the lengths, which `recvmsg` overwrites. */
@@ -123,8 +132,8 @@ class MessageBuffer {
 /** The raw socket, which receives only echo replies and errors about probes with its tag. */
 export class RawSocket implements IcmpSocket {
   readonly #libc = libc();
-  readonly #out = new MessageBuffer();
-  readonly #in = new MessageBuffer();
+  readonly #out = new MessageBuffer(MAX_SENT_BYTES);
+  readonly #in = new MessageBuffer(MAX_RECEIVED_BYTES);
   readonly #timespec = new Uint8Array(new ArrayBuffer(16));
   readonly #timespecView = new DataView(this.#timespec.buffer);
   readonly #memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
@@ -166,7 +175,7 @@ export class RawSocket implements IcmpSocket {
   send(packet: OutgoingPacket): number | string {
     const { target, scopeId, flowLabel, source, hopLimit, message } = packet;
     if (!this.#isOpen) return "EBADF";
-    if (message.length > MAX_MESSAGE_BYTES) return "EMSGSIZE";
+    if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
     writeName(out.name, target, scopeId, flowLabel, 0);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
@@ -184,7 +193,7 @@ export class RawSocket implements IcmpSocket {
   receive(): ReceivedPacket | null {
     if (!this.#isOpen) return null;
     const { view, name, message, address } = this.#in;
-    this.#in.prepare(MAX_CONTROL_BYTES, MAX_MESSAGE_BYTES);
+    this.#in.prepare(MAX_CONTROL_BYTES, MAX_RECEIVED_BYTES);
     const length = Number(this.#libc.recvmsg(this.#fd, address, MSG_DONTWAIT));
     // A pending error of the socket is cleared by reading it and counts as no packet.
     if (length < 0) return null;
@@ -273,6 +282,7 @@ export class RawSocket implements IcmpSocket {
       [OPTION.flowInfoSend, int(1), this.#router],
       // A label of 0 must stay 0.
       [OPTION.autoFlowLabel, int(0)],
+      [OPTION.mtuDiscover, int(PROBE_MTU)],
       [OPTION.receiveBuffer, size],
       [OPTION.sendBuffer, size],
     ] as const;

@@ -27,6 +27,7 @@ export const OPTION = {
   domain: [1, 39],
   attachReusePortFilter: [1, 51],
   memory: [1, 55],
+  mtuDiscover: [41, 23],
   flowInfoSend: [41, 33],
   receiveHopLimit: [41, 51],
   autoFlowLabel: [41, 70],

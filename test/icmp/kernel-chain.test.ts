@@ -9,6 +9,7 @@ import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/tr
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { nftRule } from "../lab/nft.ts";
 import { labEnvironment, run } from "../lab/run.ts";
 import { withTag } from "./tag.ts";
 
@@ -20,17 +21,9 @@ const TARGET_NODE = ROUTERS + 1;
 type PingDone = Extract<PingOutcome, { kind: "done" }>;
 type TraceDone = Extract<TraceOutcome, { kind: "done" }>;
 
-/** An nft table with one rule for echo requests. */
-function nftTable(hook: "forward" | "input" | "output", rule: string): string {
-  return [
-    "table ip6 lab {",
-    `chain ${hook} {`,
-    `type filter hook ${hook} priority 0`,
-    `icmpv6 type echo-request ${rule}`,
-    "}",
-    "}",
-  ].join("\n");
-}
+/** An nft ruleset with one rule for echo requests. */
+const nftTable = (hook: Parameters<typeof nftRule>[0], rule: string) =>
+  nftRule(hook, `icmpv6 type echo-request ${rule}`);
 
 describeWith(labMissing)("through twelve kernel routers", () => {
   let chain: KernelChain;
