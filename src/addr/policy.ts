@@ -56,7 +56,7 @@ export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string |
 }
 
 /** The block that makes an address itself not globally reachable, whatever it embeds; null if none does. */
-function notGlobal(ip: IpAddress): string | null {
+export function notGlobal(ip: IpAddress): string | null {
   const row = SPECIAL_PURPOSE_BLOCKS.find(ip);
   if (row !== undefined) {
     // Teredo and 6to4 are N/A: whether they are reachable depends on what they embed.

@@ -1,11 +1,13 @@
-import { type PingOutcome, type PingRequest, ping } from "./ping.ts";
+import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
+import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
-import { createTraceroute, type TraceOutcome, type TraceRequest } from "./traceroute.ts";
+import { createTraceroute, type TraceRequest, type Traceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
 export interface IcmpEngine {
-  ping(request: PingRequest): Promise<PingOutcome>;
-  traceroute(request: TraceRequest): Promise<TraceOutcome>;
+  ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
+  readonly traceroute: Traceroute;
+  mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
   readonly counters: Readonly<Prober["counters"]>;
   /** Probes without an answer so far. */
   readonly outstanding: number;
@@ -36,9 +38,11 @@ export function remedyFor({ unavailable }: NoIcmp): string {
  */
 export function openIcmp(options: ProberOptions = {}): IcmpEngine {
   const prober = new Prober(options);
+  const traceroute = createTraceroute(prober);
   return {
-    ping: (request) => ping(prober, request),
-    traceroute: createTraceroute(prober),
+    ping: (request, options) => ping(prober, request, options),
+    traceroute,
+    mtu: (request, own) => measureMtu(prober, traceroute, request, own),
     counters: prober.counters,
     get outstanding() {
       return prober.outstanding;

@@ -81,6 +81,7 @@ const FUNCTIONS = {
   getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
   getxattr: { args: [C.pointer, C.pointer, C.pointer, C.size], returns: C.long },
+  if_indextoname: { args: [C.uint, C.pointer], returns: C.pointer },
   if_nametoindex: { args: [C.pointer], returns: C.uint },
   initgroups: { args: [C.pointer, C.uint], returns: C.int },
   prctl: { args: [C.int, C.size, C.size, C.size, C.size], returns: C.int },

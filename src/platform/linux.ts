@@ -31,12 +31,17 @@ export const OPTION = {
   protocol: [1, 38],
   domain: [1, 39],
   attachReusePortFilter: [1, 51],
+  memory: [1, 55],
   userTimeout: [6, 18],
+  mtuDiscover: [41, 23],
   flowInfoSend: [41, 33],
   receiveHopLimit: [41, 51],
   autoFlowLabel: [41, 70],
   icmp6Filter: [58, 1],
 } as const;
+
+/** The value of the option `memory`: words of 32 bits; linux/sock_diag.h, SK_MEMINFO_DROPS. */
+export const MEMORY = { words: 9, dropped: 8 } as const;
 
 /** Control messages, as level and type. */
 export const CONTROL = {
