@@ -72,7 +72,31 @@ function exampleOf(code: string) {
 /** The contract, written independently of the code. */
 describe("the contract in the document", () => {
   const TYPES = ["AAAA", "A", "MX", "TXT", "NS", "CNAME", "SOA", "PTR"];
-  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c"];
+  const MORE_TYPES = [
+    "SRV",
+    "CAA",
+    "HTTPS",
+    "SVCB",
+    "DS",
+    "DNSKEY",
+    "TLSA",
+    "SSHFP",
+    "NAPTR",
+    "RRSIG",
+  ];
+  const type = {
+    name: "type",
+    in: "query",
+    required: false,
+    schema: {
+      anyOf: [
+        { type: "string", enum: [...TYPES, ...MORE_TYPES] },
+        { type: "string", pattern: expect.stringContaining("TYPE") },
+      ],
+      default: "AAAA",
+    },
+  };
+  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c", "all"];
   const target = { name: "target", in: "path", required: true, schema: { type: "string" } };
   const integer = (name: string, maximum: number, fallback: number) => ({
     name,
@@ -111,7 +135,7 @@ describe("the contract in the document", () => {
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
     ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
-    ["/dns/{hostname}", [{ ...target, name: "hostname" }, choice("type", TYPES, "AAAA"), choice("resolver", RESOLVERS, "resolver_a")], DNS_ERRORS],
+    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no")], DNS_ERRORS],
     ["/ping/{target}", [target, integer("count", 10, 4)], PROBE_ERRORS],
     ["/traceroute/{target}", [target, integer("maxHops", 64, 30)], PROBE_ERRORS],
     ["/openapi.json", [], []],
