@@ -13,6 +13,9 @@ import { resolverName } from "../http/schemas.ts";
 import { compareReplies } from "./dns-comparison.ts";
 import { detailsOf, isAnswered, type Reply, requireAnswer } from "./dns-reply.ts";
 
+/** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
+const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
+
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */
 export const dns = endpoint({
   path: "/dns/{hostname}",
@@ -25,10 +28,9 @@ export const dns = endpoint({
     hostname: {
       in: "path",
       schema: z.string(),
-      // URL parsers remove a single dot, which is the root.
-      whenEmpty: ".",
+      whenEmpty: "",
       description:
-        "The name; if it is not ASCII, it is converted by UTS 46. With type PTR, an IPv4 or IPv6 address means its reverse name.",
+        "The name; if it is not ASCII, it is converted by UTS 46. A name that is no host name is written as answers show it, such as `we\\\\.ird.example.`. With type PTR, an IPv4 or IPv6 address means its reverse name.",
       example: "www.example.com",
     },
     type: {
@@ -87,7 +89,7 @@ export const dns = endpoint({
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"
         ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
-        : new ApiError("INVALID_HOSTNAME", { hostname, reason: parsed.reason });
+        : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
       const query = (flags: QuestionFlags) =>

@@ -299,16 +299,42 @@ describe("errors that need more than a request", () => {
     }
   });
 
-  labTest("the path without a name queries the root, which the resolver refuses", async () => {
-    // Not a row of the table, because the document only has a path with a name.
-    const request = "GET /api/v1/dns/?type=NS HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    const answer = await rawRequest(service.url, request);
-    expect(answer).toStartWith("HTTP/1.1 500 ");
-    expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
-      error: {
-        code: "RESOLVER_FAILURE",
-        details: { hostname: ".", resolver: "resolver_a", rcode: "REFUSED" },
-      },
+  labTest.each([
+    ["nothing", "/dns/?type=NS"],
+    ["a lone dot", "/dns/.?type=NS"],
+    ["an encoded dot", "/dns/%2E?type=NS"],
+  ])(
+    "a path with %s for the name is refused, and says how to ask for the root",
+    async (_, path) => {
+      // Not a row of the table, because the document only has a path with a name.
+      const request = `GET /api/v1${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+      const answer = await rawRequest(service.url, request);
+      expect(answer).toStartWith("HTTP/1.1 400 ");
+      expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
+        error: {
+          code: "INVALID_HOSTNAME",
+          details: { hostname: "", reason: expect.stringContaining("%E3%80%82") },
+        },
+      });
+    },
+  );
+
+  labTest("an ideographic full stop is the root", async () => {
+    const { error } = (await (await get("/dns/%E3%80%82?type=NS")).json()) as ErrorBody;
+    expect(error.details).toMatchObject({ question: { name: ".", type: "NS" }, rcode: "REFUSED" });
+  });
+
+  labTest("types are read in any case, names as answers show them", async () => {
+    const answer = await (await get("/dns/V6.example.test?type=txt")).json();
+    expect(answer).toMatchObject({
+      details: { question: { name: "V6.example.test.", type: "TXT" } },
+    });
+    const { error } = (await (
+      await get("/dns/we%5C.ird%5C032label.example.test.?type=type65280")
+    ).json()) as ErrorBody;
+    expect(error.details).toMatchObject({
+      question: { name: "we\\.ird\\032label.example.test.", type: "TYPE65280" },
+      rcode: "NXDOMAIN",
     });
   });
 
