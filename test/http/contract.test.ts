@@ -424,6 +424,18 @@ describe("answers", () => {
     });
   });
 
+  labTest("/dns asks all resolvers, and for DNSSEC", async () => {
+    const path = "/dns/v6.example.test?resolver=all&dnssec=yes";
+    const verdict = (resolver: string) => ({ dnssec: { verdict: "insecure", resolver } });
+    expect(await (await get(path)).json()).toMatchObject({
+      resolver: "resolver_a",
+      details: {
+        ...verdict("resolver_a"),
+        resolvers: ["resolver_a", "resolver_b", "resolver_c"].map((resolver) => ({ resolver })),
+      },
+    });
+  });
+
   labTest("/dns without a record of the requested type is not an error", async () => {
     const response = await get("/dns/v6.example.test?type=MX");
     expect(response.status).toBe(200);
