@@ -10,7 +10,7 @@ import { formatIp } from "../src/addr/ip.ts";
 import { ipv6ToBytes } from "../src/addr/ipv6.ts";
 import { formatSocketAddress, type SocketAddress } from "../src/addr/socket-address.ts";
 import { createDnsClient } from "../src/dns/client.ts";
-import { createQuery, decodeMessage } from "../src/dns/message.ts";
+import { createQuery, createQuestion, decodeMessage } from "../src/dns/message.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
 import { AF_INET6, SOCK, SOCKADDR } from "../src/platform/linux.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
@@ -43,7 +43,7 @@ interface Speed {
 let nameCount = 0;
 const newName = () => `n${nameCount++}.bench.example`;
 
-const question = (label: string) => ({ name: `${label}.bench.example.`, type: "AAAA" }) as const;
+const question = (label: string) => createQuestion(`${label}.bench.example.`, "AAAA");
 
 /** Sends `count` queries, `atOnce` at a time. */
 async function measure(ask: () => Promise<unknown>, atOnce: number, count: number): Promise<Speed> {

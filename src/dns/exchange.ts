@@ -1,4 +1,3 @@
-import { formatIp } from "../addr/ip.ts";
 import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
@@ -10,27 +9,7 @@ import {
   matchStreamed,
   refusesEdns,
 } from "./response.ts";
-
-/** What a socket reports until it is closed. */
-export interface SocketEvents {
-  /** A datagram, or some bytes of a stream. */
-  data(bytes: Uint8Array): void;
-  /** The socket failed. @param code an errno name, or `EOF` if the peer ended a stream */
-  failed(code: string): void;
-}
-
-/** A socket that talks to one server only. */
-export interface DnsSocket {
-  /** Sends a datagram, or bytes of a stream as soon as it is connected. */
-  send(bytes: Uint8Array): void;
-  close(): void;
-}
-
-/** Opens sockets; a test can pass its own. Both functions throw an Error with an errno name as its `code`. */
-export interface Sockets {
-  openUdp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
-  openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
-}
+import type { DnsSocket, Sockets, Transport } from "./sockets.ts";
 
 /** What an exchange needs of the machine. */
 export interface ExchangeContext {
@@ -46,194 +25,162 @@ export interface Unreachable {
 }
 
 /** The result of asking one server. */
-export type ServerResult = (DnsResponse | Unreachable) & { readonly transport: "udp" | "tcp" };
+export type ServerResult = (DnsResponse | Unreachable) & { readonly transport: Transport };
+
+/** What an exchange reports; one of them, once, unless the exchange is stopped before. */
+export interface ExchangeEvents {
+  done(result: ServerResult): void;
+  /** An error that is not about the network. */
+  broken(error: unknown): void;
+}
 
 /** Milliseconds for TCP to confirm a datagram that repeats the question in another case. */
 const CONFIRM_TIMEOUT_MS = 1000;
 
-/** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
-const LENGTH_BYTES = 2;
+/** Datagrams that do not belong to the query, after which TCP is asked: a flood can push out the answer. */
+const MAX_JUNK = 8;
 
-/** The machine's sockets. */
-export const systemSockets: Sockets = {
-  openUdp,
-  openTcp,
-};
+/** Probable forgeries after which the datagrams of a socket are no longer read. */
+const MAX_FORGERIES = 8;
 
-/** Asks one server, once more without EDNS if it does not support that. Null when the signal aborts. */
-export async function askServer(
-  context: ExchangeContext,
-  server: SocketAddress,
-  question: Question,
-  signal: AbortSignal,
-): Promise<ServerResult | null> {
-  const result = await askOnce(context, server, question, true, signal);
-  return result?.kind === "message" && refusesEdns(result.message)
-    ? askOnce(context, server, question, false, signal)
-    : result;
-}
+/**
+ * Asks one server: over UDP, then over TCP if the datagrams need that, and once more without EDNS if the
+ * server does not support it.
+ */
+export class Exchange {
+  readonly #context: ExchangeContext;
+  readonly #server: SocketAddress;
+  readonly #events: ExchangeEvents;
+  readonly #withEdns: boolean;
+  readonly #query: Query;
+  /** The transports that can still bring the response; null before the socket is open. */
+  readonly #waiting = new Map<Transport, DnsSocket | null>();
+  #transport: Transport = "udp";
+  #junk = 0;
+  #forgeries = 0;
+  /** The response to use if TCP fails. */
+  #fallback: ServerResult | null = null;
+  /** Why TCP failed. */
+  #failure: ServerResult | null = null;
+  #cancelConfirmation = () => {};
+  #retry: Exchange | null = null;
 
-/** Asks over UDP, then over TCP if the datagram cannot be the answer. */
-async function askOnce(
-  { sockets, clock }: ExchangeContext,
-  server: SocketAddress,
-  question: Question,
-  withEdns: boolean,
-  signal: AbortSignal,
-): Promise<ServerResult | null> {
-  const newQuery = () => createQuery(question, withEdns);
-  const overUdp = await exchangeUdp(sockets, server, newQuery(), signal);
-  if (overUdp?.kind !== "ask-tcp") return overUdp && { ...overUdp, transport: "udp" };
-  const { fallback } = overUdp;
-  if (fallback === null) {
-    const overTcp = await exchangeTcp(sockets, server, newQuery(), signal);
-    return overTcp && { ...overTcp, transport: "tcp" };
+  constructor(
+    context: ExchangeContext,
+    server: SocketAddress,
+    question: Question,
+    events: ExchangeEvents,
+    withEdns = true,
+  ) {
+    this.#context = context;
+    this.#server = server;
+    this.#events = events;
+    this.#withEdns = withEdns;
+    this.#query = createQuery(question, withEdns);
+    this.#ask("udp");
   }
-  const timeout = new AbortController();
-  const cancel = clock.after(CONFIRM_TIMEOUT_MS, () => timeout.abort());
-  const stop = AbortSignal.any([signal, timeout.signal]);
-  const overTcp = await exchangeTcp(sockets, server, newQuery(), stop).finally(cancel);
-  return overTcp?.kind === "message"
-    ? { ...overTcp, transport: "tcp" }
-    : { ...fallback, transport: "udp" };
-}
 
-/** Sends the query in a datagram from a new socket and waits for the response. Null when the signal aborts. */
-function exchangeUdp(
-  sockets: Sockets,
-  server: SocketAddress,
-  query: Query,
-  signal: AbortSignal,
-): Promise<DnsResponse | AskTcp | Unreachable | null> {
-  return exchange(
-    (events) => sockets.openUdp(server, events),
-    query.bytes,
-    (datagram) => matchDatagram(datagram, query),
-    signal,
-  );
-}
-
-/** The same over a new connection; RFC 7766. */
-function exchangeTcp(
-  sockets: Sockets,
-  server: SocketAddress,
-  query: Query,
-  signal: AbortSignal,
-): Promise<DnsResponse | Unreachable | null> {
-  const stream = new MessageStream();
-  return exchange(
-    (events) => sockets.openTcp(server, events),
-    frameMessage(query.bytes),
-    (piece) => {
-      const message = stream.add(piece);
-      return message && matchStreamed(message, query);
-    },
-    signal,
-  );
-}
-
-/** Opens a socket, sends the bytes, and closes the socket once `match` returns something or the exchange ends otherwise. */
-async function exchange<Match>(
-  open: (events: SocketEvents) => Promise<DnsSocket>,
-  bytes: Uint8Array,
-  match: (received: Uint8Array) => Match | null,
-  signal: AbortSignal,
-): Promise<Match | Unreachable | null> {
-  if (signal.aborted) return null;
-  const { promise: end, resolve, reject } = Promise.withResolvers<Match | Unreachable | null>();
-  const stop = () => resolve(null);
-  signal.addEventListener("abort", stop);
-  let socket: DnsSocket | undefined;
-  try {
-    socket = await open({
-      data(received) {
-        try {
-          const matched = match(received);
-          if (matched !== null) resolve(matched);
-        } catch (error) {
-          reject(error);
-        }
-      },
-      failed: (code) => resolve({ kind: "unreachable", code }),
-    });
-    socket.send(bytes);
-    return await end;
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === undefined) throw error;
-    return { kind: "unreachable", code };
-  } finally {
-    signal.removeEventListener("abort", stop);
-    socket?.close();
+  /** The transport that was asked last. */
+  get transport(): Transport {
+    return this.#retry?.transport ?? this.#transport;
   }
-}
 
-/** Makes a connected UDP socket: `Bun.udpSocket`, as far as it is used. */
-type MakeUdpSocket = (
-  options: Bun.udp.ConnectSocketOptions<"uint8array">,
-) => Promise<Pick<Bun.udp.ConnectedSocket<"uint8array">, "send" | "close" | "remoteAddress">>;
+  /** Ends the exchange without an event. Returns the response that waits for TCP to confirm it, if any. */
+  stop(): ServerResult | null {
+    this.#closeAll(false);
+    return this.#retry === null ? this.#fallback : this.#retry.stop();
+  }
 
-/** Opens a UDP socket that receives from the server only. @param makeSocket for tests */
-export async function openUdp(
-  server: SocketAddress,
-  events: SocketEvents,
-  makeSocket: MakeUdpSocket = Bun.udpSocket,
-): Promise<DnsSocket> {
-  const fail = (error: unknown) => events.failed(errorCode(error) ?? "UNKNOWN");
-  const socket = await makeSocket({
-    hostname: server.address.version === 6 ? "::" : "0.0.0.0",
-    connect: { hostname: formatIp(server.address), port: server.port },
-    binaryType: "uint8array",
-    socket: {
-      data(_, bytes, port, address) {
-        // Between bind and connect, the kernel accepts datagrams from any address.
-        const peer = socket.remoteAddress;
-        if (port === peer.port && address === peer.address) events.data(bytes);
-      },
-      // Bun 1.4.4 passes only the error, although its types say that the socket comes first.
-      error: (...parts: unknown[]) => fail(parts.at(-1)),
-    },
-  });
-  return {
-    send(bytes) {
-      try {
-        socket.send(bytes);
-      } catch (error) {
-        // An ICMP error that arrived in the meantime.
-        fail(error);
-      }
-    },
-    close: () => socket.close(),
-  };
-}
+  async #ask(transport: Transport): Promise<void> {
+    this.#transport = transport;
+    this.#waiting.set(transport, null);
+    try {
+      const socket = await this.#context.sockets.open(transport, this.#server, {
+        message: (bytes) => this.#guard(() => this.#receive(transport, bytes)),
+        failed: (code) => this.#guard(() => this.#fail(transport, code)),
+      });
+      if (!this.#waiting.has(transport)) return socket.close(false);
+      this.#waiting.set(transport, socket);
+      socket.send(this.#query.bytes);
+    } catch (error) {
+      this.#guard(() => {
+        const code = errorCode(error);
+        if (code === undefined) throw error;
+        this.#fail(transport, code);
+      });
+    }
+  }
 
-/** Uses node:net, because Bun.connect cannot close a connection that is not established yet; loaded at the first use. */
-async function openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket> {
-  const { connect } = process.getBuiltinModule("node:net");
-  const socket = connect({ host: formatIp(server.address), port: server.port });
-  socket.on("data", (bytes: Uint8Array) => events.data(bytes));
-  socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));
-  socket.on("end", () => events.failed("EOF"));
-  return {
-    send: (bytes) => socket.write(bytes),
-    close: () => socket.destroy(),
-  };
-}
+  #receive(transport: Transport, bytes: Uint8Array): void {
+    if (!this.#waiting.has(transport)) return;
+    const match = (transport === "udp" ? matchDatagram : matchStreamed)(bytes, this.#query);
+    if (match === null) {
+      this.#junk += 1;
+      if (this.#junk === MAX_JUNK) this.#askTcp();
+    } else if (match.kind === "ask-tcp") {
+      this.#turnToTcp(match);
+    } else {
+      this.#finish({ ...match, transport });
+    }
+  }
 
-/** Puts the length before the message, so that one write sends both; RFC 7766 section 8. */
-export function frameMessage(message: Uint8Array): Uint8Array {
-  return Uint8Array.from([message.length >>> 8, message.length, ...message]);
-}
+  #turnToTcp({ fallback, isForgery }: AskTcp): void {
+    this.#askTcp();
+    if (isForgery) this.#forgeries += 1;
+    if (fallback !== null) {
+      const confirmed = { ...fallback, transport: "udp" } as const;
+      this.#fallback = confirmed;
+      this.#cancelConfirmation = this.#context.clock.after(CONFIRM_TIMEOUT_MS, () =>
+        this.#finish(confirmed),
+      );
+    }
+    // Among a few forgeries, the right ID decides; among many, only TCP.
+    if (!isForgery || this.#forgeries === MAX_FORGERIES) this.#leave("udp");
+  }
 
-/** Reassembles the first message of a connection from the pieces in which it arrives. */
-export class MessageStream {
-  #bytes = Buffer.alloc(0);
+  /** Asks over TCP, once. */
+  #askTcp(): void {
+    if (this.#transport === "udp") this.#ask("tcp");
+  }
 
-  /** Adds a piece; returns the message once it is complete, null before. Ignores what follows it. */
-  add(piece: Uint8Array): Uint8Array | null {
-    this.#bytes = Buffer.concat([this.#bytes, piece]);
-    if (this.#bytes.length < LENGTH_BYTES) return null;
-    const end = LENGTH_BYTES + this.#bytes.readUInt16BE();
-    return this.#bytes.length < end ? null : this.#bytes.subarray(LENGTH_BYTES, end);
+  #fail(transport: Transport, code: string): void {
+    if (!this.#waiting.has(transport)) return;
+    this.#failure = { kind: "unreachable", code, transport };
+    this.#leave(transport);
+  }
+
+  /** Expects nothing more from a transport; ends if it was the last. */
+  #leave(transport: Transport): void {
+    this.#waiting.get(transport)?.close(false);
+    this.#waiting.delete(transport);
+    const result = this.#fallback ?? this.#failure;
+    if (this.#waiting.size === 0 && result !== null) this.#finish(result);
+  }
+
+  #finish(result: ServerResult): void {
+    const isClean = this.#junk === 0 && this.#forgeries === 0 && result.kind === "message";
+    this.#closeAll(isClean);
+    const final = result.kind === "message" ? result : (this.#fallback ?? result);
+    if (this.#withEdns && final.kind === "message" && refusesEdns(final.message)) {
+      const { question } = this.#query;
+      this.#retry = new Exchange(this.#context, this.#server, question, this.#events, false);
+    } else {
+      this.#events.done(final);
+    }
+  }
+
+  #closeAll(isClean: boolean): void {
+    this.#cancelConfirmation();
+    for (const socket of this.#waiting.values()) socket?.close(isClean);
+    this.#waiting.clear();
+  }
+
+  #guard(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#closeAll(false);
+      this.#events.broken(error);
+    }
   }
 }

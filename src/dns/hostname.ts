@@ -1,14 +1,14 @@
 import { domainToASCII } from "node:url";
 import { reverseName } from "../addr/format.ts";
 import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
-import { MAX_LABEL_BYTES } from "./name.ts";
+import { canonicalName, DnsFormatError, MAX_LABEL_BYTES, withoutFinalDot } from "./name.ts";
 import type { RecordType } from "./record.ts";
 
 /** A name to ask for, or what is wrong with the text. */
 export type ParsedHostname =
   | {
       readonly ok: true;
-      /** ASCII, without the final dot; `.` for the root. */
+      /** ASCII in presentation form, without the final dot; `.` for the root. */
       readonly name: string;
     }
   | {
@@ -41,15 +41,37 @@ const FINAL_DOT = new RegExp(`${FULL_STOP.source}$`);
 const GUARD = "x";
 
 /**
- * Reads the name that a user's text asks for. With type PTR an address of either family means its
- * reverse name; with any other type it is refused. A name beyond ASCII is converted by UTS 46,
- * non-transitional. A final dot is dropped. Single labels are valid, because the client has no search list.
+ * Reads the name that a user's text asks for: a host name, or any name in presentation form. With type
+ * PTR an address of either family means its reverse name; with any other type it is refused. A name
+ * beyond ASCII is converted by UTS 46, non-transitional. A final dot is dropped. Single labels are valid,
+ * because the client has no search list.
  */
 export function parseHostname(input: string, type: RecordType): ParsedHostname {
-  const name = input.replace(FINAL_DOT, "");
-  if (name === "" && input !== "") return { ok: true, name: "." };
+  if (isPresentationForm(input)) return parsePresentationForm(input);
+  // Composed first: an ASCII character and a combining mark can be one letter.
+  const text = input.normalize("NFC");
+  const name = text.replace(FINAL_DOT, "");
+  if (name === "" && text !== "") return { ok: true, name: "." };
   // An address does not end in a dot.
-  return parseName(name, name === input ? tryParseIp(name) : null, type);
+  return parseName(name, name === text ? tryParseIp(name) : null, type);
+}
+
+/** Whether a text has an escape, or is in the one spelling in which results show a name that is no host name. */
+function isPresentationForm(text: string): boolean {
+  return (
+    text.includes("\\") ||
+    (REFUSED_ASCII.test(text) && /^[!-~]+\.$/.test(text) && !/[@$();"]/.test(text))
+  );
+}
+
+/** Reads a name in presentation form, which can have any bytes; RFC 1035 section 5.1. */
+function parsePresentationForm(text: string): ParsedHostname {
+  try {
+    return { ok: true, name: withoutFinalDot(canonicalName(text)) };
+  } catch (error) {
+    if (!(error instanceof DnsFormatError)) throw error;
+    return refused(`it is not a name in presentation form: ${error.message}`);
+  }
 }
 
 /** @param name without its final dot @param ip the address that it is, if any */

@@ -1,19 +1,36 @@
 import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
-import { DnsFormatError, encodeName, NameReader } from "./name.ts";
-import { type RecordType, type ResourceRecord, tryDecodeRecord, typeCode } from "./record.ts";
+import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
+import { DnsFormatError, decodeName, encodeName, NameReader } from "./name.ts";
+import {
+  decodeRecord,
+  OPT_CODE,
+  type RecordType,
+  type ResourceRecord,
+  typeCode,
+} from "./record.ts";
 
-/** A name in canonical form, and the type of the records to ask for. */
-export interface Question {
+/** What to ask for. */
+export interface Question extends QuestionFlags {
+  /** The name in canonical form. */
   readonly name: string;
+  /** The name on the wire, in the case that the caller gave. */
+  readonly wireName: Uint8Array;
   readonly type: RecordType;
+}
+
+/** What a question asks beyond its records. */
+export interface QuestionFlags {
+  /** Asks for signatures: the DO bit, RFC 3225. */
+  readonly dnssec?: boolean;
+  /** Asks for the answer even if the server's DNSSEC validation fails: the CD bit, RFC 4035 section 3.2.2. */
+  readonly checkingDisabled?: boolean;
 }
 
 /** A query as it was sent; its response has to match it. */
 export interface Query {
   readonly id: number;
-  /** The name on the wire, in the case that the caller gave. */
-  readonly name: Uint8Array;
+  readonly question: Question;
   /** The message as it was sent, with the name in random case. */
   readonly bytes: Uint8Array;
 }
@@ -31,24 +48,16 @@ export interface Message {
   readonly flags: number;
   /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
   readonly rcode: string;
-  /** The records of the answer section that have class IN and a type that we know. */
+  /** The records of the answer section that have class IN. */
   readonly answers: readonly ResourceRecord[];
   /** The type numbers of all records in the answer section. */
   readonly answerTypes: readonly number[];
   /** The type numbers of all records in the authority section. */
   readonly authorityTypes: readonly number[];
+  /** The first SOA record of the authority section, which comes with a negative answer; RFC 2308 section 2. */
+  readonly soa: ResourceRecord | null;
   /** At most eight, in order; null without an OPT record. */
   readonly extendedErrors: readonly ExtendedError[] | null;
-}
-
-/** The reason that a resolver gives for its answer; RFC 8914. */
-export interface ExtendedError {
-  /** The INFO-CODE. */
-  readonly code: number;
-  /** The code's name; absent if the registry has none. */
-  readonly name?: string;
-  /** The EXTRA-TEXT, safe to print and cut to 256 characters; absent when it is empty. */
-  readonly text?: string;
 }
 
 /** Bytes of the header. */
@@ -62,6 +71,7 @@ export const FLAG = {
   recursionDesired: 0x0100,
   recursionAvailable: 0x0080,
   authenticated: 0x0020,
+  checkingDisabled: 0x0010,
 } as const;
 
 /** The bits of the opcode, 0 for a standard query. */
@@ -72,8 +82,13 @@ const RCODE_MASK = 0x000f;
 /** The Internet's class of records; RFC 1035 section 3.2.4. */
 const CLASS_IN = 1;
 
-/** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
-const OPT = 41;
+const SOA = typeCode("SOA");
+
+/** Bytes of an OPT record without options; RFC 6891 section 6.1.2. */
+const OPT_BYTES = 11;
+
+/** The bit of the OPT record's TTL that asks for signatures; RFC 3225 section 3. */
+const DNSSEC_OK = 0x8000;
 
 /** The number of the EDNS option for extended errors; RFC 8914 section 2. */
 const EXTENDED_ERROR_OPTION = 15;
@@ -87,64 +102,18 @@ const MAX_EXTENDED_ERRORS = 8;
 /** Characters kept of an extended error's text; RFC 8914 section 2 recommends short ones. */
 const MAX_EXTENDED_TEXT_LENGTH = 256;
 
-/** Names by number, from the IANA registry of DNS RCODEs. */
-const RCODE_NAMES: Readonly<Record<number, string>> = {
-  0: "NOERROR",
-  1: "FORMERR",
-  2: "SERVFAIL",
-  3: "NXDOMAIN",
-  4: "NOTIMP",
-  5: "REFUSED",
-  6: "YXDOMAIN",
-  7: "YXRRSET",
-  8: "NXRRSET",
-  9: "NOTAUTH",
-  10: "NOTZONE",
-  11: "DSOTYPENI",
-  16: "BADVERS",
-  17: "BADKEY",
-  18: "BADTIME",
-  19: "BADMODE",
-  20: "BADNAME",
-  21: "BADALG",
-  22: "BADTRUNC",
-  23: "BADCOOKIE",
-};
-
-/** Names by INFO-CODE: 0 to 24 from RFC 8914 section 4, the rest from its IANA registry. */
-const EXTENDED_ERROR_NAMES: readonly string[] = [
-  "Other Error",
-  "Unsupported DNSKEY Algorithm",
-  "Unsupported DS Digest Type",
-  "Stale Answer",
-  "Forged Answer",
-  "DNSSEC Indeterminate",
-  "DNSSEC Bogus",
-  "Signature Expired",
-  "Signature Not Yet Valid",
-  "DNSKEY Missing",
-  "RRSIGs Missing",
-  "No Zone Key Bit Set",
-  "NSEC Missing",
-  "Cached Error",
-  "Not Ready",
-  "Blocked",
-  "Censored",
-  "Filtered",
-  "Prohibited",
-  "Stale NXDOMAIN Answer",
-  "Not Authoritative",
-  "Not Supported",
-  "No Reachable Authority",
-  "Network Error",
-  "Invalid Data",
-  "Signature Expired before Valid",
-  "Too Early",
-  "Unsupported NSEC3 Iterations Value",
-  "Unable to conform to policy",
-  "Synthesized",
-  "Invalid Query Type",
-];
+/**
+ * The question for a name in presentation form, with or without the final dot. Throws DnsFormatError for
+ * a name that breaks the rules of the DNS.
+ */
+export function createQuestion(
+  name: string,
+  type: RecordType,
+  flags: QuestionFlags = {},
+): Question {
+  const wireName = encodeName(name);
+  return { name: decodeName(wireName), wireName, type, ...flags };
+}
 
 /**
  * A query with a random ID (RFC 5452 section 9.2) and random case of its letters
@@ -154,41 +123,45 @@ const EXTENDED_ERROR_NAMES: readonly string[] = [
  * @param fillRandom fills the bytes with random ones that are not predictable; for tests
  */
 export function createQuery(
-  { name, type }: Question,
+  question: Question,
   withEdns: boolean,
   fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void = (bytes) => crypto.getRandomValues(bytes),
 ): Query {
-  const given = encodeName(name);
+  const { wireName, type, dnssec, checkingDisabled } = question;
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
   fillRandom(random);
   const id = new ByteReader(random).uint16();
-  const sent = type === "PTR" ? given : withRandomCase(given, random.subarray(2));
+  const nameEnd = HEADER_BYTES + wireName.length;
+  const bytes = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES : 0));
+  const view = new DataView(bytes.buffer);
+  view.setUint16(0, id);
   // AD asks for the resolver's DNSSEC verdict without the signatures; RFC 6840 section 5.7.
   const flags = FLAG.recursionDesired | FLAG.authenticated;
-  const opt = withEdns ? [0, ...uint16s(OPT, EDNS_PAYLOAD_BYTES, 0, 0, 0)] : [];
-  const bytes = Uint8Array.from([
-    ...uint16s(id, flags, 1, 0, 0, withEdns ? 1 : 0),
-    ...sent,
-    ...uint16s(typeCode(type), CLASS_IN),
-    ...opt,
-  ]);
-  return { id, name: given, bytes };
+  view.setUint16(2, flags | (checkingDisabled ? FLAG.checkingDisabled : 0));
+  view.setUint16(4, 1);
+  bytes.set(wireName, HEADER_BYTES);
+  if (type !== "PTR") randomizeCase(bytes.subarray(HEADER_BYTES, nameEnd), random.subarray(2));
+  view.setUint16(nameEnd, typeCode(type));
+  view.setUint16(nameEnd + 2, CLASS_IN);
+  if (withEdns) {
+    view.setUint16(10, 1);
+    view.setUint16(nameEnd + 5, OPT_CODE);
+    view.setUint16(nameEnd + 7, EDNS_PAYLOAD_BYTES);
+    view.setUint16(nameEnd + 11, dnssec ? DNSSEC_OK : 0);
+  }
+  return { id, question, bytes };
 }
 
-/** The numbers as big-endian bytes. */
-function uint16s(...values: number[]): number[] {
-  return values.flatMap((value) => [value >>> 8, value & 0xff]);
-}
-
-/** The name on the wire with the case of every letter changed whose bit is set. */
-function withRandomCase(name: Uint8Array, bits: Uint8Array): Uint8Array {
-  return name.map((byte, at) => {
+/** Changes the case of every letter of the name on the wire whose bit is set. */
+function randomizeCase(name: Uint8Array, bits: Uint8Array): void {
+  for (let at = 0; at < name.length; at++) {
+    const byte = name[at] as number;
     const lower = byte | 0x20;
     // A length byte is at most 63, less than any letter.
     const isLetter = lower >= 0x61 && lower <= 0x7a;
     const isSet = ((bits[at >>> 3] as number) >>> (at & 7)) & 1;
-    return isLetter && isSet ? byte ^ 0x20 : byte;
-  });
+    if (isLetter && isSet) name[at] = byte ^ 0x20;
+  }
 }
 
 /** Decodes the header, which tells whether a message is a response to ours. Null for fewer than 12 bytes. */
@@ -228,6 +201,7 @@ function readMessage(reader: ByteReader): Message {
   const answers: ResourceRecord[] = [];
   const answerTypes: number[] = [];
   const authorityTypes: number[] = [];
+  let soa: ResourceRecord | null = null;
   let extendedErrors: readonly ExtendedError[] | null = null;
   let rcode = flags & RCODE_MASK;
   for (let index = 0; index < recordCount; index++) {
@@ -239,19 +213,27 @@ function readMessage(reader: ByteReader): Message {
     // The data spans these bytes, but names in it may point back into the whole message.
     const data = new ByteReader(reader.bytes, reader.offset, reader.offset + dataBytes);
     reader.offset = data.end;
-    if (code === OPT) {
+    if (code === OPT_CODE) {
       if (extendedErrors !== null) throw new DnsFormatError("more than one OPT record");
       if (owner !== ".") throw new DnsFormatError("an OPT record whose owner is not the root");
       extendedErrors = readExtendedErrors(data);
       rcode |= (ttl >>> 24) << 4;
-    } else if (index < answerCount && recordClass === CLASS_IN) {
-      const record = tryDecodeRecord({ owner, code, ttl }, data, names);
-      if (record !== null) answers.push(record);
+    } else if (recordClass === CLASS_IN && index < authorityEnd) {
+      if (index < answerCount) answers.push(decodeRecord({ owner, code, ttl }, data, names));
+      else if (code === SOA) soa ??= decodeRecord({ owner, code, ttl }, data, names);
     }
     if (index < answerCount) answerTypes.push(code);
     else if (index < authorityEnd) authorityTypes.push(code);
   }
-  return { flags, rcode: rcodeName(rcode), answers, answerTypes, authorityTypes, extendedErrors };
+  return {
+    flags,
+    rcode: rcodeName(rcode),
+    answers,
+    answerTypes,
+    authorityTypes,
+    soa,
+    extendedErrors,
+  };
 }
 
 /** Reads the options of an OPT record; RFC 6891 section 6.1.2. */
@@ -262,14 +244,9 @@ function readExtendedErrors(options: ByteReader): readonly ExtendedError[] {
     const data = new ByteReader(options.take(options.uint16()));
     if (option !== EXTENDED_ERROR_OPTION || errors.length === MAX_EXTENDED_ERRORS) continue;
     const code = data.uint16();
-    const name = EXTENDED_ERROR_NAMES[code];
+    const name = extendedErrorName(code);
     const text = safeText(data.take(data.remaining), MAX_EXTENDED_TEXT_LENGTH);
     errors.push({ code, ...(name !== undefined && { name }), ...(text !== "" && { text }) });
   }
   return errors;
-}
-
-/** The response code's name in upper case, `RCODE` and the number for one without a name. */
-export function rcodeName(rcode: number): string {
-  return RCODE_NAMES[rcode] ?? `RCODE${rcode}`;
 }

@@ -18,6 +18,9 @@ const MAX_POINTERS = 126;
 /** Both high bits set: not a label, but the offset of the rest of the name. */
 const POINTER = 0xc0;
 
+const DOT = 0x2e;
+const BACKSLASH = 0x5c;
+
 /** A name or message that breaks the format of the DNS. */
 export class DnsFormatError extends Error {
   override readonly name = "DnsFormatError";
@@ -136,37 +139,45 @@ export function decodeName(bytes: Uint8Array, offset = 0): string {
  * 255, an unfinished escape, or a character that is not printable ASCII.
  */
 export function encodeName(text: string): Uint8Array {
-  const name: number[] = [];
-  let label: number[] = [];
+  if (text === ".") return new Uint8Array(1);
+  const name = [0];
+  let labelAt = 0;
   const endLabel = () => {
-    if (label.length === 0) throw new DnsFormatError("a name has an empty label");
-    if (label.length > MAX_LABEL_BYTES) {
+    const bytes = name.length - labelAt - 1;
+    if (bytes === 0) throw new DnsFormatError("a name has an empty label");
+    if (bytes > MAX_LABEL_BYTES) {
       throw new DnsFormatError(`a label has more than ${MAX_LABEL_BYTES} bytes`);
     }
-    name.push(label.length, ...label);
-    label = [];
+    name[labelAt] = bytes;
+    labelAt = name.length;
+    name.push(0);
   };
-  if (text !== ".") {
-    for (const [token] of text.matchAll(/\\\d{3}|\\?./gs)) {
-      if (token === ".") endLabel();
-      else label.push(byteOf(token));
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === DOT) {
+      endLabel();
+    } else if (code === BACKSLASH) {
+      const [sequence, byte] = readEscape(text, at);
+      name.push(byte);
+      at += sequence.length - 1;
+    } else if (code >= 0x20 && code <= 0x7e) {
+      name.push(code);
+    } else {
+      throw new DnsFormatError("a name has a character that is not printable ASCII");
     }
-    if (label.length > 0 || !text.endsWith(".")) endLabel();
   }
-  name.push(0);
+  if (name.length - labelAt > 1 || !text.endsWith(".")) endLabel();
   checkSize(name.length, 0);
   return Uint8Array.from(name);
 }
 
-/** The byte of a character, of `\DDD`, or of a backslash and a character; RFC 1035 section 5.1. */
-function byteOf(token: string): number {
-  if (/^\\\d/.test(token)) {
-    const byte = Number(token.slice(1));
-    if (token.length === 4 && byte <= 255) return byte;
-    throw new DnsFormatError("a name has an escape that is not \\ and three digits up to 255");
-  }
-  if (/^(?:\\[ -~]|[ -[\]-~])$/.test(token)) return token.charCodeAt(token.length - 1);
-  throw new DnsFormatError("a name has a character that is not printable ASCII");
+/** `\DDD`, or a backslash and a character, and the byte that it means; RFC 1035 section 5.1. */
+function readEscape(text: string, at: number): readonly [string, number] {
+  const [sequence = "", digits] = /^\\(?:(\d{3})|[ -/:-~])/.exec(text.slice(at, at + 4)) ?? [];
+  const byte = digits === undefined ? sequence.charCodeAt(1) : Number(digits);
+  // Not a number without an escape.
+  if (byte <= 255) return [sequence, byte];
+  throw new DnsFormatError("a name has an escape that is not \\ and three digits up to 255");
 }
 
 /** The one spelling of a name: escapes normalised, with the final dot. Throws as `encodeName`. */

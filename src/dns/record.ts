@@ -1,8 +1,17 @@
-import { formatIpv6 } from "../addr/format.ts";
-import { formatIpv4, ipv4FromWord } from "../addr/ipv4.ts";
-import { ipv6FromWords } from "../addr/ipv6.ts";
 import type { ByteReader } from "../util/bytes.ts";
-import { byteTexts, DnsFormatError, type NameReader } from "./name.ts";
+import {
+  base64Text,
+  hexText,
+  plainText,
+  quotedText,
+  readIpv4,
+  readIpv6,
+  readTexts,
+  readUnknown,
+  timeText,
+} from "./data.ts";
+import { DnsFormatError, type NameReader } from "./name.ts";
+import { readServiceBinding } from "./service-binding.ts";
 
 /** A record as the interface shows it. */
 export interface DnsRecord {
@@ -27,20 +36,26 @@ interface RecordRow {
 
 const readName: RecordRow["read"] = (reader, names) => names.read(reader);
 
-/** The record types that a caller can ask for, in the order of the interface. A new type is a new row. */
+/** A numbered preference before a name. */
+const readServer: RecordRow["read"] = (reader, names) =>
+  `${reader.uint16()} ${reader.uint16()} ${reader.uint16()} ${names.read(reader)}`;
+
+/** Two bytes or three, then the rest in hex. */
+const readHash =
+  (numbers: 2 | 3): RecordRow["read"] =>
+  (reader) =>
+    [...reader.take(numbers), hexText(reader)].join(" ");
+
+/** The record types with a text form of their own: those of the interface in its order, then further ones. A new type is a new row. */
 const ROWS = {
   /** RFC 3596 section 2.1. */
-  AAAA: {
-    code: 28,
-    read: (reader) =>
-      formatIpv6(ipv6FromWords(reader.uint32(), reader.uint32(), reader.uint32(), reader.uint32())),
-  },
+  AAAA: { code: 28, read: readIpv6 },
   /** RFC 1035 section 3.4.1. */
-  A: { code: 1, read: (reader) => formatIpv4(ipv4FromWord(reader.uint32())) },
+  A: { code: 1, read: readIpv4 },
   /** RFC 1035 section 3.3.9; RFC 7505 defines the null MX `0 .`. */
   MX: { code: 15, read: (reader, names) => `${reader.uint16()} ${names.read(reader)}` },
   /** RFC 1035 section 3.3.14. */
-  TXT: { code: 16, read: readCharacterStrings },
+  TXT: { code: 16, read: readTexts },
   /** RFC 1035 section 3.3.11. */
   NS: { code: 2, read: readName },
   /** RFC 1035 section 3.3.1. */
@@ -56,54 +71,101 @@ const ROWS = {
   },
   /** RFC 1035 section 3.3.12. */
   PTR: { code: 12, read: readName },
+  /** RFC 2782. */
+  SRV: { code: 33, read: readServer },
+  /** RFC 8659 section 4.1. */
+  CAA: {
+    code: 257,
+    read: (reader) =>
+      `${reader.uint8()} ${plainText(reader.take(reader.uint8()))} ${quotedText(reader.take(reader.remaining))}`,
+  },
+  /** RFC 9460. */
+  HTTPS: { code: 65, read: readServiceBinding },
+  SVCB: { code: 64, read: readServiceBinding },
+  /** RFC 4034 section 5.1. */
+  DS: { code: 43, read: (reader, names) => `${reader.uint16()} ${readHash(2)(reader, names)}` },
+  /** RFC 4034 section 2.1. */
+  DNSKEY: {
+    code: 48,
+    read: (reader) =>
+      `${reader.uint16()} ${reader.uint8()} ${reader.uint8()} ${base64Text(reader)}`,
+  },
+  /** RFC 6698 section 2.1. */
+  TLSA: { code: 52, read: readHash(3) },
+  /** RFC 4255 section 3.1. */
+  SSHFP: { code: 44, read: readHash(2) },
+  /** RFC 3403 section 4.1. */
+  NAPTR: {
+    code: 35,
+    read(reader, names) {
+      const order = `${reader.uint16()} ${reader.uint16()}`;
+      const texts = Array.from({ length: 3 }, () => quotedText(reader.take(reader.uint8())));
+      return `${order} ${texts.join(" ")} ${names.read(reader)}`;
+    },
+  },
+  /** RFC 4034 section 3.1. */
+  RRSIG: {
+    code: 46,
+    read(reader, names): string {
+      const covered = typeName(reader.uint16());
+      const numbers = `${reader.uint8()} ${reader.uint8()} ${reader.uint32()}`;
+      const times = `${timeText(reader.uint32())} ${timeText(reader.uint32())}`;
+      return `${covered} ${numbers} ${times} ${reader.uint16()} ${names.read(reader)} ${base64Text(reader)}`;
+    },
+  },
 } satisfies Record<string, RecordRow>;
 
-/** One of the record types that a caller can ask for. */
-export type RecordType = keyof typeof ROWS;
+/** A record type with a text form of its own. */
+type NamedType = keyof typeof ROWS;
 
-/** The record types that a caller can ask for, in the order of the interface. */
-export const RECORD_TYPES = Object.keys(ROWS) as readonly RecordType[];
+/** One of the record types that a caller can ask for; `TYPE` and its number for one without a row (RFC 3597 section 5). */
+export type RecordType = NamedType | `TYPE${number}`;
 
-const TYPES_BY_CODE = new Map<number, RecordType>(
+/** The record types that a caller can ask for by name. */
+export const RECORD_TYPES = Object.keys(ROWS) as readonly NamedType[];
+
+const TYPES_BY_CODE = new Map<number, NamedType>(
   RECORD_TYPES.map((type) => [ROWS[type].code, type]),
 );
 
+/** The type that a text names, in any case; null for none, and for numbers that are not types of records (RFC 6895 section 3.1). */
+export function tryParseRecordType(text: string): RecordType | null {
+  const upper = text.toUpperCase();
+  const named = RECORD_TYPES.find((type) => type === upper);
+  if (named !== undefined) return named;
+  const [, digits] = /^TYPE(0|[1-9][0-9]{0,4})$/.exec(upper) ?? [];
+  const code = Number(digits);
+  const isData = (code >= 1 && code <= 127 && code !== OPT_CODE) || (code >= 256 && code <= 65_534);
+  return isData ? typeName(code) : null;
+}
+
+/** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
+export const OPT_CODE = 41;
+
 /** The number of a record type. */
 export function typeCode(type: RecordType): number {
-  return ROWS[type].code;
+  return type in ROWS ? ROWS[type as NamedType].code : Number(type.slice("TYPE".length));
+}
+
+function typeName(code: number): RecordType {
+  return TYPES_BY_CODE.get(code) ?? `TYPE${code}`;
 }
 
 /**
- * Reads a record's data; the reader spans exactly the data. Null for a type without a row. Throws
- * DnsFormatError if the data is longer than its content, OutOfBoundsError if it is shorter.
+ * Reads a record's data; the reader spans exactly the data. A type without a row has the text of RFC
+ * 3597 section 5. Throws DnsFormatError if the data is longer than its content, OutOfBoundsError if it
+ * is shorter.
  */
-export function tryDecodeRecord(
+export function decodeRecord(
   { owner, code, ttl }: { readonly owner: string; readonly code: number; readonly ttl: number },
   reader: ByteReader,
   names: NameReader,
-): ResourceRecord | null {
-  const type = TYPES_BY_CODE.get(code);
-  if (type === undefined) return null;
-  const row: RecordRow = ROWS[type];
-  const value = row.read(reader, names);
+): ResourceRecord {
+  const type = typeName(code);
+  const row: RecordRow | undefined = ROWS[type as NamedType];
+  const value = row === undefined ? readUnknown(reader) : row.read(reader, names);
   if (reader.remaining > 0) {
     throw new DnsFormatError(`the data of a ${type} record is ${reader.remaining} bytes too long`);
   }
   return { owner, type, value, ttl };
-}
-
-const BYTE_TEXT = byteTexts(0x20, '"\\');
-
-function readCharacterStrings(reader: ByteReader): string {
-  const strings = reader.take(reader.remaining);
-  let text = "";
-  for (let at = 0; at < strings.length; ) {
-    const end = at + 1 + (strings[at] as number);
-    if (end > strings.length) throw new DnsFormatError("a string of a TXT record is cut short");
-    text += at === 0 ? '"' : ' "';
-    for (at += 1; at < end; at++) text += BYTE_TEXT[strings[at] as number];
-    text += '"';
-  }
-  if (text === "") throw new DnsFormatError("a TXT record has no string");
-  return text;
 }

@@ -10,7 +10,7 @@ import {
   tryDecodeHeader,
 } from "./message.ts";
 import { DnsFormatError, decodeName } from "./name.ts";
-import type { ResourceRecord } from "./record.ts";
+import type { RecordType, ResourceRecord } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
 export type DnsResponse =
@@ -19,10 +19,13 @@ export type DnsResponse =
   | { readonly kind: "referral" }
   | { readonly kind: "malformed" };
 
-/** The answer has to come over TCP; `fallback` is the response to use if TCP fails. */
+/** The answer has to come over TCP. */
 export interface AskTcp {
   readonly kind: "ask-tcp";
+  /** The response to use if TCP fails. */
   readonly fallback: DnsResponse | null;
+  /** Whether it is probably a forgery, so that the answer can still come over UDP. */
+  readonly isForgery: boolean;
 }
 
 const MALFORMED = { kind: "malformed" } as const;
@@ -36,9 +39,6 @@ const TYPE = { NS: 2, SOA: 6, DNAME: 39 } as const;
 /** Bytes of the type and class behind a question's name. */
 const TYPE_AND_CLASS_BYTES = 4;
 
-/** CNAME records followed in one answer; common resolvers follow no more. */
-const MAX_CHAIN_LINKS = 16;
-
 /**
  * Matches a datagram from the server with the query; RFC 5452 section 9.1. Null for anything that is
  * not a response to the query: keep waiting.
@@ -49,14 +49,14 @@ export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | As
   if (header.questionCount === 0) return header.id === query.id ? tryBareFailure(bytes) : null;
   const match = matchQuestion(header, bytes, query);
   if (match === "other") return null;
-  // With the right question and a wrong ID, it is probably a forgery. A truncated message is not used
-  // in part.
-  if (header.id !== query.id || (header.flags & FLAG.truncated) !== 0) {
-    return { kind: "ask-tcp", fallback: null };
+  if (header.id !== query.id) return { kind: "ask-tcp", fallback: null, isForgery: true };
+  // A truncated message is not used in part.
+  if ((header.flags & FLAG.truncated) !== 0) {
+    return { kind: "ask-tcp", fallback: null, isForgery: false };
   }
   const response = decodeResponse(bytes, query);
   const isFinal = match === "exact" || response.kind === "malformed";
-  return isFinal ? response : { kind: "ask-tcp", fallback: response };
+  return isFinal ? response : { kind: "ask-tcp", fallback: response, isForgery: false };
 }
 
 /** Matches the message from a TCP connection with the query. Only the server can have sent it. */
@@ -88,9 +88,9 @@ function isResponse({ flags }: Header): boolean {
 function matchQuestion(
   { questionCount }: Header,
   bytes: Uint8Array,
-  { name, bytes: sent }: Query,
+  { question: { wireName }, bytes: sent }: Query,
 ): "exact" | "folded" | "other" {
-  const nameEnd = HEADER_BYTES + name.length;
+  const nameEnd = HEADER_BYTES + wireName.length;
   const end = nameEnd + TYPE_AND_CLASS_BYTES;
   if (questionCount !== 1 || bytes.length < end) return "other";
   let match: "exact" | "folded" = "exact";
@@ -121,7 +121,7 @@ function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
  */
 function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   const restored = new Uint8Array(bytes);
-  restored.set(query.name, HEADER_BYTES);
+  restored.set(query.question.wireName, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
   if (isReferral(message)) return { kind: "referral" };
@@ -143,7 +143,7 @@ function restoreCase(target: string, query: Query): string {
     if (!target.startsWith(label, shared)) break;
     shared += label.length;
   }
-  return decodeName(query.name).slice(0, shared) + target.slice(shared);
+  return query.question.name.slice(0, shared) + target.slice(shared);
 }
 
 /** Whether a server that does not ask others names those that know; RFC 2308 section 2.2. */
@@ -164,36 +164,51 @@ function tryDecodeMessage(bytes: Uint8Array): Message | null {
 
 /**
  * What a message says about the question, with the records that belong to it: the CNAME chain from the
- * question's name on, in order, then the requested records at its end.
+ * question's name on, in order, then the requested records at its end, each set with its signatures if
+ * the question asks for them.
  * - `answer`: records of the requested type exist;
  * - `no-data`: the end of the chain exists without such records; RFC 2308 section 2.2;
  * - `name-error`: the end of the chain does not exist; RFC 6604 section 2;
  * - `failure`: the server did not answer the question;
- * - `malformed`: the chain is a loop or has more than 16 links.
+ * - `loop`: the chain returns to one of its names.
  */
 export interface Interpretation {
-  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "malformed";
+  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "loop";
   readonly records: readonly ResourceRecord[];
 }
 
 /** Reads the answer to the question from the message. */
-export function interpret({ rcode, answers }: Message, { name, type }: Question): Interpretation {
-  if (rcode !== "NOERROR" && rcode !== "NXDOMAIN") return { kind: "failure", records: [] };
+export function interpret(
+  { rcode, answers }: Message,
+  { name, type, dnssec }: Question,
+): Interpretation {
   const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
+  const signatures = (records: readonly ResourceRecord[], covered: RecordType) =>
+    dnssec ? records.filter((one) => one.type === "RRSIG" && coveredType(one) === covered) : [];
   const chain: ResourceRecord[] = [];
+  const seen = new Set<string>();
   let end = name.toLowerCase();
   for (;;) {
     const records = byOwner.get(end) ?? [];
     const wanted = records.filter((record) => record.type === type);
     if (wanted.length > 0 && rcode === "NOERROR") {
-      return { kind: "answer", records: [...chain, ...wanted] };
+      return { kind: "answer", records: [...chain, ...wanted, ...signatures(records, type)] };
     }
     const link = records.find((record) => record.type === "CNAME");
     if (link === undefined) break;
-    // The count also ends a loop.
-    if (chain.length === MAX_CHAIN_LINKS) return { kind: "malformed", records: [] };
-    chain.push(link);
+    chain.push(link, ...signatures(records, "CNAME"));
+    seen.add(end);
     end = link.value.toLowerCase();
+    if (seen.has(end)) return { kind: "loop", records: chain };
   }
-  return { kind: rcode === "NXDOMAIN" ? "name-error" : "no-data", records: chain };
+  const kinds: Readonly<Record<string, "no-data" | "name-error">> = {
+    NOERROR: "no-data",
+    NXDOMAIN: "name-error",
+  };
+  return { kind: kinds[rcode] ?? "failure", records: chain };
+}
+
+/** The type of the records that a signature covers, the first word of its text. */
+function coveredType({ value }: ResourceRecord): string {
+  return value.slice(0, value.indexOf(" "));
 }

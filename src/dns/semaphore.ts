@@ -1,38 +1,37 @@
 /** Bounds how much runs at the same time; the others wait in order. */
 export class Semaphore {
   #free: number;
-  readonly #waiting = new Set<(admitted: boolean) => void>();
+  readonly #waiting = new Set<() => void>();
 
   /** @param limit the number of permits */
   constructor(limit: number) {
     this.#free = limit;
   }
 
-  /** Waits for a permit. False, without one, when the signal aborts first. */
-  async acquire(signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return false;
+  /**
+   * Calls `enter` as soon as there is a permit, which may be at once. Returns a function, to be called
+   * once, that gives the permit back or stops the wait for it.
+   */
+  acquire(enter: () => void): () => void {
     if (this.#free > 0) {
       this.#free -= 1;
-      return true;
+      enter();
+    } else {
+      this.#waiting.add(enter);
     }
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const leave = () => {
-      this.#waiting.delete(resolve);
-      resolve(false);
+    return () => {
+      if (!this.#waiting.delete(enter)) this.#release();
     };
-    this.#waiting.add(resolve);
-    signal.addEventListener("abort", leave);
-    return promise.finally(() => signal.removeEventListener("abort", leave));
   }
 
   /** Passes a permit on to the first that waits, if any. */
-  release(): void {
-    const [admit] = this.#waiting;
-    if (admit === undefined) {
+  #release(): void {
+    const [enter] = this.#waiting;
+    if (enter === undefined) {
       this.#free += 1;
     } else {
-      this.#waiting.delete(admit);
-      admit(true);
+      this.#waiting.delete(enter);
+      enter();
     }
   }
 }

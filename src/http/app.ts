@@ -36,11 +36,17 @@ export function createApp(dependencies: AppDependencies): App {
   const accessLog = new AccessLog(log, config.logClients);
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
-  const routes: string[] = [];
+  const endpoints = new Map<string, Endpoint>();
   for (const endpoint of ENDPOINTS) {
     for (const route of routesOf(endpoint)) {
-      routes.push(route);
-      router.all(route, handlerOf(endpoint, route, dependencies));
+      endpoints.set(route, endpoint);
+      const handler = handlerOf(endpoint, dependencies);
+      router.all(route, (context) => {
+        const { req, env: info } = context;
+        if (info.route !== null && endpoints.get(info.route) === endpoint) return handler(context);
+        info.route = null;
+        throw notFound(req);
+      });
     }
   }
   router.notFound(({ req, env }) => respondError(env, notFound(req)));
@@ -55,7 +61,7 @@ export function createApp(dependencies: AppDependencies): App {
   });
 
   return {
-    routes,
+    routes: [...endpoints.keys()],
     fetch(request, bindings) {
       const startMs = performance.now();
       const { info, response } = admit(request, bindings);
@@ -85,12 +91,8 @@ function routesOf({ path, parameters }: Endpoint): string[] {
     : [pattern, `${pattern}/`];
 }
 
-function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, tools: Tools) {
+function handlerOf({ parameters, needsKey, handle }: Endpoint, tools: Tools) {
   return ({ req, env: info }: Context<Env>): Response | Promise<Response> => {
-    if (info.route !== route) {
-      info.route = null;
-      throw notFound(req);
-    }
     const { method, path } = req;
     if (method !== "GET" && method !== "HEAD") {
       throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);

@@ -2,9 +2,11 @@ import { z } from "zod";
 import { tryParseIp } from "../addr/ip.ts";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
+import { bogusReason } from "../dns/codes.ts";
 import { remedyFor } from "../icmp/engine.ts";
 import { quote } from "../util/text.ts";
-import { addressType, extendedError, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
+import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
+import { addressType, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
 
 /** What the API says about one error code. */
 export interface ErrorKind<Details extends z.ZodType = z.ZodType> {
@@ -31,14 +33,33 @@ const asSent = (what: string) => z.string().describe(`${what} as it was sent.`);
 
 const retryAfterSeconds = () => z.int().min(1).describe("Seconds, as in Retry-After.");
 
-const query = () => ({ hostname: asSent("The name"), resolver: resolverName() });
+const query = () => ({
+  hostname: asSent("The name"),
+  resolver: resolverName(),
+  ...dnsDetails(),
+  records: z
+    .array(dnsRecord())
+    .exactOptional()
+    .describe("The CNAME chain in order, as far as it is known; absent if there is none."),
+  dnssec: dnssecVerdict().exactOptional(),
+  ...comparison(),
+});
 
-/** The failures of a resolver that have no response code. */
-const RESOLVER_FAILURES: Readonly<Record<string, string>> = {
-  MALFORMED: "sent a malformed answer, such as a loop of CNAME records,",
-  UNREACHABLE: "could not be reached",
-  REFERRAL: "only referred to other servers",
-  TOO_LARGE: "sent an answer that is too large to show",
+const EXAMPLE_SOA = {
+  name: "example.",
+  value: "ns.example. hostmaster.example. 1 3600 900 604800 60",
+  ttl: 60,
+};
+
+const askedFor = (name: string) => ({ name: `${name}.`, type: "AAAA" });
+
+/** The failures of a resolver that need other words than their code, and what to do. */
+const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?: string]>> = {
+  MALFORMED: ["sent a malformed answer"],
+  CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
+  UNREACHABLE: ["could not be reached"],
+  REFERRAL: ["only referred to other servers"],
+  TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
 };
 
 /** Every error code: status, meaning, details and message. */
@@ -163,7 +184,20 @@ export const ERRORS = {
       const advice = isAddress ? "its owner can add a PTR record" : "check its spelling";
       return `${name} does not exist ${source}; ${advice}.`;
     },
-    example: { details: { hostname: "missing.example", resolver: "resolver_a" } },
+    example: {
+      details: {
+        hostname: "missing.example",
+        resolver: "resolver_a",
+        question: askedFor("missing.example"),
+        server: "[2001:db8::53]:53",
+        transport: "udp",
+        rcode: "NXDOMAIN",
+        authenticated: false,
+        extendedErrors: [],
+        soa: EXAMPLE_SOA,
+        attempts: [{ server: "[2001:db8::53]:53", transport: "udp", ms: 6, outcome: "NXDOMAIN" }],
+      },
+    },
   }),
   NO_IPV6_ADDRESS: kind({
     status: 404,
@@ -171,7 +205,20 @@ export const ERRORS = {
     details: () => z.strictObject(query()),
     message: ({ hostname }) =>
       `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`,
-    example: { details: { hostname: "ipv4only.example", resolver: "resolver_a" } },
+    example: {
+      details: {
+        hostname: "ipv4only.example",
+        resolver: "resolver_a",
+        question: askedFor("ipv4only.example"),
+        server: "[2001:db8::53]:53",
+        transport: "udp",
+        rcode: "NOERROR",
+        authenticated: false,
+        extendedErrors: [],
+        soa: EXAMPLE_SOA,
+        attempts: [{ server: "[2001:db8::53]:53", transport: "udp", ms: 6, outcome: "NOERROR" }],
+      },
+    },
   }),
   RATE_LIMITED: kind({
     status: 429,
@@ -206,7 +253,18 @@ export const ERRORS = {
     details: () => z.strictObject(query()),
     message: ({ hostname, resolver }) =>
       `${resolver} did not answer in time for ${quote(hostname)}; try again, or try another resolver.`,
-    example: { details: { hostname: "www.example.com", resolver: "resolver_b" } },
+    example: {
+      details: {
+        hostname: "www.example.com",
+        resolver: "resolver_b",
+        question: askedFor("www.example.com"),
+        attempts: [
+          { server: "[2001:db8::53]:53", transport: "udp", ms: 5000, outcome: "timeout" },
+          { server: "192.0.2.53:53", transport: "udp", ms: 4000, outcome: "timeout" },
+          { server: "[2001:db8::53]:53", transport: "udp", ms: 2500, outcome: "timeout" },
+        ],
+      },
+    },
   }),
   RESOLVER_FAILURE: kind({
     status: 500,
@@ -217,28 +275,34 @@ export const ERRORS = {
         rcode: z
           .string()
           .describe(
-            "The name of the response code, or `MALFORMED`, `UNREACHABLE`, `REFERRAL` or `TOO_LARGE`.",
+            "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
           ),
-        extendedErrors: z
-          .array(extendedError())
-          .exactOptional()
-          .describe("The resolver's reasons; absent if it sent none."),
       }),
-    message({ hostname, resolver, rcode }, errno) {
-      const what = RESOLVER_FAILURES[rcode] ?? `failed with ${rcode}`;
+    message({ hostname, resolver, rcode, extendedErrors = [], dnssec }, errno) {
+      const name = quote(hostname);
+      if (rcode === "SHORTAGE") {
+        return `This service had no socket left (${errno}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
+      }
+      const reason = bogusReason(extendedErrors);
+      if (reason !== undefined || dnssec?.verdict === "bogus") {
+        const why = reason === undefined ? "" : ` (${reason.name})`;
+        return `${resolver} says that the DNSSEC data for ${name} is bogus${why}; the owner of its zone must repair the signatures.`;
+      }
+      const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
       const why = errno === undefined ? "" : ` (${errno})`;
-      const advice =
-        rcode === "TOO_LARGE"
-          ? "ask for another name or type"
-          : "try again, or try another resolver";
-      return `${resolver} ${what} for ${quote(hostname)}${why}; ${advice}.`;
+      return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.`;
     },
     example: {
       details: {
         hostname: "www.example.com",
         resolver: "resolver_a",
+        question: askedFor("www.example.com"),
+        server: "[2001:db8::53]:53",
+        transport: "udp",
         rcode: "REFUSED",
+        authenticated: false,
         extendedErrors: [{ code: 20, name: "Not Authoritative" }],
+        attempts: [{ server: "[2001:db8::53]:53", transport: "udp", ms: 6, outcome: "REFUSED" }],
       },
     },
   }),

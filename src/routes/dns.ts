@@ -1,13 +1,28 @@
 import { z } from "zod";
 import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
-import type { DnsOutcome } from "../dns/client.ts";
+import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
-import { withoutFinalDot } from "../dns/name.ts";
-import { type DnsRecord, RECORD_TYPES } from "../dns/record.ts";
+import type { QuestionFlags } from "../dns/message.ts";
+import type { DnsOutcome } from "../dns/outcome.ts";
+import { RECORD_TYPES, tryParseRecordType } from "../dns/record.ts";
+import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../http/dns-schemas.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { ApiError, clientGone } from "../http/errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { choiceParameter } from "../http/parameters.ts";
-import { extendedError, resolverName, textSchema } from "../http/schemas.ts";
+import { once, resolverName, textSchema } from "../http/schemas.ts";
+import { compareReplies } from "./dns-comparison.ts";
+import { detailsOf, isAnswered, type Reply, requireAnswer } from "./dns-reply.ts";
+
+/** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
+const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
+
+const typeSchema = once(() =>
+  z
+    .string()
+    .transform((text) => tryParseRecordType(text) ?? "")
+    .pipe(z.union([z.enum(RECORD_TYPES), z.templateLiteral(["TYPE", z.int().min(1)])]))
+    .prefault("AAAA"),
+);
 
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */
 export const dns = endpoint({
@@ -21,21 +36,29 @@ export const dns = endpoint({
     hostname: {
       in: "path",
       schema: textSchema,
-      // URL parsers remove a single dot, which is the root.
-      whenEmpty: ".",
+      whenEmpty: "",
       description:
-        "The name; if it is not ASCII, it is converted by UTS 46. With type PTR, an IPv4 or IPv6 address means its reverse name.",
+        "The name; if it is not ASCII, it is converted by UTS 46. A name that is no host name is written as answers show it, such as `we\\\\.ird.example.`. With type PTR, an IPv4 or IPv6 address means its reverse name.",
       example: "www.example.com",
     },
-    type: choiceParameter(RECORD_TYPES, {
-      default: "AAAA",
-      description: "The type of the records.",
+    type: {
+      in: "query",
+      schema: typeSchema,
+      bounds: { allowed: RECORD_TYPES },
+      expected: `one of ${RECORD_TYPES.join(", ")}, or TYPE and the number of another type`,
+      description: "The type of the records, in upper or lower case.",
       example: "AAAA",
-    }),
-    resolver: choiceParameter(RESOLVER_NAMES, {
+    },
+    resolver: choiceParameter([...RESOLVER_NAMES, "all"], {
       default: "resolver_a",
-      description: "The resolver to query.",
+      description:
+        "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of `resolver_a`.",
       example: "resolver_a",
+    }),
+    dnssec: choiceParameter(["no", "yes"], {
+      default: "no",
+      description: "Whether to ask for signatures and for the resolver's DNSSEC verdict.",
+      example: "no",
     }),
   },
   response: dnsResult,
@@ -48,11 +71,13 @@ export const dns = endpoint({
     resolver: "resolver_a",
     queryTime: 6,
     details: {
+      question: { name: "www.example.com.", type: "AAAA" },
       server: "[2001:db8::53]:53",
       transport: "udp",
       rcode: "NOERROR",
       authenticated: false,
       extendedErrors: [],
+      attempts: [{ server: "[2001:db8::53]:53", transport: "udp", ms: 6, outcome: "NOERROR" }],
     },
   },
   errors: [
@@ -62,94 +87,63 @@ export const dns = endpoint({
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle({ hostname, type, resolver }, { request: { signal } }, { resolvers }) {
+  async handle({ hostname, type, resolver, dnssec }, { request, allowSeconds }, { resolvers }) {
+    const { signal } = request;
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"
         ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
-        : new ApiError("INVALID_HOSTNAME", { hostname, reason: parsed.reason });
+        : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
-    const outcome = await resolvers[resolver].query(parsed.name, type, { signal });
-    const { records, queryTimeMs, server, transport, rcode, authenticated, extendedErrors } =
-      requireAnswer(outcome, hostname, resolver);
+    const ask = async (name: ResolverName): Promise<Reply> => {
+      const query = (flags: QuestionFlags) =>
+        resolvers[name].query(parsed.name, type, { signal, ...flags });
+      if (dnssec === "no") return { resolver: name, outcome: await query({}) };
+      allowSeconds((2 * QUERY_TIMEOUT_MS) / 1000);
+      const outcome = await query({ dnssec: true });
+      return { resolver: name, outcome, verdict: await verdictOn(outcome, query) };
+    };
+    const asked = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
+    const replies = await Promise.all(asked.map(ask));
+    const [first] = replies as [Reply, ...Reply[]];
+    const comparison = resolver === "all" && compareReplies(replies);
+    const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});
     return {
       hostname,
       records,
-      resolver,
+      resolver: first.resolver,
       queryTime: queryTimeMs,
-      details: { server, transport, rcode, authenticated, extendedErrors },
+      details: { ...detailsOf(first), ...comparison },
     };
   },
 });
 
-type WithRecords = Extract<DnsOutcome, { readonly records: unknown }>;
-
-/**
- * Passes through an answer, with or without a record of the requested type.
- *
- * @param hostname the name, or the address of a reverse name, as it was sent
- * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
- */
-export function requireAnswer(
+/** The resolver's verdict: a failure is bogus if it answers once it need not check. */
+async function verdictOn(
   outcome: DnsOutcome,
-  hostname: string,
-  resolver: ResolverName,
-): WithRecords {
-  const details = { hostname, resolver };
-  switch (outcome.kind) {
-    case "answer":
-    case "no-data":
-      return outcome;
-    case "name-error":
-      throw new ApiError("HOSTNAME_NOT_FOUND", details, endOfChain(outcome.records));
-    case "timeout":
-      throw new ApiError("RESOLVER_TIMEOUT", details);
-    case "failure":
-    case "malformed":
-    case "unreachable": {
-      const { rcode, extendedErrors } = outcome;
-      throw new ApiError(
-        "RESOLVER_FAILURE",
-        { ...details, rcode, ...(extendedErrors.length > 0 && { extendedErrors }) },
-        outcome.kind === "unreachable" ? outcome.reason : undefined,
-      );
-    }
-    case "aborted":
-      throw clientGone();
+  query: (flags: QuestionFlags) => Promise<DnsOutcome>,
+): Promise<Required<Reply>["verdict"]> {
+  if (isAnswered(outcome)) {
+    return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
   }
-}
-
-/** The name that a CNAME chain leads to. */
-function endOfChain(chain: readonly DnsRecord[]): string | undefined {
-  const last = chain.at(-1);
-  if (last?.type !== "CNAME") return undefined;
-  return withoutFinalDot(last.value);
+  if (outcome.kind !== "failure") return "unreachable";
+  const unchecked = await query({ dnssec: true, checkingDisabled: true });
+  return isAnswered(unchecked) ? "bogus" : "unreachable";
 }
 
 function dnsResult() {
-  const record = z
-    .strictObject({
-      type: z.enum(RECORD_TYPES).describe("The record's type."),
-      value: z.string().describe("The data in the presentation form of RFC 1035."),
-      ttl: z.int().min(0).max(0xffff_ffff).describe("Seconds that it may be cached."),
-    })
-    .meta({ id: "DnsRecord", description: "A record of a name." });
   return z
     .strictObject({
       hostname: z.string().describe("The name as it was sent."),
       records: z
-        .array(record)
+        .array(dnsRecord())
         .describe("The CNAME chain in order, then the records of the requested type."),
       resolver: resolverName(),
       queryTime: z.int().min(0).describe("Milliseconds from the query to the answer."),
       details: z.strictObject({
-        server: z.string().describe("Address and port of the server that answered."),
-        transport: z.enum(["udp", "tcp"]).describe("The transport of the answer."),
-        rcode: z.string().describe("The response code's name."),
-        authenticated: z
-          .boolean()
-          .describe("Whether the server says that it validated the answer with DNSSEC."),
-        extendedErrors: z.array(extendedError()).describe("The server's extended errors."),
+        ...dnsDetails(),
+        dnssec: dnssecVerdict().exactOptional(),
+        ...comparison(),
       }),
     })
     .meta({ id: "DnsResult", description: "The records of a name, from one resolver." });

@@ -38,12 +38,14 @@ export function hopNames(
   const pending: Promise<void>[] = [];
   let answeredMs = clock.nowMs();
   const find = async (key: string, address: Ipv6Address) => {
-    if (!(await permits.acquire(stop))) return;
-    try {
+    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+    stop.addEventListener("abort", () => finish());
+    const release = permits.acquire(async () => {
       names.set(key, await lookupHostname(client, address, { signal: stop }));
-    } finally {
-      permits.release();
-    }
+      finish();
+    });
+    await done;
+    release();
   };
   return {
     ask(address) {

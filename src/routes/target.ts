@@ -9,7 +9,7 @@ import { ApiError, invalidAddress } from "../http/errors.ts";
 import { interfaceIndex } from "../icmp/interfaces.ts";
 import type { RunRequest } from "../icmp/ping.ts";
 import { quote } from "../util/text.ts";
-import { requireAnswer } from "./dns.ts";
+import { detailsOf, requireAnswer } from "./dns-reply.ts";
 
 /** A target that is not resolved yet: the text that was sent, and what it means. */
 type Target = { readonly text: string } & (
@@ -80,8 +80,11 @@ async function lookUp(
   signal: AbortSignal,
 ): Promise<Ipv6Address> {
   const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });
-  requireAnswer(outcome, text, resolver);
+  const reply = { resolver, outcome };
+  requireAnswer(reply, text);
   const [address] = addresses;
-  if (address === undefined) throw new ApiError("NO_IPV6_ADDRESS", { hostname: text, resolver });
+  if (address === undefined) {
+    throw new ApiError("NO_IPV6_ADDRESS", { hostname: text, resolver, ...detailsOf(reply) });
+  }
   return address;
 }

@@ -22,9 +22,14 @@ export function safeText(bytes: Uint8Array, maxCharacters: number): string {
 /** Enough of an input to recognise it in a message. */
 const QUOTED_CHARACTERS = 80;
 
-/** An input as messages show it: in quotes, with control characters escaped, cut if it is long. */
+/** An input as messages show it: in quotes, with characters escaped that are not safe to print, cut if it is long. */
 export function quote(input: string): string {
   return JSON.stringify(
     input.length > QUOTED_CHARACTERS ? `${input.slice(0, QUOTED_CHARACTERS)}…` : input,
-  );
+  ).replace(UNSAFE, (character) => character.split("").map(escaped).join(""));
+}
+
+/** A UTF-16 code unit as JSON escapes it. */
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

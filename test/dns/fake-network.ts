@@ -1,13 +1,13 @@
 import { formatSocketAddress, type SocketAddress } from "../../src/addr/socket-address.ts";
 import {
   type DnsSocket,
-  frameMessage,
-  MessageStream,
   type SocketEvents,
   type Sockets,
   systemSockets,
-} from "../../src/dns/exchange.ts";
+  type Transport,
+} from "../../src/dns/sockets.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { askedName } from "./messages.ts";
 
 /** What a fake server does with a query: it returns the response, or null for silence. */
 export type Behaviour = (query: Uint8Array) => Uint8Array | null | "ECONNREFUSED";
@@ -15,7 +15,7 @@ export type Behaviour = (query: Uint8Array) => Uint8Array | null | "ECONNREFUSED
 /** A query that arrived at a fake server. */
 export interface Arrival {
   readonly server: string;
-  readonly transport: "udp" | "tcp";
+  readonly transport: Transport;
   readonly atMs: number;
   readonly query: Uint8Array;
   /** Sends a datagram to the socket that the query came from. */
@@ -24,12 +24,20 @@ export interface Arrival {
   readonly isOpen: () => boolean;
 }
 
+/** Whether a query only checks whether a server that has failed answers again. */
+function isCheck(query: Uint8Array): boolean {
+  return askedName(query) === ".";
+}
+
 /** Sockets without a network: each server is a function for each transport, silent without one. */
 export class FakeNetwork implements Sockets {
   readonly #servers: Readonly<Record<string, { udp?: Behaviour; tcp?: Behaviour }>>;
   readonly #clock: FakeClock;
+  /** The queries, and the checks of servers that have failed. */
   readonly arrivals: Arrival[] = [];
-  open = 0;
+  readonly checks: Arrival[] = [];
+  /** Sockets that carry a query other than a check. */
+  openCount = 0;
   mostOpen = 0;
 
   /** @param servers by their endpoints, as `[2001:db8::1]:53` */
@@ -41,73 +49,68 @@ export class FakeNetwork implements Sockets {
     this.#clock = clock;
   }
 
-  openUdp = async (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> =>
-    this.#open("udp", server, events, (query) => query);
-
-  openTcp = async (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> => {
-    const stream = new MessageStream();
-    return this.#open("tcp", server, events, (piece) => stream.add(piece));
-  };
-
   /** Servers that were asked, in order: `[2001:db8::1]:53 udp`. */
   asked(): string[] {
     return this.arrivals.map(({ server, transport }) => `${server} ${transport}`);
   }
 
-  #open(
-    transport: "udp" | "tcp",
+  async open(
+    transport: Transport,
     endpoint: SocketAddress,
     events: SocketEvents,
-    unframe: (bytes: Uint8Array) => Uint8Array | null,
-  ): DnsSocket {
+  ): Promise<DnsSocket> {
     const server = formatSocketAddress(endpoint);
     let isOpen = true;
-    this.open += 1;
-    this.mostOpen = Math.max(this.open, this.mostOpen);
-    const send = (bytes: Uint8Array) => {
-      const query = unframe(bytes);
-      if (!isOpen || query === null) return;
+    let counted = 0;
+    const send = (query: Uint8Array) => {
+      if (!isOpen) return;
+      counted = isCheck(query) ? 0 : 1;
+      this.openCount += counted;
+      this.mostOpen = Math.max(this.openCount, this.mostOpen);
       const reply = this.#servers[server]?.[transport]?.(query) ?? null;
-      this.arrivals.push({
+      (counted === 0 ? this.checks : this.arrivals).push({
         server,
         transport,
         atMs: this.#clock.nowMs(),
         query,
-        answer: events.data,
+        answer: events.message,
         isOpen: () => isOpen,
       });
       queueMicrotask(() => {
         if (!isOpen || reply === null) return;
         if (typeof reply === "string") events.failed(reply);
-        else events.data(transport === "tcp" ? frameMessage(reply) : reply);
+        else events.message(reply);
       });
     };
     const close = () => {
-      if (isOpen) this.open -= 1;
+      if (isOpen) this.openCount -= counted;
       isOpen = false;
     };
     return { send, close };
   }
 }
 
-/** The machine's sockets, and how many of them are open. */
+/** The machine's sockets, and how many of them carry a query other than a check. */
 export class CountedSockets implements Sockets {
-  open = 0;
+  readonly #sockets = systemSockets();
+  openCount = 0;
 
-  openUdp = (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> =>
-    this.#count(systemSockets.openUdp(server, events));
-
-  openTcp = (server: SocketAddress, events: SocketEvents): Promise<DnsSocket> =>
-    this.#count(systemSockets.openTcp(server, events));
-
-  async #count(opening: Promise<DnsSocket>): Promise<DnsSocket> {
-    const socket = await opening;
-    this.open += 1;
+  async open(
+    transport: Transport,
+    server: SocketAddress,
+    events: SocketEvents,
+  ): Promise<DnsSocket> {
+    const socket = await this.#sockets.open(transport, server, events);
+    let counted = 0;
     return {
-      send: (bytes) => socket.send(bytes),
-      close: () => {
-        this.open -= 1;
-        socket.close();
+      send: (query) => {
+        counted = isCheck(query) ? 0 : 1;
+        this.openCount += counted;
+        socket.send(query);
+      },
+      close: (isClean) => {
+        this.openCount -= counted;
+        socket.close(isClean);
       },
     };
   }

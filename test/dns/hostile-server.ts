@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { MessageStream } from "../../src/dns/exchange.ts";
+import { MessageStream } from "../../src/dns/stream.ts";
 import { freePort } from "../lab/port.ts";
 
 /** A query over UDP, and the ways to respond. */
@@ -91,8 +91,7 @@ async function listen(
     const stream = new MessageStream();
     connection.on("data", (bytes: Uint8Array) => {
       manners.tcpPiece?.(bytes);
-      const query = stream.add(bytes);
-      if (query !== null) manners.tcp?.(query.slice(), connection);
+      for (const query of stream.add(bytes)) manners.tcp?.(query.slice(), connection);
     });
     connection.on("error", () => {});
     connection.on("close", () => connections.delete(connection));

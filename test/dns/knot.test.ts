@@ -7,7 +7,7 @@ import {
   lookupHostname,
 } from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
-import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+import { RECORD_TYPES, type RecordType, tryParseRecordType } from "../../src/dns/record.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
@@ -119,6 +119,39 @@ describe("equal to what dig prints, for every type", () => {
   });
 });
 
+describe("equal to what dig prints, for further types", () => {
+  testWithKnot.each([
+    ["types.example", "CAA"],
+    ["_sip._tcp.types.example", "SRV"],
+    ["https.types.example", "HTTPS"],
+    ["alias.types.example", "HTTPS"],
+    ["https.types.example", "TYPE65"],
+    ["svcb.types.example", "SVCB"],
+    ["ds.types.example", "DS"],
+    ["key.types.example", "DNSKEY"],
+    ["_443._tcp.types.example", "TLSA"],
+    ["ssh.types.example", "SSHFP"],
+    ["naptr.types.example", "NAPTR"],
+    ["unknown.types.example", "TYPE65280"],
+    ["signature.types.example", "RRSIG"],
+  ] as const)("%s %s", async (name, text) => {
+    const type = tryParseRecordType(text) as RecordType;
+    const expected = await dig(name, type);
+    expect(expected.records.length).toBeGreaterThan(0);
+    expect(await ours(name, type)).toEqual(expected);
+  });
+});
+
+testWithKnot("a chain that the server does not follow to its end is incomplete", async () => {
+  const outcome = await client.query("link0.types.example", "AAAA");
+  expect(outcome).toMatchObject({ kind: "no-data", incomplete: true, soa: null });
+  expect(await client.query("plain.hard.example", "MX")).toMatchObject({
+    kind: "no-data",
+    incomplete: false,
+    soa: { owner: "hard.example.", type: "SOA", ttl: 300 },
+  });
+});
+
 describe("the kind of outcome", () => {
   testWithKnot.each([
     ["an answer", "plain.hard.example", "AAAA", "answer"],
@@ -193,5 +226,5 @@ testWithKnot("500 different questions at once are all answered, over UDP and TCP
     "records" in outcome ? outcome.records.length : outcome.kind,
   );
   expect(counts).toEqual(names.map((_, at) => (at < 16 ? MANY_ADDRESSES : 1)));
-  expect(sockets.open).toBe(0);
+  expect(sockets.openCount).toBe(0);
 });

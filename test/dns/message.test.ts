@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  decodeMessage,
-  type ExtendedError,
-  type Message,
-  rcodeName,
-  tryDecodeHeader,
-} from "../../src/dns/message.ts";
+import { type ExtendedError, rcodeName } from "../../src/dns/codes.ts";
+import { decodeMessage, type Message, tryDecodeHeader } from "../../src/dns/message.ts";
 import { DnsFormatError } from "../../src/dns/name.ts";
 import { aaaa, cname, hex } from "./messages.ts";
 
@@ -65,9 +60,15 @@ describe("decoded", () => {
       "the types of all records in the answer and authority sections",
       reply(
         "0002 0001 0001",
-        `${ANSWER} 00 0027 0003 00000000 0000 00 0006 0001 00000000 0000 ${OPT}`,
+        `${ANSWER} 00 0027 0003 00000000 0000 00 0006 0001 00000000 0016 00 00 ${"00000001".repeat(5)} ${OPT}`,
       ),
-      { answers: [answer], answerTypes: [28, 39], authorityTypes: [6], extendedErrors: [] },
+      {
+        answers: [answer],
+        answerTypes: [28, 39],
+        authorityTypes: [6],
+        soa: { owner: ".", type: "SOA", ttl: 0, value: ". . 1 1 1 1 1" },
+        extendedErrors: [],
+      },
     ],
   ])("%s", (_, bytes, expected) => {
     expect(decodeMessage(bytes)).toMatchObject(expected);

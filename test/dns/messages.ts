@@ -82,30 +82,95 @@ export function encodeMessage(message: TestMessage, limitBytes = MAX_MESSAGE_BYT
 
 /** The data of a record on the wire, from its presentation form. */
 export function encodeData(type: RecordType, value: string): Uint8Array {
-  const words = value.split(" ");
-  switch (type) {
-    case "AAAA":
-      return ipv6ToBytes(parseIpv6(value));
-    case "A":
-      return Uint8Array.from(value.split("."), Number);
-    case "MX":
-      return Uint8Array.from([...uint16(Number(words[0])), ...encodeName(words[1] as string)]);
-    case "TXT":
-      return Uint8Array.from(
-        value.match(/"(?:\\.|[^"\\])*"/g)?.flatMap((quoted) => {
-          const bytes = unescaped(quoted.slice(1, -1));
-          return [bytes.length, ...bytes];
-        }) ?? [],
-      );
-    case "SOA":
-      return Uint8Array.from([
-        ...encodeName(words[0] as string),
-        ...encodeName(words[1] as string),
-        ...words.slice(2).flatMap((word) => uint32(Number(word))),
-      ]);
-    default:
-      return encodeName(value);
-  }
+  const words = value.match(/(?:"(?:\\.|[^"\\])*"|\\.|[^" \\])+/g) ?? [];
+  const word = (at: number) => words[at] as string;
+  const number = (at: number) => Number(word(at));
+  const name = (at: number) => [...encodeName(word(at))];
+  const text = (at: number) => [...withLength(unquoted(word(at)))];
+  const fromHex = (at: number) => [...hex(words.slice(at).join(""))];
+  const fromBase64 = (at: number) => [...Uint8Array.fromBase64(words.slice(at).join(""))];
+  const bytes = (): number[] => {
+    switch (type) {
+      case "AAAA":
+        return [...ipv6ToBytes(parseIpv6(value))];
+      case "A":
+        return value.split(".").map(Number);
+      case "MX":
+        return [...uint16(number(0)), ...name(1)];
+      case "TXT":
+        return words.flatMap((_, at) => text(at));
+      case "SOA":
+        return [...name(0), ...name(1), ...words.slice(2).flatMap((each) => uint32(Number(each)))];
+      case "SRV":
+        return [...[0, 1, 2].flatMap((at) => uint16(number(at))), ...name(3)];
+      case "CAA":
+        return [number(0), ...withLength(unescaped(word(1))), ...unquoted(word(2))];
+      case "HTTPS":
+      case "SVCB":
+        return [...uint16(number(0)), ...name(1), ...words.slice(2).flatMap(encodeParameter)];
+      case "DS":
+        return [...uint16(number(0)), number(1), number(2), ...fromHex(3)];
+      case "DNSKEY":
+        return [...uint16(number(0)), number(1), number(2), ...fromBase64(3)];
+      case "TLSA":
+        return [number(0), number(1), number(2), ...fromHex(3)];
+      case "SSHFP":
+        return [number(0), number(1), ...fromHex(2)];
+      case "NAPTR":
+        return [...uint16(number(0)), ...uint16(number(1)), ...[2, 3, 4].flatMap(text), ...name(5)];
+      case "RRSIG": {
+        const times = [word(4), word(5)].map((time) =>
+          time.replace(/(....)(..)(..)(..)(..)(..)/, "$1-$2-$3T$4:$5:$6Z"),
+        );
+        return [
+          ...[...uint16(typeCode(word(0) as RecordType)), number(1), number(2)],
+          ...[number(3), ...times.map((time) => Date.parse(time) / 1000)].flatMap(uint32),
+          ...[...uint16(number(6)), ...name(7), ...fromBase64(8)],
+        ];
+      }
+      case "NS":
+      case "CNAME":
+      case "PTR":
+        return name(0);
+      default:
+        return fromHex(2);
+    }
+  };
+  return Uint8Array.from(bytes());
+}
+
+const PARAMETERS = ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint"];
+
+/** A parameter of SVCB, `key=value`; RFC 9460. */
+function encodeParameter(parameter: string): number[] {
+  const [, key = "", value = ""] = /^([^=]+)=?(.*)$/s.exec(parameter) ?? [];
+  const keyNumber = (text: string) =>
+    PARAMETERS.includes(text) ? PARAMETERS.indexOf(text) : Number(text.slice("key".length));
+  const list = value === "" ? [] : value.split(",");
+  const encoders: Readonly<Record<string, () => number[]>> = {
+    mandatory: () => list.flatMap((each) => uint16(keyNumber(each))),
+    alpn: () =>
+      // A comma between the identifiers has an even number of backslashes before it.
+      (
+        String.fromCharCode(...unquoted(value)).match(/(?:\\.|[^\\,])+|(?<=^|,)(?=,|$)/gs) ?? []
+      ).flatMap((each) =>
+        withLength([...each.replace(/\\(.)/gs, "$1")].map((c) => c.charCodeAt(0))),
+      ),
+    port: () => uint16(Number(value)),
+    ipv4hint: () => list.flatMap((each) => each.split(".").map(Number)),
+    ech: () => [...Uint8Array.fromBase64(value)],
+    ipv6hint: () => list.flatMap((each) => [...ipv6ToBytes(parseIpv6(each))]),
+  };
+  const bytes = value === "" ? [] : (encoders[key]?.() ?? unquoted(value));
+  return [...uint16(keyNumber(key)), ...uint16(bytes.length), ...bytes];
+}
+
+function withLength(bytes: readonly number[]): number[] {
+  return [bytes.length, ...bytes];
+}
+
+function unquoted(text: string): number[] {
+  return unescaped(text.slice(1, -1));
 }
 
 function uint16(value: number): number[] {
@@ -197,9 +262,12 @@ export function withDname(reply: Uint8Array): Uint8Array {
   return withRecords(reply, ANSWER_COUNT, [hex("00 0027 0001 0000012c 0001 00")]);
 }
 
-/** A response without records but OPT, with records of these types in its authority section; their data is the root. */
-export function withAuthority(reply: Uint8Array, types: readonly number[]): Uint8Array {
-  const records = types.map((type) => Uint8Array.of(0, 0, type, 0, 1, 0, 0, 1, 44, 0, 1, 0));
+/** A response without records but OPT, with NS and SOA records of the root in its authority section. */
+export function withAuthority(reply: Uint8Array, types: readonly ("NS" | "SOA")[]): Uint8Array {
+  const records = types.map((type) => {
+    const data = encodeData(type, type === "NS" ? "." : ". . 1 2 3 4 5");
+    return Uint8Array.of(0, 0, typeCode(type), 0, 1, 0, 0, 1, 44, 0, data.length, ...data);
+  });
   return withRecords(reply, AUTHORITY_COUNT, records);
 }
 

@@ -158,7 +158,7 @@ describe("refused as text", () => {
     ["a name of 256 bytes", `${"a".repeat(63)}.`.repeat(3) + "a".repeat(62), "255 bytes"],
     ["an escape above 255", "\\256", "escape"],
     ["an escape of two digits", "\\12", "escape"],
-    ["an escape at the end", "a\\", "printable"],
+    ["an escape at the end", "a\\", "escape"],
     ["a character beyond ASCII", "é", "printable"],
     ["a control", "a\tb", "printable"],
   ])("%s", (_, text, message) => {

@@ -1,17 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { DnsFormatError, NameReader } from "../../src/dns/name.ts";
 import {
+  decodeRecord,
   RECORD_TYPES,
   type ResourceRecord,
-  tryDecodeRecord,
+  tryParseRecordType,
   typeCode,
 } from "../../src/dns/record.ts";
 import { ByteReader, OutOfBoundsError } from "../../src/util/bytes.ts";
 import { encodeData, hex } from "./messages.ts";
 
-function decode(code: number, data: Uint8Array): ResourceRecord | null {
+function decode(code: number, data: Uint8Array): ResourceRecord {
   const record = { owner: "example.", code, ttl: 300 };
-  return tryDecodeRecord(record, new ByteReader(data), new NameReader());
+  return decodeRecord(record, new ByteReader(data), new NameReader());
 }
 
 test("the types are in the order of the interface, with their numbers", () => {
@@ -24,8 +25,47 @@ test("the types are in the order of the interface, with their numbers", () => {
     ["CNAME", 5],
     ["SOA", 6],
     ["PTR", 12],
+    ["SRV", 33],
+    ["CAA", 257],
+    ["HTTPS", 65],
+    ["SVCB", 64],
+    ["DS", 43],
+    ["DNSKEY", 48],
+    ["TLSA", 52],
+    ["SSHFP", 44],
+    ["NAPTR", 35],
+    ["RRSIG", 46],
   ]);
-  expect(decode(46, hex("00"))).toBeNull();
+});
+
+describe("a type as text", () => {
+  test.each([
+    ["in upper case", "AAAA", "AAAA"],
+    ["in any case", "https", "HTTPS"],
+    ["the number of a type with a name", "TYPE28", "AAAA"],
+    ["another number", "type65280", "TYPE65280"],
+    ["the last number", "TYPE65534", "TYPE65534"],
+  ] as const)("%s", (_, text, type) => {
+    expect(tryParseRecordType(text)).toBe(type);
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["an unknown name", "LOC"],
+    ["a property of every object", "constructor"],
+    ["all types", "ANY"],
+    ["no number", "TYPE"],
+    ["a leading zero", "TYPE028"],
+    ["zero", "TYPE0"],
+    ["OPT", "TYPE41"],
+    ["a zone transfer", "TYPE252"],
+    ["all types as a number", "TYPE255"],
+    ["the reserved number", "TYPE65535"],
+    ["too large", "TYPE65536"],
+    ["white space", "A "],
+  ])("refused: %s", (_, text) => {
+    expect(tryParseRecordType(text)).toBeNull();
+  });
 });
 
 describe("data and its text", () => {
@@ -58,6 +98,41 @@ describe("data and its text", () => {
       "026e73 00 04 612e6262 0178 00 ffffffff 00000001 00000002 00000003 80000000",
       "ns. a\\.bb.x. 4294967295 1 2 3 2147483648",
     ],
+    ["SRV", "a server", "000a 0014 01bb 0161 00", "10 20 443 a."],
+    ["SRV", "no service", "0000 0000 0000 00", "0 0 0 ."],
+    ["CAA", "quotes and high bytes", "80 05 6973737565 61 22 5c c8", '128 issue "a\\"\\\\\\200"'],
+    ["CAA", "an empty value", "00 01 78", '0 x ""'],
+    ["HTTPS", "an alias", "0000 0161 00", "0 a."],
+    [
+      "HTTPS",
+      "every parameter",
+      "0001 00 0000 0004 00010003 0001 0006 026832 026833 0002 0000 0003 0002 20fb 0004 0008 c0000201 c0000202 0005 0003 010203 0006 0010 20010db8 00000000 00000000 00000001",
+      '1 . mandatory=alpn,port alpn="h2,h3" no-default-alpn port=8443 ipv4hint=192.0.2.1,192.0.2.2 ech=AQID ipv6hint=2001:db8::1',
+    ],
+    [
+      "SVCB",
+      "separators in a protocol, and parameters without a name",
+      "0001 00 0001 0007 06 66 2c 22 5c 20 80 0007 0002 2f22 029b 0000",
+      '1 . alpn="f\\\\,\\"\\\\\\\\\\032\\128" key7="/\\"" key667',
+    ],
+    [
+      "DS",
+      "a hash of more than 56 characters",
+      `0001 0d 02 ${"ab".repeat(32)}`,
+      `1 13 2 ${"AB".repeat(28)} ${"AB".repeat(4)}`,
+    ],
+    ["DNSKEY", "a key", "0101 03 0d 000102", "257 3 13 AAEC"],
+    ["TLSA", "a hash", "03 01 01 00ff", "3 1 1 00FF"],
+    ["SSHFP", "a hash", "04 02 00ff", "4 2 00FF"],
+    ["NAPTR", "empty texts", "0064 000a 01 53 00 02 215c 00", '100 10 "S" "" "!\\\\" .'],
+    [
+      "RRSIG",
+      "a signature of a type without a name",
+      "ff00 0d 03 0000012c 70dbd880 5e0be100 3039 0161 00 00ff",
+      "TYPE65280 13 3 300 20300101000000 20200101000000 12345 a. AP8=",
+    ],
+    ["TYPE65280", "some bytes", "0a000001", "\\# 4 0A000001"],
+    ["TYPE65280", "no bytes", "", "\\# 0"],
   ] as const)("%s: %s", (type, _, data, value) => {
     const record = decode(typeCode(type), hex(data));
     expect(record).toEqual({ owner: "example.", type, value, ttl: 300 });
@@ -80,6 +155,15 @@ describe("data that is cut short or too long", () => {
     ["NS", "nothing", "", DnsFormatError],
     ["CNAME", "two names", "0161 00 0162 00", DnsFormatError],
     ["SOA", "four numbers", "00 00 00000001 00000002 00000003 00000004", OutOfBoundsError],
+    ["SRV", "no name", "000a 0014 01bb", DnsFormatError],
+    ["CAA", "a tag cut short", "00 05 6973", OutOfBoundsError],
+    ["HTTPS", "a parameter cut short", "0001 00 0003 0002 20", OutOfBoundsError],
+    ["HTTPS", "half an address", "0001 00 0004 0006 c0000201 c000", OutOfBoundsError],
+    ["HTTPS", "a port of three bytes", "0001 00 0003 0003 20fb00", DnsFormatError],
+    ["SVCB", "a protocol cut short", "0001 00 0001 0003 056832", OutOfBoundsError],
+    ["DS", "no digest type", "0001 0d", OutOfBoundsError],
+    ["NAPTR", "a byte after the name", "0064 000a 00 00 00 00 00", DnsFormatError],
+    ["RRSIG", "no key tag", "0001 0d 03 0000012c 70dbd880 5e0be100", OutOfBoundsError],
   ] as const)("%s: %s", (type, _, data, error) => {
     expect(() => decode(typeCode(type), hex(data))).toThrow(error);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { createDnsClient, type DnsOutcome } from "../../src/dns/client.ts";
+import { createDnsClient } from "../../src/dns/client.ts";
+import type { DnsOutcome } from "../../src/dns/outcome.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { FakeNetwork } from "./fake-network.ts";
 import { aaaa, replyTo } from "./messages.ts";
@@ -49,29 +50,39 @@ const A = "192.0.2.1";
 const B = "192.0.2.2";
 const C = "192.0.2.3";
 const D = "192.0.2.4";
+const SIXTEEN = Array.from({ length: 16 }, (_, at) => `192.0.2.${101 + at}`);
 
 describe("silent servers", () => {
   test.each([
     ["one", [A], [`${A}@0`, `${A}@1000`, `${A}@2500`]],
     ["two: other addresses before a repeat", [A, B], [`${A}@0`, `${B}@1000`, `${A}@2500`]],
     ["three", [A, B, C], [`${A}@0`, `${B}@1000`, `${C}@2500`]],
-    ["four: the last is not reached", [A, B, C, D], [`${A}@0`, `${B}@1000`, `${C}@2500`]],
+    ["four", [A, B, C, D], [`${A}@0`, `${B}@1000`, `${C}@2000`, `${D}@3000`]],
+    ["16", SIXTEEN, SIXTEEN.map((server, at) => `${server}@${at * 250}`)],
   ])("%s", async (_, servers, attempts) => {
     const run = start(servers);
     await run.clock.advance(4999);
     expect(run.attempts()).toEqual(attempts);
-    expect(run.waiting()).toEqual([true, true, true]);
+    expect(run.waiting()).toEqual(attempts.map(() => true));
     expect(run.outcome()).toBeUndefined();
     await run.clock.advance(1);
-    expect(run.outcome()).toEqual({ kind: "timeout", queryTimeMs: 5000 });
-    expect(run.waiting()).toEqual([false, false, false]);
+    expect(run.outcome()).toMatchObject({ kind: "timeout", queryTimeMs: 5000 });
+    expect(run.waiting()).toEqual(attempts.map(() => false));
+    await run.clock.advance(1000);
     expect(run.clock.pending).toBe(0);
   });
 
-  test("a short deadline ends before the later attempts begin", async () => {
-    const run = start([A, B, C], 2000);
+  test("are all reached before a short deadline", async () => {
+    const run = start([A, B, C, D], 2000);
     await run.clock.advance(2000);
-    expect(run.attempts()).toEqual([`${A}@0`, `${B}@1000`]);
+    expect(run.attempts()).toEqual([`${A}@0`, `${B}@400`, `${C}@800`, `${D}@1200`]);
+    expect(run.outcome()?.kind).toBe("timeout");
+  });
+
+  test("alone is asked again until the deadline", async () => {
+    const run = start([A], 2000);
+    await run.clock.advance(2000);
+    expect(run.attempts()).toEqual([`${A}@0`, `${A}@1000`]);
     expect(run.outcome()?.kind).toBe("timeout");
   });
 });
@@ -134,6 +145,7 @@ describe("an answer", () => {
     await run.respond(1, "answer");
     expect(run.outcome()).toMatchObject({ kind: "answer", server: `${B}:53` });
     expect(run.waiting()).toEqual([false, false]);
+    await run.clock.advance(1000);
     expect(run.clock.pending).toBe(0);
   });
 
@@ -157,8 +169,9 @@ test("the signal ends every attempt", async () => {
   await run.clock.advance(1000);
   run.controller.abort();
   await run.ended;
-  expect(run.outcome()).toEqual({ kind: "aborted", queryTimeMs: 1000 });
+  expect(run.outcome()).toMatchObject({ kind: "aborted", queryTimeMs: 1000 });
   expect(run.waiting()).toEqual([false, false]);
+  await run.clock.advance(1000);
   expect(run.clock.pending).toBe(0);
 });
 

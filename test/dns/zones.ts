@@ -11,6 +11,11 @@ const everyOtherCharacter = [..."!#%&'*+,/:<=>?[]^_`{|}~"]
   .map((character) => `\\${String(character.charCodeAt(0)).padStart(3, "0")}`)
   .join("");
 
+/** More links than resolvers follow. */
+const LONG_CHAIN = Array.from({ length: 20 }, (_, at) => `link${at} CNAME link${at + 1}`).join(
+  "\n",
+);
+
 /** Zones with the hard cases, in the format of knotd. */
 export const ZONES = {
   "hard.example": `
@@ -82,6 +87,40 @@ ns.deleg AAAA  2001:db8::53
 ptr      PTR   Host.Name.example.
          PTR   .
 ${many.join("\n")}
+`,
+  "types.example": `
+$ORIGIN types.example.
+$TTL 300
+@ SOA ns hostmaster 1 2 3 4 5
+@ NS ns
+ns AAAA ::1
+@ CAA 0 issue "ca.example; account=\\"a\\\\b\\""
+@ CAA 128 iodef "mailto:a@b\\009\\200"
+@ CAA 0 issue ""
+_sip._tcp SRV 10 20 443 Host.Types.example.
+_sip._tcp SRV 0 0 0 .
+https HTTPS 1 . alpn="h3,h2" ipv4hint=192.0.2.1,192.0.2.2 ech=AEX+DQBBpQAgACB0 ipv6hint=2001:db8::1,::ffff:192.0.2.1 port=8443
+https HTTPS 0 other.example.
+https HTTPS 2 a\\.b.example. mandatory=alpn,port alpn=h2 no-default-alpn port=1
+https TYPE65 \\# 23 0003 00 0001 0010 06666f6f2c225c 0480093b40 03682032
+https TYPE65 \\# 32 0004 00 0007 0010 2f646e732d71756572797b3f646e737d 029a 0005 61225c2c80
+https TYPE65 \\# 7 0005 00 029b 0000
+svcb SVCB 1 svc.example. key667="hello\\210qoo"
+ds DS 60485 5 1 2BB183AF5F22588179A53B0A98631FAD1A292118
+ds DS 1 13 4 ${"00112233445566778899AABBCCDDEEFF".repeat(3)}
+key DNSKEY 257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
+_443._tcp TLSA 3 1 1 ${"00112233445566778899AABBCCDDEEFF".repeat(2)}
+_443._tcp TLSA 0 0 0 00
+ssh SSHFP 4 2 ${"00112233445566778899AABBCCDDEEFF".repeat(2)}
+ssh SSHFP 1 1 ${"0011223344".repeat(4)}
+naptr NAPTR 100 10 "S" "SIP+D2U" "" _sip._udp.example.com.
+naptr NAPTR 100 50 "u" "E2U+sip" "!^.*$!sip:in\\\\fo@\\"e\\" \\009\\200!" .
+unknown TYPE65280 \\# 4 0A000001
+unknown TYPE65280 \\# 0
+unknown TYPE65280 \\# 40 ${"00".repeat(40)}
+signature RRSIG A 13 3 300 20300101000000 20200101000000 12345 types.example. mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
+alias CNAME https
+${LONG_CHAIN}
 `,
   "8.b.d.0.1.0.0.2.ip6.arpa": `
 $ORIGIN 8.b.d.0.1.0.0.2.ip6.arpa.

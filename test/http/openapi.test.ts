@@ -72,7 +72,31 @@ function exampleOf(code: string) {
 /** The contract, written independently of the code. */
 describe("the contract in the document", () => {
   const TYPES = ["AAAA", "A", "MX", "TXT", "NS", "CNAME", "SOA", "PTR"];
-  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c"];
+  const MORE_TYPES = [
+    "SRV",
+    "CAA",
+    "HTTPS",
+    "SVCB",
+    "DS",
+    "DNSKEY",
+    "TLSA",
+    "SSHFP",
+    "NAPTR",
+    "RRSIG",
+  ];
+  const type = {
+    name: "type",
+    in: "query",
+    required: false,
+    schema: {
+      anyOf: [
+        { type: "string", enum: [...TYPES, ...MORE_TYPES] },
+        { type: "string", pattern: expect.stringContaining("TYPE") },
+      ],
+      default: "AAAA",
+    },
+  };
+  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c", "all"];
   const target = { name: "target", in: "path", required: true, schema: { type: "string" } };
   const integer = (name: string, maximum: number, fallback: number) => ({
     name,
@@ -111,9 +135,9 @@ describe("the contract in the document", () => {
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
     ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
-    ["/dns/{hostname}", [{ ...target, name: "hostname" }, choice("type", TYPES, "AAAA"), choice("resolver", RESOLVERS, "resolver_a")], DNS_ERRORS],
+    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no")], DNS_ERRORS],
     ["/ping/{target}", [target, integer("count", 10, 4)], PROBE_ERRORS],
-    ["/traceroute/{target}", [target, integer("maxHops", 64, 30)], PROBE_ERRORS],
+    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
     ["/openapi.json", [], []],
   ];
 
@@ -148,7 +172,7 @@ describe("the contract in the document", () => {
     ["DnsResult", { hostname: "string", records: "array", resolver: undefined, queryTime: "integer", details: "object" }],
     ["DnsRecord", { type: "string", value: "string", ttl: "integer" }],
     ["PingResult", { target: "string", ip: "string", results: "array", stats: undefined, details: "object" }],
-    ["PingSample", { seq: "integer", ttl: "integer", rtt: "number" }],
+    ["PingSample", { seq: "integer", ttl: "integer", rtt: "number", details: "object" }],
     ["PingStats", { transmitted: "integer", received: "integer", loss: "number", min: ["number", "null"], avg: ["number", "null"], max: ["number", "null"] }],
     ["TraceResult", { target: "string", ip: "string", hops: "array", details: "object" }],
     ["Hop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], rtt: ["number", "null"], details: "object" }],

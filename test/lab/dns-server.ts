@@ -11,6 +11,8 @@ import { labEnvironment } from "./run.ts";
 export type KnotOptions = {
   /** Zone text for each zone name, such as `example.test`; the zone is its $ORIGIN. */
   readonly zones: Readonly<Record<string, string>>;
+  /** Zones that the server signs with DNSSEC. */
+  readonly signed?: readonly string[];
   /** An address of this machine, or of the namespace that `inside` enters; default ::1. */
   readonly address?: string;
   /** Wraps a command so that it runs elsewhere, like `inside` of a kernel chain. */
@@ -31,11 +33,17 @@ const QUERY_INTERVAL_MS = 20;
 
 const TYPE_SOA = 6;
 const CLASS_IN = 1;
+const RECURSION_DESIRED = 0x0100;
 const MAX_QUERY_BYTES = 512;
 
 /** A query for a zone's SOA record; RFC 1035 section 4. */
 function soaQuery(zone: string): Uint8Array {
-  const query = new ByteWriter(MAX_QUERY_BYTES).uint16(0).uint16(0).uint16(1).uint16(0).uint32(0);
+  const query = new ByteWriter(MAX_QUERY_BYTES)
+    .uint16(0)
+    .uint16(RECURSION_DESIRED)
+    .uint16(1)
+    .uint16(0)
+    .uint32(0);
   for (const label of zone.split(".").filter(Boolean)) {
     query.uint8(label.length).put(new TextEncoder().encode(label));
   }
@@ -43,7 +51,7 @@ function soaQuery(zone: string): Uint8Array {
 }
 
 /** Asks repeatedly until the server answers for the zone without an error. */
-async function answersFor(
+export async function answersFor(
   zone: string,
   { address, port }: SocketAddress,
   isOver: () => boolean,
@@ -74,7 +82,7 @@ async function answersFor(
  * @throws Error with the output of knotd if it ends, reports an error, or does not answer within 30 s
  */
 export async function startKnot(options: KnotOptions): Promise<KnotServer> {
-  const { zones, address = "::1", inside = (command) => [...command] } = options;
+  const { zones, signed = [], address = "::1", inside = (command) => [...command] } = options;
   const ip = tryParseIp(address);
   if (ip === null) throw new Error(`${address} is not an IP address`);
   const endpoint = { address: ip, port: await freePort() };
@@ -103,7 +111,7 @@ template:
     journal-content: none
     semantic-checks: off
 zone:
-${names.map((zone) => `  - domain: "${zone}"\n    file: ${fileOf(zone)}\n`).join("")}`,
+${names.map((zone) => `  - domain: "${zone}"\n    file: ${fileOf(zone)}\n    dnssec-signing: ${signed.includes(zone) ? "on" : "off"}\n`).join("")}`,
   );
   const server = Bun.spawn(inside(["knotd", "-c", configuration]), {
     env: labEnvironment,

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
-import type { DnsClient, DnsOutcome, Resolution } from "../../src/dns/client.ts";
+import type { DnsClient } from "../../src/dns/client.ts";
+import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
 import type { DnsRecord } from "../../src/dns/record.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { requireAnswer } from "../../src/routes/dns.ts";
+import { requireAnswer } from "../../src/routes/dns-reply.ts";
 import { parseTarget, resolveTarget } from "../../src/routes/target.ts";
 import { cname } from "../dns/messages.ts";
 
@@ -14,14 +15,24 @@ const FROM = {
   rcode: "NOERROR",
   authenticated: false,
   extendedErrors: [],
+  records: [],
+  soa: null,
+  incomplete: false,
 } as const;
 
+const QUESTION = { name: "www.example.", type: "AAAA" } as const;
+const ATTEMPTS = [{ server: FROM.server, transport: "udp", ms: 1, outcome: "x" }] as const;
+
 const SHOWN_LINK: DnsRecord = { type: "CNAME", value: "gone.example.", ttl: 300 };
+
+function outcomeOf(resolution: Resolution): DnsOutcome {
+  return { ...resolution, queryTimeMs: 1, question: QUESTION, attempts: ATTEMPTS };
+}
 
 /** What a caller gets who asked for the name. */
 function errorOf(hostname: string, resolution: Resolution): ApiError {
   try {
-    requireAnswer({ ...resolution, queryTimeMs: 1 }, hostname, "resolver_a");
+    requireAnswer({ resolver: "resolver_a", outcome: outcomeOf(resolution) }, hostname);
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
@@ -29,8 +40,8 @@ function errorOf(hostname: string, resolution: Resolution): ApiError {
   throw new Error("no error");
 }
 
-function nameError(...records: DnsRecord[]): Resolution {
-  return { ...FROM, kind: "name-error", rcode: "NXDOMAIN", records };
+function nameError(...records: DnsRecord[]) {
+  return { ...FROM, kind: "name-error", rcode: "NXDOMAIN", records } as const;
 }
 
 describe("the message", () => {
@@ -57,36 +68,62 @@ describe("the message", () => {
     ["an answer that is too large", "www.example", { ...FROM, kind: "failure", rcode: "TOO_LARGE" }, "RESOLVER_FAILURE",
       'resolver_a sent an answer that is too large to show for "www.example"; ask for another name or type.'],
     ["a malformed answer", "www.example", { ...FROM, kind: "malformed", rcode: "MALFORMED" }, "RESOLVER_FAILURE",
-      'resolver_a sent a malformed answer, such as a loop of CNAME records, for "www.example"; try again, or try another resolver.'],
+      'resolver_a sent a malformed answer for "www.example"; try again, or try another resolver.'],
+    ["a loop", "www.example", { ...FROM, kind: "malformed", rcode: "CNAME_LOOP", records: [SHOWN_LINK] }, "RESOLVER_FAILURE",
+      'resolver_a sent a loop of CNAME records for "www.example"; its owner must correct the CNAME records.'],
+    ["a bogus answer", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 22 }, { code: 7, name: "Signature Expired" }] }, "RESOLVER_FAILURE",
+      'resolver_a says that the DNSSEC data for "www.example" is bogus (Signature Expired); the owner of its zone must repair the signatures.'],
     ["a closed port", "www.example", { ...FROM, kind: "unreachable", rcode: "UNREACHABLE", reason: "ECONNREFUSED" }, "RESOLVER_FAILURE",
       'resolver_a could not be reached for "www.example" (ECONNREFUSED); try again, or try another resolver.'],
-    ["no socket left", "www.example", { ...FROM, kind: "unreachable", rcode: "UNREACHABLE", reason: "EMFILE" }, "RESOLVER_FAILURE",
-      'resolver_a could not be reached for "www.example" (EMFILE); try again, or try another resolver.'],
+    ["no socket left", "www.example", { ...FROM, kind: "unreachable", rcode: "SHORTAGE", reason: "EMFILE" }, "RESOLVER_FAILURE",
+      'This service had no socket left (EMFILE) to ask resolver_a for "www.example"; try again later, or tell its operator.'],
   ])("%s", (_, hostname, resolution, code, message) => {
     const error = errorOf(hostname, resolution);
     expect([error.code as string, error.message]).toEqual([code, message]);
     expect(error.details).toMatchObject({ hostname, resolver: "resolver_a" });
   });
 
-  test("the details have the code and the resolver's extended errors", () => {
+  test("the details have everything that the resolver said, and the attempts", () => {
     const extendedErrors = [{ code: 20, name: "Not Authoritative" }];
-    const error = errorOf("a.example", {
-      ...FROM,
-      kind: "failure",
-      rcode: "REFUSED",
-      extendedErrors,
-    });
-    expect(error.details as object).toEqual({
+    const resolution = { ...FROM, kind: "failure", rcode: "REFUSED", extendedErrors } as const;
+    const said = {
       hostname: "a.example",
       resolver: "resolver_a",
+      question: QUESTION,
+      server: "[2001:db8::53]:53",
+      transport: "udp",
       rcode: "REFUSED",
+      authenticated: false,
       extendedErrors,
+      attempts: ATTEMPTS,
+    };
+    expect(errorOf("a.example", resolution).details as object).toEqual(said);
+    const withChain = errorOf("a.example", { ...resolution, records: [SHOWN_LINK] });
+    expect(withChain.details as object).toEqual({ ...said, records: [SHOWN_LINK] });
+  });
+
+  test("the details of a name that does not exist have the SOA record and the chain", () => {
+    const soa = { owner: "example.", type: "SOA", value: "ns. host. 1 2 3 4 5", ttl: 60 } as const;
+    expect(errorOf("www.example", { ...nameError(SHOWN_LINK), soa }).details).toMatchObject({
+      rcode: "NXDOMAIN",
+      records: [SHOWN_LINK],
+      soa: { name: "example.", value: "ns. host. 1 2 3 4 5", ttl: 60 },
+      attempts: ATTEMPTS,
+    });
+  });
+
+  test("the details of a timeout have the attempts", () => {
+    expect(errorOf("www.example", { kind: "timeout" }).details as object).toEqual({
+      hostname: "www.example",
+      resolver: "resolver_a",
+      question: QUESTION,
+      attempts: ATTEMPTS,
     });
   });
 
   test("a target without an IPv6 address", async () => {
     const resolver: DnsClient = {
-      query: async () => ({ ...FROM, kind: "no-data", records: [], queryTimeMs: 1 }),
+      query: async () => outcomeOf({ ...FROM, kind: "no-data" }),
     };
     const resolved = resolveTarget(
       parseTarget("ipv4only.example"),
@@ -107,11 +144,14 @@ describe("the message", () => {
 });
 
 test.each(["answer", "no-data"] as const)("%s passes through", (kind) => {
-  const outcome: DnsOutcome = { ...FROM, kind, records: [SHOWN_LINK], queryTimeMs: 1 };
-  expect(requireAnswer(outcome, "www.example", "resolver_a")).toBe(outcome);
+  const outcome = outcomeOf({ ...FROM, kind, records: [SHOWN_LINK] });
+  expect(requireAnswer({ resolver: "resolver_a", outcome }, "www.example") as DnsOutcome).toBe(
+    outcome,
+  );
 });
 
 test("a client that has disconnected gets no response", () => {
-  const left = () => requireAnswer({ kind: "aborted", queryTimeMs: 1 }, "a", "resolver_a");
+  const outcome = outcomeOf({ kind: "aborted" });
+  const left = () => requireAnswer({ resolver: "resolver_a", outcome }, "a");
   expect(left).toThrow(expect.objectContaining({ name: "AbortError" }));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { safeText } from "../../src/util/text.ts";
+import { quote, safeText } from "../../src/util/text.ts";
 
 test.each<[string, string | number[], string]>([
   ["nothing", "", ""],
@@ -19,4 +19,17 @@ test.each<[string, string | number[], string]>([
 ])("%s", (_, text, expected) => {
   const bytes = typeof text === "string" ? new TextEncoder().encode(text) : Uint8Array.from(text);
   expect(safeText(bytes, 20)).toBe(expected);
+});
+
+test.each([
+  ["letters of any script", "é 例え עברית", '"é 例え עברית"'],
+  ["quotes and line ends", 'a"b\\c\n', '"a\\"b\\\\c\\n"'],
+  ["characters that turn text around", "a\u202eb\u2066", '"a\\u202eb\\u2066"'],
+  ["controls beyond ASCII", "\x7f\x85\u2028", '"\\u007f\\u0085\\u2028"'],
+  ["characters without width", "a\u200bb\u00adc", '"a\\u200bb\\u00adc"'],
+  ["a character of two code units", "\u{e0001}", '"\\udb40\\udc01"'],
+  ["a long text", "x".repeat(81), `"${"x".repeat(80)}…"`],
+])("a message shows %s safely, and as JSON", (_, text, expected) => {
+  expect(quote(text)).toBe(expected);
+  if (text.length <= 80) expect(JSON.parse(quote(text))).toBe(text);
 });

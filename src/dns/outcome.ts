@@ -1,0 +1,139 @@
+import type { ExtendedError } from "./codes.ts";
+import type { ServerResult } from "./exchange.ts";
+import { FLAG, type Question } from "./message.ts";
+import type { DnsRecord, ResourceRecord } from "./record.ts";
+import { interpret } from "./response.ts";
+import type { Transport } from "./sockets.ts";
+
+/**
+ * Characters in the values of one answer: every byte of the largest message as `\DDD`. Only compressed
+ * names exceed it: two bytes can stand for a thousand characters.
+ */
+const MAX_ANSWER_CHARACTERS = 4 * 65_536;
+
+/** What a shortage of this machine is called; errno(3). */
+const SHORTAGES: readonly string[] = ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRINUSE"];
+
+/** The server that decided the outcome, and what it said. */
+interface FromServer {
+  /** The server's address and port: `[2001:db8::53]:53`. */
+  readonly server: string;
+  readonly transport: Transport;
+  /** The response code's name, or one of `NO_RCODES` if no code explains the outcome. */
+  readonly rcode: string;
+  /** Whether the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
+  readonly authenticated: boolean;
+  /** Why the server answered as it did, in its own words; RFC 8914. */
+  readonly extendedErrors: readonly ExtendedError[];
+  /** The CNAME chain in order, then the requested records; of a failure, the chain as far as it is known. */
+  readonly records: readonly DnsRecord[];
+  /** The SOA record that came with a negative answer, or null; RFC 2308 section 3. */
+  readonly soa: ResourceRecord | null;
+  /** Whether the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
+  readonly incomplete: boolean;
+}
+
+/** The result of a question at one server or at all of them; see DnsOutcome. */
+export type Resolution =
+  | (FromServer & {
+      readonly kind: "answer" | "no-data" | "name-error" | "failure" | "malformed";
+    })
+  | (FromServer & { readonly kind: "unreachable"; readonly reason: string })
+  | { readonly kind: "timeout" | "aborted" };
+
+/** What came of asking one server once. */
+export interface Attempt {
+  readonly server: string;
+  /** The transport that was asked last. */
+  readonly transport: Transport;
+  /** Milliseconds that it took, rounded. */
+  readonly ms: number;
+  /** The response code's name, `malformed`, `referral`, `timeout`, or an errno name with its transport. */
+  readonly outcome: string;
+}
+
+/**
+ * The outcome of a question:
+ * - `answer`: the requested records exist;
+ * - `no-data`: the name (with a chain: its end) exists without such records;
+ * - `name-error`: the name (with a chain: its end) does not exist;
+ * - `failure`: every server failed or refused; `rcode` is the first server's. `REFERRAL` means that it
+ *   named other servers, `TOO_LARGE` that the values of its answer have more than 262,144 characters;
+ * - `malformed`: a server's response broke the protocol, or its CNAME chain is a loop (`CNAME_LOOP`), and
+ *   no other server answered;
+ * - `unreachable`: no server could be reached; `reason` is the first's errno name; `SHORTAGE` means that
+ *   this machine had no socket left;
+ * - `timeout`: no server answered in time;
+ * - `aborted`: the caller's signal ended it.
+ */
+export type DnsOutcome = Resolution & {
+  /** What was asked, with the name in canonical form. */
+  readonly question: Pick<Question, "name" | "type">;
+  /** Milliseconds from the question to the outcome, rounded. */
+  readonly queryTimeMs: number;
+  /** Every attempt at a server, in order. */
+  readonly attempts: readonly Attempt[];
+};
+
+/** Whether this machine, not the server, is why a server could not be asked. */
+export function isShortage(errno: string): boolean {
+  return SHORTAGES.includes(errno);
+}
+
+/** What the result of one server means for the question. */
+export function resolutionOf(server: string, question: Question, result: ServerResult): Resolution {
+  const from = {
+    server,
+    transport: result.transport,
+    authenticated: false,
+    extendedErrors: [],
+    records: [],
+    soa: null,
+    incomplete: false,
+  };
+  if (result.kind === "malformed") return { ...from, kind: "malformed", rcode: "MALFORMED" };
+  if (result.kind === "referral") return { ...from, kind: "failure", rcode: "REFERRAL" };
+  if (result.kind === "unreachable") {
+    const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
+    return { ...from, kind: "unreachable", rcode, reason: result.code };
+  }
+  const { flags, rcode, extendedErrors, soa } = result.message;
+  const { kind, records } = interpret(result.message, question);
+  const said = {
+    ...from,
+    rcode,
+    authenticated: (flags & FLAG.authenticated) !== 0,
+    extendedErrors: extendedErrors ?? [],
+    records: records.map(({ type, value, ttl }) => ({ type, value, ttl })),
+  };
+  const characters = records.reduce((sum, { value }) => sum + value.length, 0);
+  if (characters > MAX_ANSWER_CHARACTERS) {
+    return { ...said, kind: "failure", rcode: "TOO_LARGE", records: [] };
+  }
+  if (kind === "loop") return { ...said, kind: "malformed", rcode: "CNAME_LOOP" };
+  if (kind === "answer") return { ...said, kind };
+  const incomplete = kind === "no-data" && records.length > 0 && soa === null;
+  return { ...said, kind, soa, incomplete };
+}
+
+/** How an attempt names its result. */
+export function outcomeName(result: ServerResult): string {
+  if (result.kind === "message") return result.message.rcode;
+  if (result.kind !== "unreachable") return result.kind;
+  return result.transport === "udp"
+    ? result.code
+    : `${result.code} over ${result.transport.toUpperCase()}`;
+}
+
+/** Whether the server answered the question, so that no other server needs to be asked. */
+export function isDecisive({ kind }: Resolution): boolean {
+  return kind === "answer" || kind === "no-data" || kind === "name-error";
+}
+
+/** The answer if one has come, else the best reason for having none. */
+export function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resolution {
+  const first = (kind: "failure" | "malformed") => resolutions.find((one) => one.kind === kind);
+  const said = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
+  if (said !== undefined) return said;
+  return (isTimeout ? undefined : resolutions[0]) ?? { kind: "timeout" };
+}

@@ -1,0 +1,46 @@
+import { formatIp } from "../addr/ip.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
+import { errorCode } from "../util/errors.ts";
+import type { DnsSocket, SocketEvents } from "./sockets.ts";
+
+/** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
+const LENGTH_BYTES = 2;
+
+/** Opens a TCP connection for one query. It uses node:net, because Bun.connect cannot close a connection that is not established yet; loaded at the first use. */
+export async function openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket> {
+  const { connect } = process.getBuiltinModule("node:net");
+  const socket = connect({ host: formatIp(server.address), port: server.port });
+  const stream = new MessageStream();
+  socket.on("data", (bytes: Uint8Array) => {
+    for (const message of stream.add(bytes)) events.message(message);
+  });
+  socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));
+  socket.on("end", () => events.failed("EOF"));
+  return {
+    send: (message) => socket.write(frameMessage(message)),
+    close: () => socket.destroy(),
+  };
+}
+
+/** Puts the length before the message, so that one write sends both; RFC 7766 section 8. */
+export function frameMessage(message: Uint8Array): Uint8Array {
+  return Uint8Array.from([message.length >>> 8, message.length, ...message]);
+}
+
+/** Reassembles the messages of a connection from the pieces in which they arrive. */
+export class MessageStream {
+  #bytes = Buffer.alloc(0);
+
+  /** Adds a piece; returns the messages that it completes, in order. */
+  add(piece: Uint8Array): Uint8Array[] {
+    this.#bytes = Buffer.concat([this.#bytes, piece]);
+    const messages: Uint8Array[] = [];
+    while (this.#bytes.length >= LENGTH_BYTES) {
+      const end = LENGTH_BYTES + this.#bytes.readUInt16BE();
+      if (this.#bytes.length < end) break;
+      messages.push(this.#bytes.subarray(LENGTH_BYTES, end));
+      this.#bytes = this.#bytes.subarray(end);
+    }
+    return messages;
+  }
+}

@@ -1,0 +1,69 @@
+import type { ResolverName } from "../config/settings.ts";
+import { withoutFinalDot } from "../dns/name.ts";
+import type { DnsOutcome } from "../dns/outcome.ts";
+import type { DnsRecord } from "../dns/record.ts";
+import type { DNSSEC_VERDICTS } from "../http/dns-schemas.ts";
+import { ApiError, clientGone } from "../http/errors.ts";
+
+/** What a resolver said about a name. */
+export interface Reply {
+  readonly resolver: ResolverName;
+  readonly outcome: DnsOutcome;
+  /** Its verdict about DNSSEC, if it was asked for one. */
+  readonly verdict?: (typeof DNSSEC_VERDICTS)[number];
+}
+
+type Answered = Extract<DnsOutcome, { readonly rcode: string }>;
+
+/** Whether the resolver answered, if only that there is nothing. */
+export function isAnswered({ kind }: DnsOutcome): boolean {
+  return kind === "answer" || kind === "no-data" || kind === "name-error";
+}
+
+/** What a reply has in the details of an answer or an error. */
+export function detailsOf({ outcome, verdict, resolver }: Reply) {
+  const { question, attempts } = outcome;
+  const dnssec = verdict !== undefined && { dnssec: { verdict, resolver } };
+  if (!("server" in outcome)) return { question, attempts, ...dnssec };
+  const { server, transport, rcode, authenticated, extendedErrors, soa, incomplete } = outcome;
+  return {
+    question,
+    server,
+    transport,
+    rcode,
+    authenticated,
+    extendedErrors,
+    ...(incomplete && { incomplete: true as const }),
+    ...(soa !== null && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
+    ...dnssec,
+    attempts,
+  };
+}
+
+/**
+ * Passes through an answer, with or without a record of the requested type.
+ *
+ * @param hostname the name, or the address of a reverse name, as it was sent
+ * @param more further details of an error
+ * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
+ */
+export function requireAnswer(reply: Reply, hostname: string, more: object = {}): Answered {
+  const { outcome, resolver } = reply;
+  if (outcome.kind === "aborted") throw clientGone();
+  const details = { hostname, resolver, ...detailsOf(reply), ...more };
+  if (!("rcode" in outcome)) throw new ApiError("RESOLVER_TIMEOUT", details);
+  if (outcome.kind === "answer" || outcome.kind === "no-data") return outcome;
+  const { rcode, records } = outcome;
+  const known = { ...details, rcode, ...(records.length > 0 && { records }) };
+  if (outcome.kind === "name-error") {
+    throw new ApiError("HOSTNAME_NOT_FOUND", known, endOfChain(records));
+  }
+  const errno = outcome.kind === "unreachable" ? outcome.reason : undefined;
+  throw new ApiError("RESOLVER_FAILURE", known, errno);
+}
+
+/** The name that a CNAME chain leads to. */
+function endOfChain(chain: readonly DnsRecord[]): string | undefined {
+  const last = chain.findLast(({ type }) => type === "CNAME");
+  return last && withoutFinalDot(last.value);
+}

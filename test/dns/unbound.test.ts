@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
+import type { DnsOutcome } from "../../src/dns/outcome.ts";
+import { dns } from "../../src/routes/dns.ts";
+import { type KnotServer, startKnot } from "../lab/dns-server.ts";
+import { programMissing, testWith } from "../lab/lab.ts";
+import { startUnbound, type Unbound } from "../lab/unbound.ts";
+
+/* A validating resolver before a signed zone, one that is signed with another key, and one that is not signed. */
+
+const missing = programMissing("knotd") ?? programMissing("unbound") ?? programMissing("dig");
+const testWithUnbound = testWith(missing);
+
+// Allows for a slow machine; no test here depends on the real time.
+setDefaultTimeout(60_000);
+
+const zone = (name: string) => `
+$ORIGIN ${name}.
+$TTL 300
+@ SOA ns hostmaster 1 2 3 4 5
+@ NS ns
+ns AAAA ::1
+www AAAA 2001:db8::1
+alias CNAME www
+`;
+const NAMES = ["secure.example", "bogus.example", "insecure.example"] as const;
+/** Answers, but nothing listens where the zone is. */
+const DEAD = "dead.example";
+
+let knot: KnotServer;
+let unbound: Unbound;
+let client: DnsClient;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  const signed = ["secure.example", "bogus.example"];
+  const zones = Object.fromEntries(NAMES.map((name) => [name, zone(name)]));
+  knot = await startKnot({ zones, signed });
+  const direct = createDnsClient({ servers: [knot.endpoint] });
+  const keysOf = async (name: string) => {
+    const outcome = await direct.query(name, "DNSKEY");
+    return "records" in outcome ? outcome.records.map(({ value }) => value) : [];
+  };
+  const keys = await keysOf("secure.example");
+  unbound = await startUnbound({
+    zones: [...NAMES].reverse(),
+    server: knot.endpoint,
+    // The keys of one zone for both, so that the other one is bogus.
+    trustAnchors: signed.flatMap((name) => keys.map((key) => `${name}. DNSKEY ${key}`)),
+  });
+  client = createDnsClient({ servers: [unbound.endpoint] });
+});
+
+afterAll(async () => {
+  await unbound?.stop();
+  await knot?.stop();
+});
+
+function textOf(outcome: DnsOutcome): string[] {
+  return "records" in outcome ? outcome.records.map(({ type, value }) => `${type} ${value}`) : [];
+}
+
+describe("records with their signatures", () => {
+  testWithUnbound.each(["www", "alias"])("%s: what dig shows with +dnssec", async (label) => {
+    const name = `${label}.secure.example`;
+    const dig = Bun.spawn([
+      ...["dig", "@::1", "-p", String(unbound.endpoint.port), name, "AAAA"],
+      ...["+dnssec", "+noall", "+answer"],
+    ]);
+    const lines = (await new Response(dig.stdout).text()).trim().split("\n");
+    const expected = lines.map((line) => line.replace(/^\S+\s+\d+\s+IN\s+(\S+)\s+/, "$1 "));
+    const shown = textOf(await client.query(name, "AAAA", { dnssec: true }));
+    expect(shown).toEqual(expected);
+    expect(shown.filter((text) => text.startsWith("RRSIG"))).toHaveLength(expected.length / 2);
+    expect(textOf(await client.query(name, "AAAA")).some((text) => /^RRSIG/.test(text))).toBe(
+      false,
+    );
+  });
+});
+
+describe("the verdict", () => {
+  /** The answer of the endpoint, or its error. */
+  async function ask(hostname: string): Promise<{ details: object; records?: object[] }> {
+    const resolvers = { resolver_a: client };
+    const request = new Request("http://localhost");
+    const parameters = { hostname, type: "AAAA", resolver: "resolver_a", dnssec: "yes" };
+    try {
+      return (await dns.handle(
+        parameters,
+        { request, allowSeconds() {} } as never,
+        { resolvers } as never,
+      )) as { details: object };
+    } catch (error) {
+      return (error as { body: { error: { details: object } } }).body.error;
+    }
+  }
+
+  testWithUnbound.each([
+    ["www.secure.example", "secure", { rcode: "NOERROR", authenticated: true }],
+    ["missing.secure.example", "secure", { rcode: "NXDOMAIN", authenticated: true }],
+    ["www.insecure.example", "insecure", { rcode: "NOERROR", authenticated: false }],
+    ["www.bogus.example", "bogus", { rcode: "SERVFAIL", authenticated: false }],
+  ])("%s is %s", async (name, verdict, details) => {
+    expect(await ask(name)).toMatchObject({
+      details: { ...details, dnssec: { verdict, resolver: "resolver_a" } },
+    });
+  });
+
+  testWithUnbound("an error about a bogus name says so, with the resolver's reason", async () => {
+    expect(await ask("www.bogus.example")).toMatchObject({
+      code: "RESOLVER_FAILURE",
+      message: expect.stringMatching(
+        /^resolver_a says that the DNSSEC data for "www.bogus.example" is bogus \(.*\); the owner/,
+      ),
+      details: { attempts: [{ outcome: "SERVFAIL" }] },
+    });
+  });
+
+  testWithUnbound("a resolver that answers nothing is unreachable", async () => {
+    expect(await ask(`www.${DEAD}`)).toMatchObject({
+      details: { dnssec: { verdict: "unreachable" } },
+    });
+  });
+});
