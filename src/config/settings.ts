@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
-import { tryParseSocketAddress } from "../addr/socket-address.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
+import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
 import {
@@ -35,8 +35,6 @@ export type Config = ReturnType<typeof parseConfig>;
 const CLOUDFLARE = "2606:4700:4700::1111,2606:4700:4700::1001,1.1.1.1,1.0.0.1";
 const GOOGLE = "2001:4860:4860::8888,2001:4860:4860::8844,8.8.8.8,8.8.4.4";
 const QUAD9 = "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112";
-
-const DNS_PORT = 53;
 
 /** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;
@@ -247,13 +245,8 @@ function parsePrefixes(text: string) {
 }
 
 function parseServers(text: string) {
-  const servers = list((entry) => {
-    const server = tryParseSocketAddress(entry, DNS_PORT);
-    return server?.port === 0 ? null : server;
-  }, "an address, [IPv6]:port or IPv4:port")(text);
-  return servers.length <= MAX_SERVERS
-    ? servers
-    : refuse(`must be at most ${MAX_SERVERS} addresses`);
+  const servers = list(tryParseDnsServer, DNS_SERVER_FORM)(text);
+  return servers.length <= MAX_SERVERS ? servers : refuse(`must be at most ${MAX_SERVERS} servers`);
 }
 
 /** Whether at most `edits` letters inserted, dropped or replaced make one text the other. */

@@ -1,7 +1,6 @@
 import { reverseName } from "../addr/format.ts";
 import type { IpAddress } from "../addr/ip.ts";
 import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
-import type { SocketAddress } from "../addr/socket-address.ts";
 import { systemClock } from "../util/clock.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { Inquiry } from "./inquiry.ts";
@@ -11,6 +10,7 @@ import { withoutFinalDot } from "./name.ts";
 import type { DnsOutcome } from "./outcome.ts";
 import type { RecordType } from "./record.ts";
 import { Semaphore } from "./semaphore.ts";
+import type { DnsServer } from "./server.ts";
 import { systemSockets } from "./sockets.ts";
 
 /** Servers of one client; a system's resolver configuration has three. */
@@ -28,7 +28,7 @@ const MAX_QUESTIONS = 256;
 /** The servers of a client; the other options are for tests. */
 export interface DnsClientOptions extends Partial<ExchangeContext> {
   /** One to 16, the preferred first. */
-  readonly servers: readonly SocketAddress[];
+  readonly servers: readonly DnsServer[];
   /** Questions under way at the same time. */
   readonly maxQuestions?: number;
 }
@@ -68,12 +68,15 @@ export function createDnsClient({
   return {
     async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, ...flags } = {}) {
       const question = createQuestion(name, type, flags);
+      if (signal?.aborted) {
+        const asked = { name: question.name, type };
+        return { kind: "aborted", question: asked, queryTimeMs: 0, attempts: [] };
+      }
       const deadline = { startMs: clock.nowMs(), timeoutMs };
       const inquiry = new Inquiry(context, remembered, question, deadline, permits);
       if (signal === undefined) return inquiry.outcome;
       const abort = () => inquiry.abort();
       signal.addEventListener("abort", abort);
-      if (signal.aborted) abort();
       return inquiry.outcome.finally(() => signal.removeEventListener("abort", abort));
     },
   };
@@ -83,7 +86,7 @@ export function createDnsClient({
  * The servers in order, alternating between the address families while servers of both remain: if one
  * family is dead, the second attempt already uses the other.
  */
-function alternateFamilies(servers: readonly SocketAddress[]): readonly SocketAddress[] {
+function alternateFamilies(servers: readonly DnsServer[]): readonly DnsServer[] {
   const first = servers.filter(({ address }) => address.version === servers[0]?.address.version);
   const second = servers.filter((server) => !first.includes(server));
   return servers

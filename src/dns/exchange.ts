@@ -1,4 +1,3 @@
-import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
 import { createQuery, type Query, type Question } from "./message.ts";
@@ -9,6 +8,7 @@ import {
   matchStreamed,
   refusesEdns,
 } from "./response.ts";
+import type { DnsServer } from "./server.ts";
 import type { DnsSocket, Sockets, Transport } from "./sockets.ts";
 
 /** What an exchange needs of the machine. */
@@ -44,18 +44,18 @@ const MAX_JUNK = 8;
 const MAX_FORGERIES = 8;
 
 /**
- * Asks one server: over UDP, then over TCP if the datagrams need that, and once more without EDNS if the
- * server does not support it.
+ * Asks one server: over its protocol, or over UDP, then over TCP if the datagrams need that; and once more
+ * without EDNS if the server does not support it.
  */
 export class Exchange {
   readonly #context: ExchangeContext;
-  readonly #server: SocketAddress;
+  readonly #server: DnsServer;
   readonly #events: ExchangeEvents;
   readonly #withEdns: boolean;
   readonly #query: Query;
   /** The transports that can still bring the response; null before the socket is open. */
   readonly #waiting = new Map<Transport, DnsSocket | null>();
-  #transport: Transport = "udp";
+  #transport: Transport;
   #junk = 0;
   #forgeries = 0;
   /** The response to use if TCP fails. */
@@ -67,7 +67,7 @@ export class Exchange {
 
   constructor(
     context: ExchangeContext,
-    server: SocketAddress,
+    server: DnsServer,
     question: Question,
     events: ExchangeEvents,
     withEdns = true,
@@ -77,7 +77,8 @@ export class Exchange {
     this.#events = events;
     this.#withEdns = withEdns;
     this.#query = createQuery(question, withEdns);
-    this.#ask("udp");
+    this.#transport = server.protocol ?? "udp";
+    this.#ask(this.#transport);
   }
 
   /** The transport that was asked last. */

@@ -1,6 +1,6 @@
-import { formatSocketAddress, type SocketAddress } from "../addr/socket-address.ts";
 import { Exchange, type ExchangeContext } from "./exchange.ts";
 import { createQuestion } from "./message.ts";
+import { type DnsServer, formatDnsServer } from "./server.ts";
 
 /** Milliseconds that a server has to answer a check, and at least between two checks of it. */
 const CHECK_TIMEOUT_MS = 1000;
@@ -17,7 +17,7 @@ const CHECK = createQuestion(".", "NS");
 
 /** A server, and what is remembered of it. */
 export class Server {
-  readonly address: SocketAddress;
+  readonly address: DnsServer;
   /** As results show it: `[2001:db8::53]:53`. */
   readonly text: string;
   readonly #context: ExchangeContext;
@@ -26,9 +26,9 @@ export class Server {
   #smoothedMs = 0;
   #isChecking = false;
 
-  constructor(address: SocketAddress, context: ExchangeContext) {
+  constructor(address: DnsServer, context: ExchangeContext) {
     this.address = address;
-    this.text = formatSocketAddress(address);
+    this.text = formatDnsServer(address);
     this.#context = context;
   }
 

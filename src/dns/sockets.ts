@@ -1,10 +1,12 @@
-import type { SocketAddress } from "../addr/socket-address.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
+import { openHttps } from "./https.ts";
+import type { DnsServer } from "./server.ts";
 import { openTcp } from "./stream.ts";
+import { TlsConnections } from "./tls.ts";
 import { UdpSockets } from "./udp.ts";
 
 /** How a message travels. */
-export const TRANSPORTS = ["udp", "tcp"] as const;
+export const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
 
 export type Transport = (typeof TRANSPORTS)[number];
 
@@ -27,14 +29,29 @@ export interface DnsSocket {
 /** Opens sockets; a test can pass its own. */
 export interface Sockets {
   /** Throws an Error with an errno name as its `code`. */
-  open(transport: Transport, server: SocketAddress, events: SocketEvents): Promise<DnsSocket>;
+  open(transport: Transport, server: DnsServer, events: SocketEvents): Promise<DnsSocket>;
 }
 
-/** The machine's sockets for one client, which keeps some of them for later queries. */
-export function systemSockets(clock: Clock = systemClock): Sockets {
+/**
+ * The machine's sockets for one client, which keeps some of them for later queries.
+ *
+ * @param ca a certificate to trust instead of the usual ones, in PEM; for tests
+ */
+export function systemSockets(clock: Clock = systemClock, ca?: string): Sockets {
   const udp = new UdpSockets(clock);
+  const tls = new TlsConnections(clock, ca);
   return {
-    open: (transport, server, events) =>
-      transport === "udp" ? udp.open(server, events) : openTcp(server, events),
+    async open(transport, server, events) {
+      switch (transport) {
+        case "udp":
+          return udp.open(server, events);
+        case "tcp":
+          return openTcp(server, events);
+        case "tls":
+          return tls.open(server, events);
+        case "https":
+          return openHttps(server, events, ca);
+      }
+    },
   };
 }

@@ -1,7 +1,6 @@
-import { formatIp } from "../addr/ip.ts";
-import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
+import { type DnsServer, hostnameOf } from "./server.ts";
 import type { DnsSocket, SocketEvents } from "./sockets.ts";
 
 /*
@@ -30,7 +29,7 @@ type MakeUdpSocket = (options: Bun.udp.ConnectSocketOptions<"uint8array">) => Pr
 export class UdpSockets {
   readonly #clock: Clock;
   readonly #makeSocket: MakeUdpSocket;
-  readonly #idle = new Map<SocketAddress, KeptSocket[]>();
+  readonly #idle = new Map<DnsServer, KeptSocket[]>();
 
   /** @param makeSocket for tests */
   constructor(clock: Clock, makeSocket: MakeUdpSocket = Bun.udpSocket) {
@@ -39,7 +38,7 @@ export class UdpSockets {
   }
 
   /** Takes one of the idle sockets to the server at random, or opens a new one, which receives from the server only. */
-  async open(server: SocketAddress, events: SocketEvents): Promise<DnsSocket> {
+  async open(server: DnsServer, events: SocketEvents): Promise<DnsSocket> {
     const idle = this.#idle.get(server) ?? [];
     const [kept] = idle.length > 0 ? idle.splice(random16() % idle.length, 1) : [];
     const socket = kept ?? (await this.#bind(server));
@@ -47,8 +46,8 @@ export class UdpSockets {
     return socket;
   }
 
-  async #bind(server: SocketAddress): Promise<KeptSocket> {
-    const { address, port } = server;
+  async #bind(server: DnsServer): Promise<KeptSocket> {
+    const { address, port, zone } = server;
     const idle = this.#idle.get(server) ?? [];
     this.#idle.set(server, idle);
     let kept: KeptSocket | null = null;
@@ -57,7 +56,7 @@ export class UdpSockets {
         const socket = await this.#makeSocket({
           hostname: address.version === 6 ? "::" : "0.0.0.0",
           port: randomPort(),
-          connect: { hostname: formatIp(address), port },
+          connect: { hostname: hostnameOf(server), port },
           binaryType: "uint8array",
           socket: {
             data: (_, bytes, fromPort, from) => kept?.receive(bytes, fromPort, from),
@@ -65,7 +64,7 @@ export class UdpSockets {
             error: (...parts: unknown[]) => kept?.fail(parts.at(-1)),
           },
         });
-        kept = new KeptSocket(socket, idle, this.#clock);
+        kept = new KeptSocket(socket, zone, idle, this.#clock);
         return kept;
       } catch (error) {
         if (errorCode(error) !== "EADDRINUSE" || tries === MAX_BIND_TRIES) throw error;
@@ -76,16 +75,20 @@ export class UdpSockets {
 
 class KeptSocket implements DnsSocket {
   readonly #socket: UdpSocket;
-  readonly #peer: UdpSocket["remoteAddress"];
+  readonly #peerAddress: string;
+  readonly #peerPort: number;
   readonly #idle: KeptSocket[];
   readonly #cancelExpiry: () => void;
   #events: SocketEvents | null = null;
   #usesLeft = MAX_USES;
 
   /** @param idle the idle sockets to the same server */
-  constructor(socket: UdpSocket, idle: KeptSocket[], clock: Clock) {
+  constructor(socket: UdpSocket, zone: string | undefined, idle: KeptSocket[], clock: Clock) {
+    const { address, port } = socket.remoteAddress;
     this.#socket = socket;
-    this.#peer = socket.remoteAddress;
+    // Bun 1.4.4 leaves out the zone here, and has it in the sender of a datagram.
+    this.#peerAddress = zone === undefined ? address : `${address}%${zone}`;
+    this.#peerPort = port;
     this.#idle = idle;
     this.#cancelExpiry = clock.after(MAX_AGE_MS, () => {
       this.#usesLeft = 0;
@@ -100,7 +103,7 @@ class KeptSocket implements DnsSocket {
 
   receive(bytes: Uint8Array, port: number, address: string): void {
     // Between bind and connect, the kernel accepts datagrams from any address.
-    if (port !== this.#peer.port || address !== this.#peer.address) return;
+    if (port !== this.#peerPort || address !== this.#peerAddress) return;
     if (this.#events === null) this.#end();
     else this.#events.message(bytes);
   }

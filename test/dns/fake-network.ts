@@ -31,7 +31,7 @@ function isCheck(query: Uint8Array): boolean {
 
 /** Sockets without a network: each server is a function for each transport, silent without one. */
 export class FakeNetwork implements Sockets {
-  readonly #servers: Readonly<Record<string, { udp?: Behaviour; tcp?: Behaviour }>>;
+  readonly #servers: Readonly<Record<string, Partial<Record<Transport, Behaviour>>>>;
   readonly #clock: FakeClock;
   /** The queries, and the checks of servers that have failed. */
   readonly arrivals: Arrival[] = [];
@@ -42,7 +42,7 @@ export class FakeNetwork implements Sockets {
 
   /** @param servers by their endpoints, as `[2001:db8::1]:53` */
   constructor(
-    servers: Readonly<Record<string, { udp?: Behaviour; tcp?: Behaviour }>>,
+    servers: Readonly<Record<string, Partial<Record<Transport, Behaviour>>>>,
     clock = new FakeClock(),
   ) {
     this.#servers = servers;

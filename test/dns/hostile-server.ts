@@ -62,7 +62,7 @@ export async function startHostileServer(
   });
   const tcp = manners.tcp ? await listen(manners, socket.port, address) : null;
   return {
-    endpoint: tryParseSocketAddress(address, socket.port) as SocketAddress,
+    endpoint: tryParseSocketAddress(address.replace(/%.*/, ""), socket.port) as SocketAddress,
     arrivals,
     async stop() {
       socket.close();

@@ -25,9 +25,9 @@ describe("decoded", () => {
       { answers: [{ ...answer, ttl: 4_294_967_295 }] },
     ],
     [
-      "a record of an unknown type is skipped by its length",
-      reply("0002 0000 0000", `c00c 002e 0001 00000000 0003 010203 ${ANSWER}`),
-      { answers: [answer] },
+      "a record of an unknown type spans its length",
+      reply("0002 0000 0000", `c00c ff00 0001 00000000 0003 010203 ${ANSWER}`),
+      { answers: [{ ...answer, type: "TYPE65280", value: "\\# 3 010203", ttl: 0 }, answer] },
     ],
     [
       "a record of another class is skipped",

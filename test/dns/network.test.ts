@@ -14,6 +14,7 @@ import {
   tryParseSocketAddress,
 } from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
+import { type DnsServer, tryParseDnsServer } from "../../src/dns/server.ts";
 import { frameMessage } from "../../src/dns/stream.ts";
 import { FIRST_PORT, MAX_USES } from "../../src/dns/udp.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -45,7 +46,9 @@ const DEAD_V4 = "198.51.100.13";
 /** Accepts datagrams and drops TCP. */
 const DEAD_TCP = "fd53::7c";
 const ALIVE_V4 = "127.0.0.1";
-const ADDRESSES = [...FATES.map(([address]) => address), DEAD_V6, DEAD_V4, DEAD_TCP];
+/** Of the loopback interface. */
+const LINK_LOCAL = "fe80::53";
+const ADDRESSES = [...FATES.map(([address]) => address), DEAD_V6, DEAD_V4, DEAD_TCP, LINK_LOCAL];
 
 function run(...command: string[]): void {
   const { exitCode, stderr } = Bun.spawnSync(command);
@@ -226,6 +229,27 @@ describe("the system clock", () => {
     await usual;
     expect(ended).toEqual(["short: timeout", "usual: aborted"]);
   });
+});
+
+testWithLab("a server with a link-local address is reached through its interface", async () => {
+  const truncated = 0x8200;
+  const server = await startHostileServer(
+    {
+      udp: ({ query, reply }) => reply(replyTo(query, { flags: truncated })),
+      tcp: (query, connection) => {
+        connection.write(frameMessage(replyTo(query)));
+      },
+    },
+    `${LINK_LOCAL}%lo`,
+  );
+  const text = `[${LINK_LOCAL}%lo]:${server.endpoint.port}`;
+  const client = createDnsClient({ servers: [tryParseDnsServer(text) as DnsServer], sockets });
+  expect(await client.query("a", "AAAA")).toMatchObject({
+    kind: "no-data",
+    server: text,
+    transport: "tcp",
+  });
+  await server.stop();
 });
 
 describe("queries are hard to guess", () => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
-import { formatSocketAddress, type SocketAddress } from "../../addr/socket-address.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
+import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { RawSocket } from "../../icmp/socket.ts";
 import { libc, SystemError } from "../../platform/libc.ts";
 import { rawSocketRemedy } from "../terminal.ts";
@@ -135,9 +135,9 @@ export async function checkResolvers(resolvers: Config["resolvers"]): Promise<re
 async function checkResolver(
   name: ResolverName,
   version: 4 | 6,
-  servers: readonly SocketAddress[],
+  servers: readonly DnsServer[],
 ): Promise<Finding> {
-  const tried = `ask ${name} over IPv${version} (${servers.map(formatSocketAddress).join(", ")})`;
+  const tried = `ask ${name} over IPv${version} (${servers.map(formatDnsServer).join(", ")})`;
   const variable = `SIXSCOPE_${name.toUpperCase()}`;
   // Every resolver knows the name servers of the root.
   const outcome = await createDnsClient({ servers }).query(".", "NS", {

@@ -1,0 +1,52 @@
+import { formatSocketAddress } from "../addr/socket-address.ts";
+import { errorCode } from "../util/errors.ts";
+import type { DnsServer } from "./server.ts";
+import type { DnsSocket, SocketEvents } from "./sockets.ts";
+
+const MEDIA_TYPE = "application/dns-message";
+
+/** More than any message has. */
+const MAX_RESPONSE_BYTES = 65_535;
+
+/** Carries one query over HTTPS; RFC 8484. Bun keeps the connections. @param ca a certificate to trust instead of the usual ones, in PEM */
+export function openHttps(server: DnsServer, events: SocketEvents, ca?: string): DnsSocket {
+  const stop = new AbortController();
+  return {
+    async send(message) {
+      try {
+        events.message(await post(server, message, stop.signal, ca));
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        events.failed(error instanceof HttpError ? error.message : (errorCode(error) ?? "UNKNOWN"));
+      }
+    },
+    close: () => stop.abort(),
+  };
+}
+
+/** The server did not answer with a DNS message; the message is `HTTP_` and the status. */
+class HttpError extends Error {}
+
+async function post(
+  server: DnsServer,
+  message: Uint8Array,
+  signal: AbortSignal,
+  ca: string | undefined,
+): Promise<Uint8Array> {
+  const { path = "", name } = server;
+  const response = await fetch(`https://${formatSocketAddress(server)}${path}`, {
+    method: "POST",
+    headers: { "content-type": MEDIA_TYPE, accept: MEDIA_TYPE, ...(name && { host: name }) },
+    body: Uint8Array.from(message),
+    redirect: "error",
+    // Every server has it (RFC 8484 section 5.2), and some have nothing else.
+    protocol: "http2",
+    signal,
+    tls: { ...(name !== undefined && { serverName: name }), ...(ca !== undefined && { ca }) },
+  });
+  const type = response.headers.get("content-type")?.split(";")[0];
+  const body = await response.bytes();
+  if (response.status === 200 && type === MEDIA_TYPE && body.length <= MAX_RESPONSE_BYTES)
+    return body;
+  throw new HttpError(`HTTP_${response.status}`);
+}

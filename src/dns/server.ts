@@ -1,0 +1,76 @@
+import { formatIp } from "../addr/ip.ts";
+import { tryParseZoned } from "../addr/ipv6.ts";
+import {
+  formatSocketAddress,
+  type SocketAddress,
+  tryParseSocketAddress,
+} from "../addr/socket-address.ts";
+
+/** A server of a resolver: over UDP and TCP unless it names another protocol. */
+export interface DnsServer extends SocketAddress {
+  /** DNS over TLS (RFC 7858) or over HTTPS (RFC 8484). */
+  readonly protocol?: "tls" | "https";
+  /** The interface of a link-local address. */
+  readonly zone?: string;
+  /** The name in the server's certificate; without it, the certificate must have the address. */
+  readonly name?: string;
+  /** The path of an HTTPS server. */
+  readonly path?: string;
+}
+
+/** What `tryParseDnsServer` accepts, for messages. */
+export const DNS_SERVER_FORM =
+  "an address, [IPv6]:port or IPv4:port, tls://address or https://address/path, the last two with #name if the certificate has a name";
+
+const PORTS = { plain: 53, tls: 853, https: 443 } as const;
+
+/** A protocol, an address with a port, a path, and a name. */
+const FORM = /^(?:(tls|https):\/\/)?([^/#]+)(\/[!-"$-~]*)?(?:#([A-Za-z0-9.-]+))?$/;
+
+/** An address with a zone, in brackets or alone. */
+const ZONED = /^(\[?)([^\][%]+)(%[^\]]+)(.*)$/;
+
+/** Parses a server of a resolver. Null for any other text, and for multicast addresses, from which no answer can come. */
+export function tryParseDnsServer(text: string): DnsServer | null {
+  const [, scheme, host = "", path, name] = FORM.exec(text) ?? [];
+  const protocol = scheme as DnsServer["protocol"];
+  const [, bracket, address, percent, rest] =
+    protocol === undefined ? (ZONED.exec(host) ?? []) : [];
+  const zone = address && tryParseZoned(address + percent)?.zone;
+  const plainHost = zone ? `${bracket}${address}${rest}` : host;
+  const server = tryParseSocketAddress(plainHost, PORTS[protocol ?? "plain"]);
+  const isComplete =
+    (path !== undefined) === (protocol === "https") &&
+    (name === undefined || protocol !== undefined);
+  if (server === null || server.port === 0 || !isComplete || isMulticast(server)) return null;
+  return {
+    ...server,
+    ...(protocol && { protocol }),
+    ...(zone && { zone }),
+    ...(name !== undefined && { name }),
+    ...(path !== undefined && { path }),
+  };
+}
+
+/** The text that `tryParseDnsServer` parses, with the port. */
+export function formatDnsServer(server: DnsServer): string {
+  const { protocol, path = "", name } = server;
+  const scheme = protocol === undefined ? "" : `${protocol}://`;
+  return `${scheme}${hostOf(server)}${path}${name === undefined ? "" : `#${name}`}`;
+}
+
+/** The address and port, with the zone. */
+function hostOf(server: DnsServer): string {
+  const text = formatSocketAddress(server);
+  return server.zone === undefined ? text : text.replace("]", `%${server.zone}]`);
+}
+
+/** The address as the system takes it, with the zone. */
+export function hostnameOf({ address, zone }: DnsServer): string {
+  return zone === undefined ? formatIp(address) : `${formatIp(address)}%${zone}`;
+}
+
+/** RFC 4291 section 2.7, RFC 5771. */
+function isMulticast({ address }: SocketAddress): boolean {
+  return address.version === 6 ? address.word0 >>> 24 === 0xff : address.word >>> 28 === 0xe;
+}
