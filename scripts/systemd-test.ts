@@ -10,33 +10,49 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../test/lab/certificate.ts";
+import { run } from "../test/lab/run.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
-import { ROOT, readSource } from "./build/source.ts";
+import { readSource } from "./build/source.ts";
 import { skip } from "./skip.ts";
-import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
+import {
+  boot,
+  type Machine,
+  makeRoot,
+  SUITES,
+  whyNoMachine,
+  whyNoTools,
+} from "./systemd/machine.ts";
+import { part, row, step, until } from "./systemd/steps.ts";
 
 const UNIT = "sixscope.service";
 const BASE = "http://[::1]:8080/api/v1";
-const DEADLINE_MS = 20_000;
 const CAP_NET_BIND_SERVICE = 1 << 10;
 const CAP_NET_RAW = 1 << 13;
 
-const missing = (await whyNoTools()) ?? (await whyNoMachine(await makeRoot()));
+const missing = await whyNoTools();
 if (missing !== null) skip(missing);
 
-const operations = await Bun.file(join(ROOT, "docs/operations.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 try {
   const packages = await makePackages();
-  for (const name of ["first", "second", "other"]) await makeLineage(name);
-  const shown = { "/opt/test": folder, "/opt/bun": process.execPath };
-  await using machine = await boot(await makeRoot(), shown);
-  await test(machine, packages).catch(async (error) => {
-    console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
-    throw error;
+  await step("lintian finds nothing that the package does not explain", async () => {
+    const suppressed = "--suppress-tags=no-manual-page";
+    assert.equal(await run(["lintian", "--allow-root", suppressed, join(folder, "first.deb")]), "");
   });
+  for (const name of ["first", "second", "other"]) await makeLineage(name);
+  for (const suite of SUITES) {
+    const root = await makeRoot(suite);
+    const obstacle = await whyNoMachine(root);
+    if (obstacle !== null) skip(obstacle);
+    console.log(`# ${suite}`);
+    await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
+    await test(machine, packages).catch(async (error) => {
+      console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
+      throw error;
+    });
+  }
 } finally {
   await rm(folder, { recursive: true });
 }
@@ -120,6 +136,7 @@ zone:
   });
 
   await step("the package installs, is enabled, active and ready", async () => {
+    assert.equal(await machine.succeeds(["which", "kill"]), false);
     await machine.run(["dpkg", "--install", packages.first]);
     assert.equal(
       await sh(`systemctl is-enabled ${UNIT}; systemctl is-active ${UNIT}`),
@@ -390,10 +407,19 @@ zone:
     await machine.run(["systemd-analyze", "security", "--offline=yes", "--threshold=13", unit]);
   });
 
+  await step("after removal and another installation it is enabled and runs", async () => {
+    await machine.run(["dpkg", "--remove", "sixscope"]);
+    await machine.run(["dpkg", "--install", packages.second]);
+    assert.equal(
+      await sh(`systemctl is-enabled ${UNIT}; systemctl is-active ${UNIT}`),
+      "enabled\nactive\n",
+    );
+  });
+
   await step("removal stops it and keeps its files; a purge removes them", async () => {
     await machine.run(["dpkg", "--remove", "sixscope"]);
     assert.equal(await machine.succeeds(["systemctl", "is-active", UNIT]), false);
-    assert.equal(await machine.succeeds(["pgrep", "--exact", "sixscope"]), false);
+    assert.equal(await sh("cat /proc/[0-9]*/comm | grep -x sixscope || true"), "");
     await sh("test -e /var/lib/sixscope/keys.json -a -e /etc/sixscope/sixscope.env");
     await machine.run(["dpkg", "--purge", "sixscope"]);
     await sh("test ! -e /var/lib/sixscope -a ! -e /etc/sixscope -a ! -e /usr/bin/sixscope");
@@ -447,47 +473,11 @@ zone:
   /** Sends the service a signal, and waits until systemd has restarted it and it is ready. */
   async function restartsAfterSignal(signal: string): Promise<void> {
     const pid = await show("MainPID");
-    await machine.run(["kill", `-${signal}`, pid]);
+    await sh(`kill -${signal} ${pid}`);
     await until(
       async () =>
         !["0", pid].includes(await show("MainPID")) && (await show("ActiveState")) === "active",
     );
-  }
-}
-
-/** The first block of shell commands in docs/operations.md that is below a heading and begins with a text. */
-function part(heading: string, beginning: string): string {
-  const section = operations.slice(operations.indexOf(`\n${heading}\n`) + 1);
-  const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
-  assert.ok(operations.includes(`\n${heading}\n`) && code.startsWith(beginning), heading);
-  return code.slice(0, code.indexOf("```"));
-}
-
-/** The last command in a row of the table of what to do in docs/operations.md. */
-function row(purpose: string): string {
-  const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(operations) ?? [];
-  const command = [...line.matchAll(/`([^`]+)`/g)].at(-1)?.[1];
-  assert.ok(command !== undefined, purpose);
-  return command;
-}
-
-async function step(name: string, prove: () => Promise<void>): Promise<void> {
-  const startMs = performance.now();
-  try {
-    await prove();
-    console.log(`ok ${name} (${Math.round(performance.now() - startMs)} ms)`);
-  } catch (error) {
-    console.log(`FAILED ${name}`);
-    throw error;
-  }
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + DEADLINE_MS;
-  while (!(await holds())) {
-    if (performance.now() > deadlineMs)
-      throw new Error("the condition did not become true in time");
-    await Bun.sleep(100);
   }
 }
 
