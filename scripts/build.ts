@@ -14,6 +14,7 @@ import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
 import { billOfMaterials } from "./build/sbom.ts";
 import { ROOT, readSource } from "./build/source.ts";
+import { inProject } from "./build/stage.ts";
 
 const DIST = join(ROOT, "dist");
 const MODES = [undefined, "--deb", "--all"];
@@ -63,6 +64,9 @@ for (const target of targets) {
 }
 
 if (mode === "--all") {
+  await make("sixscope.container", (file) =>
+    copyFile(inProject("systemd/sixscope.container"), file),
+  );
   await make("sixscope", (file) => copyFile(join(DIST, executableOf(hostTarget())), file));
   await make(`sixscope-${source.version}.cdx.json`, async (file) => {
     const bill = await billOfMaterials(source, [...packages]);

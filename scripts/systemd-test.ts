@@ -8,13 +8,13 @@
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeCertificate } from "../test/lab/certificate.ts";
 import { run } from "../test/lab/run.ts";
-import { compile, hostTarget } from "./build/compile.ts";
-import { thirdPartyNotices } from "./build/notices.ts";
+import { hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
 import { readSource } from "./build/source.ts";
+import { makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
 import {
   boot,
@@ -68,12 +68,7 @@ interface Packages {
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const target = hostTarget();
-  const contents = {
-    executable: join(folder, "sixscope"),
-    notices: join(folder, "THIRD-PARTY-NOTICES"),
-  };
-  const packages = await compile(target, source, contents.executable);
-  await Bun.write(contents.notices, await thirdPartyNotices(packages));
+  const contents = await makeContents(target, source, folder);
   const architecture = DEBIAN_ARCHITECTURES[target] ?? "amd64";
   const make = async (name: string, version: string) => {
     await makeDebianPackage(contents, architecture, { ...source, version }, join(folder, name));
@@ -147,6 +142,8 @@ zone:
       /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; probes running: 0$/,
     );
   });
+
+  await step("every link in its documentation leads to a file", documentationIsWhole);
 
   await step(
     "a restart applies settings; invalid ones are named, and end the restarts",
@@ -430,6 +427,7 @@ zone:
     await sh(`cp ${packages.archive} /root; cd /root\n${fromArchive}`);
     key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
     await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+    await documentationIsWhole();
   });
 
   await step("the same commands upgrade it and keep settings and keys", async () => {
@@ -461,6 +459,18 @@ zone:
       return [...new Set([...found].map(([, hex = ""]) => Number.parseInt(hex, 16)))];
     };
     return { held: sets("Prm|Eff|Amb"), bounding: sets("Bnd") };
+  }
+
+  /** The unit's own link, and those in the pages. */
+  async function documentationIsWhole(): Promise<void> {
+    const shown = (await show("Documentation")).replace("file://", "");
+    await machine.run(["test", "-f", shown]);
+    const root = dirname(dirname(shown));
+    for (const page of (await sh(`ls ${root}/*.md ${root}/docs/*.md`)).trim().split("\n")) {
+      const links = (await machine.run(["cat", page])).matchAll(/\]\(([^)#:]+)[^):]*\)/g);
+      for (const [, link = ""] of links)
+        await machine.run(["test", "-f", join(dirname(page), link)]);
+    }
   }
 
   async function dropIn(name: string, lines: string): Promise<void> {

@@ -1,6 +1,8 @@
 import { chmod, copyFile, lutimes, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { run } from "../../test/lab/run.ts";
+import { compile, type Target } from "./compile.ts";
+import { thirdPartyNotices } from "./notices.ts";
 import { ROOT, type Source } from "./source.ts";
 
 export const EXECUTABLE_MODE = 0o755;
@@ -15,6 +17,21 @@ export interface Contents {
   readonly executable: string;
   /** The licences of the parts of the executable. */
   readonly notices: string;
+}
+
+/** Builds what goes into the package of one target, in a folder. */
+export async function makeContents(
+  target: Target,
+  source: Source,
+  folder: string,
+): Promise<Contents> {
+  const contents = {
+    executable: join(folder, "sixscope"),
+    notices: join(folder, "THIRD-PARTY-NOTICES"),
+  };
+  const packages = await compile(target, source, contents.executable);
+  await Bun.write(contents.notices, await thirdPartyNotices(packages));
+  return contents;
 }
 
 /** The full path of a file of the project. */

@@ -23,13 +23,21 @@ describe("the address", () => {
     ["an empty table", "", "problem"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkAddress(table, false)).toMatchObject({ state });
+    expect(checkAddress(table, false, false)).toMatchObject({ state });
   });
 
   test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
-    const { outcome, advice } = checkAddress("", true);
+    const { outcome, advice } = checkAddress("", true, false);
     expect(outcome).toBe("net.ipv6.conf.all.disable_ipv6 is 1");
     expect(advice).toStartWith("sysctl -w net.ipv6.conf.all.disable_ipv6=0");
+  });
+
+  test.each([
+    ["a kernel without IPv6", null, false],
+    ["disabled by a sysctl", "", true],
+    ["only loopback", LOOPBACK, false],
+  ])("in a container, %s: the finding says which network to use", (_, table, isDisabled) => {
+    expect(checkAddress(table, isDisabled, true).advice).toContain("--network=host");
   });
 
   testWith(labMissing)("is disabled in the kernel itself", async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { formatSocketAddress, type SocketAddress } from "../../addr/socket-address.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
@@ -24,19 +24,23 @@ export function checkRawSocket(): Finding {
 
 const DISABLED = "net.ipv6.conf.all.disable_ipv6";
 
+/** Files that podman and Docker create in every container. */
+const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
+
 /** Whether the machine has an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = readText("/proc/net/if_inet6"),
   isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
+  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
   const GLOBAL_SCOPE = "00";
   const tried = "find an IPv6 address of this machine";
-  if (table === null) {
-    return problem(tried, "the kernel has no IPv6", "boot without ipv6.disable=1");
-  }
+  const inContainer = "run the container with --network=host, or in a network that has IPv6";
+  const missing = (outcome: string, advice: string) =>
+    problem(tried, outcome, isContainer ? inContainer : advice);
+  if (table === null) return missing("the kernel has no IPv6", "boot without ipv6.disable=1");
   if (isDisabled) {
-    return problem(
-      tried,
+    return missing(
       `${DISABLED} is 1`,
       `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`,
     );
@@ -46,8 +50,7 @@ export function checkAddress(
   );
   return interfaces.length > 0
     ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
-    : problem(
-        tried,
+    : missing(
         "only loopback and link-local addresses",
         "ask your provider for an IPv6 prefix; see ip -6 address",
       );
