@@ -16,6 +16,7 @@ import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/pa
 import { readSource } from "./build/source.ts";
 import { makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
+import { administrator, assertHas, BASE, UNIT } from "./systemd/administrator.ts";
 import {
   boot,
   type Machine,
@@ -26,8 +27,6 @@ import {
 } from "./systemd/machine.ts";
 import { part, row, step, until } from "./systemd/steps.ts";
 
-const UNIT = "sixscope.service";
-const BASE = "http://[::1]:8080/api/v1";
 const CAP_NET_BIND_SERVICE = 1 << 10;
 const CAP_NET_RAW = 1 << 13;
 
@@ -92,24 +91,7 @@ async function makeLineage(name: string): Promise<void> {
 }
 
 async function test(machine: Machine, packages: Packages): Promise<void> {
-  const sh = (script: string) => machine.run(["sh", "-ec", script]);
-  const bun = async (code: string) => await machine.run(["/opt/bun", "-e", code]);
-  const show = async (property: string) =>
-    (await machine.run(["systemctl", "show", "--value", `--property=${property}`, UNIT])).trim();
-  const configure = (lines: readonly string[]) =>
-    machine.run(["tee", "-a", "/etc/sixscope/sixscope.env"], `${lines.join("\n")}\n`);
-  const get = async (
-    path: string,
-    key = "",
-    base = BASE,
-  ): Promise<{ status: number; body: unknown }> =>
-    JSON.parse(
-      await bun(`const response = await fetch(${JSON.stringify(base + path)}, {
-          headers: ${JSON.stringify(key === "" ? {} : { "X-API-Key": key })},
-          tls: { rejectUnauthorized: false },
-        });
-        console.log(JSON.stringify({ status: response.status, body: await response.json() }));`),
-    );
+  const { sh, bun, show, configure, dropIn, get, capabilities } = administrator(machine);
   let key = "";
 
   await step("a resolver runs inside", async () => {
@@ -451,16 +433,6 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  /** The capabilities of all threads: those permitted or effective, and those in the bounding set. */
-  async function capabilities(): Promise<{ held: number[]; bounding: number[] }> {
-    const status = await sh(`cat /proc/${await show("MainPID")}/task/*/status`);
-    const sets = (names: string) => {
-      const found = status.matchAll(new RegExp(`^Cap(?:${names}):\\s*(\\w+)$`, "gm"));
-      return [...new Set([...found].map(([, hex = ""]) => Number.parseInt(hex, 16)))];
-    };
-    return { held: sets("Prm|Eff|Amb"), bounding: sets("Bnd") };
-  }
-
   /** The unit's own link, and those in the pages. */
   async function documentationIsWhole(): Promise<void> {
     const shown = (await show("Documentation")).replace("file://", "");
@@ -473,13 +445,6 @@ zone:
     }
   }
 
-  async function dropIn(name: string, lines: string): Promise<void> {
-    const folder = `/run/systemd/system/${UNIT}.d`;
-    await sh(`mkdir -p ${folder}`);
-    await machine.run(["tee", `${folder}/${name}.conf`], `[Service]\n${lines}\n`);
-    await sh(`systemctl daemon-reload; systemctl restart ${UNIT}`);
-  }
-
   /** Sends the service a signal, and waits until systemd has restarted it and it is ready. */
   async function restartsAfterSignal(signal: string): Promise<void> {
     const pid = await show("MainPID");
@@ -489,9 +454,4 @@ zone:
         !["0", pid].includes(await show("MainPID")) && (await show("ActiveState")) === "active",
     );
   }
-}
-
-function assertHas({ status, body }: { status: number; body: unknown }, text: string): void {
-  assert.equal(status, 200);
-  assert.ok(JSON.stringify(body).includes(text), JSON.stringify(body));
 }
