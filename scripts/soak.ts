@@ -67,6 +67,8 @@ try {
       SIXSCOPE_RESOLVER_A: resolver,
       SIXSCOPE_RESOLVER_B: resolver,
       SIXSCOPE_RESOLVER_C: resolver,
+      // As in systemd/sixscope.service.
+      BUN_JSC_forceRAMSize: "67108864",
     },
     [],
     program,

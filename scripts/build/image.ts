@@ -116,6 +116,8 @@ async function writeLayout(
           "PATH=/usr/bin",
           // Without it, the path would depend on the working directory.
           `SIXSCOPE_KEYS_FILE=/${STATE_DIRECTORY}/keys.json`,
+          // As in systemd/sixscope.service.
+          "BUN_JSC_forceRAMSize=67108864",
         ],
         Entrypoint: ["/usr/bin/sixscope"],
         Volumes: { [`/${STATE_DIRECTORY}`]: {} },
