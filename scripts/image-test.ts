@@ -14,11 +14,9 @@ import { DEBIAN_ARCHITECTURES } from "./build/package.ts";
 import { readSource } from "./build/source.ts";
 import { inProject, makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
-import { administrator, assertHas, UNIT } from "./systemd/administrator.ts";
+import { administrator, assertHas, CAP, UNIT } from "./systemd/administrator.ts";
 import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
 import { part, step, until } from "./systemd/steps.ts";
-
-const CAP_NET_RAW = 1 << 13;
 
 const toolsMissing = await whyNoTools();
 if (toolsMissing !== null) skip(toolsMissing);
@@ -90,7 +88,10 @@ async function test(machine: Machine): Promise<void> {
     const status = await sh("cat /proc/$(pidof sixscope)/status");
     assert.match(status, /^Uid:\t65532\t65532\t65532\t65532$/m);
     assert.match(status, /^NoNewPrivs:\t1$/m);
-    assert.deepEqual(await capabilities(), { held: [0], bounding: [CAP_NET_RAW] });
+    assert.deepEqual(await capabilities(), {
+      held: [0],
+      bounding: [CAP.netBindService | CAP.netRaw],
+    });
     assert.match(await sh("grep ' / ' /proc/$(pidof sixscope)/mounts"), / ro[, ]/);
     assert.equal(await machine.succeeds(["podman", "exec", "sixscope", "sh"]), false);
   });

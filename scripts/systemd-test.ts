@@ -16,7 +16,7 @@ import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/pa
 import { readSource } from "./build/source.ts";
 import { makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
-import { administrator, assertHas, BASE, UNIT } from "./systemd/administrator.ts";
+import { administrator, assertHas, BASE, CAP, UNIT } from "./systemd/administrator.ts";
 import {
   boot,
   type Machine,
@@ -26,9 +26,6 @@ import {
   whyNoTools,
 } from "./systemd/machine.ts";
 import { part, row, step, until } from "./systemd/steps.ts";
-
-const CAP_NET_BIND_SERVICE = 1 << 10;
-const CAP_NET_RAW = 1 << 13;
 
 const missing = await whyNoTools();
 if (missing !== null) skip(missing);
@@ -177,7 +174,7 @@ zone:
     assert.equal((await sh(`stat --format=%U /proc/${await show("MainPID")}`)).trim(), "sixscope");
     assert.deepEqual(await capabilities(), {
       held: [0],
-      bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
+      bounding: [CAP.netBindService | CAP.netRaw],
     });
   });
 
@@ -308,8 +305,8 @@ zone:
     ]);
     await machine.run(["systemctl", "restart", UNIT]);
     assert.deepEqual(await capabilities(), {
-      held: [CAP_NET_BIND_SERVICE],
-      bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
+      held: [CAP.netBindService],
+      bounding: [CAP.netBindService | CAP.netRaw],
     });
     assert.equal((await get("/ping/::1?count=1", key, "https://127.0.0.1/api/v1")).status, 200);
     await sh("sed -i '/_TLS_/d' /etc/sixscope/sixscope.env");

@@ -6,6 +6,9 @@ export const UNIT = "sixscope.service";
 /** Where the service listens by default. */
 export const BASE = "http://[::1]:8080/api/v1";
 
+/** Bits of sets of capabilities; linux/capability.h. */
+export const CAP = { netBindService: 1 << 10, netRaw: 1 << 13 } as const;
+
 /** A response of the service. */
 interface Answer {
   readonly status: number;
