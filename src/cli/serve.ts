@@ -18,6 +18,8 @@ import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.t
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
+import { boundConnections } from "../server/connections.ts";
+import type { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
@@ -47,13 +49,17 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
+  // Loaded only if it is used: the library takes milliseconds and memory.
+  const metrics =
+    config.metricsListen.length > 0 ? new (await import("../server/metrics.ts")).Metrics() : null;
   const app = createApp({
     config,
     log,
     keyring,
-    resolvers: createResolvers(config),
+    resolvers: createResolvers(config, metrics),
     icmp,
     probeSlots,
+    onAnswered: metrics?.answered,
   });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
@@ -65,6 +71,15 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     }),
   );
   const listening = await listen(app, config, renewal?.current ?? null, log);
+  const exposed =
+    metrics &&
+    (await listen(
+      metrics.expose({ icmp, probeSlots, keyring, renewal }),
+      { listen: config.metricsListen },
+      null,
+      log,
+    ));
+  const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   keyring.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {
@@ -84,6 +99,8 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
   const secondSignal = stopSignal().then(() => listening.stop(0));
   await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
+  await exposed?.stop(0);
+  stopCounting();
   keyring.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
@@ -106,8 +123,14 @@ function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
   }
 }
 
-function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClient>> {
-  const client = (name: ResolverName) => createDnsClient({ servers: config.resolvers[name] });
+function createResolvers(
+  config: Config,
+  metrics: Metrics | null,
+): Readonly<Record<ResolverName, DnsClient>> {
+  const client = (name: ResolverName) => {
+    const plain = createDnsClient({ servers: config.resolvers[name] });
+    return metrics === null ? plain : metrics.countQueries(name, plain);
+  };
   const [a, b, c] = RESOLVER_NAMES;
   return { [a]: client(a), [b]: client(b), [c]: client(c) };
 }

@@ -65,6 +65,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
+    metricsListen: optional("SIXSCOPE_METRICS_LISTEN", parseListen) ?? [],
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],

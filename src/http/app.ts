@@ -2,7 +2,7 @@ import { type Context, Hono, type HonoRequest } from "hono";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { AccessLog } from "./access-log.ts";
 import { BASE_PATH, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, type ErrorCode } from "./errors.ts";
 import {
   type Bindings,
   createMiddleware,
@@ -12,8 +12,20 @@ import {
 import { readParameters } from "./parameters.ts";
 import { respond, respondError } from "./respond.ts";
 
+/** What is known of a request that is answered. */
+export interface Answered {
+  readonly route: string | null;
+  readonly status: number;
+  /** The code of an error. */
+  readonly code: ErrorCode | undefined;
+  /** Milliseconds from the request to the response. */
+  readonly ms: number;
+}
+
 /** What the service is made of. */
-export type AppDependencies = Tools & MiddlewareDependencies;
+export interface AppDependencies extends Tools, MiddlewareDependencies {
+  readonly onAnswered?: ((answered: Answered) => void) | undefined;
+}
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
@@ -32,7 +44,7 @@ interface Env {
  * Each path has one handler, because Hono calls a single handler directly.
  */
 export function createApp(dependencies: AppDependencies): App {
-  const { log, config } = dependencies;
+  const { log, config, onAnswered } = dependencies;
   const accessLog = new AccessLog(log, config.logClients);
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
@@ -66,7 +78,10 @@ export function createApp(dependencies: AppDependencies): App {
       const startMs = performance.now();
       const { info, response } = admit(request, bindings);
       return whenDone(response ?? router.fetch(request, info), (response) => {
-        accessLog.answered(info, response.status, performance.now() - startMs);
+        const { status } = response;
+        const ms = performance.now() - startMs;
+        accessLog.answered(info, status, ms);
+        onAnswered?.({ route: info.route, status, code: info.code, ms });
         return response;
       });
     },

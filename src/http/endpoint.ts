@@ -25,6 +25,8 @@ export interface RequestInfo {
   readonly allowSeconds: (seconds: number) => void;
   /** The pattern of the path; null if the path does not exist. */
   route: string | null;
+  /** The code of the response if it is an error. */
+  code?: ErrorCode;
 }
 
 /** What handlers use. */

@@ -105,7 +105,15 @@ export function createMiddleware({
     if (connection.kind === "tcp" && connection.encrypted) {
       headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
     }
-    const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, route };
+    const info: RequestInfo = {
+      request,
+      id,
+      caller,
+      key,
+      headers,
+      allowSeconds,
+      route,
+    };
     if (secure && isPreflight) {
       return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
     }

@@ -15,6 +15,8 @@ export class Keyring {
   readonly #watch: FileWatch;
   #entries: Entries = new Map();
   #isUsable = false;
+  /** How often the file was read again. */
+  readonly reads = { done: 0, failed: 0 };
 
   /** If the file exists and cannot be used, logs an error; then no key is valid. */
   constructor(path: string, log: Log) {
@@ -41,7 +43,9 @@ export class Keyring {
   /** Reads the file again; if it cannot be used, logs an error and keeps the old keys. */
   reload(): void {
     this.#watch.look();
-    if (this.#read()) {
+    const isRead = this.#read();
+    this.reads[isRead ? "done" : "failed"] += 1;
+    if (isRead) {
       this.#log.info("keys file read again", { file: this.#path, active: this.activeCount() });
     }
   }

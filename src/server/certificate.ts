@@ -77,6 +77,8 @@ export class CertificateRenewal {
   #current: Certificate;
   #onRenewal: (certificate: Certificate) => Promise<void> = async () => {};
   #isRenewing = false;
+  /** How often the files were read again and were different. */
+  readonly reads = { done: 0, failed: 0 };
 
   /**
    * @param nowMs Unix time in milliseconds
@@ -121,11 +123,13 @@ export class CertificateRenewal {
         throw new CertificateError(`the new certificate ${this.#files.certFile} ${reason}`);
       }
       this.#current = next;
+      this.reads.done += 1;
       this.#isRenewing = true;
       void this.#onRenewal(next).finally(() => {
         this.#isRenewing = false;
       });
     } catch (error) {
+      this.reads.failed += 1;
       this.#log.error(`${reasonOf(error)}; the old certificate stays in use`);
     }
   }

@@ -86,7 +86,11 @@ export class Listener {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
       development: false,
       maxRequestBodySize: MAX_BODY_BYTES,
-      routes: Object.fromEntries(this.#app.routes.map((route) => [route, answer(route)])),
+      routes: {
+        ...Object.fromEntries(this.#app.routes.map((route) => [route, answer(route)])),
+        "/healthz": () => health(200, "ok"),
+        "/readyz": () => (this.#isStopping ? health(503, "stopping") : health(200, "ready")),
+      },
       fetch: answer(null),
       error: (error: unknown) => this.#unforeseen(error),
     };
@@ -138,6 +142,12 @@ export class Listener {
       headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
     });
   }
+}
+
+/** The answer to a load balancer or supervisor. It is neither counted nor logged, so it closes its connection. */
+function health(status: number, text: string): Response {
+  const headers = { "Cache-Control": "no-store", Connection: "close" };
+  return new Response(`${text}\n`, { status, headers });
 }
 
 /**

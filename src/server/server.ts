@@ -7,7 +7,7 @@ import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type Certificate, serveCertificate, steerToNewServers } from "./certificate.ts";
-import { boundConnections, boundUnreadResponses } from "./connections.ts";
+import { boundUnreadResponses } from "./connections.ts";
 import { Listener } from "./listener.ts";
 
 /** The open listeners of the service. */
@@ -27,7 +27,7 @@ export class ListenError extends Error {
  */
 export async function listen(
   app: App,
-  config: Pick<Config, "listen" | "trustedProxies">,
+  config: Pick<Config, "listen">,
   certificate: Certificate | null,
   log: Log,
 ) {
@@ -52,7 +52,6 @@ export async function listen(
   }
   if (certificate !== null) steerToNewServers();
   boundUnreadResponses();
-  const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   return {
     /** The addresses as clients write them: `http://127.0.0.1:8080`, `unix:/path`. */
     urls: listeners.map(({ url }) => url),
@@ -73,7 +72,6 @@ export async function listen(
     async stop(graceMs: number): Promise<void> {
       await Promise.race([stopAll(false), allAnswered(listeners), Bun.sleep(graceMs)]);
       await stopAll(true);
-      stopCounting();
     },
   };
 }

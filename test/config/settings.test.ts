@@ -26,6 +26,7 @@ describe("defaults", () => {
   test("are the documented ones", () => {
     const { resolvers, listen: _, ...rest } = parseConfig({});
     expect(rest).toEqual({
+      metricsListen: [],
       tls: null,
       trustedProxies: { unix: true, prefixes: [] },
       plainHttpFrom: [],

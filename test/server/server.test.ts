@@ -14,7 +14,6 @@ function log() {
   return { lines, log: createLog({ level: "info", format: "text", priorities: false, write }) };
 }
 
-const TRUSTED = { unix: true, prefixes: [] };
 const LISTEN = [{ kind: "tcp", hostname: "127.0.0.1", port: 0 }] as const;
 
 /** A listening app whose requests wait until the test answers them. */
@@ -28,7 +27,7 @@ async function startOpenEnded() {
       return answer.promise;
     },
   };
-  const listening = await listen(app, { listen: LISTEN, trustedProxies: TRUSTED }, null, log().log);
+  const listening = await listen(app, { listen: LISTEN }, null, log().log);
   const running = fetch(listening.urls[0] ?? "").then(
     (response) => response.text(),
     () => "closed",
@@ -54,12 +53,7 @@ describe("stop", () => {
 
   test("does not wait for the rest of a request that a client has begun", async () => {
     const app: App = { routes: [], fetch: () => new Response("answered") };
-    const listening = await listen(
-      app,
-      { listen: LISTEN, trustedProxies: TRUSTED },
-      null,
-      log().log,
-    );
+    const listening = await listen(app, { listen: LISTEN }, null, log().log);
     const { port } = new URL(listening.urls[0] ?? "");
     const closed = Promise.withResolvers<void>();
     const socket = { data() {}, close: () => closed.resolve() };
@@ -89,7 +83,7 @@ describe("an app that throws", () => {
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
     const app: App = { routes: [], fetch: fetchOfApp };
-    const config = { listen: LISTEN, trustedProxies: TRUSTED };
+    const config = { listen: LISTEN };
     const listening = await listen(app, config, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
     await listening.stop(0);
@@ -111,7 +105,7 @@ describe("an existing socket file", () => {
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
-    const config = { listen: [{ kind: "unix", path }], trustedProxies: TRUSTED } as const;
+    const config = { listen: [{ kind: "unix", path }] } as const;
     try {
       await check(path, () => listen(app, config, null, log().log));
     } finally {
