@@ -50,7 +50,12 @@ const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const started: Server[] = [];
 const key = generateApiKey();
 writeKeyFile(join(folder, "keys.json"), [
-  { name: "bench", sha256: hashApiKey(key), created: new Date().toISOString(), limit: 10_000_000 },
+  {
+    name: "bench",
+    sha256: hashApiKey(key).toString("hex"),
+    created: new Date().toISOString(),
+    limit: 10_000_000,
+  },
 ]);
 
 await run([process.execPath, join(ROOT, "scripts/build.ts")]);
@@ -204,6 +209,8 @@ async function startSixscope(name: string, level: string, rate: string): Promise
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
       SIXSCOPE_RATE_ANONYMOUS: rate,
       SIXSCOPE_LOG_LEVEL: level,
+      // As in systemd/sixscope.service.
+      BUN_JSC_forceRAMSize: "67108864",
     },
     stdout: "pipe",
     stderr: Bun.file(join(folder, "log")),

@@ -105,7 +105,7 @@ async function addKey(argv: readonly string[], findFile: () => string): Promise<
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
-    sha256: hashApiKey(key),
+    sha256: hashApiKey(key).toString("hex"),
     created: new Date().toISOString(),
     ...(limit === undefined ? {} : { limit: Number(limit) }),
     ...(expires === undefined ? {} : { expires: parseExpiry(expires) }),

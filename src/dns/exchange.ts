@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import { formatIp } from "../addr/ip.ts";
 import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Clock } from "../util/clock.ts";
@@ -208,8 +207,9 @@ export async function openUdp(
   };
 }
 
-/** Uses node:net, because Bun.connect cannot close a connection that is not established yet. */
+/** Uses node:net, because Bun.connect cannot close a connection that is not established yet; loaded at the first use. */
 async function openTcp(server: SocketAddress, events: SocketEvents): Promise<DnsSocket> {
+  const { connect } = process.getBuiltinModule("node:net");
   const socket = connect({ host: formatIp(server.address), port: server.port });
   socket.on("data", (bytes: Uint8Array) => events.data(bytes));
   socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));

@@ -48,14 +48,20 @@ export function createApp(dependencies: AppDependencies): App {
   });
 
   return {
-    async fetch(request, bindings) {
+    fetch(request, bindings) {
       const startMs = performance.now();
-      const { info, response: early } = admit(request, bindings);
-      const response = early ?? (await router.fetch(request, info));
-      accessLog.answered(info, response.status, performance.now() - startMs);
-      return response;
+      const { info, response } = admit(request, bindings);
+      return whenDone(response ?? router.fetch(request, info), (response) => {
+        accessLog.answered(info, response.status, performance.now() - startMs);
+        return response;
+      });
     },
   };
+}
+
+/** Like `then`, but without a promise where the value is known. */
+function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /** The path as Hono writes it, also without its last segment if that may be empty. */
@@ -68,7 +74,7 @@ function routesOf({ path, parameters }: Endpoint): string[] {
 }
 
 function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, tools: Tools) {
-  return async ({ req, env: info }: Context<Env>): Promise<Response> => {
+  return ({ req, env: info }: Context<Env>): Response | Promise<Response> => {
     info.route = route;
     const { method, path } = req;
     if (method !== "GET" && method !== "HEAD") {
@@ -80,7 +86,8 @@ function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, to
       const note = info.request.headers.has("x-api-key") ? invalid : undefined;
       throw new ApiError("UNAUTHORIZED", {}, note);
     }
-    const body = await handle(readParameters(parameters, req), info, tools);
-    return respond(info, typeof body === "string" ? body : JSON.stringify(body));
+    return whenDone(handle(readParameters(parameters, req), info, tools), (body) =>
+      respond(info, typeof body === "string" ? body : JSON.stringify(body)),
+    );
   };
 }

@@ -81,7 +81,8 @@ function forwardedAddress(
 
 function parsePeer(text: string): IpAddress | null {
   // A link-local peer has its zone.
-  const address = tryParseIp(text.split("%", 1)[0] ?? "");
+  const zone = text.indexOf("%");
+  const address = tryParseIp(zone < 0 ? text : text.slice(0, zone));
   return address === null ? null : unmapIp(address);
 }
 

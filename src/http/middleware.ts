@@ -22,10 +22,10 @@ const PREFLIGHT_HEADERS = {
 } as const;
 
 /**
- * The share of preflights that close their connection, chosen at random: a page nearly always keeps its
- * connection for the request that follows, and a flood loses its own within a few answers.
+ * The share of responses without cost to the client that close the connection, chosen at random: a page
+ * nearly always keeps its connection for the next request, and a flood loses its own within a few answers.
  */
-const PREFLIGHT_CLOSES = 1 / 16;
+const FREE_CLOSES = 1 / 16;
 
 /** Request ids that are accepted from a trusted proxy. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
@@ -94,8 +94,8 @@ export function createMiddleware({
       "X-RateLimit-Reset": String(state.resetSeconds),
     };
     // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
-    const isFree = !secure || !state.allowed || (isPreflight && Math.random() < PREFLIGHT_CLOSES);
-    if (draining || isFree) headers["Connection"] = "close";
+    const isFree = !secure || !state.allowed || isPreflight;
+    if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
     if (connection.kind === "tcp" && connection.encrypted) {
       headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
     }

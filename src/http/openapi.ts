@@ -134,7 +134,8 @@ function exampleOf(code: ErrorCode) {
 }
 
 function describeParameter([name, parameter]: [string, Parameter]) {
-  const { in: place, schema, description, example } = parameter;
+  const { in: place, description, example } = parameter;
+  const schema = parameter.schema();
   // The schema itself tells whether the parameter may be missing, and its default.
   const missing = schema.safeParse(undefined);
   return {

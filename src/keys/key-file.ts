@@ -20,22 +20,25 @@ import { errorCode, reasonOf } from "../util/errors.ts";
 /** A name must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
-const keyRecordSchema = z.strictObject({
-  name: z.string().regex(KEY_NAME_FORM),
-  /** SHA-256 of the key in hex. */
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  created: z.iso.datetime(),
-  /** Requests a minute; absent for the default limit. */
-  limit: z.int().min(1).optional(),
-  /** The key is not valid from this time on. */
-  expires: z.iso.datetime().optional(),
-  revoked: z.iso.datetime().optional(),
-});
+const keyRecordSchema = () =>
+  z.strictObject({
+    name: z.string().regex(KEY_NAME_FORM),
+    /** SHA-256 of the key in hex. */
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    created: z.iso.datetime(),
+    /** Requests a minute; absent for the default limit. */
+    limit: z.int().min(1).optional(),
+    /** The key is not valid from this time on. */
+    expires: z.iso.datetime().optional(),
+    revoked: z.iso.datetime().optional(),
+  });
 
-const keyFileSchema = z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema) });
+/** Functions, because building schemas takes time, and a file is read seldom. */
+const keyFileSchema = () =>
+  z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
 /** What the keys file contains for one key, without the key itself. */
-export type KeyRecord = Readonly<z.infer<typeof keyRecordSchema>>;
+export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
 /** The keys file cannot be read, parsed or written; the message says which file and why. */
 export class KeyFileError extends Error {
@@ -68,7 +71,7 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
     throw accessError("read", path, error, advice);
   }
   try {
-    return keyFileSchema.parse(JSON.parse(text)).keys;
+    return keyFileSchema().parse(JSON.parse(text)).keys;
   } catch (error) {
     const reason = error instanceof z.ZodError ? z.prettifyError(error) : reasonOf(error);
     throw new KeyFileError(`the keys file ${path} does not parse: ${reason}`, { cause: error });

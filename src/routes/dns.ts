@@ -7,7 +7,7 @@ import { type DnsRecord, RECORD_TYPES } from "../dns/record.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { ApiError, clientGone } from "../http/errors.ts";
 import { choiceParameter } from "../http/parameters.ts";
-import { extendedError, resolverName } from "../http/schemas.ts";
+import { extendedError, resolverName, textSchema } from "../http/schemas.ts";
 
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */
 export const dns = endpoint({
@@ -20,7 +20,7 @@ export const dns = endpoint({
   parameters: {
     hostname: {
       in: "path",
-      schema: z.string(),
+      schema: textSchema,
       // URL parsers remove a single dot, which is the root.
       whenEmpty: ".",
       description:

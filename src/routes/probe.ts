@@ -3,6 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
+import { textSchema } from "../http/schemas.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
@@ -15,7 +16,7 @@ const RETRY_AFTER_SECONDS = 2;
 /** The parameter of pings and traces. */
 export const targetParameter = {
   in: "path",
-  schema: z.string(),
+  schema: textSchema,
   description:
     "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",

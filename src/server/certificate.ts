@@ -1,5 +1,4 @@
 /** Certificates: how they are read, followed while the service runs, and renewed. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { libc } from "../platform/libc.ts";
@@ -42,6 +41,8 @@ export class CertificateError extends Error {
  * @throws CertificateError
  */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
+  // Not imported at the start, because only HTTPS needs it and loading takes milliseconds.
+  const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const attempt = <T>(problem: string, run: () => T): T => {
     try {
       return run();

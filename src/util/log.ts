@@ -39,12 +39,12 @@ export const PRIORITIES: Readonly<Record<LogLevel, number>> = {
   error: 3,
 };
 
-/** Characters by which a value of logfmt must be in quotes. */
-const QUOTED = /[\s"=\\\p{Cc}]|^$/u;
+/** A value that needs no quotes in logfmt: printable ASCII without space, quote, `=` and backslash. */
+const PLAIN = /^[!#-<>-[\]-~]+$/;
 
 function logfmt(value: LogFields[string]): string {
   const text = String(value);
-  return QUOTED.test(text) ? JSON.stringify(text) : text;
+  return PLAIN.test(text) ? text : printable(JSON.stringify(text));
 }
 
 type Format = (time: string, level: LogLevel, message: string, fields: LogFields) => string;
@@ -59,13 +59,15 @@ const FORMATS: Readonly<Record<LogFormat, Format>> = {
     return line;
   },
   json: (time, level, message, fields) =>
-    JSON.stringify({
-      "@timestamp": time,
-      level: level.toUpperCase(),
-      message,
-      logger: "sixscope",
-      ...fields,
-    }),
+    printable(
+      JSON.stringify({
+        "@timestamp": time,
+        level: level.toUpperCase(),
+        message,
+        logger: "sixscope",
+        ...fields,
+      }),
+    ),
 };
 
 /** Creates a log. */
@@ -76,7 +78,7 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
     const priority = priorities ? `<${PRIORITIES[own]}>` : "";
     return (message: string, fields: LogFields = {}) => {
       const line = FORMATS[format](new Date().toISOString(), own, message, fields);
-      write(`${priority}${printable(line)}\n`);
+      write(`${priority}${line}\n`);
     };
   };
   return { writes, info: at("info"), warn: at("warn"), error: at("error") };

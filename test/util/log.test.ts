@@ -65,7 +65,7 @@ describe("a log line", () => {
   test.each([
     [
       "text",
-      'level=warning logger=sixscope msg="in {braces}" text="he said \\"no\\" = x" path="a\\\\b" empty="" plain=2001:db8::1 unicode=äö turned="a\ufffdb\\nc" number=1.5 yes=true nothing=null\n',
+      'level=warning logger=sixscope msg="in {braces}" text="he said \\"no\\" = x" path="a\\\\b" empty="" plain=2001:db8::1 unicode="äö" turned="a\ufffdb\\nc" number=1.5 yes=true nothing=null\n',
     ],
     [
       "json",
