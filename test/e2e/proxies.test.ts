@@ -1,4 +1,4 @@
-/** The proxies of docs/operations.md in front of the service: a client can choose neither its address nor its request id. */
+/** The proxies of docs/operations.md in front of the service: a client can choose neither its address nor its request id, and events come at once. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,12 +44,31 @@ const TRUSTED = told(/\nSIXSCOPE_TRUSTED_PROXIES=(\S+)\n/);
 const CADDY = told(/```\n(six\.example\.com \{[^`]+)```/);
 const NGINX = told(/```nginx\n([^`]+)```/);
 
-/** Asks the proxy as `CLIENT`. */
-const CURL = [
-  ...["curl", "--silent", "--insecure", "--http1.1", "--interface", CLIENT],
-  ...["--resolve", `six.example.com:443:[${CLIENT}]`],
-];
-const URL_OF_ANSWER = "https://six.example.com/api/v1/myip";
+/** The command that asks the proxy. */
+function curl(path: string, headers: readonly string[], options: readonly string[]): string[] {
+  return [
+    ...["curl", "--silent", "--insecure", "--http1.1", "--interface", CLIENT, ...options],
+    ...["--resolve", `six.example.com:443:[${CLIENT}]`],
+    ...headers.flatMap((header) => ["--header", header]),
+    `https://six.example.com/api/v1${path}`,
+  ];
+}
+
+/** What a client has got of a stream when its first event has come. */
+async function beginningOfStream(path: string, key: string): Promise<string> {
+  const headers = ["Accept: text/event-stream", `X-API-Key: ${key}`];
+  const child = Bun.spawn(curl(path, headers, ["--no-buffer"]), {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  for await (const chunk of child.stdout) {
+    text += new TextDecoder().decode(chunk);
+    if (text.includes("\n\n")) break;
+  }
+  child.kill("SIGKILL");
+  await child.exited;
+  return text;
+}
 
 /** The answer to a client that forges its address and request id; asks until the proxy is up or has ended. */
 async function askAsStranger(
@@ -60,8 +79,7 @@ async function askAsStranger(
     "X-Forwarded-For: 203.0.113.7",
     "X-Forwarded-Proto: http",
   ];
-  const headers = forged.flatMap((header) => ["--header", header]);
-  const command = [...CURL, "--include", ...headers, URL_OF_ANSWER];
+  const command = curl("/myip", forged, ["--include"]);
   while (proxy.exitCode === null) {
     const answer = await run(command).catch(() => "");
     if (!answer.startsWith("HTTP/1.1 200")) {
@@ -80,13 +98,19 @@ async function prove(
   proxy: (service: string) => readonly string[],
   idForm: RegExp,
 ): Promise<void> {
-  await using service = await startService(settings);
+  // The second event comes so late that the test would notice if the first one waited for it.
+  await using service = await startService({ ...settings, SIXSCOPE_PING_INTERVAL_MS: "10000" });
   const child = spawnProxy(proxy(new URL(service.url).host));
   try {
     const { id, body } = await askAsStranger(child);
     expect(body).toEqual({ ip: CLIENT, version: 6, isIPv6: true });
     expect(id).toMatch(idForm);
     await service.says(`id=${id} client=${CLIENT} `);
+    expect(await beginningOfStream("/ping/::1?count=2", service.key)).toMatch(
+      /^event: sample\ndata: \{"seq":1,[^\n]*\n\n$/,
+    );
+    // The proxy tells the service that the client has gone, which ends the ping.
+    await service.says("route=/api/v1/ping/:target status=499 ");
   } finally {
     child.kill("SIGKILL");
     await child.exited;
@@ -108,14 +132,7 @@ async function proveRestarts(proxy: (service: string) => readonly string[]): Pro
     const statuses: string[] = [];
     let isOver = false;
     const ask = async () => {
-      const command = [
-        ...CURL,
-        "--output",
-        "/dev/null",
-        "--write-out",
-        "%{http_code}",
-        URL_OF_ANSWER,
-      ];
+      const command = curl("/myip", [], ["--output", "/dev/null", "--write-out", "%{http_code}"]);
       while (!isOver) statuses.push(await run(command));
     };
     const clients = [ask(), ask(), ask(), ask()];
