@@ -58,8 +58,8 @@ export function requireAnswer(reply: Reply, hostname: string, more: object = {})
   if (outcome.kind === "name-error") {
     throw new ApiError("HOSTNAME_NOT_FOUND", known, endOfChain(records));
   }
-  const errno = outcome.kind === "unreachable" ? outcome.reason : undefined;
-  throw new ApiError("RESOLVER_FAILURE", known, errno);
+  const unreachable = outcome.kind === "unreachable" ? outcome.reason : undefined;
+  throw new ApiError("RESOLVER_FAILURE", known, unreachable);
 }
 
 /** The name that a CNAME chain leads to. */
