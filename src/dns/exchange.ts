@@ -60,7 +60,7 @@ export class Exchange {
   #forgeries = 0;
   /** The response to use if TCP fails. */
   #fallback: ServerResult | null = null;
-  /** Why TCP failed. */
+  /** Why the last transport that failed did so. */
   #failure: ServerResult | null = null;
   #cancelConfirmation = () => {};
   #retry: Exchange | null = null;

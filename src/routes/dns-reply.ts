@@ -15,11 +15,6 @@ export interface Reply {
 
 type Answered = Extract<DnsOutcome, { readonly rcode: string }>;
 
-/** Whether the resolver answered, if only that there is nothing. */
-export function isAnswered({ kind }: DnsOutcome): boolean {
-  return kind === "answer" || kind === "no-data" || kind === "name-error";
-}
-
 /** What a reply has in the details of an answer or an error. */
 export function detailsOf({ outcome, verdict, resolver }: Reply) {
   const { question, attempts } = outcome;
