@@ -50,7 +50,12 @@ const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const started: Server[] = [];
 const key = generateApiKey();
 writeKeyFile(join(folder, "keys.json"), [
-  { name: "bench", sha256: hashApiKey(key), created: new Date().toISOString(), limit: 10_000_000 },
+  {
+    name: "bench",
+    sha256: hashApiKey(key).toString("hex"),
+    created: new Date().toISOString(),
+    limit: 10_000_000,
+  },
 ]);
 
 await run([process.execPath, join(ROOT, "scripts/build.ts")]);
@@ -145,7 +150,7 @@ function memory(): void {
 /** Nanoseconds of each step of the middleware, and the memory that five million addresses leave behind. */
 function middleware(): void {
   const log = createLog({ level: "info", format: "text", priorities: false, write: () => {} });
-  const trusted = { unix: true, prefixes: [] };
+  const trust = { trustedProxies: { unix: true, prefixes: [] }, plainHttpFrom: [] };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
   const keyring = new Keyring(join(folder, "none.json"), log);
   const limiter = new RateLimiter({ anonymous: 1e9, prefix: 1e9 });
@@ -154,7 +159,7 @@ function middleware(): void {
   const steps: [string, () => unknown][] = [
     [
       "client address",
-      () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trusted),
+      () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trust),
     ],
     ["rate limit, IPv6", () => limiter.take(subject, 1)],
     ["a wrong key, well formed", () => keyring.find(wrongKey)],
@@ -204,6 +209,8 @@ async function startSixscope(name: string, level: string, rate: string): Promise
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
       SIXSCOPE_RATE_ANONYMOUS: rate,
       SIXSCOPE_LOG_LEVEL: level,
+      // As in systemd/sixscope.service.
+      BUN_JSC_forceRAMSize: "67108864",
     },
     stdout: "pipe",
     stderr: Bun.file(join(folder, "log")),

@@ -3,16 +3,18 @@
  *
  *     bun run build           the executable for this machine, and the licences of the software inside
  *     bun run build --deb     also its Debian package
- *     bun run build --all     executables and archives for all targets, Debian packages, SHA256SUMS,
- *                             and the bill of materials
+ *     bun run build --all     executables and archives for all targets, Debian packages, container images,
+ *                             SHA256SUMS, and the bill of materials
  */
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { compile, hostTarget, TARGETS, type Target } from "./build/compile.ts";
+import { makeImage } from "./build/image.ts";
 import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
 import { billOfMaterials } from "./build/sbom.ts";
 import { ROOT, readSource } from "./build/source.ts";
+import { inProject } from "./build/stage.ts";
 
 const DIST = join(ROOT, "dist");
 const MODES = [undefined, "--deb", "--all"];
@@ -29,43 +31,64 @@ await mkdir(DIST);
 
 const packages = new Set<string>();
 const targets = mode === "--all" ? TARGETS : [hostTarget()];
-const executableOf = (target: Target) =>
-  join(DIST, mode === "--all" ? `sixscope-${target}` : "sixscope");
+const executableOf = (target: Target) => (mode === "--all" ? `sixscope-${target}` : "sixscope");
 for (const target of targets) {
-  for (const name of await compile(target, source, executableOf(target))) packages.add(name);
+  await make(executableOf(target), async (file) => {
+    for (const name of await compile(target, source, file)) packages.add(name);
+  });
 }
 
 const notices = join(DIST, "THIRD-PARTY-NOTICES");
-await Bun.write(notices, await thirdPartyNotices([...packages].sort()));
+await make("THIRD-PARTY-NOTICES", async (file) => {
+  await Bun.write(file, await thirdPartyNotices([...packages].sort()));
+});
 
 for (const target of targets) {
-  const contents = { executable: executableOf(target), notices };
+  const contents = { executable: join(DIST, executableOf(target)), notices };
   const architecture = DEBIAN_ARCHITECTURES[target];
   if (mode !== undefined && architecture !== undefined) {
-    const deb = `sixscope_${source.version}_${architecture}.deb`;
-    await makeDebianPackage(contents, architecture, source, join(DIST, deb));
+    await make(`sixscope_${source.version}_${architecture}.deb`, (file) =>
+      makeDebianPackage(contents, architecture, source, file),
+    );
   }
   if (mode === "--all") {
-    const archive = `sixscope-${source.version}-${target}.tar.xz`;
-    await makeArchive(contents, target, source, join(DIST, archive));
+    if (architecture !== undefined) {
+      await make(`sixscope-${source.version}-oci-${architecture}.tar`, (file) =>
+        makeImage(contents, architecture, source, file),
+      );
+    }
+    await make(`sixscope-${source.version}-${target}.tar.xz`, (file) =>
+      makeArchive(contents, target, source, file),
+    );
   }
 }
 
 if (mode === "--all") {
-  await copyFile(join(DIST, `sixscope-${hostTarget()}`), join(DIST, "sixscope"));
-  await Bun.write(
-    join(DIST, `sixscope-${source.version}.cdx.json`),
-    `${JSON.stringify(await billOfMaterials(source, [...packages]), null, 2)}\n`,
+  await make("sixscope.container", (file) =>
+    copyFile(inProject("systemd/sixscope.container"), file),
   );
-  const sums = await Promise.all(
-    (await readdir(DIST)).sort().map(async (name) => {
-      const bytes = await Bun.file(join(DIST, name)).bytes();
-      return `${Bun.SHA256.hash(bytes, "hex")}  ${name}\n`;
-    }),
-  );
-  await Bun.write(join(DIST, "SHA256SUMS"), sums.join(""));
+  await make("sixscope", (file) => copyFile(join(DIST, executableOf(hostTarget())), file));
+  await make(`sixscope-${source.version}.cdx.json`, async (file) => {
+    const bill = await billOfMaterials(source, [...packages]);
+    await Bun.write(file, `${JSON.stringify(bill, null, 2)}\n`);
+  });
+  await make("SHA256SUMS", async (file) => {
+    const sums = await Promise.all(
+      (await readdir(DIST)).sort().map(async (name) => {
+        const bytes = await Bun.file(join(DIST, name)).bytes();
+        return `${Bun.SHA256.hash(bytes, "hex")}  ${name}\n`;
+      }),
+    );
+    await Bun.write(file, sums.join(""));
+  });
 }
 
-for (const name of (await readdir(DIST)).sort()) {
-  console.log(`dist/${name} ${(Bun.file(join(DIST, name)).size / 1024 / 1024).toFixed(1)} MiB`);
+/** Writes a file of `dist`, and says so, because an archive takes minutes. */
+async function make(name: string, write: (file: string) => Promise<unknown>): Promise<void> {
+  const file = join(DIST, name);
+  const startMs = performance.now();
+  process.stdout.write(`dist/${name} `);
+  await write(file);
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  console.log(`${(Bun.file(file).size / 1024 / 1024).toFixed(1)} MiB, ${seconds} s`);
 }

@@ -8,35 +8,47 @@
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeCertificate } from "../test/lab/certificate.ts";
-import { compile, hostTarget } from "./build/compile.ts";
-import { thirdPartyNotices } from "./build/notices.ts";
+import { run } from "../test/lab/run.ts";
+import { hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
-import { ROOT, readSource } from "./build/source.ts";
+import { readSource } from "./build/source.ts";
+import { makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
-import { boot, type Machine, makeRoot, whyNoMachine, whyNoTools } from "./systemd/machine.ts";
+import { administrator, assertHas, BASE, CAP, UNIT } from "./systemd/administrator.ts";
+import {
+  boot,
+  type Machine,
+  makeRoot,
+  SUITES,
+  whyNoMachine,
+  whyNoTools,
+} from "./systemd/machine.ts";
+import { part, row, step, until } from "./systemd/steps.ts";
 
-const UNIT = "sixscope.service";
-const BASE = "http://[::1]:8080/api/v1";
-const DEADLINE_MS = 20_000;
-const CAP_NET_BIND_SERVICE = 1 << 10;
-const CAP_NET_RAW = 1 << 13;
-
-const missing = (await whyNoTools()) ?? (await whyNoMachine(await makeRoot()));
+const missing = await whyNoTools();
 if (missing !== null) skip(missing);
 
-const operations = await Bun.file(join(ROOT, "docs/operations.md")).text();
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 try {
   const packages = await makePackages();
-  for (const name of ["first", "second", "other"]) await makeLineage(name);
-  const shown = { "/opt/test": folder, "/opt/bun": process.execPath };
-  await using machine = await boot(await makeRoot(), shown);
-  await test(machine, packages).catch(async (error) => {
-    console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
-    throw error;
+  await step("lintian finds nothing that the package does not explain", async () => {
+    const suppressed = "--suppress-tags=no-manual-page";
+    assert.equal(await run(["lintian", "--allow-root", suppressed, join(folder, "first.deb")]), "");
   });
+  for (const name of ["first", "second", "other"]) await makeLineage(name);
+  for (const suite of SUITES) {
+    const root = await makeRoot(suite);
+    const obstacle = await whyNoMachine(root);
+    if (obstacle !== null) skip(obstacle);
+    console.log(`# ${suite}`);
+    await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
+    await test(machine, packages).catch(async (error) => {
+      console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
+      throw error;
+    });
+  }
 } finally {
   await rm(folder, { recursive: true });
 }
@@ -52,12 +64,7 @@ interface Packages {
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const target = hostTarget();
-  const contents = {
-    executable: join(folder, "sixscope"),
-    notices: join(folder, "THIRD-PARTY-NOTICES"),
-  };
-  const packages = await compile(target, source, contents.executable);
-  await Bun.write(contents.notices, await thirdPartyNotices(packages));
+  const contents = await makeContents(target, source, folder);
   const architecture = DEBIAN_ARCHITECTURES[target] ?? "amd64";
   const make = async (name: string, version: string) => {
     await makeDebianPackage(contents, architecture, { ...source, version }, join(folder, name));
@@ -81,24 +88,7 @@ async function makeLineage(name: string): Promise<void> {
 }
 
 async function test(machine: Machine, packages: Packages): Promise<void> {
-  const sh = (script: string) => machine.run(["sh", "-ec", script]);
-  const bun = async (code: string) => await machine.run(["/opt/bun", "-e", code]);
-  const show = async (property: string) =>
-    (await machine.run(["systemctl", "show", "--value", `--property=${property}`, UNIT])).trim();
-  const configure = (lines: readonly string[]) =>
-    machine.run(["tee", "-a", "/etc/sixscope/sixscope.env"], `${lines.join("\n")}\n`);
-  const get = async (
-    path: string,
-    key = "",
-    base = BASE,
-  ): Promise<{ status: number; body: unknown }> =>
-    JSON.parse(
-      await bun(`const response = await fetch(${JSON.stringify(base + path)}, {
-          headers: ${JSON.stringify(key === "" ? {} : { "X-API-Key": key })},
-          tls: { rejectUnauthorized: false },
-        });
-        console.log(JSON.stringify({ status: response.status, body: await response.json() }));`),
-    );
+  const { sh, bun, show, configure, dropIn, get, capabilities } = administrator(machine);
   let key = "";
 
   await step("a resolver runs inside", async () => {
@@ -120,6 +110,7 @@ zone:
   });
 
   await step("the package installs, is enabled, active and ready", async () => {
+    assert.equal(await machine.succeeds(["which", "kill"]), false);
     await machine.run(["dpkg", "--install", packages.first]);
     assert.equal(
       await sh(`systemctl is-enabled ${UNIT}; systemctl is-active ${UNIT}`),
@@ -130,6 +121,8 @@ zone:
       /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; probes running: 0$/,
     );
   });
+
+  await step("every link in its documentation leads to a file", documentationIsWhole);
 
   await step(
     "a restart applies settings; invalid ones are named, and end the restarts",
@@ -181,7 +174,7 @@ zone:
     assert.equal((await sh(`stat --format=%U /proc/${await show("MainPID")}`)).trim(), "sixscope");
     assert.deepEqual(await capabilities(), {
       held: [0],
-      bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
+      bounding: [CAP.netBindService | CAP.netRaw],
     });
   });
 
@@ -236,6 +229,54 @@ zone:
     assert.equal(await machine.succeeds(["sixscope", "doctor"]), true);
   });
 
+  await step("without root, keys and doctor say what to type", async () => {
+    const asUser = (args: string) => sh(`runuser --user www-data -- sixscope ${args} 2>&1 || true`);
+    assert.match(await asUser("keys add me"), /; run: sudo sixscope keys add me,/);
+    const said = await asUser("doctor");
+    assert.match(said, /^unknown .*; run: sudo sixscope doctor$/m);
+    assert.doesNotMatch(said, /^problem/m);
+  });
+
+  await step(
+    "doctor finds the line that systemd ignores, and the start names a port's user",
+    async () => {
+      const lines = Number(await sh("wc -l < /etc/sixscope/sixscope.env"));
+      await configure(["export SIXSCOPE_LOG_LEVEL=debug"]);
+      assert.match(
+        await sh("sixscope doctor 2>&1 || true"),
+        new RegExp(`^problem .*systemd ignores line ${lines + 1};`, "m"),
+      );
+      await sh("sed -i '/^export/d' /etc/sixscope/sixscope.env");
+      assert.match(
+        await sh("cd /; SIXSCOPE_KEYS_FILE=/root/keys.json sixscope 2>&1 || true"),
+        new RegExp(`: sixscope \\(pid ${await show("MainPID")}\\) uses the port; `),
+      );
+    },
+  );
+
+  await step("a listener that refuses every other machine is a warning", async () => {
+    await configure(["SIXSCOPE_LISTEN=[::]:8080"]);
+    await machine.run(["systemctl", "restart", UNIT]);
+    const warnings = `journalctl --unit=${UNIT} --priority=warning --output=cat`;
+    await until(async () => (await sh(warnings)).includes("refuses every other machine"));
+    assert.match(await sh("sixscope doctor 2>&1"), /^warning .*\[::\]:8080 refuses all others/m);
+    await sh("sed -i '/^SIXSCOPE_LISTEN/d' /etc/sixscope/sixscope.env");
+    await machine.run(["systemctl", "restart", UNIT]);
+  });
+
+  await step(
+    "with a damaged keys file it starts, and answers without keys until it is restored",
+    async () => {
+      const file = "/var/lib/sixscope/keys.json";
+      await sh(`cp -p ${file} /root/keys.json; echo broken > ${file}; systemctl restart ${UNIT}`);
+      assert.equal((await get("/myip")).status, 200);
+      assert.equal((await get("/ping/::1?count=1", key)).status, 401);
+      assert.equal(await show("NRestarts"), "0");
+      await sh(`cat /root/keys.json > ${file}`);
+      await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+    },
+  );
+
   await step("a reload drops no request", async () => {
     const hammer = bun(`let failed = 0, done = 0;
       const end = Date.now() + 1500;
@@ -262,15 +303,34 @@ zone:
     await machine.run(["systemctl", "start", UNIT]);
   });
 
+  await step(
+    "a stop takes as long as SIXSCOPE_STOP_GRACE_MS allows, beyond the unit's limit",
+    async () => {
+      await configure(["SIXSCOPE_PING_INTERVAL_MS=500"]);
+      await dropIn("stop", "TimeoutStopSec=1");
+      const ping = get("/ping/::1?count=10", key);
+      await Bun.sleep(400);
+      await machine.run(["systemctl", "stop", UNIT]);
+      assertHas(await ping, '"received":10');
+      assert.equal(await show("Result"), "success");
+      await sh(
+        `sed -i '/^SIXSCOPE_PING/d' /etc/sixscope/sixscope.env; rm -r /run/systemd/system/${UNIT}.d`,
+      );
+      await sh(`systemctl daemon-reload; systemctl start ${UNIT}`);
+    },
+  );
+
   await step("it restarts after kill -9, and the keys are still valid", async () => {
     await restartsAfterSignal("KILL");
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
   await step("the watchdog restarts a service whose event loop hangs", async () => {
-    await dropIn("watchdog", "WatchdogSec=1\nTimeoutAbortSec=1");
+    await dropIn("watchdog", "WatchdogSec=1");
     await restartsAfterSignal("STOP");
-    assert.match(await sh(`journalctl --unit=${UNIT} --output=cat`), /Watchdog timeout/);
+    const journal = await sh(`journalctl --unit=${UNIT} --output=cat`);
+    assert.match(journal, /Watchdog timeout .*\n.*Killing process .* with signal SIGKILL/);
+    assert.doesNotMatch(journal, /\bbun\b/i);
     await sh(`rm -r /run/systemd/system/${UNIT}.d; systemctl daemon-reload`);
   });
 
@@ -312,8 +372,8 @@ zone:
     ]);
     await machine.run(["systemctl", "restart", UNIT]);
     assert.deepEqual(await capabilities(), {
-      held: [CAP_NET_BIND_SERVICE],
-      bounding: [CAP_NET_BIND_SERVICE | CAP_NET_RAW],
+      held: [CAP.netBindService],
+      bounding: [CAP.netBindService | CAP.netRaw],
     });
     assert.equal((await get("/ping/::1?count=1", key, "https://127.0.0.1/api/v1")).status, 200);
     await sh("sed -i '/_TLS_/d' /etc/sixscope/sixscope.env");
@@ -375,10 +435,9 @@ zone:
       (await get("/validate?address=::1", "", "http://127.0.0.1:8080/api/v1")).status,
       200,
     );
-    assert.match(
-      await sh(`journalctl --unit=${UNIT} --output=cat`),
-      /cannot listen on \[::1\]:8080/,
-    );
+    const journal = await sh(`journalctl --unit=${UNIT} --output=cat`);
+    assert.match(journal, /cannot listen on \[::1\]:8080/);
+    assert.match(journal, /raw sockets: none .*EAFNOSUPPORT.*; enable IPv6 in the kernel/);
     await sh(
       `rm -r /run/systemd/system/${UNIT}.d; systemctl daemon-reload; systemctl restart ${UNIT}`,
     );
@@ -390,10 +449,19 @@ zone:
     await machine.run(["systemd-analyze", "security", "--offline=yes", "--threshold=13", unit]);
   });
 
+  await step("after removal and another installation it is enabled and runs", async () => {
+    await machine.run(["dpkg", "--remove", "sixscope"]);
+    await machine.run(["dpkg", "--install", packages.second]);
+    assert.equal(
+      await sh(`systemctl is-enabled ${UNIT}; systemctl is-active ${UNIT}`),
+      "enabled\nactive\n",
+    );
+  });
+
   await step("removal stops it and keeps its files; a purge removes them", async () => {
     await machine.run(["dpkg", "--remove", "sixscope"]);
     assert.equal(await machine.succeeds(["systemctl", "is-active", UNIT]), false);
-    assert.equal(await machine.succeeds(["pgrep", "--exact", "sixscope"]), false);
+    assert.equal(await sh("cat /proc/[0-9]*/comm | grep -x sixscope || true"), "");
     await sh("test -e /var/lib/sixscope/keys.json -a -e /etc/sixscope/sixscope.env");
     await machine.run(["dpkg", "--purge", "sixscope"]);
     await sh("test ! -e /var/lib/sixscope -a ! -e /etc/sixscope -a ! -e /usr/bin/sixscope");
@@ -404,6 +472,7 @@ zone:
     await sh(`cp ${packages.archive} /root; cd /root\n${fromArchive}`);
     key = (await machine.run(["sixscope", "keys", "add", "me"])).split("\n")[0] ?? "";
     await until(async () => (await get("/ping/::1?count=1", key)).status === 200);
+    await documentationIsWhole();
   });
 
   await step("the same commands upgrade it and keep settings and keys", async () => {
@@ -427,71 +496,25 @@ zone:
     assert.equal((await get("/ping/::1?count=1", key)).status, 200);
   });
 
-  /** The capabilities of all threads: those permitted or effective, and those in the bounding set. */
-  async function capabilities(): Promise<{ held: number[]; bounding: number[] }> {
-    const status = await sh(`cat /proc/${await show("MainPID")}/task/*/status`);
-    const sets = (names: string) => {
-      const found = status.matchAll(new RegExp(`^Cap(?:${names}):\\s*(\\w+)$`, "gm"));
-      return [...new Set([...found].map(([, hex = ""]) => Number.parseInt(hex, 16)))];
-    };
-    return { held: sets("Prm|Eff|Amb"), bounding: sets("Bnd") };
-  }
-
-  async function dropIn(name: string, lines: string): Promise<void> {
-    const folder = `/run/systemd/system/${UNIT}.d`;
-    await sh(`mkdir -p ${folder}`);
-    await machine.run(["tee", `${folder}/${name}.conf`], `[Service]\n${lines}\n`);
-    await sh(`systemctl daemon-reload; systemctl restart ${UNIT}`);
+  /** The unit's own link, and those in the pages. */
+  async function documentationIsWhole(): Promise<void> {
+    const shown = (await show("Documentation")).replace("file://", "");
+    await machine.run(["test", "-f", shown]);
+    const root = dirname(dirname(shown));
+    for (const page of (await sh(`ls ${root}/*.md ${root}/docs/*.md`)).trim().split("\n")) {
+      const links = (await machine.run(["cat", page])).matchAll(/\]\(([^)#:]+)[^):]*\)/g);
+      for (const [, link = ""] of links)
+        await machine.run(["test", "-f", join(dirname(page), link)]);
+    }
   }
 
   /** Sends the service a signal, and waits until systemd has restarted it and it is ready. */
   async function restartsAfterSignal(signal: string): Promise<void> {
     const pid = await show("MainPID");
-    await machine.run(["kill", `-${signal}`, pid]);
+    await sh(`kill -${signal} ${pid}`);
     await until(
       async () =>
         !["0", pid].includes(await show("MainPID")) && (await show("ActiveState")) === "active",
     );
   }
-}
-
-/** The first block of shell commands in docs/operations.md that is below a heading and begins with a text. */
-function part(heading: string, beginning: string): string {
-  const section = operations.slice(operations.indexOf(`\n${heading}\n`) + 1);
-  const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
-  assert.ok(operations.includes(`\n${heading}\n`) && code.startsWith(beginning), heading);
-  return code.slice(0, code.indexOf("```"));
-}
-
-/** The last command in a row of the table of what to do in docs/operations.md. */
-function row(purpose: string): string {
-  const [line = ""] = new RegExp(`^\\| ${purpose} \\|.*$`, "m").exec(operations) ?? [];
-  const command = [...line.matchAll(/`([^`]+)`/g)].at(-1)?.[1];
-  assert.ok(command !== undefined, purpose);
-  return command;
-}
-
-async function step(name: string, prove: () => Promise<void>): Promise<void> {
-  const startMs = performance.now();
-  try {
-    await prove();
-    console.log(`ok ${name} (${Math.round(performance.now() - startMs)} ms)`);
-  } catch (error) {
-    console.log(`FAILED ${name}`);
-    throw error;
-  }
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + DEADLINE_MS;
-  while (!(await holds())) {
-    if (performance.now() > deadlineMs)
-      throw new Error("the condition did not become true in time");
-    await Bun.sleep(100);
-  }
-}
-
-function assertHas({ status, body }: { status: number; body: unknown }, text: string): void {
-  assert.equal(status, 200);
-  assert.ok(JSON.stringify(body).includes(text), JSON.stringify(body));
 }

@@ -12,7 +12,7 @@ import { COMMIT, VERSION } from "./util/version.ts";
 const USAGE = `sixscope: IPv6 diagnostics as a JSON HTTP API
 
 sixscope [serve]                                      run the service
-sixscope doctor                                       find problems and say how to solve them
+sixscope doctor [--json]                              find problems and say how to solve them
 sixscope keys add NAME [--limit N] [--expires DATE]   create a key and print it once
 sixscope keys list                                    show the keys, without secrets
 sixscope keys revoke NAME                             reject a key from now on
@@ -28,7 +28,7 @@ const STATUS = { done: 0, failed: 1, wrong: 2 } as const;
 /** Errors in the command line or in the settings. */
 const WRONG = [UsageError, ConfigError, CertificateError];
 
-const WITHOUT_ARGUMENTS = ["serve", "doctor", "openapi"];
+const WITHOUT_ARGUMENTS = ["serve", "openapi"];
 
 async function main([command = "serve", ...rest]: readonly string[]): Promise<void> {
   if (rest.includes("--help") || rest.includes("-h")) return await print(USAGE);
@@ -39,7 +39,7 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "serve":
       return await runServe(process.env);
     case "doctor":
-      return await runDoctor(process.env);
+      return await runDoctor(rest, process.env);
     case "keys":
       return await runKeys(rest, process.env);
     case "openapi":

@@ -4,18 +4,16 @@ import { join } from "node:path";
 import { run, succeeds } from "../../test/lab/run.ts";
 import type { Missing } from "../skip.ts";
 
-/** The packages that the service and its test need. */
-const PACKAGES = [
-  "iproute2",
-  "knot",
-  "libcap2-bin",
-  "procps",
-  "systemd",
-  "systemd-sysv",
-  "xz-utils",
-];
+/** Debian 12 and 13. */
+export const SUITES = ["bookworm", "trixie"] as const;
 
-const SUITE = "bookworm";
+type Suite = (typeof SUITES)[number];
+
+/** The packages that the service and its tests need; in Debian 13 also those for the image. */
+const packagesOf = (suite: Suite): readonly string[] => [
+  ...["iproute2", "knot", "libcap2-bin", "systemd", "systemd-sysv", "xz-utils"],
+  ...(suite === "trixie" ? ["crun", "podman"] : []),
+];
 
 const NSPAWN = [
   "systemd-nspawn",
@@ -38,7 +36,15 @@ export interface Machine extends AsyncDisposable {
 
 /** Why this machine cannot create another one, or null. */
 export async function whyNoTools(): Promise<Missing | null> {
-  for (const program of ["debootstrap", "systemd-nspawn", "dpkg-deb", "nsenter", "openssl", "xz"]) {
+  for (const program of [
+    "debootstrap",
+    "systemd-nspawn",
+    "dpkg-deb",
+    "lintian",
+    "nsenter",
+    "openssl",
+    "xz",
+  ]) {
     if (Bun.which(program) === null) {
       return { reason: `${program} is not installed`, canBeInstalled: true };
     }
@@ -55,24 +61,31 @@ export async function whyNoMachine(root: string): Promise<Missing | null> {
 }
 
 /** Creates a small Debian, or uses that of an earlier run, and returns its folder. */
-export async function makeRoot(): Promise<string> {
-  const folder = join(CACHE, `${SUITE}-${Bun.hash(PACKAGES.join()).toString(16)}`);
+export async function makeRoot(suite: Suite): Promise<string> {
+  const packages = `--include=${packagesOf(suite).join(",")}`;
+  const folder = join(CACHE, `${suite}-${Bun.hash(packages).toString(16)}`);
   if (existsSync(folder)) return folder;
-  const packages = `--include=${PACKAGES.join(",")}`;
   const unfinished = `${folder}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { recursive: true });
-  await run(["debootstrap", "--variant=minbase", packages, SUITE, unfinished, ...(await mirror())]);
+  await run([
+    "debootstrap",
+    "--variant=minbase",
+    packages,
+    suite,
+    unfinished,
+    ...(await mirror(suite)),
+  ]);
   await rename(unfinished, folder);
   return folder;
 }
 
 /** The mirror of this machine if it is a Debian of the same suite; otherwise debootstrap uses its default. */
-async function mirror(): Promise<string[]> {
+async function mirror(suite: Suite): Promise<string[]> {
   if (Bun.which("apt-get") === null) return [];
   const targets = await run(["apt-get", "indextargets", "--format", "$(RELEASE) $(SITE)"]);
   const sites = targets.split("\n").map((line) => line.split(" "));
-  return sites.find(([release]) => release === SUITE)?.slice(1, 2) ?? [];
+  return sites.find(([release]) => release === suite)?.slice(1, 2) ?? [];
 }
 
 /**
@@ -106,7 +119,7 @@ export async function boot(
   for (;;) {
     const init = initOf(nspawn.pid);
     if (init !== null) {
-      const enter = ["nsenter", `--target=${init}`, "--all", "--wd=/", "env", "-i"];
+      const enter = ["nsenter", `--target=${init}`, "--all", "--wdns=/", "env", "-i"];
       const inside = (command: readonly string[]) => [
         ...enter,
         "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -1,5 +1,5 @@
 import type { Ipv6Address } from "./ipv6.ts";
-import { longestMatch, type Prefix, parsePrefix } from "./prefix.ts";
+import { type Prefix, PrefixTable, parsePrefix } from "./prefix.ts";
 
 /** A row of the type table: the name of a block's addresses, and its source. */
 interface TypeRow {
@@ -66,17 +66,14 @@ export interface TypeEntry extends TypeRow {
 }
 
 /** The type table in order, 31 rows: the first that matches is also the longest that matches. */
-export const TYPE_TABLE: readonly TypeEntry[] = TYPES.map((row) => ({
-  ...row,
-  prefix: parsePrefix(row.block),
-}));
-
-const findType = longestMatch(TYPE_TABLE);
+export const TYPE_TABLE = new PrefixTable<TypeEntry>(() =>
+  TYPES.map((row) => ({ ...row, prefix: parsePrefix(row.block) })),
+);
 
 /** The row of the type table for an address. */
 export function typeEntry(address: Ipv6Address): TypeEntry {
   // The last row, ::/0, matches every address.
-  return findType(address) as TypeEntry;
+  return TYPE_TABLE.find(address) as TypeEntry;
 }
 
 /** The type of an address, by the longest prefix that contains it. */

@@ -3,10 +3,12 @@ import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 
 /** The digits of every byte: tables are faster than toString and padStart. */
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16));
-const PADDED_HEX = HEX.map((digits) => digits.padStart(2, "0"));
-const REVERSED = PADDED_HEX.map(([high, low]) => `${low}.${high}.`);
-const BINARY = HEX.map((_, byte) => byte.toString(2).padStart(8, "0"));
+const DIGITS = [..."0123456789abcdef"];
+const NIBBLES = DIGITS.map((_, nibble) => (nibble + 16).toString(2).slice(1));
+const PADDED_HEX = DIGITS.flatMap((high) => DIGITS.map((low) => high + low));
+const HEX = [...DIGITS, ...PADDED_HEX.slice(16)];
+const REVERSED = DIGITS.flatMap((high) => DIGITS.map((low) => `${low}.${high}.`));
+const BINARY = NIBBLES.flatMap((high) => NIBBLES.map((low) => high + low));
 
 /** The canonical text of RFC 5952: lower case, longest run of zero groups compressed, `::ffff:192.0.2.1` for mapped addresses. */
 export function formatIpv6(address: Ipv6Address): string {

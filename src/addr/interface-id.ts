@@ -52,29 +52,33 @@ export function interfaceIdOf(
 ): ({ readonly value: string } & Pattern) | null {
   if (!interfaceId) return null;
   const value = formatIpv6Expanded(address).slice(-VALUE_LENGTH);
-  return { value, ...patternOf(address, value) };
+  return { value, ...patternOf(address) };
 }
 
 /** The first match wins: reserved values and fixed formats before habits. */
-function patternOf(address: Ipv6Address, value: string): Pattern {
+function patternOf(address: Ipv6Address): Pattern {
   const { word2, word3 } = address;
   if (word2 === 0 && word3 === 0) return { kind: "SubnetRouterAnycast" };
   if (word2 === 0xfdffffff && word3 >= 0xffffff80) return { kind: "SubnetAnycast" };
   if (isIsatap(address)) return { kind: "Isatap" };
   if (isEui64(address)) return { kind: "Eui64", mac: macOf(address) };
-  // The groups read as decimal numbers: 80 for 0080.
-  const decimals = /[a-f]/.test(value) ? [] : value.split(":").map(Number);
   if (word2 === 0) {
-    const port = word3 <= 0xffff ? (decimals[3] ?? 0) : 0;
+    const port = word3 <= 0xffff ? asDecimal(word3) : 0;
     if (SERVICE_PORTS.has(port)) return { kind: "EmbeddedPort", port };
     if (word3 < 0x01000000) return { kind: "LowByte" };
     return { kind: "EmbeddedIPv4", ipv4: formatIpv4(ipv4FromWord(word3)) };
   }
-  const [first = 0] = decimals;
-  if (first > 0 && decimals.every((decimal) => decimal <= 255)) {
-    return { kind: "EmbeddedIPv4", ipv4: decimals.join(".") };
+  const groups = [word2 >>> 16, word2 & 0xffff, word3 >>> 16, word3 & 0xffff];
+  if (word2 >>> 16 > 0 && groups.every((group) => asDecimal(group) <= 255)) {
+    return { kind: "EmbeddedIPv4", ipv4: groups.map(asDecimal).join(".") };
   }
   return { kind: "Random" };
+}
+
+/** The hex digits of a group read as a decimal number, 80 for 0x80; NaN if one is a letter. */
+function asDecimal(group: number): number {
+  const digits = group.toString(16);
+  return /[a-f]/.test(digits) ? Number.NaN : Number(digits);
 }
 
 /** Whether the interface ID is a modified EUI-64 made from a MAC address, with `ff:fe` in the middle; interfaces do not have group addresses. */

@@ -1,6 +1,6 @@
 import { formatIpv6 } from "./format.ts";
 import { type Ipv6Address, ipv6FromWords } from "./ipv6.ts";
-import { formatPrefix, longestMatch, type Prefix, parsePrefix, prefixOf } from "./prefix.ts";
+import { formatPrefix, type Prefix, PrefixTable, parsePrefix, prefixOf } from "./prefix.ts";
 
 /** The names of the scopes by number, RFC 7346 section 2; all others are unassigned. */
 const SCOPES: Readonly<Record<number, string>> = {
@@ -47,12 +47,12 @@ const GROUPS: readonly (readonly [string, string, number])[] = [
 ];
 
 /** The well-known groups, each row with an `x` expanded to its 16 scopes. */
-export const MULTICAST_GROUPS = GROUPS.flatMap(([block, name, rfc]) => {
-  const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];
-  return scopes.map((scope) => ({ prefix: parsePrefix(block.replace("x", scope)), name, rfc }));
-});
-
-const findGroup = longestMatch(MULTICAST_GROUPS);
+export const MULTICAST_GROUPS = new PrefixTable(() =>
+  GROUPS.flatMap(([block, name, rfc]) => {
+    const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];
+    return scopes.map((scope) => ({ prefix: parsePrefix(block.replace("x", scope)), name, rfc }));
+  }),
+);
 
 /** The name of a multicast address's scope. */
 export function multicastScope({ word0 }: Ipv6Address): string {
@@ -67,7 +67,7 @@ export function multicastDetails(address: Ipv6Address) {
     prefixBased: (word0 & 0x0020_0000) !== 0,
     rendezvousPoint: (word0 & 0x0040_0000) !== 0,
   };
-  const group = findGroup(address);
+  const group = MULTICAST_GROUPS.find(address);
   // P has no meaning without T, and R none without both; RFC 3306 section 4, RFC 3956 section 2.
   const network = flags.prefixBased && flags.transient ? networkPrefix(address) : null;
   const rendezvousPoint = network && flags.rendezvousPoint ? rendezvousOf(address, network) : null;

@@ -3,7 +3,7 @@ import { embeddedIpv4, localNat64Candidates } from "./embedded.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
 import type { Ipv6Address } from "./ipv6.ts";
 import { formatPrefix, type Prefix, prefixContains } from "./prefix.ts";
-import { specialPurposeBlock } from "./registry.ts";
+import { SPECIAL_PURPOSE_BLOCKS } from "./registry.ts";
 
 /**
  * Which targets an operator allows. An IPv6 prefix is about the target itself, an IPv4 prefix about the
@@ -56,8 +56,8 @@ export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string |
 }
 
 /** The block that makes an address itself not globally reachable, whatever it embeds; null if none does. */
-function notGlobal(ip: IpAddress): string | null {
-  const row = specialPurposeBlock(ip);
+export function notGlobal(ip: IpAddress): string | null {
+  const row = SPECIAL_PURPOSE_BLOCKS.find(ip);
   if (row !== undefined) {
     // Teredo and 6to4 are N/A: whether they are reachable depends on what they embed.
     if (row.flags !== undefined && row.flags.globallyReachable !== false) return null;

@@ -45,6 +45,9 @@ function readPrefix(text: string): Prefix | ParseFailure {
   return prefix;
 }
 
+/** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
+export const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(parsePrefix);
+
 /** The block of `length` bits that contains the address. */
 export function prefixOf(ip: IpAddress, length: number): Prefix {
   if (ip.version === 4) return { network: ipv4FromWord(ip.word & mask(length)), length };
@@ -85,26 +88,40 @@ export function prefixContains({ network, length }: Prefix, ip: IpAddress): bool
   );
 }
 
-/** A search of these rows for the longest prefix that contains an address; it returns undefined if none does. */
-export function longestMatch<Row extends { readonly prefix: Prefix }>(
-  rows: readonly Row[],
-): (ip: IpAddress) => Row | undefined {
-  const sorted = rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
-  const short = sorted.filter(({ prefix }) => prefix.length < 16);
-  // Most rows differ in the first 16 bits: the rows that can match, for each value that occurs.
-  const byStart = new Map<number, readonly Row[]>();
-  for (const { prefix } of sorted) {
-    const start = first16Bits(prefix.network);
-    const isCandidate = (row: Row) =>
-      row.prefix.length < 16 || first16Bits(row.prefix.network) === start;
-    byStart.set(start, sorted.filter(isCandidate));
+/** Rows with a prefix each, made at the first use. */
+export class PrefixTable<Row extends { readonly prefix: Prefix }> {
+  readonly #make: () => readonly Row[];
+  #rows: readonly Row[] | undefined;
+  /** Most rows differ in the first 16 bits: for each value that occurs, the rows that can match, longest prefix first. */
+  #byStart: ReadonlyMap<number, readonly Row[]> | undefined;
+  #short: readonly Row[] = [];
+
+  constructor(make: () => readonly Row[]) {
+    this.#make = make;
   }
-  return (ip) => {
-    for (const row of byStart.get(first16Bits(ip)) ?? short) {
+
+  get rows(): readonly Row[] {
+    this.#rows ??= this.#make();
+    return this.#rows;
+  }
+
+  /** The row with the longest prefix that contains the address; undefined if no row does. */
+  find(ip: IpAddress): Row | undefined {
+    this.#byStart ??= this.#sort();
+    for (const row of this.#byStart.get(first16Bits(ip)) ?? this.#short) {
       if (prefixContains(row.prefix, ip)) return row;
     }
     return undefined;
-  };
+  }
+
+  #sort(): ReadonlyMap<number, readonly Row[]> {
+    const sorted = this.rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
+    this.#short = sorted.filter(({ prefix }) => prefix.length < 16);
+    const candidates = (start: number) =>
+      sorted.filter(({ prefix }) => prefix.length < 16 || first16Bits(prefix.network) === start);
+    const starts = new Set(sorted.map(({ prefix }) => first16Bits(prefix.network)));
+    return new Map([...starts].map((start) => [start, candidates(start)]));
+  }
 }
 
 function first16Bits(ip: IpAddress): number {

@@ -1,4 +1,4 @@
-import { longestMatch, type Prefix, parsePrefix } from "./prefix.ts";
+import { type Prefix, PrefixTable, parsePrefix } from "./prefix.ts";
 
 /** The month of the IANA registries that the tables of this folder are copied from. */
 export const REGISTRY_SNAPSHOT = "2025-10";
@@ -90,26 +90,22 @@ const IPV4_ROWS: readonly Row[] = [
 ];
 
 /** The special-purpose registries of both families, 25 and 26 rows. */
-export const SPECIAL_PURPOSE_BLOCKS: readonly SpecialPurposeBlock[] = [
-  ...IPV6_ROWS,
-  ...IPV4_ROWS,
-].map(([block, name, rfcs, allocated, flags, terminated]) => ({
-  prefix: parsePrefix(block),
-  block,
-  name,
-  rfcs,
-  allocated,
-  ...(terminated && { terminated }),
-  ...(flags && { flags: readFlags(flags) }),
-}));
+export const SPECIAL_PURPOSE_BLOCKS = new PrefixTable<SpecialPurposeBlock>(() =>
+  [...IPV6_ROWS, ...IPV4_ROWS].map(([block, name, rfcs, allocated, flags, terminated]) => ({
+    prefix: parsePrefix(block),
+    block,
+    name,
+    rfcs,
+    allocated,
+    ...(terminated && { terminated }),
+    ...(flags && { flags: readFlags(flags) }),
+  })),
+);
 
 function readFlags(letters: string): NonNullable<SpecialPurposeBlock["flags"]> {
   const values = FLAGS.map((flag, at) => [flag, letters[at] === "-" ? null : letters[at] === "T"]);
   return Object.fromEntries(values);
 }
-
-/** The most specific row of the special-purpose registries for an address; undefined if none contains it. */
-export const specialPurposeBlock = longestMatch(SPECIAL_PURPOSE_BLOCKS);
 
 /** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them. */
 const ASSIGNMENTS = {
@@ -133,12 +129,11 @@ const ASSIGNMENTS = {
 };
 
 /** The assignments of global unicast addresses, 51 rows. */
-export const ASSIGNMENT_TABLE = Object.entries(ASSIGNMENTS).flatMap(([assignee, blocks]) =>
-  blocks
-    .trim()
-    .split(/\s+/)
-    .map((block) => ({ prefix: parsePrefix(block), assignee })),
+export const ASSIGNMENT_TABLE = new PrefixTable(() =>
+  Object.entries(ASSIGNMENTS).flatMap(([assignee, blocks]) =>
+    blocks
+      .trim()
+      .split(/\s+/)
+      .map((block) => ({ prefix: parsePrefix(block), assignee })),
+  ),
 );
-
-/** The assignment that contains a global unicast address; undefined if IANA has not assigned the block. */
-export const assignmentOf = longestMatch(ASSIGNMENT_TABLE);

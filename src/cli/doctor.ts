@@ -1,6 +1,6 @@
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
-import { type Finding, formatFinding, ok, problem } from "./doctor/finding.ts";
+import { type Finding, formatFinding, ok, problem, unknown } from "./doctor/finding.ts";
 import {
   checkAddress,
   checkClock,
@@ -23,32 +23,65 @@ import {
   installedService,
   installedSettings,
 } from "./installed.ts";
-import { print } from "./terminal.ts";
+import { print, readArguments, UsageError } from "./terminal.ts";
 
 /**
- * `sixscope doctor`: checks what operators get wrong, one line each. For root and for the service's
- * user it checks the installed service, with its settings.
+ * `sixscope doctor [--json]`: checks what operators get wrong, one line each. For root and for the
+ * service's user it checks the installed service, with its settings.
  *
- * @throws Error if there is a problem
+ * @throws UsageError, Error if there is a problem
  */
-export async function runDoctor(environment: NodeJS.ProcessEnv): Promise<void> {
+export async function runDoctor(
+  argv: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { values, positionals } = readArguments(argv, { json: { type: "boolean" } });
+  if (positionals.length > 0) throw new UsageError("doctor takes no arguments but --json");
   const installed = installedService(environment);
-  const service = installed?.isOurs === true ? installed : null;
+  const findings =
+    installed === null || installed.isOurs
+      ? await checkAll(installed, environment)
+      : [...checkMachine(), ...checkService(installed), invisible(installed)];
+  const problems = findings.filter(({ state }) => state === "problem").length;
+  await print(
+    values.json
+      ? JSON.stringify({ problems, findings }, null, 2)
+      : findings.map(formatFinding).join("\n"),
+  );
+  if (problems > 0) throw new Error("there are problems; the lines above say what to do");
+}
+
+/** Checks with the rights of the service that is installed, or with those of whoever starts it by hand. */
+async function checkAll(
+  service: InstalledService | null,
+  environment: NodeJS.ProcessEnv,
+): Promise<readonly Finding[]> {
   const settings = checkSettings(environment, service);
-  const findings = [
+  return [
     ...settings.findings,
-    ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
-    checkRawSocket(),
-    checkAddress(),
-    checkDefaultRoute(),
-    checkClock(),
+    // The service's user gets the capability from systemd only.
+    ...(service === null || process.geteuid?.() === 0 ? [checkRawSocket(environment)] : []),
+    ...checkMachine(),
     ...(service === null ? [] : checkService(service)),
     ...(settings.config === null ? [] : await checkConfigured(settings.config, service)),
   ];
-  for (const finding of findings) await print(formatFinding(finding));
-  if (findings.some(({ state }) => state === "problem")) {
-    throw new Error("there are problems; the lines above say what to do");
-  }
+}
+
+function checkMachine(): readonly Finding[] {
+  return [
+    ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
+    checkAddress(),
+    checkDefaultRoute(),
+    checkClock(),
+  ];
+}
+
+function invisible({ userName }: InstalledService): Finding {
+  return unknown(
+    `see the settings, keys and certificate of ${INSTALLED.unit}`,
+    `only root and ${userName} may`,
+    "run: sudo sixscope doctor",
+  );
 }
 
 function checkSettings(
@@ -57,19 +90,28 @@ function checkSettings(
 ): { config: Config | null; findings: readonly Finding[] } {
   const settings =
     service === null
-      ? { environment, sources: ["the environment"] }
+      ? { environment, sources: ["the environment"], ignored: [] }
       : installedSettings(service, environment);
   const where = settings.sources.join(" and ");
   const tried = `read the settings from ${where}`;
+  const ignored = settings.ignored.flatMap(({ file, lines }) =>
+    lines.map((line) =>
+      problem(
+        `read ${file}`,
+        `systemd ignores line ${line}`,
+        "write NAME=value, without export, or # before a comment",
+      ),
+    ),
+  );
   try {
-    const folder = service === null ? process.cwd() : INSTALLED.workingDirectory;
+    const folder = service === null ? "" : INSTALLED.workingDirectory;
     const config = parseConfig(settings.environment, folder);
-    return { config, findings: [ok(tried, "they are valid")] };
+    return { config, findings: [ok(tried, "they are valid"), ...ignored] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const advice = `correct it in ${where}; the service does not start`;
     const findings = error.problems.map((text) => problem(tried, text, advice));
-    return { config: null, findings };
+    return { config: null, findings: [...findings, ...ignored] };
   }
 }
 

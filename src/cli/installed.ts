@@ -79,22 +79,28 @@ function askSystemd(): Unit {
 export function installedSettings(
   { unit }: InstalledService,
   environment: NodeJS.ProcessEnv,
-): { environment: NodeJS.ProcessEnv; sources: readonly string[] } {
+): {
+  environment: NodeJS.ProcessEnv;
+  sources: readonly string[];
+  /** The lines of each file that systemd ignores, counted from 1. */
+  ignored: readonly { readonly file: string; readonly lines: readonly number[] }[];
+} {
   const ofUnit = parseShownEnvironment(propertyOf(unit, "Environment"));
   const files = valuesOf(unit, "EnvironmentFiles").map((file) =>
     file.replace(/ \(ignore_errors=.*$/, ""),
   );
-  const ofFiles = files.map((file) => parseEnvironmentFile(readIfPresent(file)));
+  const texts = files.map((file) => ({ file, text: readIfPresent(file) }));
   const isSetInUnit = Object.keys(ofUnit).some((name) => name.startsWith("SIXSCOPE_"));
   const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];
   return {
     environment: Object.assign(
       { STATE_DIRECTORY: INSTALLED.stateDirectory },
       ofUnit,
-      ...ofFiles,
+      ...texts.map(({ text }) => parseEnvironmentFile(text)),
       environment,
     ),
     sources: sources.length === 0 ? [INSTALLED.unit] : sources,
+    ignored: texts.map(({ file, text }) => ({ file, lines: ignoredLines(text) })),
   };
 }
 
@@ -129,6 +135,15 @@ export function parseEnvironmentFile(text: string): Record<string, string> {
       [name.trim(), unquote(quoted) + unquoted.replaceAll(/\\([\s\S])/g, unescaped)] as const,
   );
   return Object.fromEntries(entries.filter(([name]) => NAME.test(name)));
+}
+
+/** The lines that systemd ignores, counted from 1: those without `=`, and names such as `export A`. */
+export function ignoredLines(text: string): number[] {
+  const rest = text.replaceAll(ENTRY, (entry: string, name?: string) => {
+    const lineBreaks = entry.replaceAll(/[^\n]/g, "");
+    return name === undefined || NAME.test(name.trim()) ? lineBreaks : `${name}${lineBreaks}`;
+  });
+  return rest.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [index + 1]));
 }
 
 function unquote(pieces: string): string {

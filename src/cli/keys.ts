@@ -1,6 +1,5 @@
-import { closeSync, constants, openSync, readlinkSync, realpathSync } from "node:fs";
-import { dirname, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { parseConfig } from "../config/settings.ts";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
@@ -12,11 +11,11 @@ import {
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
-import { lastError, libc } from "../platform/libc.ts";
-import { become, ownName } from "../platform/users.ts";
+import { lastError, libc, SystemError } from "../platform/libc.ts";
+import { become, ownName, userWithId } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
-import { invocation, print, UsageError, write } from "./terminal.ts";
+import { invocation, print, readArguments, UsageError, write } from "./terminal.ts";
 
 /**
  * `sixscope keys …`: creates, lists and revokes API keys in the keys file of the service.
@@ -53,7 +52,7 @@ export async function runKeys(
  */
 function findKeysFile(argv: readonly string[], environment: NodeJS.ProcessEnv): string {
   const service = installedService(environment);
-  if (service === null) return behindLink(parseConfig(environment).keysFile);
+  if (service === null) return behindLinks(parseConfig(environment).keysFile);
   const { user, userName, isOurs } = service;
   if (!isOurs) {
     const command = ["sudo sixscope keys", ...argv.map(shellQuote)].join(" ");
@@ -69,15 +68,45 @@ function findKeysFile(argv: readonly string[], environment: NodeJS.ProcessEnv): 
   const settings = installedSettings(service, environment).environment;
   const { keysFile } = parseConfig(settings, INSTALLED.workingDirectory);
   if (process.geteuid?.() === 0) become(user);
-  return behindLink(keysFile);
+  return behindLinks(keysFile);
 }
 
-/** Where a symbolic link leads, so that its target is replaced and not the link; one link only. */
-function behindLink(path: string): string {
+/** As many links as the kernel follows on one path; path_resolution(7). */
+const MAX_LINKS = 40;
+
+/**
+ * The path without symbolic links, so that their target is replaced and not a link.
+ *
+ * At the first folder or link that belongs to another user, root becomes that user: the owner can
+ * move what is below to another place at any time, and root's rights must not follow.
+ */
+function behindLinks(path: string): string {
+  // In a user namespace, the machine's own folders belong to an unknown user.
+  const trusted = [0, lstatSync("/").uid];
+  const rest = path.split("/");
+  let at = "/";
+  let links = 0;
   try {
-    return resolve(realpathSync(dirname(path)), readlinkSync(path));
-  } catch {
-    // Not a link; opening it reports any other error.
+    while (rest.length > 0) {
+      const next = join(at, rest.shift() ?? "");
+      const found = lstatSync(next, { throwIfNoEntry: false });
+      const isFile = found === undefined || found.isFile();
+      if (!isFile && process.geteuid?.() === 0 && !trusted.includes(found.uid)) {
+        become(userWithId(found.uid));
+      }
+      if (isFile || !found.isSymbolicLink()) {
+        at = next;
+        continue;
+      }
+      if (++links > MAX_LINKS) break;
+      const target = readlinkSync(next);
+      rest.unshift(...target.split("/"));
+      if (target.startsWith("/")) at = "/";
+    }
+    return links > MAX_LINKS ? path : at;
+  } catch (error) {
+    if (error instanceof SystemError) throw error;
+    // Opening the file reports any other error.
     return path;
   }
 }
@@ -87,7 +116,7 @@ function shellQuote(word: string): string {
 }
 
 async function addKey(argv: readonly string[], findFile: () => string): Promise<void> {
-  const { values, positionals } = parse(argv, {
+  const { values, positionals } = readArguments(argv, {
     limit: { type: "string" },
     expires: { type: "string" },
   });
@@ -105,7 +134,7 @@ async function addKey(argv: readonly string[], findFile: () => string): Promise<
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
-    sha256: hashApiKey(key),
+    sha256: hashApiKey(key).toString("hex"),
     created: new Date().toISOString(),
     ...(limit === undefined ? {} : { limit: Number(limit) }),
     ...(expires === undefined ? {} : { expires: parseExpiry(expires) }),
@@ -131,7 +160,8 @@ It is stored in ${path}; a service that reads this file accepts the key within a
 }
 
 function listKeys(argv: readonly string[], findFile: () => string): string {
-  if (parse(argv, {}).positionals.length > 0) throw new UsageError("keys list takes no arguments");
+  if (readArguments(argv, {}).positionals.length > 0)
+    throw new UsageError("keys list takes no arguments");
   const path = findFile();
   const keys = readKeyFile(path);
   if (keys.length === 0) return `No keys in ${path}. Create one: ${invocation()} keys add NAME`;
@@ -147,7 +177,7 @@ function listKeys(argv: readonly string[], findFile: () => string): string {
 }
 
 function revokeKey(argv: readonly string[], findFile: () => string): string {
-  const name = onlyName(parse(argv, {}).positionals);
+  const name = onlyName(readArguments(argv, {}).positionals);
   const path = findFile();
   changeKeys(path, (keys) => {
     const isRevocable = (key: KeyRecord) => key.name === name && key.revoked === undefined;
@@ -217,12 +247,4 @@ function onlyName(positionals: readonly string[]): string {
   if (name === undefined) throw new UsageError("the NAME of the key is missing");
   if (more.length > 0) throw new UsageError("too many names; put a name with spaces in quotes");
   return name;
-}
-
-function parse(argv: readonly string[], options: Record<string, { type: "string" }>) {
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(reasonOf(error));
-  }
 }

@@ -1,4 +1,12 @@
-import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
+import { formatListenAddress } from "../config/listen-address.ts";
+import {
+  type Config,
+  parseConfig,
+  REFUSING_ADVICE,
+  RESOLVER_NAMES,
+  type ResolverName,
+  refusingListeners,
+} from "../config/settings.ts";
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
@@ -10,22 +18,24 @@ import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.t
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
+import { boundConnections } from "../server/connections.ts";
+import type { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import { invocation, say } from "./terminal.ts";
+import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 
 /** Lower ports need a capability. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
-/** How long running requests may take to finish after the signal to stop. */
-const STOP_GRACE_MS = 20_000;
+/** How long the end waits for a log that is not read. */
+const FLUSH_GRACE_MS = 1000;
 
 /**
  * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
  * certificate again.
  *
- * @throws ConfigError, KeyFileError, CertificateError, ListenError
+ * @throws ConfigError, CertificateError, ListenError
  */
 export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = parseConfig(environment);
@@ -39,13 +49,17 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
+  // Loaded only if it is used: the library takes milliseconds and memory.
+  const metrics =
+    config.metricsListen.length > 0 ? new (await import("../server/metrics.ts")).Metrics() : null;
   const app = createApp({
     config,
     log,
     keyring,
-    resolvers: createResolvers(config),
+    resolvers: createResolvers(config, metrics),
     icmp,
     probeSlots,
+    onAnswered: metrics?.answered,
   });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
@@ -57,10 +71,23 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     }),
   );
   const listening = await listen(app, config, renewal?.current ?? null, log);
+  const exposed =
+    metrics &&
+    (await listen(
+      metrics.expose({ icmp, probeSlots, keyring, renewal }),
+      { listen: config.metricsListen },
+      null,
+      log,
+    ));
+  const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   keyring.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
-  for (const line of startLines(config, listening.urls, icmp, keyring.activeCount(), environment))
-    say(line);
+  for (const address of refusingListeners(config)) {
+    log.warn(`this listener refuses every other machine: ${REFUSING_ADVICE}`, {
+      listener: formatListenAddress(address),
+    });
+  }
+  for (const line of startLines(config, listening.urls, icmp, keyring, environment)) say(line);
   manager.ready();
   manager.watch(
     () =>
@@ -68,17 +95,19 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   );
 
   await stopSignal();
-  manager.stopping();
-  log.info("stopping; running requests may finish", { graceSeconds: STOP_GRACE_MS / 1000 });
+  manager.stopping(config.stopGraceMs);
+  log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
   const secondSignal = stopSignal().then(() => listening.stop(0));
-  await Promise.race([listening.stop(STOP_GRACE_MS), secondSignal]);
+  await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
+  await exposed?.stop(0);
+  stopCounting();
   keyring.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
     icmp.close();
     log.info("probes since the start", { ...icmp.counters });
   }
-  await lines.flush();
+  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
 function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
@@ -94,42 +123,61 @@ function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
   }
 }
 
-function createResolvers(config: Config): Readonly<Record<ResolverName, DnsClient>> {
-  const client = (name: ResolverName) => createDnsClient({ servers: config.resolvers[name] });
+function createResolvers(
+  config: Config,
+  metrics: Metrics | null,
+): Readonly<Record<ResolverName, DnsClient>> {
+  const client = (name: ResolverName) => {
+    const plain = createDnsClient({ servers: config.resolvers[name] });
+    return metrics === null ? plain : metrics.countQueries(name, plain);
+  };
   const [a, b, c] = RESOLVER_NAMES;
   return { [a]: client(a), [b]: client(b), [c]: client(c) };
 }
 
 /** Where it listens, whether it can probe, its keys, and what to type next. */
 function startLines(
-  { keysFile }: Config,
+  { keysFile, trustedProxies }: Config,
   urls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
-  keys: number,
+  keyring: Keyring,
   environment: NodeJS.ProcessEnv,
 ): string[] {
+  const keys = keyring.activeCount();
+  const nextStep =
+    keys > 0
+      ? exampleRequest(urls, trustedProxies.unix)
+      : `create a key for ping and traceroute: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     "unavailable" in icmp
-      ? withPriority(noRawSockets(icmp.unavailable), "warn", STREAM.output, environment)
+      ? withPriority(noRawSockets(icmp, environment), "warn", STREAM.output, environment)
       : "raw sockets: ready for ping and traceroute",
     `API keys: ${keys} in ${keysFile}`,
-    keys === 0
-      ? `next, create a key for ping and traceroute: ${invocation()} keys add me`
-      : `next, try a request: ${exampleRequest(urls[0] ?? "")}`,
+    `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
   ];
 }
 
-function noRawSockets(reason: string): string {
-  return `raw sockets: none (${reason}), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW`;
+function noRawSockets(icmp: NoIcmp, environment: NodeJS.ProcessEnv): string {
+  const remedy = rawSocketRemedy(icmp, environment);
+  return `raw sockets: none (${icmp.unavailable}), so ping and traceroute answer ICMP_UNAVAILABLE; ${remedy}`;
 }
 
-/** A curl command to paste. */
-function exampleRequest(url: string): string {
+/** A curl command to paste, for the first listener that answers this machine directly. */
+function exampleRequest(urls: readonly string[], trustsUnix: boolean): string {
   const path = `${BASE_PATH}/validate?address=2001:0db8::0001`;
-  return url.startsWith("unix:")
-    ? `curl -s --unix-socket ${url.slice("unix:".length)} -H 'X-Forwarded-Proto: https' 'http://localhost${path}'`
-    : `curl -s '${url}${path}'`;
+  const candidates = urls.flatMap((url) => {
+    if (url.startsWith("unix:")) {
+      const socket = url.slice("unix:".length);
+      const options = `--unix-socket ${socket} -H 'X-Forwarded-Proto: https'`;
+      return trustsUnix ? `curl -s ${options} 'http://localhost${path}'` : [];
+    }
+    const here = url.replace("//[::]:", "//[::1]:").replace("//0.0.0.0:", "//127.0.0.1:");
+    // The certificate is for a name, not for this address.
+    if (here.startsWith("https:")) return `curl -sk '${here}${path}'`;
+    return /^http:..(127\.|\[::1\])/.test(here) ? `curl -s '${here}${path}'` : [];
+  });
+  return `try a request${candidates.length > 0 ? `: ${candidates[0]}` : " through your proxy"}`;
 }
 
 function stopSignal(): Promise<void> {

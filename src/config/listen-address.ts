@@ -34,6 +34,20 @@ export function tryParseListenAddress(text: string): ListenAddress | null {
     : { kind: "tcp", hostname, port };
 }
 
+/** Both loopback addresses for `localhost`, which would else mean the first that it resolves to. */
+export function bothFamilies(address: ListenAddress): readonly ListenAddress[] {
+  return address.kind === "tcp" && address.hostname === "localhost"
+    ? ["127.0.0.1", "::1"].map((hostname) => ({ ...address, hostname }))
+    : [address];
+}
+
+/** Whether only this machine can reach an address. */
+export function isLoopback(address: ListenAddress): boolean {
+  return (
+    address.kind === "unix" || address.hostname === "::1" || address.hostname.startsWith("127.")
+  );
+}
+
 /** The text that `tryParseListenAddress` parses: `[::1]:8080`, `unix:/path`. */
 export function formatListenAddress(address: ListenAddress): string {
   if (address.kind === "unix") return `unix:${address.path}`;

@@ -4,7 +4,14 @@ import { MAX_SERVERS } from "../dns/client.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
-import { LISTEN_ADDRESS_FORM, overlapProblems, tryParseListenAddress } from "./listen-address.ts";
+import {
+  bothFamilies,
+  isLoopback,
+  LISTEN_ADDRESS_FORM,
+  type ListenAddress,
+  overlapProblems,
+  tryParseListenAddress,
+} from "./listen-address.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
@@ -32,6 +39,9 @@ const QUAD9 = "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112";
 /** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;
 
+/** Five minutes: Bun closes any connection that waits longer for its answer. */
+const MAX_STOP_GRACE_MS = 300_000;
+
 /** Problems of one variable that are reported; more of them have one cause. */
 const MAX_PROBLEMS = 10;
 
@@ -43,10 +53,10 @@ const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8"
 /**
  * Reads the settings from environment variables; an empty value of a known one means the default.
  *
- * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from
+ * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from, by default the current one
  * @throws ConfigError with every problem at once
  */
-export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = process.cwd()) {
+export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   const { optional, read, report, finish } = settingsReader(environment);
   const certFile = optional(CERT, String);
   const keyFile = optional(KEY, String);
@@ -55,10 +65,10 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = pro
   const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
-    /** True if SIXSCOPE_LISTEN is not set; then one of the two families is enough to start. */
-    listenIsDefault: !environment["SIXSCOPE_LISTEN"],
+    metricsListen: optional("SIXSCOPE_METRICS_LISTEN", parseListen) ?? [],
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
+    plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
     /** An absolute path. */
     keysFile: resolve(
       folder,
@@ -84,6 +94,8 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = pro
     pingIntervalMs: read("SIXSCOPE_PING_INTERVAL_MS", "200", integer(10, 10_000)),
     probeTimeoutMs: read("SIXSCOPE_PROBE_TIMEOUT_MS", "2000", integer(100, 10_000)),
     maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, 10_000)),
+    /** How long running requests may take to finish after the signal to stop. */
+    stopGraceMs: read("SIXSCOPE_STOP_GRACE_MS", "20000", integer(0, MAX_STOP_GRACE_MS)),
     logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),
     logFormat: read("SIXSCOPE_LOG_FORMAT", "text", choice(LOG_FORMATS)),
     /** Whether request lines name the clients' addresses. */
@@ -91,6 +103,22 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder: string = pro
   };
   finish();
   return Object.freeze(config);
+}
+
+/** What to do about `refusingListeners`. */
+export const REFUSING_ADVICE =
+  "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES, or a closed network in SIXSCOPE_PLAIN_HTTP_FROM";
+
+/** The listeners that refuse every other machine: they speak plain HTTP, and no proxy or client may use it. */
+export function refusingListeners({
+  listen,
+  tls,
+  trustedProxies,
+  plainHttpFrom,
+}: Pick<Config, "listen" | "tls" | "trustedProxies" | "plainHttpFrom">): readonly ListenAddress[] {
+  return tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0
+    ? listen.filter((address) => !isLoopback(address))
+    : [];
 }
 
 /** The value of a setting; throws ConfigError for a text that is not valid. */
@@ -193,10 +221,11 @@ function list<T>(parse: (entry: string) => T | null, form: string): Parse<readon
   };
 }
 
-function parseListen(text: string) {
-  const addresses = list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text);
-  const problems = overlapProblems(addresses);
-  if (problems.length > 0) throw new ConfigError(problems);
+function parseListen(text: string): readonly ListenAddress[] {
+  const written = list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text);
+  const addresses = written.flatMap(bothFamilies);
+  const problems = [written, addresses].map(overlapProblems).find(({ length }) => length > 0);
+  if (problems !== undefined) throw new ConfigError(problems);
   return addresses;
 }
 

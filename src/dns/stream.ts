@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import { errorCode } from "../util/errors.ts";
 import { type DnsServer, hostnameOf } from "./server.ts";
 import type { DnsSocket, SocketEvents } from "./sockets.ts";
@@ -6,8 +5,9 @@ import type { DnsSocket, SocketEvents } from "./sockets.ts";
 /** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
 const LENGTH_BYTES = 2;
 
-/** Opens a TCP connection for one query. It uses node:net, because Bun.connect cannot close a connection that is not established yet. */
+/** Opens a TCP connection for one query. It uses node:net, because Bun.connect cannot close a connection that is not established yet; loaded at the first use. */
 export async function openTcp(server: DnsServer, events: SocketEvents): Promise<DnsSocket> {
+  const { connect } = process.getBuiltinModule("node:net");
   const socket = connect({ host: hostnameOf(server), port: server.port });
   const stream = new MessageStream();
   socket.on("data", (bytes: Uint8Array) => {

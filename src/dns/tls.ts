@@ -1,4 +1,4 @@
-import { connect, type TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
 import { type DnsServer, hostnameOf } from "./server.ts";
@@ -47,6 +47,8 @@ export class TlsConnections {
 
   #connect(server: DnsServer): Connection {
     const { port, name } = server;
+    // Loaded at the first use, because few services need it.
+    const { connect } = process.getBuiltinModule("node:tls");
     const socket = connect({
       host: hostnameOf(server),
       port,

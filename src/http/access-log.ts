@@ -10,6 +10,9 @@ const MAX_PATH_CHARACTERS = 100;
 /** At most so many lines per error status are logged each minute; the rest is counted. */
 const MAX_LINES = 100;
 
+/** The status in the log if the client disconnected first, as nginx has it. */
+const CLIENT_GONE = 499;
+
 const MINUTE_MS = 60_000;
 
 /** Logs requests and faults, within a number of lines per minute for those that cost their sender no quota. */
@@ -28,6 +31,7 @@ export class AccessLog {
   /** Logs a request that was answered after so many milliseconds. */
   answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
     if (!this.#log.writes("info")) return;
+    if (status === 500 && request.signal.aborted) status = CLIENT_GONE;
     const isFree = status >= 400 || status === 204;
     if (isFree && !this.#mayLog(`status ${status}`)) return;
     const { address } = caller;
@@ -39,8 +43,6 @@ export class AccessLog {
       route: route ?? pathOf(request).slice(0, MAX_PATH_CHARACTERS),
       status,
       ms: Math.round(ms * 1000) / 1000,
-      // The client did not see this status.
-      clientGone: request.signal.aborted || undefined,
       key: key?.name,
     });
   }

@@ -1,17 +1,36 @@
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type HonoRequest } from "hono";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { AccessLog } from "./access-log.ts";
 import { BASE_PATH, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
-import { ApiError } from "./errors.ts";
-import { type Bindings, createMiddleware, type MiddlewareDependencies } from "./middleware.ts";
+import { ApiError, type ErrorCode } from "./errors.ts";
+import {
+  type Bindings,
+  createMiddleware,
+  type MiddlewareDependencies,
+  sentKey,
+} from "./middleware.ts";
 import { readParameters } from "./parameters.ts";
 import { respond, respondError } from "./respond.ts";
 
+/** What is known of a request that is answered. */
+export interface Answered {
+  readonly route: string | null;
+  readonly status: number;
+  /** The code of an error. */
+  readonly code: ErrorCode | undefined;
+  /** Milliseconds from the request to the response. */
+  readonly ms: number;
+}
+
 /** What the service is made of. */
-export type AppDependencies = Tools & MiddlewareDependencies;
+export interface AppDependencies extends Tools, MiddlewareDependencies {
+  readonly onAnswered?: ((answered: Answered) => void) | undefined;
+}
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
+  /** The patterns of all paths, for `Bindings.route`. */
+  readonly routes: readonly string[];
   fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
 }
 
@@ -25,18 +44,24 @@ interface Env {
  * Each path has one handler, because Hono calls a single handler directly.
  */
 export function createApp(dependencies: AppDependencies): App {
-  const { log, config } = dependencies;
+  const { log, config, onAnswered } = dependencies;
   const accessLog = new AccessLog(log, config.logClients);
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
+  const endpoints = new Map<string, Endpoint>();
   for (const endpoint of ENDPOINTS) {
     for (const route of routesOf(endpoint)) {
-      router.all(route, handlerOf(endpoint, route, dependencies));
+      endpoints.set(route, endpoint);
+      const handler = handlerOf(endpoint, dependencies);
+      router.all(route, (context) => {
+        const { req, env: info } = context;
+        if (info.route !== null && endpoints.get(info.route) === endpoint) return handler(context);
+        info.route = null;
+        throw notFound(req);
+      });
     }
   }
-  router.notFound(({ req, env }) =>
-    respondError(env, new ApiError("NOT_FOUND", { method: req.method, path: req.path })),
-  );
+  router.notFound(({ req, env }) => respondError(env, notFound(req)));
   // The only place that turns a thrown error into a response.
   router.onError((error, { env }) => {
     const known =
@@ -48,39 +73,52 @@ export function createApp(dependencies: AppDependencies): App {
   });
 
   return {
-    async fetch(request, bindings) {
+    routes: [...endpoints.keys()],
+    fetch(request, bindings) {
       const startMs = performance.now();
-      const { info, response: early } = admit(request, bindings);
-      const response = early ?? (await router.fetch(request, info));
-      accessLog.answered(info, response.status, performance.now() - startMs);
-      return response;
+      const { info, response } = admit(request, bindings);
+      return whenDone(response ?? router.fetch(request, info), (response) => {
+        const { status } = response;
+        const ms = performance.now() - startMs;
+        accessLog.answered(info, status, ms);
+        onAnswered?.({ route: info.route, status, code: info.code, ms });
+        return response;
+      });
     },
   };
 }
 
-/** The path as Hono writes it, also without its last segment if that may be empty. */
-function routesOf({ path, parameters }: Endpoint): string[] {
-  const route = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
-  const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
-  return last?.in === "path" && last.whenEmpty !== undefined
-    ? [route, route.replace(/[^/]+$/, "")]
-    : [route];
+/** Like `then`, but without a promise where the value is known. */
+function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
 }
 
-function handlerOf({ parameters, needsKey, handle }: Endpoint, route: string, tools: Tools) {
-  return async ({ req, env: info }: Context<Env>): Promise<Response> => {
-    info.route = route;
+function notFound({ method, path }: HonoRequest): ApiError {
+  return new ApiError("NOT_FOUND", { method, path });
+}
+
+/** The patterns of an endpoint's path: with and without a slash at the end, and without its last segment if that may be empty. */
+function routesOf({ path, parameters }: Endpoint): string[] {
+  const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
+  const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
+  return last?.in === "path" && last.whenEmpty !== undefined
+    ? [pattern, `${pattern}/`, pattern.replace(/[^/]+$/, "")]
+    : [pattern, `${pattern}/`];
+}
+
+function handlerOf({ parameters, needsKey, handle }: Endpoint, tools: Tools) {
+  return ({ req, env: info }: Context<Env>): Response | Promise<Response> => {
     const { method, path } = req;
     if (method !== "GET" && method !== "HEAD") {
       throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
     }
     if (needsKey && info.key === null) {
-      const invalid =
-        "The key in X-API-Key is unknown, revoked or expired; ask the operator for a new one";
-      const note = info.request.headers.has("x-api-key") ? invalid : undefined;
+      const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
+      const note = sentKey(info.request.headers) === null ? undefined : invalid;
       throw new ApiError("UNAUTHORIZED", {}, note);
     }
-    const body = await handle(readParameters(parameters, req), info, tools);
-    return respond(info, typeof body === "string" ? body : JSON.stringify(body));
+    return whenDone(handle(readParameters(parameters, req), info, tools), (body) =>
+      respond(info, typeof body === "string" ? body : JSON.stringify(body)),
+    );
   };
 }

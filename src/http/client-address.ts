@@ -1,5 +1,5 @@
 import { type IpAddress, tryParseIp, unmapIp } from "../addr/ip.ts";
-import { parsePrefix, prefixContains } from "../addr/prefix.ts";
+import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
 import type { Config } from "../config/settings.ts";
 
@@ -14,25 +14,32 @@ export type Connection =
       readonly encrypted: boolean;
     };
 
+/** What the operator says about peers and clients. */
+type Trust = Pick<Config, "trustedProxies" | "plainHttpFrom">;
+
 /** The peers whose forwarding headers are trusted. */
-type TrustedProxies = Config["trustedProxies"];
+type TrustedProxies = Trust["trustedProxies"];
 
 /** Who sent a request, and over what. */
 export interface Caller {
   /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */
   readonly address: IpAddress | null;
-  /** Whether the client used HTTPS, or is on this machine. */
+  /** Whether the client used HTTPS, is on this machine, or may use plain HTTP. */
   readonly secure: boolean;
   readonly viaTrustedProxy: boolean;
   /** Whether a peer that is not trusted sent forwarding headers, which were ignored. */
   readonly untrustedForwarding: boolean;
 }
 
-/** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */
-const LOOPBACK = ["127.0.0.0/8", "::1/128"].map(parsePrefix);
-
 /** Headers that only a proxy adds. */
-const FORWARDING_HEADERS = ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip"];
+const FORWARDING_HEADERS = [
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-forwarded-host",
+  "forwarded",
+  "x-real-ip",
+  "via",
+];
 
 /** A forwarded address may have a port, which is ignored. */
 const NO_PORT = 0;
@@ -41,23 +48,25 @@ const NO_PORT = 0;
 export function identifyCaller(
   connection: Connection,
   headers: Headers,
-  trusted: TrustedProxies,
+  { trustedProxies: trusted, plainHttpFrom }: Trust,
 ): Caller {
   const peer = connection.kind === "unix" ? null : parsePeer(connection.peer);
   // A TCP peer without a valid address is not trusted.
-  const viaTrustedProxy = connection.kind === "unix" ? trusted.unix : isTrusted(peer, trusted);
+  const viaTrustedProxy = connection.kind === "unix" ? trusted.unix : isIn(trusted.prefixes, peer);
   const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
   const protocols = viaTrustedProxy ? headers.get("x-forwarded-proto") : null;
   const isDirect =
-    (connection.kind === "tcp" && connection.encrypted) || (isLoopback(peer) && !forwarded);
+    (connection.kind === "tcp" && connection.encrypted) || (isIn(LOOPBACK, peer) && !forwarded);
+  const address = viaTrustedProxy
+    ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted)
+    : peer;
+  const usedHttps =
+    protocols === null
+      ? isDirect
+      : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https");
   return {
-    address: viaTrustedProxy
-      ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted)
-      : peer,
-    secure:
-      protocols === null
-        ? isDirect
-        : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https"),
+    address,
+    secure: usedHttps || isIn(plainHttpFrom, address),
     viaTrustedProxy,
     untrustedForwarding: forwarded && !viaTrustedProxy,
   };
@@ -74,21 +83,18 @@ function forwardedAddress(
     const endpoint = tryParseSocketAddress(entry.trim(), NO_PORT);
     if (endpoint === null) break;
     nearest = unmapIp(endpoint.address);
-    if (!isTrusted(nearest, trusted)) break;
+    if (!isIn(trusted.prefixes, nearest)) break;
   }
   return nearest;
 }
 
 function parsePeer(text: string): IpAddress | null {
   // A link-local peer has its zone.
-  const address = tryParseIp(text.split("%", 1)[0] ?? "");
+  const zone = text.indexOf("%");
+  const address = tryParseIp(zone < 0 ? text : text.slice(0, zone));
   return address === null ? null : unmapIp(address);
 }
 
-function isTrusted(address: IpAddress | null, trusted: TrustedProxies): boolean {
-  return address !== null && trusted.prefixes.some((prefix) => prefixContains(prefix, address));
-}
-
-function isLoopback(address: IpAddress | null): boolean {
-  return address !== null && LOOPBACK.some((prefix) => prefixContains(prefix, address));
+function isIn(prefixes: readonly Prefix[], address: IpAddress | null): boolean {
+  return address !== null && prefixes.some((prefix) => prefixContains(prefix, address));
 }

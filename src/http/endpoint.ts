@@ -23,8 +23,10 @@ export interface RequestInfo {
   readonly headers: Readonly<Record<string, string>>;
   /** Keeps the connection open for a handler that may be silent for so many seconds. */
   readonly allowSeconds: (seconds: number) => void;
-  /** The pattern of the path, once a route has matched. */
+  /** The pattern of the path; null if the path does not exist. */
   route: string | null;
+  /** The code of the response if it is an error. */
+  code?: ErrorCode;
 }
 
 /** What handlers use. */

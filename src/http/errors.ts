@@ -3,6 +3,7 @@ import { tryParseIp } from "../addr/ip.ts";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
 import { bogusReason } from "../dns/codes.ts";
+import { remedyFor } from "../icmp/engine.ts";
 import { quote } from "../util/text.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
 import { addressType, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
@@ -141,8 +142,11 @@ export const ERRORS = {
     status: 400,
     meaning: "plain HTTP from another machine",
     details: () => z.strictObject({}),
-    message: () => "This service requires HTTPS; repeat the request with https://.",
-    example: { details: {} },
+    message: (_, proxy) =>
+      proxy === undefined
+        ? "This service requires HTTPS; repeat the request with https://, or if the service is yours, set SIXSCOPE_TLS_CERT or SIXSCOPE_PLAIN_HTTP_FROM."
+        : `This service requires HTTPS, and does not trust the proxy ${proxy} that sent the request; if the service is yours, add the proxy to SIXSCOPE_TRUSTED_PROXIES.`,
+    example: { details: {}, note: "127.0.0.1" },
   }),
   UNAUTHORIZED: kind({
     status: 401,
@@ -308,7 +312,7 @@ export const ERRORS = {
     meaning: "the service has no raw socket",
     details: () => z.strictObject({ reason: z.string().describe("The system call that failed.") }),
     message: ({ reason }) =>
-      `This service has no raw socket (${reason}); the operator must grant CAP_NET_RAW.`,
+      `This service has no raw socket (${reason}); the operator must ${remedyFor({ unavailable: reason })}.`,
     example: { details: { reason: "socket(AF_INET6, 3, 58): EPERM" } },
   }),
   NETWORK_UNREACHABLE: kind({

@@ -3,7 +3,7 @@ import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
-import { type Connection, identifyCaller } from "./client-address.ts";
+import { type Caller, type Connection, identifyCaller } from "./client-address.ts";
 import type { RequestInfo } from "./endpoint.ts";
 import { ApiError } from "./errors.ts";
 import {
@@ -16,16 +16,16 @@ import {
 
 const PREFLIGHT_HEADERS = {
   "Access-Control-Allow-Methods": METHODS,
-  "Access-Control-Allow-Headers": "X-API-Key, Accept",
+  "Access-Control-Allow-Headers": "X-API-Key, Authorization, Accept",
   /** Seconds; browsers cap it at one day or less. */
   "Access-Control-Max-Age": "86400",
 } as const;
 
 /**
- * The share of preflights that close their connection, chosen at random: a page nearly always keeps its
- * connection for the request that follows, and a flood loses its own within a few answers.
+ * The share of responses without cost to the client that close the connection, chosen at random: a page
+ * nearly always keeps its connection for the next request, and a flood loses its own within a few answers.
  */
-const PREFLIGHT_CLOSES = 1 / 16;
+const FREE_CLOSES = 1 / 16;
 
 /** Request ids that are accepted from a trusted proxy. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
@@ -35,6 +35,11 @@ export interface Bindings {
   readonly connection: Connection;
   /** See `RequestInfo`. */
   readonly allowSeconds: (seconds: number) => void;
+  /**
+   * The pattern of `App.routes` that the path matches as it was sent, or null. In the URL of a request a
+   * backslash has become a slash and `..` is resolved, so the path can pass a proxy's rules for another.
+   */
+  readonly route: string | null;
   /** Whether the client must open a new connection for its next request. */
   readonly draining: boolean;
 }
@@ -56,16 +61,17 @@ interface Admission {
  * preflights, and requests over the rate limit or without a valid target.
  */
 export function createMiddleware({
-  config: { trustedProxies, rate },
+  config,
   keyring,
   log,
 }: MiddlewareDependencies): (request: Request, bindings: Bindings) => Admission {
+  const { rate } = config;
   const rateLimiter = new RateLimiter(rate);
   let hasWarned = false;
 
-  return (request, { connection, allowSeconds, draining }) => {
+  return (request, { connection, allowSeconds, route, draining }) => {
     const sent = request.headers;
-    const caller = identifyCaller(connection, sent, trustedProxies);
+    const caller = identifyCaller(connection, sent, config);
     const { address, secure } = caller;
     if (caller.untrustedForwarding && !hasWarned) {
       hasWarned = true;
@@ -74,8 +80,8 @@ export function createMiddleware({
         { peer: address === null ? "unix" : formatIp(address) },
       );
     }
-    const sentKey = sent.get("x-api-key");
-    const key = sentKey === null ? null : keyring.find(sentKey);
+    const keyText = sentKey(sent);
+    const key = keyText === null ? null : keyring.find(keyText);
     const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
     // A missing or wrong key is charged to the address.
     const state = rateLimiter.take(
@@ -94,32 +100,57 @@ export function createMiddleware({
       "X-RateLimit-Reset": String(state.resetSeconds),
     };
     // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
-    const isFree = !secure || !state.allowed || (isPreflight && Math.random() < PREFLIGHT_CLOSES);
-    if (draining || isFree) headers["Connection"] = "close";
+    const isFree = !secure || !state.allowed || isPreflight;
+    if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
     if (connection.kind === "tcp" && connection.encrypted) {
       headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
     }
-    const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, route: null };
+    const info: RequestInfo = {
+      request,
+      id,
+      caller,
+      key,
+      headers,
+      allowSeconds,
+      route,
+    };
     if (secure && isPreflight) {
       return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
     }
-    const refusal = refusalOf(request, secure, state);
+    const refusal = refusalOf(request, connection, caller, state);
     return { info, response: refusal && respondError(info, refusal) };
   };
 }
 
-function refusalOf(request: Request, secure: boolean, state: RateLimitState): ApiError | null {
-  if (!secure) return new ApiError("HTTPS_REQUIRED", {});
+/** The API key that a request has in `X-API-Key` or as a bearer token, RFC 6750; null if it has none. */
+export function sentKey(headers: Headers): string | null {
+  const key = headers.get("x-api-key");
+  if (key !== null) return key;
+  const authorization = headers.get("authorization");
+  return authorization === null ? null : (/^Bearer +(.+)$/i.exec(authorization)?.[1] ?? null);
+}
+
+function refusalOf(
+  request: Request,
+  connection: Connection,
+  { secure, untrustedForwarding }: Caller,
+  state: RateLimitState,
+): ApiError | null {
+  if (!secure) {
+    const proxy = connection.kind === "unix" ? "unix" : connection.peer;
+    return new ApiError("HTTPS_REQUIRED", {}, untrustedForwarding ? proxy : undefined);
+  }
   const { allowed, limit, retryAfterSeconds } = state;
   if (!allowed) {
     const windowSeconds = WINDOW_SECONDS;
     return new ApiError("RATE_LIMITED", { limit, windowSeconds, retryAfterSeconds });
   }
-  // Without a usable Host the URL is relative, and its path cannot be trusted.
-  if (!request.url.startsWith("/")) return null;
+  const host = request.headers.get("host");
+  // Without a usable Host the URL is relative, and its path cannot be trusted. Two are joined by a comma.
+  if (!request.url.startsWith("/") && !host?.includes(",")) return null;
   return new ApiError(
     "INVALID_PARAMETER",
-    { parameter: "Host", value: request.headers.get("host") },
-    "send the service's host name and port in the header Host",
+    { parameter: "Host", value: host },
+    "send the service's host name and port in one header Host",
   );
 }

@@ -13,6 +13,7 @@ Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can b
 Times are in milliseconds, \`loss\` is a percentage, and the \`ttl\` of a DNS record is in seconds. \`null\` means that no answer came.`;
 
 const KEY_SCHEME = "apiKey";
+const BEARER_SCHEME = "bearer";
 
 /** Errors of every endpoint. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
@@ -52,6 +53,7 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
           name: "X-API-Key",
           description: "Ask the operator for a key. Each key has its own, higher rate limit.",
         },
+        [BEARER_SCHEME]: { type: "http", scheme: "bearer", description: "The same key." },
       },
       // Last, because zod registers a schema when it is made.
       schemas: describeNamedSchemas(),
@@ -76,7 +78,7 @@ function describeOperation(endpoint: Endpoint) {
     operationId,
     summary,
     description,
-    security: needsKey ? [{ [KEY_SCHEME]: [] }] : [{}, { [KEY_SCHEME]: [] }],
+    security: [...(needsKey ? [] : [{}]), { [KEY_SCHEME]: [] }, { [BEARER_SCHEME]: [] }],
     parameters: Object.entries(parameters).map(describeParameter),
     responses: Object.fromEntries([[200, success], ...failures]),
   };
@@ -134,7 +136,8 @@ function exampleOf(code: ErrorCode) {
 }
 
 function describeParameter([name, parameter]: [string, Parameter]) {
-  const { in: place, schema, description, example } = parameter;
+  const { in: place, description, example } = parameter;
+  const schema = parameter.schema();
   // The schema itself tells whether the parameter may be missing, and its default.
   const missing = schema.safeParse(undefined);
   return {

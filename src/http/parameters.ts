@@ -1,6 +1,7 @@
 import type { HonoRequest } from "hono";
 import { z } from "zod";
 import { ApiError } from "./errors.ts";
+import { once } from "./schemas.ts";
 
 /** The values that a parameter may have, as in the details of INVALID_PARAMETER. */
 type Bounds =
@@ -16,7 +17,8 @@ interface About<T> {
 /** A parameter in the query, or a segment of the path. */
 export interface Parameter<T = unknown> extends About<T> {
   readonly in: "query" | "path";
-  readonly schema: z.ZodType<T, string | undefined>;
+  /** A function, because schemas take time to build: each is built for its first request. */
+  readonly schema: () => z.ZodType<T, string | undefined>;
   readonly bounds?: Bounds;
   /** What a parameter without bounds must be. */
   readonly expected?: string;
@@ -29,7 +31,7 @@ export type Parameters = Readonly<Record<string, Parameter>>;
 
 /** The values of parameters. */
 export type ValuesOf<P extends Parameters> = {
-  readonly [Name in keyof P]: z.output<P[Name]["schema"]>;
+  readonly [Name in keyof P]: z.output<ReturnType<P[Name]["schema"]>>;
 };
 
 /** A whole number in ASCII decimal digits. */
@@ -43,12 +45,14 @@ export function integerParameter({
   readonly maximum: number;
   readonly default: number;
 }): Parameter<number> {
-  const schema = z
-    .string()
-    .regex(/^[0-9]+$/)
-    .transform(Number)
-    .pipe(z.int().min(minimum).max(maximum))
-    .prefault(String(fallback));
+  const schema = once(() =>
+    z
+      .string()
+      .regex(/^[0-9]+$/)
+      .transform(Number)
+      .pipe(z.int().min(minimum).max(maximum))
+      .prefault(String(fallback)),
+  );
   return { in: "query", schema, bounds: { minimum, maximum }, ...about };
 }
 
@@ -57,24 +61,31 @@ export function choiceParameter<const T extends readonly string[]>(
   allowed: T,
   { default: fallback, ...about }: About<T[number]> & { readonly default: T[number] },
 ): Parameter<T[number]> {
-  return { in: "query", schema: z.enum(allowed).default(fallback), bounds: { allowed }, ...about };
+  return {
+    in: "query",
+    schema: once(() => z.enum(allowed).default(fallback)),
+    bounds: { allowed },
+    ...about,
+  };
 }
 
 /**
- * Reads an endpoint's parameters and ignores all others.
+ * Reads an endpoint's parameters and ignores all others, except those whose name differs by case only.
  *
- * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated or not valid
+ * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated, not valid or misspelled
  */
 export function readParameters(parameters: Parameters, sent: HonoRequest): ValuesOf<Parameters> {
   const values: Record<string, unknown> = {};
+  let queries: Readonly<Record<string, string[]>> | undefined;
   for (const [name, parameter] of Object.entries(parameters)) {
     const { schema, bounds, expected, whenEmpty } = parameter;
     if (parameter.in === "path") {
       values[name] = sent.param(name) ?? whenEmpty;
       continue;
     }
-    const all = sent.queries(name) ?? [];
-    const result = schema.safeParse(all[0]);
+    queries ??= readQuery(parameters, sent);
+    const all = queries[name] ?? [];
+    const result = schema().safeParse(all[0]);
     if (!result.success || all.length > 1) {
       const value = all.length > 1 ? all : (all[0] ?? null);
       const details = { parameter: name, value, ...bounds };
@@ -83,4 +94,17 @@ export function readParameters(parameters: Parameters, sent: HonoRequest): Value
     values[name] = result.data;
   }
   return values;
+}
+
+function readQuery(parameters: Parameters, sent: HonoRequest): Readonly<Record<string, string[]>> {
+  const queries = sent.queries();
+  for (const [name, [value = null]] of Object.entries(queries)) {
+    const isMeant = (other: string) => other !== name && other.toLowerCase() === name.toLowerCase();
+    const meant = Object.hasOwn(parameters, name)
+      ? undefined
+      : Object.keys(parameters).find(isMeant);
+    if (meant === undefined) continue;
+    throw new ApiError("INVALID_PARAMETER", { parameter: name, value }, `write its name ${meant}`);
+  }
+  return queries;
 }

@@ -113,6 +113,7 @@ export function respond(
 /** Responds with an error, and the headers that the catalogue documents for it. */
 export function respondError(info: RequestInfo, error: ApiError): Response {
   const { code, status, body, details } = error;
+  info.code = code;
   const headers: Record<string, string> = {};
   if ("retryAfterSeconds" in details) headers["Retry-After"] = String(details.retryAfterSeconds);
   if (code === "UNAUTHORIZED") headers["WWW-Authenticate"] = API_KEY_SCHEME;

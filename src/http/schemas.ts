@@ -17,6 +17,9 @@ export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immut
 /** The type that a schema describes. */
 export type ValueOf<Schema extends z.ZodType> = Immutable<z.output<Schema>>;
 
+/** Any text. */
+export const textSchema = once(() => z.string());
+
 /** The text form of an IPv4 address. */
 export function ipv4Text(description: string) {
   return z.string().meta({ format: "ipv4", description });
@@ -34,7 +37,7 @@ export function ipText(description: string) {
 
 /** The name of an address's type. */
 export const addressType = once(() =>
-  z.enum(TYPE_TABLE.map(({ type }) => type)).meta({
+  z.enum(TYPE_TABLE.rows.map(({ type }) => type)).meta({
     id: "AddressType",
     description: "The type of an address, by the longest prefix that contains it.",
   }),

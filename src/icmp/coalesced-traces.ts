@@ -27,7 +27,7 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
       reported.push(hop);
       for (const listener of listeners) listener(hop);
     };
-    const outcome = trace({ ...request, signal: controller.signal, onHop }).finally(() => {
+    const outcome = trace(request, { signal: controller.signal, onHop }).finally(() => {
       if (running.get(key) === started) running.delete(key);
     });
     const started: Running = { outcome, controller, reported, listeners };
@@ -35,8 +35,8 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
     return started;
   };
 
-  return async (request) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, signal, onHop } = request;
+  return async (request, { signal, onHop } = {}) => {
+    const { target, scopeId = 0, maxHops, timeoutMs } = request;
     if (signal?.aborted) return { kind: "aborted" };
     const key = [formatIpv6(target), scopeId, maxHops, timeoutMs].join(" ");
     const shared = running.get(key) ?? start(key, request);

@@ -40,27 +40,29 @@ type Instruction = readonly [
 
 /**
  * The classic BPF program that drops other programs' packets: it passes echo replies whose identifier
- * has the tag in its high byte, and errors about an echo request with such an identifier. Probes have
- * no extension headers, so neither have the invoking packets of their errors.
+ * has a tag in its high byte, and errors about an echo request with such an identifier. Probes have no
+ * extension headers, so neither have the invoking packets of their errors.
  *
  * @param tag 8 bits
+ * @param other a second one
  */
-export function encodeTagProgram(tag: number): Uint8Array<ArrayBuffer> {
-  const pass = 10;
-  const drop = 11;
+export function encodeTagProgram(tag: number, other = tag): Uint8Array<ArrayBuffer> {
+  const pass = 11;
+  const drop = 12;
   const program: readonly Instruction[] = [
     /*  0 */ [LOAD_BYTE, 0],
     /*  1 */ [JUMP_IF_EQUAL, TYPE.echoReply, 2, 4],
     /*  2 */ [LOAD_BYTE, IDENTIFIER],
-    /*  3 */ [JUMP_IF_EQUAL, tag, pass, drop],
+    /*  3 */ [JUMP_IF_EQUAL, tag, pass, 10],
     /*  4 */ [LOAD_BYTE, QUOTED_NEXT_HEADER],
     /*  5 */ [JUMP_IF_EQUAL, NEXT_HEADER_ICMPV6, 6, drop],
     /*  6 */ [LOAD_BYTE, QUOTED_TYPE],
     /*  7 */ [JUMP_IF_EQUAL, TYPE.echoRequest, 8, drop],
     /*  8 */ [LOAD_BYTE, QUOTED_IDENTIFIER],
-    /*  9 */ [JUMP_IF_EQUAL, tag, pass, drop],
-    /* 10 */ [RETURN, PASS],
-    /* 11 */ [RETURN, DROP],
+    /*  9 */ [JUMP_IF_EQUAL, tag, pass, 10],
+    /* 10 */ [JUMP_IF_EQUAL, other, pass, drop],
+    /* 11 */ [RETURN, PASS],
+    /* 12 */ [RETURN, DROP],
   ];
   return encodeBpf(
     program.map(([operation, operand, whenTrue, whenFalse], index) => {

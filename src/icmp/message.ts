@@ -42,6 +42,8 @@ export interface ErrorMessage {
 
 /** What an error says about the probe that caused it. */
 export interface InvokingPacket {
+  /** 20 bits. */
+  readonly flowLabel: number;
   readonly destination: Ipv6Address;
   /** Cut where the invoking packet is cut. */
   readonly echo: EchoMessage;
@@ -68,12 +70,12 @@ export function internetChecksum(bytes: Uint8Array): number {
 
 /**
  * An echo request, checksum left to the kernel; RFC 4443 section 4.1. A word behind the cookie cancels
- * identifier, sequence and cookie out of the checksum: routers that choose among equal paths by the
+ * identifier, sequence, cookie and length out of the checksum: routers that choose among equal paths by the
  * first four bytes of ICMPv6 then send every probe of a flow the same way.
  *
  * @param identifier 16 bits
  * @param sequence 16 bits
- * @param payloadBytes an even number, at least 10
+ * @param payloadBytes at least 10
  */
 export function encodeEchoRequest(
   identifier: number,
@@ -86,7 +88,10 @@ export function encodeEchoRequest(
   view.setUint16(4, identifier);
   view.setUint16(6, sequence);
   bytes.set(cookie, HEADER_BYTES);
+  // The kernel's checksum covers the length too; RFC 8200 section 8.1.
+  view.setUint16(2, bytes.length);
   view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
+  view.setUint16(2, 0);
   view.setUint8(0, TYPE.echoRequest);
   return bytes;
 }
@@ -127,5 +132,7 @@ export function decodeInvokingPacket(bytes: Uint8Array): InvokingPacket | null {
   if (bytes[6] !== NEXT_HEADER_ICMPV6) return null;
   const echo = decodeMessage(bytes.subarray(IPV6_HEADER_BYTES));
   if (echo?.kind !== "echo-request") return null;
-  return { destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
+  const [, high, middle, low] = bytes as unknown as [number, number, number, number];
+  const flowLabel = ((high & 0xf) << 16) | (middle << 8) | low;
+  return { flowLabel, destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
 }

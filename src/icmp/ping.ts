@@ -1,7 +1,8 @@
-import type { Ipv6Address } from "../addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { errorName } from "./icmp-error.ts";
-import type { Answer, Prober } from "./prober.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
+import type { Response } from "./response.ts";
 
 /** What a ping and a trace have in common. */
 export interface RunRequest {
@@ -10,8 +11,12 @@ export interface RunRequest {
   readonly scopeId?: number;
   /** How long a probe may stay unanswered, in milliseconds. */
   readonly timeoutMs: number;
+}
+
+/** How the caller takes part in a run. */
+export interface RunOptions {
   /** Ends the run early. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Why a run has no result. */
@@ -37,13 +42,26 @@ export interface PingSample {
   readonly hopLimit: number;
   /** Milliseconds, not rounded. */
   readonly rttMs: number;
+  /** Who replied, if it was another address than the target's. */
+  readonly otherSource?: Ipv6Address;
 }
 
-/** An echo request without a reply. */
+/** An echo request without a reply in time. */
 export type LostSample =
-  | { readonly seq: number; readonly reason: "timeout" }
-  /** This machine's kernel refused to send it, with an errno name such as `EPERM`. */
-  | { readonly seq: number; readonly reason: "not-sent"; readonly errno: string }
+  | {
+      readonly seq: number;
+      /** `unknown` if the kernel dropped packets meanwhile, perhaps the reply. */
+      readonly reason: "timeout" | "unknown";
+      /** Milliseconds to a reply that came too late. */
+      readonly rttMs?: number;
+    }
+  | {
+      readonly seq: number;
+      /** This machine's kernel refused to send it, with an errno name such as `EPERM`. */
+      readonly reason: "not-sent";
+      readonly errno: string;
+      readonly rttMs?: undefined;
+    }
   | {
       readonly seq: number;
       /** The name of the ICMPv6 error, such as `no-route`; see `errorName`. */
@@ -52,7 +70,21 @@ export type LostSample =
       readonly code: number;
       /** Who sent the error; this machine if a neighbour did not resolve. */
       readonly from: Ipv6Address;
+      /** Milliseconds to the error. */
+      readonly rttMs: number;
     };
+
+/** What became of an echo request. */
+export type Sample = PingSample | LostSample;
+
+/** How the caller takes part in a ping. */
+export interface PingOptions extends RunOptions {
+  /**
+   * Called as soon as the outcome of a sample is known, with what the result will contain. A sample can
+   * come again: of each `seq`, the last one is in the result.
+   */
+  readonly onSample?: ((sample: Sample) => void) | undefined;
+}
 
 /** How a ping ended. */
 export type PingOutcome =
@@ -61,75 +93,107 @@ export type PingOutcome =
       /** The address that the requests came from. */
       readonly source: Ipv6Address;
       readonly timeoutMs: number;
-      /** Echo requests that left this machine. */
-      readonly transmitted: number;
       /** In the order of `seq`. */
       readonly samples: readonly PingSample[];
       /** In the order of `seq`; together with the samples, one for each request. */
       readonly lost: readonly LostSample[];
       /** Further answers to an answered request. */
       readonly duplicates: number;
-      /** Answers that came after the timeout, while the ping was running. */
-      readonly late: number;
     }
   | NoResult;
 
 /** The hop limit of an echo request, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
 
-/** Sends echo requests at an interval, and resolves as soon as the last of them has its answer. */
-export async function ping(prober: Prober, request: PingRequest): Promise<PingOutcome> {
+/**
+ * Sends echo requests at an interval, and resolves as soon as the outcome of each is certain: where
+ * nothing has answered, `SILENCE_MS` after the last one.
+ */
+export async function ping(
+  prober: Prober,
+  request: PingRequest,
+  options: PingOptions = {},
+): Promise<PingOutcome> {
   const { target, scopeId = 0, count, intervalMs, timeoutMs } = request;
-  const signal = prober.signalFor(request.signal);
+  const { clock } = prober;
+  const signal = prober.signalFor(options.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const probe = { target, scopeId, ...route, hopLimit: HOP_LIMIT, timeoutMs, signal };
-  const pending: Promise<Answer>[] = [];
-  const extras = { duplicate: 0, late: 0 };
-  const onExtra = (kind: keyof typeof extras) => {
-    extras[kind]++;
+  const all: Sample[] = [];
+  const sentMs: number[] = [];
+  let duplicates = 0;
+  let isOver = false;
+
+  const note = (sample: Sample) => {
+    if (isOver) return;
+
+    const known = all[sample.seq - 1];
+    if (known === undefined || outweighs(sample, known)) {
+      all[sample.seq - 1] = sample;
+      options.onSample?.(sample);
+    } else if (sample.rttMs !== undefined) duplicates++;
   };
+  const ask = async (seq: number, onSent: () => void) => {
+    const onResponse = (response: Response) => note(sampleOf(seq, response, timeoutMs));
+    const answer = await prober.probe({ ...probe, onSent, onResponse });
+    if (answer.kind === "timeout" || answer.kind === "unknown") note({ seq, reason: answer.kind });
+    if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
+  };
+  const pending: Promise<void>[] = [];
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
     const { promise: sent, resolve: onSent } = Promise.withResolvers<void>();
-    const answer = prober.probe({ ...probe, onSent, onExtra });
-    pending.push(answer);
-    await Promise.race([sent, answer]);
-    if (seq < count) await pause(prober.clock, intervalMs, signal);
+    const answered = ask(seq, onSent);
+    pending.push(answered);
+    await Promise.race([sent, answered]);
+    sentMs.push(clock.nowMs());
+    if (seq < count) await pause(clock, intervalMs, signal);
   }
-  const answers = await Promise.all(pending);
+  await Promise.all(pending);
+  while (!signal.aborted && clock.nowMs() < certainMs(all, sentMs, route.source)) {
+    await prober.listen(signal);
+  }
+  isOver = true;
   if (signal.aborted) return { kind: "aborted" };
 
-  const samples: PingSample[] = [];
-  const lost: LostSample[] = [];
-  for (const [index, answer] of answers.entries()) {
-    const seq = index + 1;
-    if (answer.kind === "reply") {
-      samples.push({ seq, hopLimit: answer.hopLimit, rttMs: answer.rttMs });
-    } else {
-      lost.push({ seq, ...reasonOf(answer) });
-    }
+  const samples = all.filter((sample) => "hopLimit" in sample);
+  const lost = all.filter((sample) => "reason" in sample);
+  const refused = lost.filter((sample) => "errno" in sample);
+  const last = refused.at(-1);
+  if (refused.length === count && last !== undefined) {
+    return { kind: "unreachable", code: last.errno };
   }
-  const refused = lost.filter((sample) => sample.reason === "not-sent");
-  const last = answers.at(-1);
-  if (refused.length === count && last?.kind === "refused") {
-    return { kind: "unreachable", code: last.code };
-  }
-  const { duplicate: duplicates, late } = extras;
-  const transmitted = count - refused.length;
-  const { source } = route;
-  return { kind: "done", source, timeoutMs, transmitted, samples, lost, duplicates, late };
+  return { kind: "done", source: route.source, timeoutMs, samples, lost, duplicates };
 }
 
-function reasonOf(answer: Exclude<Answer, { kind: "reply" }>) {
-  switch (answer.kind) {
-    case "error": {
-      const { type, code, from } = answer;
-      return { reason: errorName(type, code), type, code, from };
-    }
-    case "refused":
-      return { reason: "not-sent", errno: answer.code } as const;
-    case "timeout":
-    case "aborted":
-      return { reason: "timeout" } as const;
+function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {
+  const { kind, from, rttMs, hopLimit } = response;
+  if (kind === "error") {
+    const { type, code } = response;
+    return { seq, reason: errorName(type, code), type, code, from, rttMs };
   }
+  if (rttMs > timeoutMs) return { seq, reason: "timeout", rttMs };
+  return { seq, hopLimit, rttMs, ...(response.isOtherSource && { otherSource: from }) };
+}
+
+/** Whether a sample's further answer takes the place of what is known: silence says least, a reply in time most. */
+function outweighs(sample: Sample, known: Sample): boolean {
+  if (sample.rttMs === undefined) return false;
+  if (known.rttMs === undefined) return true;
+  const isReply = !("reason" in sample);
+  return isReply && "type" in known && sample.rttMs - known.rttMs <= REPLY_AFTER_ERROR_MS;
+}
+
+/** When no answer can change the samples any more. */
+function certainMs(all: readonly Sample[], sentMs: readonly number[], source: Ipv6Address): number {
+  const isOwnError = (sample: Sample) => "from" in sample && equalIpv6(sample.from, source);
+  const heard = all.filter((sample) => sample.rttMs !== undefined && !isOwnError(sample));
+  if (heard.length === 0) {
+    const hasSilent = all.some((sample) => sample.rttMs === undefined && !("errno" in sample));
+    return hasSilent ? (sentMs.at(-1) ?? 0) + SILENCE_MS : 0;
+  }
+  const errors = heard.filter((sample) => "type" in sample);
+  return Math.max(
+    ...errors.map(({ seq, rttMs = 0 }) => (sentMs[seq - 1] ?? 0) + rttMs + REPLY_AFTER_ERROR_MS),
+  );
 }

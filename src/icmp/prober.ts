@@ -1,14 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
-import { type Extensions, errorMeaning, splitExtensions } from "./icmp-error.ts";
-import {
-  COOKIE_BYTES,
-  decodeInvokingPacket,
-  decodeMessage,
-  type EchoMessage,
-  type ErrorMessage,
-  encodeEchoRequest,
-} from "./message.ts";
+import { COOKIE_BYTES, encodeEchoRequest } from "./message.ts";
+import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 import {
   type IcmpSocket,
   type OutgoingPacket,
@@ -20,8 +13,20 @@ import { TargetLimit } from "./target-limit.ts";
 
 /** How often the socket is read while a probe is outstanding, in milliseconds. */
 const READ_INTERVAL_MS = 1;
+/**
+ * How long after the last probe a run that has heard nothing goes on to listen, in milliseconds: after three
+ * seconds Linux reports a neighbour that does not exist (RFC 4861 section 10).
+ */
+export const SILENCE_MS = 3200;
+/** A reply outweighs an error of the same probe that came so many milliseconds before, or less. */
+export const REPLY_AFTER_ERROR_MS = 100;
 /** Packets read in one turn; then the event loop serves others. */
 const PACKETS_A_TURN = 1024;
+/**
+ * How long a tag is used for new probes, in milliseconds. Whoever is pinged learns it, and a forged error must
+ * have it. The socket passes the tag before too, so this must be longer than any probe's timeout.
+ */
+export const TAG_MS = 60_000;
 /** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
 export const QUARANTINE_MS = 10_000;
 /** Probes remembered at once, outstanding or in quarantine; about 60 MB. */
@@ -43,55 +48,30 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly signal: AbortSignal;
   /** Called when the probe leaves, which the bound for its target's /64 can delay. */
   readonly onSent?: () => void;
-  /** Called for a further answer, and for one after the timeout, until the signal aborts. */
-  readonly onExtra?: (kind: "duplicate" | "late", response: Response) => void;
+  /** Called for each response, also for a further one and for one after the timeout, until the signal aborts. */
+  readonly onResponse?: (response: Response) => void;
+  /** Called for an error with the probe's identifier and sequence that does not quote the probe. */
+  readonly onForged?: (from: Ipv6Address, type: number, parameter: number) => void;
 }
-
-interface Received {
-  readonly from: Ipv6Address;
-  /** Milliseconds from sending to the kernel's receipt. */
-  readonly rttMs: number;
-  /** The hop limit of the received packet. */
-  readonly hopLimit: number;
-}
-
-/** The target's echo reply. */
-export interface EchoReply extends Received {
-  readonly kind: "reply";
-}
-
-/** An ICMPv6 error about the probe. */
-export interface ProbeError extends Received {
-  readonly kind: "error";
-  readonly type: number;
-  readonly code: number;
-  /** The MTU of a Packet Too Big in bytes, the pointer of a Parameter Problem, else 0. */
-  readonly parameter: number;
-  readonly extensions: Extensions;
-}
-
-/** A packet that answers a probe. */
-export type Response = EchoReply | ProbeError;
 
 /** How a probe ends. */
 export type Answer =
   | Response
   | { readonly kind: "timeout" | "aborted" }
+  /** No answer, but the kernel dropped packets of the socket, which may have been the answer. */
+  | { readonly kind: "unknown" }
   /** The kernel did not send it, for the reason with this errno name. */
   | { readonly kind: "refused"; readonly code: string };
 
-interface Probe {
+interface Probe extends SentProbe {
   readonly request: ProbeRequest;
-  readonly cookie: Uint8Array;
-  readonly sentMs: number;
   /** When its quarantine ends. */
   readonly freeMs: number;
+  /** How many packets the kernel had dropped before. */
+  readonly dropped: number;
   readonly finish: (answer: Answer) => void;
   hasResponse: boolean;
 }
-
-/** A probe's key is the low byte of its identifier and its sequence. */
-const SEQUENCES = 2 ** 16;
 
 const ABORTED: Answer = { kind: "aborted" };
 
@@ -113,7 +93,8 @@ export interface ProberOptions {
  *
  * An identifier is a tag byte of the process and a byte of the flow label. With a random sequence it
  * makes the key by which a probe is remembered until its quarantine is over: a router may return so
- * little of a probe that the cookie is missing, and then nothing else proves an error genuine.
+ * little of a probe that the cookie is missing. Then only the key and the flow label prove an error
+ * genuine.
  */
 export class Prober {
   readonly clock: Clock;
@@ -125,24 +106,25 @@ export class Prober {
     answered: 0,
     /** Further responses to an answered probe. */
     duplicate: 0,
-    /** First responses after the timeout, or after the end of the run. */
+    /** First replies after the timeout, or after the end of the run. */
     late: 0,
-    /** Our identifier and sequence with another cookie, or an error about another destination. */
-    forged: 0,
-    /** A correct echo reply from another address than the target's. */
-    wrongSource: 0,
-    /** Errors accepted although the invoking packet ends before the cookie. */
+    /** Probes without an answer while the kernel dropped packets of the socket. */
+    dropped: 0,
+    /** Correct echo replies from another address than the target's. */
+    otherSource: 0,
+    /** Errors accepted by their flow label, because the invoking packet ends before the cookie. */
     withoutCookie: 0,
-    /** Our tag with an identifier and sequence that are not in use. */
+    // Packets that answer no probe; see `Match`.
+    forged: 0,
     unknown: 0,
-    /** Errors that do not tell whether the probe arrives, such as a failed reassembly. */
     inconclusive: 0,
-    /** Messages that cannot be decoded or do not concern an echo request. */
     malformed: 0,
   };
   readonly #random: (bytes: Uint8Array<ArrayBuffer>) => void;
   readonly #maxProbes: number;
-  readonly #tag: number;
+  #tag: number;
+  /** When the tag is changed. */
+  #renewMs: number;
   readonly #socket: IcmpSocket;
   readonly #limit = new TargetLimit();
   readonly #closing = new AbortController();
@@ -162,6 +144,7 @@ export class Prober {
     this.#random = random;
     this.#maxProbes = maxProbes;
     this.#tag = this.#randomBytes(1)[0] as number;
+    this.#renewMs = clock.nowMs() + TAG_MS;
     this.#socket = openSocket(this.#tag);
   }
 
@@ -200,6 +183,12 @@ export class Prober {
     return ABORTED;
   }
 
+  /** Reads the socket in a moment, for responses that come when no probe is outstanding any more. */
+  async listen(signal: AbortSignal): Promise<void> {
+    await pause(this.clock, READ_INTERVAL_MS, signal);
+    this.#read();
+  }
+
   /** Aborts all probes and closes the socket. */
   close(): void {
     this.#closing.abort();
@@ -212,13 +201,14 @@ export class Prober {
     const nowMs = this.clock.nowMs();
     if (this.#outstanding.size === 0) this.#read();
     this.#forget(nowMs);
+    this.#renewTag(nowMs);
     if (!this.#limit.take(target, source, nowMs)) return null;
-    const key = this.#freeKey(flowLabel);
-    if (key === null) return "ENOBUFS";
-    const sequence = key % SEQUENCES;
-    const identifier = this.#tag * 256 + Math.floor(key / SEQUENCES);
+    const identifier = this.#tag * 256 + (flowLabel >>> 12);
+    const sequence = this.#freeSequence(identifier);
+    if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes);
+    const dropped = this.#socket.dropped();
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
@@ -231,21 +221,21 @@ export class Prober {
     };
     signal.addEventListener("abort", abort);
     const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
-    const probe: Probe = { request, cookie, sentMs, freeMs, finish, hasResponse: false };
-    this.#probes.set(key, probe);
+    const probe: Probe = { request, cookie, sentMs, freeMs, dropped, finish, hasResponse: false };
+    this.#probes.set(probeKey(identifier, sequence), probe);
     this.#outstanding.add(probe);
     request.onSent?.();
     this.#readLater();
     return promise;
   }
 
-  /** A random key that is not in use. */
-  #freeKey(flowLabel: number): number | null {
+  /** A random sequence that is not in use with the identifier. */
+  #freeSequence(identifier: number): number | null {
     if (this.#probes.size >= this.#maxProbes) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
       const [high, low] = this.#randomBytes(2) as unknown as [number, number];
-      const key = (flowLabel >>> 12) * SEQUENCES + ((high << 8) | low);
-      if (!this.#probes.has(key)) return key;
+      const sequence = (high << 8) | low;
+      if (!this.#probes.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;
   }
@@ -258,6 +248,15 @@ export class Prober {
     }
   }
 
+  /** Takes another tag from time to time. The last one's probes are still answered. */
+  #renewTag(nowMs: number): void {
+    if (nowMs < this.#renewMs) return;
+    const tag = this.#randomBytes(1)[0] as number;
+    if (!this.#socket.pass(tag, this.#tag)) return;
+    this.#tag = tag;
+    this.#renewMs = nowMs + TAG_MS;
+  }
+
   #readLater(): void {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -266,10 +265,16 @@ export class Prober {
       const readUntilMs = this.#read();
       for (const probe of this.#outstanding) {
         const deadlineMs = probe.sentMs + probe.request.timeoutMs;
-        if (deadlineMs < readUntilMs) probe.finish({ kind: "timeout" });
+        if (deadlineMs < readUntilMs) this.#expire(probe);
       }
       if (this.#outstanding.size > 0) this.#readLater();
     });
+  }
+
+  #expire(probe: Probe): void {
+    const isKnown = this.#socket.dropped() === probe.dropped;
+    if (!isKnown) this.counters.dropped++;
+    probe.finish({ kind: isKnown ? "timeout" : "unknown" });
   }
 
   /** Reads what has arrived. Returns the time up to which nothing is left to read. */
@@ -285,60 +290,21 @@ export class Prober {
   }
 
   #receive(packet: ReceivedPacket): void {
-    const message = decodeMessage(packet.message);
-    if (message?.kind === "echo-reply") this.#receiveReply(packet, message);
-    else if (message?.kind === "error") this.#receiveError(packet, message);
-    else this.counters.malformed++;
-  }
-
-  #receiveReply(packet: ReceivedPacket, reply: EchoMessage): void {
-    const probe = this.#find(reply);
-    if (probe === null) {
-      this.counters.unknown++;
-    } else if (reply.data.length < COOKIE_BYTES || !hasCookie(reply.data, probe.cookie)) {
+    const match = matchResponse(packet, this.#probes);
+    if (typeof match === "string") {
+      this.counters[match]++;
+      return;
+    }
+    if ("forged" in match) {
       this.counters.forged++;
-    } else if (!isFromTarget(packet, probe.request)) {
-      this.counters.wrongSource++;
-    } else {
-      const { source, hopLimit } = packet;
-      this.#respond(probe, { kind: "reply", from: source, rttMs: rttOf(probe, packet), hopLimit });
-    }
-  }
-
-  #receiveError(packet: ReceivedPacket, error: ErrorMessage): void {
-    const { invokingPacket, extensions } = splitExtensions(error);
-    const invoking = decodeInvokingPacket(invokingPacket);
-    if (invoking === null) {
-      this.counters.malformed++;
+      const { error, forged } = match;
+      if (error !== null) forged.request.onForged?.(packet.source, error.type, error.parameter);
       return;
     }
-    const { echo, destination } = invoking;
-    const probe = this.#find(echo);
-    if (probe === null) {
-      this.counters.unknown++;
-      return;
-    }
-    if (!equalIpv6(destination, probe.request.target) || !hasCookie(echo.data, probe.cookie)) {
-      this.counters.forged++;
-      return;
-    }
-    if (echo.data.length < COOKIE_BYTES) this.counters.withoutCookie++;
-    const { type, code, parameter } = error;
-    if (errorMeaning(type, code) === "inconclusive") {
-      this.counters.inconclusive++;
-      return;
-    }
-    const received = {
-      from: packet.source,
-      rttMs: rttOf(probe, packet),
-      hopLimit: packet.hopLimit,
-    };
-    this.#respond(probe, { kind: "error", type, code, parameter, extensions, ...received });
-  }
-
-  #find({ identifier, sequence }: EchoMessage): Probe | null {
-    if (identifier >>> 8 !== this.#tag) return null;
-    return this.#probes.get((identifier & 0xff) * SEQUENCES + sequence) ?? null;
+    const { probe, response, isWithoutCookie } = match;
+    if (isWithoutCookie) this.counters.withoutCookie++;
+    if (response.kind === "reply" && response.isOtherSource) this.counters.otherSource++;
+    this.#respond(probe, response);
   }
 
   #respond(probe: Probe, response: Response): void {
@@ -347,13 +313,13 @@ export class Prober {
     if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
       this.#limit.answered(request.target, this.clock.nowMs());
     }
-    const isOutstanding = this.#outstanding.has(probe);
-    const isInTime = isOutstanding && response.rttMs <= request.timeoutMs;
-    const kind = probe.hasResponse ? "duplicate" : isInTime ? "answered" : "late";
-    this.counters[kind]++;
+    const { aborted } = request.signal;
+    // An error is never late: Linux takes three seconds to miss a neighbour.
+    const isInTime = !aborted && (response.kind === "error" || response.rttMs <= request.timeoutMs);
+    this.counters[probe.hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
     probe.hasResponse = true;
-    if (isOutstanding) probe.finish(isInTime ? response : { kind: "timeout" });
-    if (kind !== "answered" && !request.signal.aborted) request.onExtra?.(kind, response);
+    if (!aborted) request.onResponse?.(response);
+    if (this.#outstanding.has(probe)) probe.finish(isInTime ? response : { kind: "timeout" });
   }
 
   #randomBytes(count: number): Uint8Array<ArrayBuffer> {
@@ -361,21 +327,4 @@ export class Prober {
     this.#random(bytes);
     return bytes;
   }
-}
-
-/** Whether the data begins with the cookie, or with as much of it as fits. */
-function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
-  const length = Math.min(data.length, cookie.length);
-  for (let at = 0; at < length; at++) if (data[at] !== cookie[at]) return false;
-  return true;
-}
-
-/** The kernel gives link-local senders a scope, which must be the target's. */
-function isFromTarget({ source, scopeId }: ReceivedPacket, request: ProbeRequest): boolean {
-  return equalIpv6(source, request.target) && (scopeId === 0 || scopeId === request.scopeId);
-}
-
-/** A stamp before the time of sending shows a step of the wall clock; then the time of reading is used. */
-function rttOf({ sentMs }: Probe, { receivedMs, readMs }: ReceivedPacket): number {
-  return (receivedMs >= sentMs ? receivedMs : readMs) - sentMs;
 }

@@ -9,6 +9,7 @@ import {
   CONTROL,
   IOVEC,
   IPPROTO_ICMPV6,
+  MEMORY,
   MSG_DONTWAIT,
   MSGHDR,
   OPTION,
@@ -56,6 +57,10 @@ export interface IcmpSocket {
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
   /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
   send(packet: OutgoingPacket): number | string;
+  /** Receives packets with one of two tags from now on; false if it goes on as before. */
+  pass(tag: number, other: number): boolean;
+  /** How many packets the kernel has dropped because the buffer was full or their checksum wrong. */
+  dropped(): number;
   /** The next packet in the order in which the kernel received them; null if there is none. */
   receive(): ReceivedPacket | null;
   close(): void;
@@ -63,8 +68,12 @@ export interface IcmpSocket {
 
 /** Room in each direction, in bytes; without CAP_NET_ADMIN the kernel grants less. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** A message that fits the least MTU of IPv6, in either direction. */
-const MAX_MESSAGE_BYTES = 1280;
+/** The largest payload of an IPv6 packet. */
+const MAX_SENT_BYTES = 65_535;
+/** An error fits the least MTU of IPv6; of a larger reply only the beginning matters. */
+const MAX_RECEIVED_BYTES = 1280;
+/** Packets leave whole, whatever MTU the kernel believes a path to have; linux/in6.h, IPV6_PMTUDISC_PROBE. */
+const PROBE_MTU = 3;
 /** More than twice the room for the control messages that the socket asks for. */
 const MAX_CONTROL_BYTES = 128;
 /** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
@@ -73,6 +82,8 @@ const MAX_CLOCK_READINGS = 5;
 const REALTIME = 0;
 /** The routing table wants a port; nothing is ever sent to it. */
 const UNUSED_PORT = 33434;
+/** The family AF_UNSPEC takes a socket's peer and address away; connect(2). */
+const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const PACKET_INFO_BYTES = 20;
 
@@ -86,15 +97,20 @@ class MessageBuffer {
   static readonly #CONTROL = alignControl(MessageBuffer.#NAME + SOCKADDR.bytes);
   static readonly #MESSAGE = MessageBuffer.#CONTROL + MAX_CONTROL_BYTES;
 
-  readonly bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + MAX_MESSAGE_BYTES));
-  readonly view = new DataView(this.bytes.buffer);
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly view: DataView;
   /** Where the `msghdr` is in memory. */
-  readonly address = addressOf(this.bytes);
-  readonly name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
+  readonly address: ReturnType<typeof addressOf>;
+  readonly name: Uint8Array;
   readonly control = MessageBuffer.#CONTROL;
-  readonly message = this.bytes.subarray(MessageBuffer.#MESSAGE);
+  readonly message: Uint8Array;
 
-  constructor() {
+  constructor(messageBytes: number) {
+    this.bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + messageBytes));
+    this.view = new DataView(this.bytes.buffer);
+    this.address = addressOf(this.bytes);
+    this.name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
+    this.message = this.bytes.subarray(MessageBuffer.#MESSAGE);
     const pointTo = (at: number, part: number) =>
       this.view.setBigUint64(at, BigInt(this.address + part), true);
     pointTo(MSGHDR.name, MessageBuffer.#NAME);
@@ -102,7 +118,7 @@ class MessageBuffer {
     pointTo(MSGHDR.control, MessageBuffer.#CONTROL);
     pointTo(MessageBuffer.#IOV + IOVEC.base, MessageBuffer.#MESSAGE);
     this.view.setUint32(MSGHDR.iovLength, 1, true);
-    this.prepare(MAX_CONTROL_BYTES, MAX_MESSAGE_BYTES);
+    this.prepare(MAX_CONTROL_BYTES, messageBytes);
   }
 
   /** Sets the lengths, which `recvmsg` overwrites. */
@@ -116,11 +132,15 @@ class MessageBuffer {
 /** The raw socket, which receives only echo replies and errors about probes with its tag. */
 export class RawSocket implements IcmpSocket {
   readonly #libc = libc();
-  readonly #out = new MessageBuffer();
-  readonly #in = new MessageBuffer();
+  readonly #out = new MessageBuffer(MAX_SENT_BYTES);
+  readonly #in = new MessageBuffer(MAX_RECEIVED_BYTES);
   readonly #timespec = new Uint8Array(new ArrayBuffer(16));
   readonly #timespecView = new DataView(this.#timespec.buffer);
+  readonly #memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
+  readonly #memoryBytes = int(MEMORY.words * 4);
   readonly #fd: number;
+  /** Asks the routing table. Kept, because a process can run out of descriptors. */
+  readonly #router: number = -1;
   #isOpen = true;
 
   /**
@@ -131,6 +151,7 @@ export class RawSocket implements IcmpSocket {
   constructor(tag: number, fd: number | null = null) {
     this.#fd = fd ?? this.#open(SOCK.raw, IPPROTO_ICMPV6);
     try {
+      this.#router = this.#open(SOCK.dgram, 0);
       this.#configure(tag);
     } catch (error) {
       this.close();
@@ -140,28 +161,21 @@ export class RawSocket implements IcmpSocket {
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (!isUnicast(target)) return "EINVAL";
-    const fd = this.#open(SOCK.dgram, 0);
-    try {
-      const sendsLabel = this.#setOption(OPTION.flowInfoSend, int(1), fd);
-      if (sendsLabel !== null) return sendsLabel;
-      const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-      const nameBytes = new Uint32Array(new ArrayBuffer(4)).fill(SOCKADDR.bytes);
-      writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
-      const code =
-        this.#failure(this.#libc.connect(fd, name, SOCKADDR.bytes)) ??
-        this.#failure(this.#libc.getsockname(fd, name, nameBytes));
-      // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
-      if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
-      return code ?? { source: addressIn(name), flowLabel };
-    } finally {
-      this.#libc.close(fd);
-    }
+    const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+    writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
+    const code =
+      this.#failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
+      this.#failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
+    this.#libc.connect(this.#router, DISCONNECT, SOCKADDR.bytes);
+    // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
+    if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
+    return code ?? { source: addressIn(name), flowLabel };
   }
 
   send(packet: OutgoingPacket): number | string {
     const { target, scopeId, flowLabel, source, hopLimit, message } = packet;
     if (!this.#isOpen) return "EBADF";
-    if (message.length > MAX_MESSAGE_BYTES) return "EMSGSIZE";
+    if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
     writeName(out.name, target, scopeId, flowLabel, 0);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
@@ -179,7 +193,7 @@ export class RawSocket implements IcmpSocket {
   receive(): ReceivedPacket | null {
     if (!this.#isOpen) return null;
     const { view, name, message, address } = this.#in;
-    this.#in.prepare(MAX_CONTROL_BYTES, MAX_MESSAGE_BYTES);
+    this.#in.prepare(MAX_CONTROL_BYTES, MAX_RECEIVED_BYTES);
     const length = Number(this.#libc.recvmsg(this.#fd, address, MSG_DONTWAIT));
     // A pending error of the socket is cleared by reading it and counts as no packet.
     if (length < 0) return null;
@@ -196,8 +210,19 @@ export class RawSocket implements IcmpSocket {
     };
   }
 
+  pass(tag: number, other: number): boolean {
+    const program = bpfOption(encodeTagProgram(tag, other));
+    return this.#setOption(OPTION.attachFilter, program) === null;
+  }
+
+  dropped(): number {
+    const [level, name] = OPTION.memory;
+    this.#libc.getsockopt(this.#fd, level, name, this.#memory, this.#memoryBytes);
+    return this.#memory[MEMORY.dropped] as number;
+  }
+
   close(): void {
-    if (this.#isOpen) this.#libc.close(this.#fd);
+    if (this.#isOpen) for (const fd of [this.#fd, this.#router]) this.#libc.close(fd);
     this.#isOpen = false;
   }
 
@@ -254,13 +279,15 @@ export class RawSocket implements IcmpSocket {
       [OPTION.timestampNs, int(1)],
       [OPTION.receiveHopLimit, int(1)],
       [OPTION.flowInfoSend, int(1)],
+      [OPTION.flowInfoSend, int(1), this.#router],
       // A label of 0 must stay 0.
       [OPTION.autoFlowLabel, int(0)],
+      [OPTION.mtuDiscover, int(PROBE_MTU)],
       [OPTION.receiveBuffer, size],
       [OPTION.sendBuffer, size],
     ] as const;
-    for (const [option, value] of required) {
-      const code = this.#setOption(option, value);
+    for (const [option, value, fd] of required) {
+      const code = this.#setOption(option, value, fd);
       if (code !== null) throw new SystemError(`setsockopt(${option.join(", ")})`, code);
     }
     // Beyond the system's limit, where the process may.
@@ -332,23 +359,4 @@ function addressIn(name: Uint8Array): Ipv6Address {
 /** A C int in memory. */
 function int(value: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
-}
-
-/** Length of an interface name with its final zero byte; linux/if.h, IFNAMSIZ. */
-const MAX_INTERFACE_NAME_BYTES = 16;
-
-/**
- * The index of the interface with this name, which is the scope of its link-local addresses; RFC 4007
- * section 6. Null if there is no such interface.
- *
- * @throws SystemError `ENOSYS` without a C library
- */
-export function interfaceIndex(name: string): number | null {
-  const bytes = new TextEncoder().encode(name);
-  if (bytes.length === 0 || bytes.length >= MAX_INTERFACE_NAME_BYTES || bytes.includes(0)) {
-    return null;
-  }
-  const text = new Uint8Array(new ArrayBuffer(MAX_INTERFACE_NAME_BYTES));
-  text.set(bytes);
-  return libc().if_nametoindex(text) || null;
 }

@@ -1,8 +1,7 @@
 import type { Ipv6Address } from "../addr/ipv6.ts";
 
-/** Probes to one /64, over all callers: a second, and at once. */
+/** Probes to one /64 in any second, over all callers. */
 export const PROBES_PER_SECOND = 1000;
-export const PROBE_BURST = 1000;
 
 /** How long Linux keeps packets for a neighbour that it is looking for, in milliseconds; RFC 4861 section 10. */
 export const NEIGHBOUR_MS = 3000;
@@ -13,8 +12,6 @@ export const NEIGHBOUR_MS = 3000;
  */
 export const MAX_WAITING = 256;
 
-const COST_MS = 1000 / PROBES_PER_SECOND;
-
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
@@ -23,8 +20,8 @@ const SWEEP_MS = 100;
  * that wait in the kernel for neighbours.
  */
 export class TargetLimit {
-  /** When each prefix has its whole burst again. */
-  readonly #wholeMs = new Map<string, number>();
+  /** When probes of the last second were sent to each prefix, the oldest first. */
+  readonly #sentMs = new Map<string, number[]>();
   /** Probes to neighbours that have not answered since, the oldest first. */
   #waiting: { readonly neighbour: string; readonly sentMs: number }[] = [];
   /** When each target last answered. */
@@ -35,14 +32,16 @@ export class TargetLimit {
   take(target: Ipv6Address, source: Ipv6Address, nowMs: number): boolean {
     this.#sweep(nowMs);
     const prefix = prefixKey(target);
-    const wholeMs = Math.max(this.#wholeMs.get(prefix) ?? nowMs, nowMs) + COST_MS;
-    if (wholeMs - nowMs > COST_MS * PROBE_BURST) return false;
+    const sentMs = this.#sentMs.get(prefix) ?? [];
+    while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
+    if (sentMs.length >= PROBES_PER_SECOND) return false;
     const neighbour = addressKey(target);
     if (prefix === prefixKey(source) && !this.#answeredMs.has(neighbour)) {
       if (this.#waiting.length >= MAX_WAITING) return false;
       this.#waiting.push({ neighbour, sentMs: nowMs });
     }
-    this.#wholeMs.set(prefix, wholeMs);
+    sentMs.push(nowMs);
+    this.#sentMs.set(prefix, sentMs);
     return true;
   }
 
@@ -56,8 +55,8 @@ export class TargetLimit {
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
-    for (const [prefix, wholeMs] of this.#wholeMs) {
-      if (wholeMs <= nowMs) this.#wholeMs.delete(prefix);
+    for (const [prefix, sentMs] of this.#sentMs) {
+      if ((sentMs.at(-1) ?? 0) <= nowMs - 1000) this.#sentMs.delete(prefix);
     }
     for (const [key, answeredMs] of this.#answeredMs) {
       if (nowMs - answeredMs >= NEIGHBOUR_MS) this.#answeredMs.delete(key);

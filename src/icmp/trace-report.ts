@@ -6,7 +6,7 @@ import {
   type MplsLabel,
 } from "./icmp-error.ts";
 import { TYPE } from "./message.ts";
-import type { ProbeError, Response } from "./prober.ts";
+import type { ProbeError, Response } from "./response.ts";
 
 /** Silent hops shown behind the last response of a trace that did not end with one. */
 export const GAP_LIMIT = 8;
@@ -16,6 +16,8 @@ export interface TraceHop {
   /** From 1. */
   readonly hop: number;
   readonly address: Ipv6Address | null;
+  /** Index of the interface to a link-local `address`, 0 otherwise. */
+  readonly scopeId: number;
   /** Milliseconds, not rounded. */
   readonly rttMs: number | null;
   /** All times, `rttMs` first. */
@@ -35,6 +37,7 @@ export type TraceReason =
   | "prohibited"
   | "packet-too-big"
   | "parameter-problem"
+  | "not-sent"
   | "gap-limit"
   | "max-hops";
 
@@ -50,6 +53,13 @@ export interface TraceError {
   readonly fromTarget: boolean;
 }
 
+/** A probe that this machine's kernel refused to send. */
+export interface RefusedProbe {
+  readonly hop: number;
+  /** An errno name, such as `EPERM`. */
+  readonly errno: string;
+}
+
 /** What a trace found. */
 export interface TraceReport {
   /** From 1 to the last hop shown, without gaps; at most `GAP_LIMIT` silent ones at the end. */
@@ -57,8 +67,11 @@ export interface TraceReport {
   /** Whether the target replied. */
   readonly reached: boolean;
   readonly reason: TraceReason;
-  /** Null for the reasons `reached`, `gap-limit` and `max-hops`. */
+  /** Null unless an error is the reason. */
   readonly error: TraceError | null;
+  /** Who replied, if the target was reached at another address than its own. */
+  readonly otherSource: Ipv6Address | null;
+  readonly refused: readonly RefusedProbe[];
 }
 
 /** The responses of a trace by hop, those of hop 1 first. */
@@ -92,9 +105,28 @@ export function lastResponding(responses: Responses): number {
   return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
+/** What the hop limits of echo replies usually are at first. */
+const FIRST_HOP_LIMITS: readonly number[] = [32, 64, 128, 255];
+
+/**
+ * The silent hop at which the target seems to be, if it replied to probes for later hops: as far as its
+ * reply has come. A target that limits its replies may have left out those to nearer probes. Null if
+ * there is no such hop.
+ */
+export function nearerTarget(responses: Responses): number | null {
+  const at = responses.findIndex((atHop) => atHop.some(({ kind }) => kind === "reply"));
+  const reply = responses[at]?.find(({ kind }) => kind === "reply");
+  if (reply === undefined) return null;
+  const firstHopLimit = FIRST_HOP_LIMITS.find((limit) => limit >= reply.hopLimit) ?? 0;
+  const distance = firstHopLimit - reply.hopLimit + 1;
+  const between = responses.slice(distance - 1, at);
+  return between.length > 0 && between.every((atHop) => atHop.length === 0) ? distance : null;
+}
+
 /** What the responses of a trace say. */
 export function describeTrace(
   responses: Responses,
+  refused: readonly RefusedProbe[],
   source: Ipv6Address,
   target: Ipv6Address,
 ): TraceReport {
@@ -104,10 +136,12 @@ export function describeTrace(
     .slice(0, end)
     .map((atHop, index) => describeHop(index + 1, atHop, source, target));
   const final = byWeight(responses[end - 1] ?? []).find((response) => endOf(response) !== null);
-  const ending = end - last >= GAP_LIMIT ? "gap-limit" : "max-hops";
-  const reason = (final && endOf(final)) ?? ending;
+  const silence = end - last >= GAP_LIMIT ? "gap-limit" : "max-hops";
+  const isRefused = refused.some(({ hop }) => hop > last);
+  const reason = (final && endOf(final)) ?? (isRefused ? "not-sent" : silence);
   const error = final?.kind === "error" ? describeError(final, target) : null;
-  return { hops, reached: reason === "reached", reason, error };
+  const otherSource = final?.kind === "reply" && final.isOtherSource ? final.from : null;
+  return { hops, reached: reason === "reached", reason, error, otherSource, refused };
 }
 
 /** The response that ends the path first, a reply before an error. */
@@ -131,6 +165,7 @@ export function describeHop(
   return {
     hop,
     address: addresses[0] ?? null,
+    scopeId: responses[0]?.scopeId ?? 0,
     rttMs: rttsMs[0] ?? null,
     rttsMs,
     addresses: addresses.filter(

@@ -1,41 +1,45 @@
 import {
   closeSync,
-  constants,
   fchmodSync,
   fchownSync,
-  fstatSync,
   fsyncSync,
+  lstatSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
+import { readRegularFile } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
+
+/** The bits of a mode that `chmod 777` sets; inode(7). */
+const PERMISSIONS = 0o777;
 
 /** A name must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
-const keyRecordSchema = z.strictObject({
-  name: z.string().regex(KEY_NAME_FORM),
-  /** SHA-256 of the key in hex. */
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  created: z.iso.datetime(),
-  /** Requests a minute; absent for the default limit. */
-  limit: z.int().min(1).optional(),
-  /** The key is not valid from this time on. */
-  expires: z.iso.datetime().optional(),
-  revoked: z.iso.datetime().optional(),
-});
+const keyRecordSchema = () =>
+  z.strictObject({
+    name: z.string().regex(KEY_NAME_FORM),
+    /** SHA-256 of the key in hex. */
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    created: z.iso.datetime(),
+    /** Requests a minute; absent for the default limit. */
+    limit: z.int().min(1).optional(),
+    /** The key is not valid from this time on. */
+    expires: z.iso.datetime().optional(),
+    revoked: z.iso.datetime().optional(),
+  });
 
-const keyFileSchema = z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema) });
+/** Functions, because building schemas takes time, and a file is read seldom. */
+const keyFileSchema = () =>
+  z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
 /** What the keys file contains for one key, without the key itself. */
-export type KeyRecord = Readonly<z.infer<typeof keyRecordSchema>>;
+export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
 /** The keys file cannot be read, parsed or written; the message says which file and why. */
 export class KeyFileError extends Error {
@@ -68,21 +72,10 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
     throw accessError("read", path, error, advice);
   }
   try {
-    return keyFileSchema.parse(JSON.parse(text)).keys;
+    return keyFileSchema().parse(JSON.parse(text)).keys;
   } catch (error) {
     const reason = error instanceof z.ZodError ? z.prettifyError(error) : reasonOf(error);
     throw new KeyFileError(`the keys file ${path} does not parse: ${reason}`, { cause: error });
-  }
-}
-
-function readRegularFile(path: string): string {
-  // Opening a FIFO would wait for a writer.
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
-    return readFileSync(file, "utf8");
-  } finally {
-    closeSync(file);
   }
 }
 
@@ -97,12 +90,12 @@ function readRegularFile(path: string): string {
 export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
   const temporary = `${path}.${crypto.randomUUID()}.tmp`;
   try {
-    const existing = statSync(path, { throwIfNoEntry: false });
+    const existing = lstatSync(path, { throwIfNoEntry: false });
     const file = openSync(temporary, "wx", 0o600);
     try {
       writeFileSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
-      if (existing !== undefined) {
-        fchmodSync(file, existing.mode);
+      if (existing?.isFile()) {
+        fchmodSync(file, existing.mode & PERMISSIONS);
         fchownSync(file, existing.uid, existing.gid);
       }
       fsyncSync(file);

@@ -5,19 +5,30 @@ import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
 
+/** Keys with their SHA-256, by its first 32 bits: the others are compared in constant time. */
+type Entries = ReadonlyMap<number, { readonly sha256: Buffer; readonly record: KeyRecord }[]>;
+
 /** The keys of a file, which it reads again after each change. */
 export class Keyring {
   readonly #path: string;
   readonly #log: Log;
   readonly #watch: FileWatch;
-  #records: ReadonlyMap<string, KeyRecord>;
+  #entries: Entries = new Map();
+  #isUsable = false;
+  /** How often the file was read again. */
+  readonly reads = { done: 0, failed: 0 };
 
-  /** @throws KeyFileError if the file exists and cannot be used: no start is better than no keys */
+  /** If the file exists and cannot be used, logs an error; then no key is valid. */
   constructor(path: string, log: Log) {
     this.#path = path;
     this.#log = log;
     this.#watch = new FileWatch([path]);
-    this.#records = readRecords(path);
+    this.#read();
+  }
+
+  /** Whether the file could be used, at the start or since. */
+  get isUsable(): boolean {
+    return this.#isUsable;
   }
 
   /** Starts to follow the file, until `close`. */
@@ -32,31 +43,53 @@ export class Keyring {
   /** Reads the file again; if it cannot be used, logs an error and keeps the old keys. */
   reload(): void {
     this.#watch.look();
-    try {
-      if (this.#records.size > 0 && !existsSync(this.#path)) {
-        throw new KeyFileError(`the keys file ${this.#path} has vanished`);
-      }
-      this.#records = readRecords(this.#path);
+    const isRead = this.#read();
+    this.reads[isRead ? "done" : "failed"] += 1;
+    if (isRead) {
       this.#log.info("keys file read again", { file: this.#path, active: this.activeCount() });
-    } catch (error) {
-      this.#log.error(`${reasonOf(error)}; the old keys stay in use`);
     }
   }
 
   /** The record of a key that is valid now, or null. */
   find(key: string, nowMs: number = Date.now()): KeyRecord | null {
     if (!isWellFormedApiKey(key)) return null;
-    const record = this.#records.get(hashApiKey(key));
+    const sha256 = hashApiKey(key);
+    const candidates = this.#entries.get(sha256.readUInt32BE());
+    const record = candidates?.find((entry) =>
+      crypto.timingSafeEqual(entry.sha256, sha256),
+    )?.record;
     return record !== undefined && isActive(record, nowMs) ? record : null;
   }
 
   /** How many keys are valid now. */
   activeCount(nowMs: number = Date.now()): number {
-    return [...this.#records.values()].filter((record) => isActive(record, nowMs)).length;
+    return [...this.#entries.values()].flat().filter(({ record }) => isActive(record, nowMs))
+      .length;
+  }
+
+  /** Returns whether the file could be used. */
+  #read(): boolean {
+    try {
+      if (this.#entries.size > 0 && !existsSync(this.#path)) {
+        throw new KeyFileError(`the keys file ${this.#path} has vanished`);
+      }
+      this.#entries = readEntries(this.#path);
+      this.#isUsable = true;
+      return true;
+    } catch (error) {
+      const until = this.#isUsable
+        ? "the old keys stay in use"
+        : "until it can be used, no key is valid";
+      this.#log.error(`${reasonOf(error)}; ${until}`);
+      return false;
+    }
   }
 }
 
-/** The records by the SHA-256 of their keys. */
-function readRecords(path: string): ReadonlyMap<string, KeyRecord> {
-  return new Map(readKeyFile(path).map((record) => [record.sha256, record]));
+function readEntries(path: string): Entries {
+  const entries = readKeyFile(path).map((record) => ({
+    sha256: Buffer.from(record.sha256, "hex"),
+    record,
+  }));
+  return Map.groupBy(entries, ({ sha256 }) => sha256.readUInt32BE());
 }

@@ -32,8 +32,14 @@ type BucketKey = readonly [number, number, number, number];
 /** Buckets per table. A table takes 3.2 MB; it fills up at two thousand new clients per second. */
 const SLOTS = 131_072;
 
-/** Buckets that newcomers share by network while the table is full. */
+/** Buckets that newcomers share by network while the table, or the network's part of it, is full. */
 const SHARED_SLOTS = 1_024;
+
+/** The parts of the table that new clients of an IPv6 /32 (IPv4 /16) and of an IPv6 /48 can take within a window. */
+const NETWORK_PARTS = { wide: 1 / 8, site: 1 / 32 } as const;
+
+/** Counters of the slots that networks have taken; networks with the same hash share one. */
+const NETWORK_COUNTERS = 16_384;
 
 /** Slots searched for a key, so that a lookup takes constant time under any flood. */
 const MAX_SEARCHED_SLOTS = 16;
@@ -52,15 +58,18 @@ const MAPPED = 0xffff;
 /**
  * Token buckets in a hash table of fixed size.
  *
- * A bucket is never evicted during its window. A newcomer that finds all of its slots in use shares a
- * bucket with other newcomers of its network, so a flood of addresses neither grows the table nor
- * avoids the limit.
+ * A bucket is never evicted during its window. A newcomer that finds all of its slots in use, or whose
+ * network has taken its part of the table, shares a bucket with other newcomers of its network. So a
+ * flood of addresses does not grow the table, avoid the limit, or lock out other networks.
  */
 export class BucketTable {
   readonly #slots: number;
   /** Secret, so that an attacker cannot choose which slots to fill. */
   readonly #seed: number;
   #words = new Uint32Array();
+  /** Slots taken by each network since `#countedFrom`, a Unix second. */
+  readonly #taken = new Uint32Array(NETWORK_COUNTERS);
+  #countedFrom = 0;
 
   /** @param slots a power of two */
   constructor(slots = SLOTS, seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) {
@@ -75,8 +84,12 @@ export class BucketTable {
       this.#words = new Uint32Array((this.#slots + SHARED_SLOTS) * SLOT_WORDS);
     }
     const words = this.#words;
-    const at = this.#find(key, nowSeconds);
-    const isActive = this.#isActive(at, nowSeconds);
+    let at = this.#find(key, nowSeconds);
+    let isActive = this.#isActive(at, nowSeconds);
+    if (!isActive && tokens === 1 && !this.#countNewcomer(key, nowSeconds)) {
+      at = this.#sharedSlot(key);
+      isActive = this.#isActive(at, nowSeconds);
+    }
     if (!isActive && tokens === 1) {
       words.set(key, at);
       words[at + USED] = 0;
@@ -110,10 +123,29 @@ export class BucketTable {
       // No key is stored behind a slot that was never used.
       if (this.#words[at + START] === 0) break;
     }
-    if (free >= 0) return free;
-    // The first 32 bits of IPv6 and of hashes, 16 of IPv4.
-    const network = key[0] === 0 ? key[3] >>> 16 : key[0];
-    return (this.#slots + (mix(this.#seed, network) & (SHARED_SLOTS - 1))) * SLOT_WORDS;
+    return free >= 0 ? free : this.#sharedSlot(key);
+  }
+
+  #sharedSlot(key: BucketKey): number {
+    const index = mix(this.#seed, wideNetwork(key)) & (SHARED_SLOTS - 1);
+    return (this.#slots + index) * SLOT_WORDS;
+  }
+
+  /** Counts a bucket that a network takes; false if the network has taken its part of the table already. */
+  #countNewcomer(key: BucketKey, nowSeconds: number): boolean {
+    if (nowSeconds < this.#countedFrom || nowSeconds >= this.#countedFrom + WINDOW_SECONDS) {
+      this.#countedFrom = nowSeconds;
+      this.#taken.fill(0);
+    }
+    const hash = mix(this.#seed, wideNetwork(key));
+    const wide = hash & (NETWORK_COUNTERS - 1);
+    const site = mix(hash, key[1] >>> 16) & (NETWORK_COUNTERS - 1);
+    const has = (at: number, part: number) =>
+      (this.#taken[at] as number) < Math.max(1, this.#slots * part);
+    if (!has(wide, NETWORK_PARTS.wide) || !has(site, NETWORK_PARTS.site)) return false;
+    (this.#taken[wide] as number) += 1;
+    if (site !== wide) (this.#taken[site] as number) += 1;
+    return true;
   }
 
   /** A clock that was set back ends the window instead of extending it. */
@@ -171,6 +203,11 @@ export class RateLimiter {
     const charged = allowed ? this.#prefixes.take(prefixKey, prefix, tokens, now) : wider;
     return { ...tighter(own, charged), allowed };
   }
+}
+
+/** The first 32 bits of IPv6 and of hashes, 16 of IPv4. */
+function wideNetwork(key: BucketKey): number {
+  return key[0] === 0 ? key[3] >>> 16 : key[0];
 }
 
 /** The bucket that is empty first; of two alike, the one that stays empty longer. */

@@ -74,11 +74,14 @@ const FUNCTIONS = {
   clock_gettime: { args: [C.int, C.pointer], returns: C.int },
   close: { args: [C.int], returns: C.int },
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
+  dup: { args: [C.int], returns: C.int },
   dup2: { args: [C.int, C.int], returns: C.int },
   flock: { args: [C.int, C.int], returns: C.int },
+  getpeername: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
   getxattr: { args: [C.pointer, C.pointer, C.pointer, C.size], returns: C.long },
+  if_indextoname: { args: [C.uint, C.pointer], returns: C.pointer },
   if_nametoindex: { args: [C.pointer], returns: C.uint },
   initgroups: { args: [C.pointer, C.uint], returns: C.int },
   prctl: { args: [C.int, C.size, C.size, C.size, C.size], returns: C.int },
@@ -86,6 +89,7 @@ const FUNCTIONS = {
   sendmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
   sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },
   setsockopt: { args: [C.int, C.int, C.int, C.pointer, C.uint], returns: C.int },
+  shutdown: { args: [C.int, C.int], returns: C.int },
   socket: { args: [C.int, C.int, C.int], returns: C.int },
 } as const;
 

@@ -4,6 +4,7 @@ import { addressOf } from "./libc.ts";
 
 /** Address families; bits/socket.h. */
 export const AF_UNIX = 1;
+export const AF_INET = 2;
 export const AF_INET6 = 10;
 /** Kinds of socket, and flags beside them; bits/socket_type.h. */
 export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
@@ -14,6 +15,9 @@ export const MSG_DONTWAIT = 0x40;
 /** Raises no SIGPIPE if the peer has closed; bits/socket.h. */
 export const MSG_NOSIGNAL = 0x4000;
 
+/** Ends both directions of a connection; sys/socket.h. */
+export const SHUT_RDWR = 2;
+
 /** Socket options, as level and name. */
 export const OPTION = {
   type: [1, 3],
@@ -23,14 +27,21 @@ export const OPTION = {
   sendBufferForce: [1, 32],
   receiveBufferForce: [1, 33],
   timestampNs: [1, 35],
+  acceptsConnections: [1, 30],
   protocol: [1, 38],
   domain: [1, 39],
   attachReusePortFilter: [1, 51],
+  memory: [1, 55],
+  userTimeout: [6, 18],
+  mtuDiscover: [41, 23],
   flowInfoSend: [41, 33],
   receiveHopLimit: [41, 51],
   autoFlowLabel: [41, 70],
   icmp6Filter: [58, 1],
 } as const;
+
+/** The value of the option `memory`: words of 32 bits; linux/sock_diag.h, SK_MEMINFO_DROPS. */
+export const MEMORY = { words: 9, dropped: 8 } as const;
 
 /** Control messages, as level and type. */
 export const CONTROL = {
@@ -51,12 +62,13 @@ export function encodeUnixAddress(path: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.of(AF_UNIX, 0, ...name.subarray(0, MAX_PATH_BYTES));
 }
 
-/** `struct sockaddr_in6`. */
+/** `struct sockaddr_in6`, and where the address of a `struct sockaddr_in` is. */
 export const SOCKADDR = {
   bytes: 28,
   family: 0,
   port: 2,
   flowInfo: 4,
+  address4: 4,
   address: 8,
   scopeId: 24,
 } as const;

@@ -8,6 +8,9 @@ const KEEP_ALIVES_PER_WATCHDOG = 3;
 /** How often the status is sent if no watchdog is set. */
 const STATUS_INTERVAL_MS = 5000;
 
+/** What the service does after its last request takes less. */
+const STOP_MARGIN_MS = 5000;
+
 /**
  * Tells the service manager that the environment names about the service; does nothing without one;
  * sd_notify(3).
@@ -33,10 +36,17 @@ export function serviceManager(
       read();
       send("READY=1");
     },
-    /** The service accepts no new requests. */
-    stopping(): void {
+    /**
+     * The service accepts no new requests; its end may take longer than TimeoutStopSec= of the unit.
+     *
+     * @param graceMs how long running requests may take
+     */
+    stopping(graceMs: number): void {
       clearInterval(timer);
-      send("STOPPING=1\nSTATUS=stopping; running requests may finish");
+      const extensionUsec = (graceMs + STOP_MARGIN_MS) * 1000;
+      send(
+        `STOPPING=1\nEXTEND_TIMEOUT_USEC=${extensionUsec}\nSTATUS=stopping; running requests may finish`,
+      );
     },
     /**
      * Sends the watchdog's keep-alive and each new status, until `stopping`. An event loop that hangs

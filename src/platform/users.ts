@@ -13,10 +13,14 @@ export function userNamed(name: string): User | null {
   return users().find((user) => user.name === name) ?? null;
 }
 
+/** The user with this number; without a name, its group has the same number. */
+export function userWithId(uid: number): User {
+  return users().find((user) => user.uid === uid) ?? { name: String(uid), uid, gid: uid };
+}
+
 /** The name of the user this process runs as, or the uid of a user without a name. */
 export function ownName(): string {
-  const uid = process.geteuid?.();
-  return users().find((user) => user.uid === uid)?.name ?? String(uid);
+  return userWithId(process.geteuid?.() ?? 0).name;
 }
 
 /**

@@ -8,10 +8,10 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { multicastDetails, multicastScope, solicitedNodeGroup } from "../addr/multicast.ts";
 import { formatPrefix } from "../addr/prefix.ts";
 import {
-  assignmentOf,
+  ASSIGNMENT_TABLE,
   REGISTRY_SNAPSHOT,
+  SPECIAL_PURPOSE_BLOCKS,
   type SpecialPurposeBlock,
-  specialPurposeBlock,
 } from "../addr/registry.ts";
 import { ipv4Text, ipv6Text } from "../http/schemas.ts";
 
@@ -163,7 +163,7 @@ export function describeIpv6(address: Ipv6Address): AddressDetails {
   const { block, rfc, status } = entry;
   const isMulticast = entry.type === "Multicast";
   const scope = isMulticast ? multicastScope(address) : entry.scope;
-  const specialPurpose = specialPurposeBlock(address);
+  const specialPurpose = SPECIAL_PURPOSE_BLOCKS.find(address);
   const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
   const interfaceId = interfaceIdOf(address, entry);
   return {
@@ -192,7 +192,7 @@ function describeSpecialPurpose(
 
 /** For addresses without a special purpose: 2001:db8::/32 is inside a block of APNIC. */
 function describeAllocation(address: Ipv6Address): NonNullable<AddressDetails["allocation"]> {
-  const assignment = assignmentOf(address);
+  const assignment = ASSIGNMENT_TABLE.find(address);
   if (assignment === undefined) return { status: "unallocated" };
   const block = formatPrefix(assignment.prefix);
   if (assignment.assignee === "Reserved") return { status: "reserved", block };

@@ -9,12 +9,20 @@ import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../http/dns-sc
 import { endpoint } from "../http/endpoint.ts";
 import { ApiError } from "../http/errors.ts";
 import { choiceParameter } from "../http/parameters.ts";
-import { resolverName } from "../http/schemas.ts";
+import { once, resolverName, textSchema } from "../http/schemas.ts";
 import { compareReplies } from "./dns-comparison.ts";
 import { detailsOf, type Reply, requireAnswer } from "./dns-reply.ts";
 
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
 const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
+
+const typeSchema = once(() =>
+  z
+    .string()
+    .transform((text) => tryParseRecordType(text) ?? "")
+    .pipe(z.union([z.enum(RECORD_TYPES), z.templateLiteral(["TYPE", z.int().min(1)])]))
+    .prefault("AAAA"),
+);
 
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */
 export const dns = endpoint({
@@ -27,7 +35,7 @@ export const dns = endpoint({
   parameters: {
     hostname: {
       in: "path",
-      schema: z.string(),
+      schema: textSchema,
       whenEmpty: "",
       description:
         "The name; if it is not ASCII, it is converted by UTS 46. A name that is not a host name is written as answers show it, such as `we\\.ird.example.`. With type PTR, an IPv4 or IPv6 address means its reverse name.",
@@ -35,11 +43,7 @@ export const dns = endpoint({
     },
     type: {
       in: "query",
-      schema: z
-        .string()
-        .transform((text) => tryParseRecordType(text) ?? "")
-        .pipe(z.union([z.enum(RECORD_TYPES), z.templateLiteral(["TYPE", z.int().min(1)])]))
-        .prefault("AAAA"),
+      schema: typeSchema,
       bounds: { allowed: RECORD_TYPES },
       expected: `one of ${RECORD_TYPES.join(", ")}, or TYPE and the number of another type`,
       description: "The type of the records, in upper or lower case.",

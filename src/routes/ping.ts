@@ -3,7 +3,8 @@ import { formatIpv6 } from "../addr/format.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text } from "../http/schemas.ts";
-import type { PingSample } from "../icmp/ping.ts";
+import type { LostSample, PingSample } from "../icmp/ping.ts";
+import { SILENCE_MS } from "../icmp/prober.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 /** Echo requests per ping. */
@@ -44,37 +45,59 @@ export const ping = endpoint({
   errors: PROBE_ERRORS,
   async handle({ target, count }, info, tools) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;
-    const longestMs = (count - 1) * intervalMs + probeTimeoutMs;
-    const { ip, outcome } = await probeTarget(target, info, tools, longestMs, (engine, request) =>
-      engine.ping({ ...request, count, intervalMs }),
+    const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
+    const { ip, outcome } = await probeTarget(
+      target,
+      info,
+      tools,
+      longestMs,
+      (engine, request, options) => engine.ping({ ...request, count, intervalMs }, options),
     );
-    const { source, timeoutMs, transmitted, samples, lost, duplicates, late } = outcome;
+    const { source, timeoutMs, samples, lost, duplicates } = outcome;
+    const unknown = lost.filter(({ reason }) => reason === "unknown").length;
     return {
       target,
       ip,
-      results: samples.map(({ seq, hopLimit, rttMs }) => ({
-        seq,
-        ttl: hopLimit,
-        rtt: round(rttMs, 3),
-      })),
+      results: samples.map(presentSample),
       stats: {
-        transmitted,
+        transmitted: count,
         received: samples.length,
-        loss: round((1 - samples.length / transmitted) * 100, 2),
+        loss: round(((lost.length - unknown) / count) * 100, 2),
         ...summarize(samples),
       },
       details: {
         source: formatIpv6(source),
         timeout: timeoutMs,
-        lost: lost.map((sample) =>
-          "from" in sample ? { ...sample, from: formatIpv6(sample.from) } : sample,
-        ),
+        lost: lost.map(presentLost),
         duplicates,
-        late,
+        late: lost.filter(({ reason, rttMs }) => reason === "timeout" && rttMs !== undefined)
+          .length,
       },
     };
   },
 });
+
+/** A sample as the answer shows it. */
+function presentSample({ seq, hopLimit, rttMs, otherSource }: PingSample) {
+  return {
+    seq,
+    ttl: hopLimit,
+    rtt: round(rttMs, 3),
+    ...(otherSource && {
+      details: { reason: "other-source" as const, from: formatIpv6(otherSource) },
+    }),
+  };
+}
+
+/** A lost sample as the answer shows it. */
+function presentLost(sample: LostSample) {
+  if ("errno" in sample) return sample;
+  const { rttMs, ...others } = sample;
+  const rtt = rttMs === undefined ? {} : { rtt: round(rttMs, 3) };
+  return "from" in others
+    ? { ...others, from: formatIpv6(others.from), ...rtt }
+    : { ...others, ...rtt };
+}
 
 /** Least, mean and greatest round-trip time in milliseconds; null without a reply. */
 function summarize(samples: readonly PingSample[]) {
@@ -91,11 +114,19 @@ function summarize(samples: readonly PingSample[]) {
 function pingResult() {
   const seq = z.int().min(1).max(MAX_COUNT).describe("The number of the request, from 1.");
   const some = z.int().min(0).max(MAX_COUNT);
+  const milliseconds = (what: string) => z.number().min(0).describe(`${what} in milliseconds.`);
   const sample = z
     .strictObject({
       seq,
       ttl: z.int().min(0).max(255).describe("The hop limit of the reply."),
-      rtt: z.number().min(0).describe("The round-trip time in milliseconds."),
+      rtt: milliseconds("The round-trip time"),
+      details: z
+        .strictObject({
+          reason: z.literal("other-source"),
+          from: ipv6Text("The address that replied."),
+        })
+        .exactOptional()
+        .describe("Present if the reply came from another address than the target's."),
     })
     .meta({ id: "PingSample", description: "An echo request that was answered in time." });
   const statistic = (which: string) =>
@@ -106,13 +137,15 @@ function pingResult() {
       .describe(`The ${which} round-trip time in milliseconds; null without a reply.`);
   const stats = z
     .strictObject({
-      transmitted: some.describe("Requests that were sent."),
+      transmitted: some.describe("Requests, also those that the service's machine could not send."),
       received: some.describe("Requests that were answered in time."),
       loss: z
         .number()
         .min(0)
         .max(100)
-        .describe("Requests that were not answered in time, in percent."),
+        .describe(
+          "Requests that were not answered in time, in percent; an unknown one is not lost.",
+        ),
       min: statistic("least"),
       avg: statistic("mean"),
       max: statistic("greatest"),
@@ -120,7 +153,15 @@ function pingResult() {
     .meta({ id: "PingStats", description: "The statistics of a ping." });
   const lost = z
     .union([
-      z.strictObject({ seq, reason: z.literal("timeout").describe("No answer came in time.") }),
+      z.strictObject({
+        seq,
+        reason: z
+          .enum(["timeout", "unknown"])
+          .describe(
+            "No reply came in time; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
+          ),
+        rtt: milliseconds("The time to a reply that came too late").exactOptional(),
+      }),
       z.strictObject({
         seq,
         reason: z.literal("not-sent").describe("The service's machine could not send it."),
@@ -132,6 +173,7 @@ function pingResult() {
         type: icmpType(),
         code: icmpCode(),
         from: ipv6Text("The sender of the error."),
+        rtt: milliseconds("The time to the error").exactOptional(),
       }),
     ])
     .meta({ id: "LostSample", description: "An echo request without a reply." });
@@ -146,7 +188,7 @@ function pingResult() {
         timeout: z.int().min(1).describe("Milliseconds to wait for an answer."),
         lost: z.array(lost).describe("The requests without a reply, in order."),
         duplicates: z.int().min(0).describe("Further answers to an answered request."),
-        late: z.int().min(0).describe("Answers that came after the timeout."),
+        late: z.int().min(0).describe("Replies that came after the timeout."),
       }),
     })
     .meta({ id: "PingResult", description: "The result of a ping." });

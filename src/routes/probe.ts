@@ -3,8 +3,9 @@ import { formatIpv6 } from "../addr/format.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
+import { textSchema } from "../http/schemas.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
-import type { NoResult, RunRequest } from "../icmp/ping.ts";
+import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
@@ -15,7 +16,7 @@ const RETRY_AFTER_SECONDS = 2;
 /** The parameter of pings and traces. */
 export const targetParameter = {
   in: "path",
-  schema: z.string(),
+  schema: textSchema,
   description:
     "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",
@@ -35,8 +36,8 @@ export const PROBE_ERRORS: readonly ErrorCode[] = [
   "NETWORK_UNREACHABLE",
 ];
 
-/** Milliseconds that a run may wait for a slot, for the resolver, and for other probes to the same /64. */
-const LONGEST_WAIT_MS = MAX_WAIT_MS + QUERY_TIMEOUT_MS + 2 * NEIGHBOUR_MS;
+/** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
+const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 
 const byte = () => z.int().min(0).max(255);
 
@@ -47,7 +48,7 @@ export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
 export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
 
 /**
- * Runs a ping or a trace to a target, in a probe slot and after the policy check.
+ * Runs a ping or a trace to a target in a probe slot, after the target is resolved and the policy checked.
  *
  * @param longestMs the longest time of the run itself, for which the connection stays open
  * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, NETWORK_UNREACHABLE if this machine could not
@@ -58,24 +59,28 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
   { request: { signal }, key, allowSeconds }: RequestInfo,
   tools: Tools,
   longestMs: number,
-  run: (engine: IcmpEngine, request: RunRequest) => Promise<Outcome | NoResult>,
+  run: (
+    engine: IcmpEngine,
+    request: RunRequest,
+    options: RunOptions,
+  ) => Promise<Outcome | NoResult>,
 ): Promise<{ readonly ip: string; readonly outcome: Outcome }> {
   const { icmp, probeSlots } = tools;
   const parsed = parseTarget(text);
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
-  const result = await probeSlots.hold(key?.sha256 ?? "", signal, async () => {
-    const destination = await resolveTarget(parsed, tools, signal);
-    const timeoutMs = tools.config.probeTimeoutMs;
-    const outcome = await run(icmp, { ...destination, timeoutMs, signal });
-    return { ip: formatIpv6(destination.target), outcome };
-  });
+  // Before a slot is taken: a silent resolver must not keep others out.
+  const destination = await resolveTarget(parsed, tools, signal);
+  const ip = formatIpv6(destination.target);
+  const request = { ...destination, timeoutMs: tools.config.probeTimeoutMs };
+  const outcome = await probeSlots.hold(key?.sha256 ?? "", signal, () =>
+    run(icmp, request, { signal }),
+  );
   if (signal.aborted) throw clientGone();
-  if (result === null) {
+  if (outcome === null) {
     const retryAfterSeconds = RETRY_AFTER_SECONDS;
     throw new ApiError("TOO_MANY_PROBES", { limit: probeSlots.limit, retryAfterSeconds });
   }
-  const { ip, outcome } = result;
   switch (outcome.kind) {
     case "done":
       return { ip, outcome };

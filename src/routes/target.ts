@@ -6,8 +6,8 @@ import { lookupAddresses } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import type { Tools } from "../http/endpoint.ts";
 import { ApiError, invalidAddress } from "../http/errors.ts";
+import { interfaceIndex } from "../icmp/interfaces.ts";
 import type { RunRequest } from "../icmp/ping.ts";
-import { interfaceIndex } from "../icmp/socket.ts";
 import { quote } from "../util/text.ts";
 import { detailsOf, requireAnswer } from "./dns-reply.ts";
 

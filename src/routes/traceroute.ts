@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
-import { HOP_NAME_TIMEOUT_MS, lookupHostname } from "../dns/client.ts";
 import { endpoint } from "../http/endpoint.ts";
-import { integerParameter } from "../http/parameters.ts";
+import { choiceParameter, integerParameter } from "../http/parameters.ts";
 import { ipv6Text } from "../http/schemas.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
+import { interfaceName } from "../icmp/interfaces.ts";
+import { SILENCE_MS } from "../icmp/prober.ts";
 import type { TraceHop, TraceReason } from "../icmp/trace-report.ts";
-import { MAX_PERSISTENCE_MS } from "../icmp/traceroute.ts";
+import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
+import { hopNames, NAMES_MS } from "./hop-names.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 /** The greatest hop limit of a trace. */
@@ -30,6 +31,11 @@ export const traceroute = endpoint({
       description: "Hops after which the trace ends.",
       example: 30,
     }),
+    names: choiceParameter(["yes", "no"], {
+      default: "yes",
+      description: "Whether to look up the names of the hops.",
+      example: "no",
+    }),
   },
   response: traceResult,
   example: {
@@ -43,38 +49,36 @@ export const traceroute = endpoint({
     details: { reached: true, reason: "reached", source: "2001:db8::1", flowLabel: 493_374 },
   },
   errors: PROBE_ERRORS,
-  async handle({ target, maxHops }, info, tools) {
-    const { probeTimeoutMs, targetResolver } = tools.config;
+  async handle({ target, maxHops, names: wanted }, info, tools) {
+    const { probeTimeoutMs, targetResolver, resolvers } = tools.config;
     const { signal } = info.request;
-    const names = new Map<string, Promise<string | null>>();
-    /** Looks up the name of a hop once; null if it has none, or none in time. */
-    const nameOf = (address: Ipv6Address): Promise<string | null> => {
-      const key = formatIpv6(address);
-      const name =
-        names.get(key) ?? lookupHostname(tools.resolvers[targetResolver], address, { signal });
-      names.set(key, name);
-      return name;
-    };
-    const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + HOP_NAME_TIMEOUT_MS;
-    const { ip, outcome } = await probeTarget(target, info, tools, longestMs, (engine, request) =>
-      engine.traceroute({
-        ...request,
-        maxHops,
-        // The names are looked up while the trace runs.
-        onHop: ({ address }) => address && nameOf(address),
-      }),
+    const isNamed = wanted === "yes";
+    const names = hopNames(tools.resolvers[targetResolver], resolvers[targetResolver], signal);
+    const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
+    const { ip, outcome } = await probeTarget(
+      target,
+      info,
+      tools,
+      longestMs,
+      (engine, request, options) =>
+        engine.traceroute(
+          { ...request, maxHops },
+          // The names are looked up while the trace runs.
+          { ...options, onHop: ({ address }) => isNamed && address && names.ask(address) },
+        ),
     );
-    const { hops, reached, reason, error, source, flowLabel } = outcome;
+    const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
+    const known = await names.known();
     return {
       target,
       ip,
-      hops: await Promise.all(
-        hops.map(async (hop) => presentHop(hop, hop.address && (await nameOf(hop.address)))),
-      ),
+      hops: hops.map((hop) => presentHop(hop, known)),
       details: {
         reached,
         reason,
         ...(error && { error: { ...error, from: formatIpv6(error.from) } }),
+        ...(otherSource && { otherSource: formatIpv6(otherSource) }),
+        ...(refused.length > 0 && { refused }),
         source: formatIpv6(source),
         flowLabel,
       },
@@ -82,9 +86,12 @@ export const traceroute = endpoint({
   },
 });
 
-function presentHop(hop: TraceHop, hostname: string | null) {
-  const { address, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
+function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
+  const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
+  const ip = address && formatIpv6(address);
+  const zone = scopeId === 0 ? null : (interfaceName(scopeId) ?? String(scopeId));
   const details = {
+    ...(zone !== null && { zone }),
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
@@ -93,8 +100,8 @@ function presentHop(hop: TraceHop, hostname: string | null) {
   };
   return {
     hop: hop.hop,
-    ip: address && formatIpv6(address),
-    hostname,
+    ip,
+    hostname: ip && (names.get(ip) ?? null),
     rtt: rttMs === null ? null : round(rttMs, 3),
     ...(Object.keys(details).length > 0 && { details }),
   };
@@ -138,7 +145,7 @@ function traceResult() {
     .strictObject({
       hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
       ip: ipOrNull("The hop's address; null if it was silent."),
-      hostname: z.string().nullable().describe("Its name; null if it has none."),
+      hostname: z.string().nullable().describe("Its name; null if none is known."),
       rtt: z
         .number()
         .min(0)
@@ -146,6 +153,7 @@ function traceResult() {
         .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
+          zone: z.string().describe("The interface to a link-local address."),
           rtts: z
             .array(z.number().min(0))
             .describe("All times in milliseconds, if there are several."),
@@ -184,11 +192,24 @@ function traceResult() {
             "prohibited",
             "packet-too-big",
             "parameter-problem",
+            "not-sent",
             "gap-limit",
             "max-hops",
           ] satisfies TraceReason[])
           .describe("Why the trace ended."),
         error: error.exactOptional(),
+        otherSource: ipv6Text(
+          "The address that replied, if the target was reached at another address than its own.",
+        ).exactOptional(),
+        refused: z
+          .array(
+            z.strictObject({
+              hop: z.int().min(1).max(MAX_HOPS),
+              errno: z.string().describe("The error's name, such as EPERM."),
+            }),
+          )
+          .exactOptional()
+          .describe("Hops that the service's machine refused to ask, or to ask again."),
         source: ipv6Text("The source address of the probes."),
         flowLabel: z
           .int()

@@ -4,7 +4,7 @@ import { formatIpv6, formatIpv6Expanded } from "../addr/format.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { invalidAddress } from "../http/errors.ts";
-import { addressType, ipv6Text } from "../http/schemas.ts";
+import { addressType, ipv6Text, textSchema } from "../http/schemas.ts";
 import { addressDetails, describeIpv6 } from "./address-details.ts";
 
 /** `GET /validate`: what an IPv6 address is, in both its text forms. */
@@ -18,7 +18,7 @@ export const validate = endpoint({
   parameters: {
     address: {
       in: "query",
-      schema: z.string(),
+      schema: textSchema,
       expected: "an IPv6 address",
       description: "The IPv6 address.",
       example: "2001:0db8::0001",

@@ -1,11 +1,11 @@
 /** Certificates: how they are read, followed while the service runs, and renewed. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { FileWatch } from "../platform/file-watch.ts";
 import { libc } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
+import { listeningSockets } from "./connections.ts";
 import type { Listener } from "./listener.ts";
 
 /**
@@ -42,6 +42,8 @@ export class CertificateError extends Error {
  * @throws CertificateError
  */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
+  // Not imported at the start, because only HTTPS needs it and loading takes milliseconds.
+  const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const attempt = <T>(problem: string, run: () => T): T => {
     try {
       return run();
@@ -49,9 +51,8 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
       throw new CertificateError(`${problem}: ${reasonOf(error)}`, { cause: error });
     }
   };
-  const read = (file: string) => readFileSync(file, "utf8");
-  const cert = attempt(`cannot read the certificate ${certFile}`, () => read(certFile));
-  const key = attempt(`cannot read the key ${keyFile}`, () => read(keyFile));
+  const cert = attempt(`cannot read the certificate ${certFile}`, () => readRegularFile(certFile));
+  const key = attempt(`cannot read the key ${keyFile}`, () => readRegularFile(keyFile));
   const first = attempt(`${certFile} is not a certificate in PEM`, () => new X509Certificate(cert));
   const secret = attempt(`${keyFile} is not a private key in PEM`, () => createPrivateKey(key));
   if (!first.checkPrivateKey(secret)) {
@@ -76,6 +77,8 @@ export class CertificateRenewal {
   #current: Certificate;
   #onRenewal: (certificate: Certificate) => Promise<void> = async () => {};
   #isRenewing = false;
+  /** How often the files were read again and were different. */
+  readonly reads = { done: 0, failed: 0 };
 
   /**
    * @param nowMs Unix time in milliseconds
@@ -120,11 +123,13 @@ export class CertificateRenewal {
         throw new CertificateError(`the new certificate ${this.#files.certFile} ${reason}`);
       }
       this.#current = next;
+      this.reads.done += 1;
       this.#isRenewing = true;
       void this.#onRenewal(next).finally(() => {
         this.#isRenewing = false;
       });
     } catch (error) {
+      this.reads.failed += 1;
       this.#log.error(`${reasonOf(error)}; the old certificate stays in use`);
     }
   }
@@ -167,7 +172,7 @@ export async function serveCertificate(
 export function steerToNewServers(): void {
   const SECOND = 1;
   const program = bpfOption(encodeBpf([[BPF.returnConstant, SECOND]]));
-  for (const descriptor of readdirSync("/proc/self/fd").map(Number)) {
+  for (const descriptor of listeningSockets()) {
     libc().setsockopt(descriptor, ...OPTION.attachReusePortFilter, program, program.length);
   }
 }

@@ -22,6 +22,9 @@ const MAX_IDLE_TIMEOUT_SECONDS = 255;
 /** TLS 1.2 as a number, the form that Bun requires. */
 const TLS_1_2 = 0x0303;
 
+/** Of TLS 1.2, only what has forward secrecy and authenticated encryption; RFC 9325 section 4.2. */
+const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
 /** The owner and the group may connect; operators add the proxy's user to the group. */
 const UNIX_SOCKET_MODE = 0o660;
 
@@ -59,6 +62,11 @@ export class Listener {
     return this.#address.kind === "unix" ? text : `${this.servers[0]?.protocol}://${text}`;
   }
 
+  /** How many requests have not got their whole response yet. */
+  get pendingRequests(): number {
+    return this.servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
+  }
+
   /**
    * Accepts no new connections; resolves when running requests have their responses.
    *
@@ -72,12 +80,18 @@ export class Listener {
 
   #serve(certificate: Certificate | null): Server<undefined> {
     const address = this.#address;
+    const answer = (route: string | null) => (request: Request, server: Server<undefined>) =>
+      this.#answer(request, server, route, certificate !== null);
     const options = {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
       development: false,
       maxRequestBodySize: MAX_BODY_BYTES,
-      fetch: (request: Request, server: Server<undefined>) =>
-        this.#answer(request, server, certificate !== null),
+      routes: {
+        ...Object.fromEntries(this.#app.routes.map((route) => [route, answer(route)])),
+        "/healthz": () => health(200, "ok"),
+        "/readyz": () => (this.#isStopping ? health(503, "stopping") : health(200, "ready")),
+      },
+      fetch: answer(null),
       error: (error: unknown) => this.#unforeseen(error),
     };
     if (address.kind === "unix") {
@@ -90,6 +104,7 @@ export class Listener {
       cert: certificate.cert,
       key: certificate.key,
       minVersion: TLS_1_2,
+      ciphers: CIPHERS,
     };
     return Bun.serve({
       ...options,
@@ -102,13 +117,14 @@ export class Listener {
     });
   }
 
-  #answer(request: Request, server: Server<undefined>, encrypted: boolean) {
+  #answer(request: Request, server: Server<undefined>, route: string | null, encrypted: boolean) {
     const isUnix = this.#address.kind === "unix";
     const peer = isUnix ? undefined : server.requestIP(request)?.address;
     // The client has gone, so its address is unknown.
     if (!isUnix && peer === undefined) return new Response(null, { status: 400 });
     return this.#app.fetch(request, {
       connection: peer === undefined ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
+      route,
       draining: this.#isStopping || server !== this.servers[0],
       allowSeconds: (seconds) => {
         const timeoutSeconds = Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS;
@@ -126,6 +142,12 @@ export class Listener {
       headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
     });
   }
+}
+
+/** The answer to a load balancer or supervisor. It is neither counted nor logged, so it closes its connection. */
+function health(status: number, text: string): Response {
+  const headers = { "Cache-Control": "no-store", Connection: "close" };
+  return new Response(`${text}\n`, { status, headers });
 }
 
 /**

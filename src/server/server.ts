@@ -1,9 +1,13 @@
-import { formatListenAddress } from "../config/listen-address.ts";
+import { dirname } from "node:path";
+import { formatListenAddress, isLoopback, type ListenAddress } from "../config/listen-address.ts";
 import type { Config } from "../config/settings.ts";
 import type { App } from "../http/app.ts";
+import { listenersOn } from "../platform/port-owner.ts";
+import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type Certificate, serveCertificate, steerToNewServers } from "./certificate.ts";
+import { boundUnreadResponses } from "./connections.ts";
 import { Listener } from "./listener.ts";
 
 /** The open listeners of the service. */
@@ -18,12 +22,12 @@ export class ListenError extends Error {
  * Opens all listeners of the configuration.
  *
  * @param certificate for TCP listeners; null for plain HTTP
- * @throws ListenError if one cannot be opened, after closing the others; of the default addresses,
- *   one is enough on a machine that lacks the other address family
+ * @throws ListenError if one cannot be opened, after closing the others; a loopback address may be
+ *   missing on a machine that lacks its family, if another one can be opened
  */
 export async function listen(
   app: App,
-  config: Pick<Config, "listen" | "listenIsDefault">,
+  config: Pick<Config, "listen">,
   certificate: Certificate | null,
   log: Log,
 ) {
@@ -35,9 +39,10 @@ export async function listen(
       const isTcp = address.kind === "tcp";
       listeners.push(new Listener(app, address, isTcp ? certificate : null, log));
     } catch (error) {
-      const message = `cannot listen on ${formatListenAddress(address)}: ${reasonOf(error)}`;
+      const message = `cannot listen on ${formatListenAddress(address)}: ${whyNot(address, error)}`;
       const isLast = address === config.listen.at(-1);
-      if (config.listenIsDefault && isFamilyMissing(error) && !(isLast && listeners.length === 0)) {
+      const isOnly = isLast && listeners.length === 0;
+      if (isLoopback(address) && isMissing(error) && !isOnly) {
         log.warn(message);
         continue;
       }
@@ -46,6 +51,7 @@ export async function listen(
     }
   }
   if (certificate !== null) steerToNewServers();
+  boundUnreadResponses();
   return {
     /** The addresses as clients write them: `http://127.0.0.1:8080`, `unix:/path`. */
     urls: listeners.map(({ url }) => url),
@@ -55,20 +61,56 @@ export async function listen(
      */
     async renew(next: Certificate): Promise<void> {
       const encrypted = listeners.filter(({ url }) => url.startsWith("https:"));
-      await Promise.all(encrypted.map((listener) => serveCertificate(listener, next, log)));
+      const renewed = encrypted.map((listener) => serveCertificate(listener, next, log));
+      boundUnreadResponses();
+      await Promise.all(renewed);
     },
     /**
      * Accepts no new connections, and closes all others when running requests have their responses,
      * or after `graceMs` milliseconds.
      */
     async stop(graceMs: number): Promise<void> {
-      await Promise.race([stopAll(false), Bun.sleep(graceMs)]);
+      await Promise.race([stopAll(false), allAnswered(listeners), Bun.sleep(graceMs)]);
       await stopAll(true);
     },
   };
 }
 
+/**
+ * Resolves when no request has run for a moment, in which those on their way arrive. Bun itself would
+ * wait 12 s for the rest of a request that a client has begun.
+ */
+async function allAnswered(listeners: readonly Listener[]): Promise<void> {
+  const MOMENT_MS = 250;
+  const POLL_MS = 25;
+  for (let quietMs = 0; quietMs < MOMENT_MS; quietMs += POLL_MS) {
+    await Bun.sleep(POLL_MS);
+    if (listeners.some(({ pendingRequests }) => pendingRequests > 0)) quietMs = 0;
+  }
+}
+
 /** Whether the machine lacks the address or its family. */
-function isFamilyMissing(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
+}
+
+/** Why an address cannot be listened on, and what to do. */
+function whyNot(address: ListenAddress, error: unknown): string {
+  const code = errorCode(error);
+  if (address.kind === "unix") {
+    const advice = `; let ${ownName()} write to ${dirname(address.path)}`;
+    return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
+  }
+  switch (code) {
+    case "EADDRINUSE": {
+      const users = listenersOn(address.port).join(" and ") || "another process";
+      return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN to another port`;
+    }
+    case "EADDRNOTAVAIL":
+      return "this machine does not have the address (EADDRNOTAVAIL); see ip address";
+    case "EACCES":
+      return "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)";
+    default:
+      return reasonOf(error);
+  }
 }

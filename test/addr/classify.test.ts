@@ -46,7 +46,7 @@ const EDGES: readonly (readonly [
 
 describe("classifyIpv6", () => {
   test.each(EDGES)("around %s: %s | %s … %s | %s", (block, before, first, last, after) => {
-    const row = TYPE_TABLE.find((each) => each.block === block);
+    const row = TYPE_TABLE.rows.find((each) => each.block === block);
     if (row === undefined) throw new Error(`no row for ${block}`);
     const edges = edgesOf(row.prefix);
     expect(classifyIpv6(edges.first)).toBe(first);
@@ -56,12 +56,12 @@ describe("classifyIpv6", () => {
   });
 
   test("has an expectation for every row of the table", () => {
-    expect(EDGES.map(([block]) => block)).toEqual(TYPE_TABLE.map(({ block }) => block));
+    expect(EDGES.map(([block]) => block)).toEqual(TYPE_TABLE.rows.map(({ block }) => block));
   });
 
   test("the first row that matches is also the longest", () => {
-    for (const [index, later] of TYPE_TABLE.entries()) {
-      for (const earlier of TYPE_TABLE.slice(0, index)) {
+    for (const [index, later] of TYPE_TABLE.rows.entries()) {
+      for (const earlier of TYPE_TABLE.rows.slice(0, index)) {
         const { first, last } = edgesOf(earlier.prefix);
         const inner = edgesOf(later.prefix);
         const shadowed =

@@ -84,12 +84,12 @@ describe("the group of a multicast address", () => {
   });
 
   test("every row of the table is found at its first and its last address, and no further", () => {
-    for (const { prefix, name } of MULTICAST_GROUPS) {
+    for (const { prefix, name } of MULTICAST_GROUPS.rows) {
       const { first, last, before, after } = edgesOf(prefix);
       expect(groupOf(formatIpv6(first))).toBe(name);
       expect(groupOf(formatIpv6(last))).toBe(name);
-      const named = MULTICAST_GROUPS.map((group) => formatIpv6(edgesOf(group.prefix).first));
-      const lasts = MULTICAST_GROUPS.map((group) => formatIpv6(edgesOf(group.prefix).last));
+      const named = MULTICAST_GROUPS.rows.map((group) => formatIpv6(edgesOf(group.prefix).first));
+      const lasts = MULTICAST_GROUPS.rows.map((group) => formatIpv6(edgesOf(group.prefix).last));
       if (before && !lasts.includes(formatIpv6(before)))
         expect(groupOf(formatIpv6(before))).toBe("");
       if (after && !named.includes(formatIpv6(after))) expect(groupOf(formatIpv6(after))).toBe("");

@@ -3,7 +3,7 @@ import { formatIp, type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
 import {
   AddressError,
   formatPrefix,
-  longestMatch,
+  PrefixTable,
   parsePrefix,
   prefixContains,
   prefixOf,
@@ -115,7 +115,7 @@ test.each([
   expect(formatPrefix(prefixOf(ip(address), length))).toBe(expected);
 });
 
-describe("longestMatch", () => {
+describe("a PrefixTable", () => {
   const texts = [
     "::/0",
     "2000::/3",
@@ -142,32 +142,32 @@ describe("longestMatch", () => {
     ["11.0.0.0", null],
   ])("%p lies in %p", (address, expected) => {
     for (const order of [texts, texts.toReversed()]) {
-      const table = longestMatch(order.map((text) => ({ prefix: parsePrefix(text) })));
-      const row = table(ip(address));
+      const table = new PrefixTable(() => order.map((text) => ({ prefix: parsePrefix(text) })));
+      const row = table.find(ip(address));
       expect(row ? formatPrefix(row.prefix) : null).toBe(expected);
     }
   });
 
   test("finds nothing in an empty table", () => {
-    expect(longestMatch([])(ip("::1"))).toBeUndefined();
+    expect(new PrefixTable(() => []).find(ip("::1"))).toBeUndefined();
   });
 
   test("gives the first of two rows with the same prefix", () => {
     const prefix = parsePrefix("2001:db8::/32");
-    const table = longestMatch([
+    const table = new PrefixTable(() => [
       { prefix, name: "first" },
       { prefix, name: "second" },
     ]);
-    expect(table(ip("2001:db8::1"))?.name).toBe("first");
+    expect(table.find(ip("2001:db8::1"))?.name).toBe("first");
   });
 
   test("agrees with a search of all rows", () => {
     const rows = texts.map((text) => ({ prefix: parsePrefix(text) }));
-    const table = longestMatch(rows);
+    const table = new PrefixTable(() => rows);
     for (const { prefix } of rows) {
       const inside = rows.filter((row) => prefixContains(row.prefix, prefix.network));
       const longest = inside.sort((a, b) => b.prefix.length - a.prefix.length)[0];
-      const found = table(prefix.network);
+      const found = table.find(prefix.network);
       expect(found && `${formatIp(found.prefix.network)}/${found.prefix.length}`).toBe(
         longest && formatPrefix(longest.prefix),
       );

@@ -15,8 +15,8 @@ import { objectionTo } from "../../src/addr/policy.ts";
 import {
   AddressError,
   formatPrefix,
-  longestMatch,
   type Prefix,
+  PrefixTable,
   parsePrefix,
   prefixContains,
   prefixOf,
@@ -39,7 +39,7 @@ const anyBits = fc
   .map((bytes) => ipv6FromBytes(bytes));
 /** An address at or beside an edge of a block of the type table, or with anything after the block's bits. */
 const nearBlocks = fc
-  .record({ row: fc.constantFrom(...TYPE_TABLE), place: fc.nat({ max: 4 }), bits: anyBits })
+  .record({ row: fc.constantFrom(...TYPE_TABLE.rows), place: fc.nat({ max: 4 }), bits: anyBits })
   .map(({ row, place, bits }) => {
     const { first, last, before, after } = edgesOf(row.prefix);
     return [first, last, before, after][place] ?? mix(first, bits, row.prefix.length);
@@ -229,7 +229,7 @@ test("every address has exactly one type: the first that matches is the one that
   fc.assert(
     fc.property(address, (value) => {
       const bits = integerOf(value);
-      const first = TYPE_TABLE.find(({ prefix }) => {
+      const first = TYPE_TABLE.rows.find(({ prefix }) => {
         const shift = BigInt(128 - prefix.length);
         return bits >> shift === integerOf(prefix.network) >> shift;
       });
@@ -239,13 +239,13 @@ test("every address has exactly one type: the first that matches is the one that
   );
 });
 
-test("longestMatch agrees with a search through all rows", () => {
+test("a PrefixTable agrees with a search through all rows", () => {
   const prefix = fc
     .record({ value: ip, length: fc.nat() })
     .map(({ value, length }) => prefixOf(value, length % (value.version === 4 ? 33 : 129)));
   fc.assert(
     fc.property(fc.array(prefix, { maxLength: 20 }), ip, (prefixes, other) => {
-      const find = longestMatch(prefixes.map((each) => ({ prefix: each })));
+      const table = new PrefixTable(() => prefixes.map((each) => ({ prefix: each })));
       const asked = [other, ...prefixes.map(({ network }) => network)];
       for (const value of asked) {
         const matching = prefixes.filter((each) => prefixContains(each, value));
@@ -253,7 +253,7 @@ test("longestMatch agrees with a search through all rows", () => {
           (best, each) => (best === null || each.length > best.length ? each : best),
           null,
         );
-        expect(find(value)?.prefix ?? null).toEqual(longest);
+        expect(table.find(value)?.prefix ?? null).toEqual(longest);
       }
     }),
   );

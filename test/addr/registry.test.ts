@@ -3,10 +3,8 @@ import { tryParseIp } from "../../src/addr/ip.ts";
 import { formatPrefix } from "../../src/addr/prefix.ts";
 import {
   ASSIGNMENT_TABLE,
-  assignmentOf,
   REGISTRY_SNAPSHOT,
   SPECIAL_PURPOSE_BLOCKS,
-  specialPurposeBlock,
 } from "../../src/addr/registry.ts";
 import { edgesOf, ipv4EdgesOf } from "./blocks.ts";
 import { parseIpv6 } from "./parse.ts";
@@ -66,14 +64,14 @@ const SPECIAL_EDGES: readonly (readonly [string, string, string, string, string]
   ["255.255.255.255/32", "240.0.0.0/4", "255.255.255.255/32", "255.255.255.255/32", ""],
 ];
 
-describe("specialPurposeBlock", () => {
+describe("the special-purpose registries", () => {
   test.each(SPECIAL_EDGES)("around %s: %p | %p … %p | %p", (block, before, first, last, after) => {
-    const row = SPECIAL_PURPOSE_BLOCKS.find((each) => each.block === block);
+    const row = SPECIAL_PURPOSE_BLOCKS.rows.find((each) => each.block === block);
     if (row === undefined) throw new Error(`no row for ${block}`);
     const { version } = row.prefix.network;
     const edges = version === 4 ? ipv4EdgesOf(row.prefix) : edgesOf(row.prefix);
     const blockOf = (ip: typeof edges.before) => {
-      const found = ip && specialPurposeBlock(ip);
+      const found = ip && SPECIAL_PURPOSE_BLOCKS.find(ip);
       return found ? found.block : "";
     };
     expect(blockOf(edges.first)).toBe(first);
@@ -84,9 +82,9 @@ describe("specialPurposeBlock", () => {
 
   test("has an expectation for each of the 25 and 26 rows", () => {
     expect(SPECIAL_EDGES.map(([block]) => block)).toEqual(
-      SPECIAL_PURPOSE_BLOCKS.map(({ block }) => block),
+      SPECIAL_PURPOSE_BLOCKS.rows.map(({ block }) => block),
     );
-    expect(SPECIAL_PURPOSE_BLOCKS).toHaveLength(25 + 26);
+    expect(SPECIAL_PURPOSE_BLOCKS.rows).toHaveLength(25 + 26);
     expect(REGISTRY_SNAPSHOT).toMatch(/^\d{4}-\d{2}$/);
   });
 
@@ -100,7 +98,7 @@ describe("specialPurposeBlock", () => {
     ["10.1.2.3", "Private-Use", [1918], "1996-02", undefined, false],
   ] as const)("%s is %p", (text, name, rfcs, allocated, terminated, reachable) => {
     const ip = tryParseIp(text);
-    const row = ip && specialPurposeBlock(ip);
+    const row = ip && SPECIAL_PURPOSE_BLOCKS.find(ip);
     expect(row).toMatchObject({ name, rfcs, allocated });
     expect(row?.terminated).toBe(terminated);
     expect(row?.flags?.globallyReachable).toBe(reachable);
@@ -108,9 +106,9 @@ describe("specialPurposeBlock", () => {
 
   test("these rows are globally reachable, undecided or empty, and all others are not", () => {
     const blocksOf = (reachable: boolean | null | undefined) =>
-      SPECIAL_PURPOSE_BLOCKS.filter(({ flags }) => flags?.globallyReachable === reachable).map(
-        ({ block }) => block,
-      );
+      SPECIAL_PURPOSE_BLOCKS.rows
+        .filter(({ flags }) => flags?.globallyReachable === reachable)
+        .map(({ block }) => block);
     expect(blocksOf(true)).toEqual([
       "64:ff9b::/96",
       "2001:1::1/128",
@@ -132,7 +130,7 @@ describe("specialPurposeBlock", () => {
   });
 
   test("the letters of a row are its five flags in order", () => {
-    expect(specialPurposeBlock(parseIpv6("fe80::1"))?.flags).toEqual({
+    expect(SPECIAL_PURPOSE_BLOCKS.find(parseIpv6("fe80::1"))?.flags).toEqual({
       source: true,
       destination: true,
       forwardable: false,
@@ -197,12 +195,13 @@ const ASSIGNMENT_EDGES: readonly (readonly [string, string, string, string])[] =
   ["3ffe::/16", "Reserved", "Reserved", "Documentation"],
 ];
 
-describe("assignmentOf", () => {
+describe("the assignments", () => {
   test.each(ASSIGNMENT_EDGES)("around %s: %p | %p | %p", (block, before, inside, after) => {
-    const row = ASSIGNMENT_TABLE.find(({ prefix }) => formatPrefix(prefix) === block);
+    const row = ASSIGNMENT_TABLE.rows.find(({ prefix }) => formatPrefix(prefix) === block);
     if (row === undefined) throw new Error(`no row for ${block}`);
     const edges = edgesOf(row.prefix);
-    const assigneeOf = (ip: typeof edges.before) => (ip && assignmentOf(ip)?.assignee) ?? "";
+    const assigneeOf = (ip: typeof edges.before) =>
+      (ip && ASSIGNMENT_TABLE.find(ip)?.assignee) ?? "";
     expect(assigneeOf(edges.first)).toBe(inside);
     expect(assigneeOf(edges.last)).toBe(inside);
     expect(assigneeOf(edges.before)).toBe(before);
@@ -211,8 +210,8 @@ describe("assignmentOf", () => {
 
   test("has an expectation for each of the 51 rows", () => {
     expect(ASSIGNMENT_EDGES.map(([block]) => block)).toEqual(
-      ASSIGNMENT_TABLE.map(({ prefix }) => formatPrefix(prefix)),
+      ASSIGNMENT_TABLE.rows.map(({ prefix }) => formatPrefix(prefix)),
     );
-    expect(ASSIGNMENT_TABLE).toHaveLength(51);
+    expect(ASSIGNMENT_TABLE.rows).toHaveLength(51);
   });
 });

@@ -61,11 +61,31 @@ tlsTest("it reads files with every group of the service's user", async () => {
   expect(said).toMatch(/^ok .*\/etc\/certificates\/cert\.pem .*: they match/m);
 });
 
+tlsTest(
+  "a key that every user can read is a warning, unless its folder keeps them out",
+  async () => {
+    const open = `
+    install -d -g sixscope -m 0755 /etc/certificates
+    certificate /etc/certificates
+    chmod 0644 /etc/certificates/*.pem
+    settings SIXSCOPE_TLS_CERT=/etc/certificates/cert.pem SIXSCOPE_TLS_KEY=/etc/certificates/key.pem`;
+    const key = "/etc/certificates/key.pem";
+    expect(await doctor(open)).toMatch(
+      new RegExp(
+        `^warning .*every user .* can read the key; chgrp sixscope ${key} && chmod 640`,
+        "m",
+      ),
+    );
+    expect(await doctor(`${open}; chmod 0750 /etc/certificates`)).toMatch(/^ok .*: they match/m);
+  },
+);
+
 const linked = `
   mkdir /var/lib/home
   mount --bind /var/lib/home /home
   certificate /home
-  chmod 0644 /home/*.pem
+  chgrp sixscope /home/*.pem
+  chmod 0640 /home/*.pem
   ln -s /home/cert.pem /etc/cert.pem
   settings SIXSCOPE_TLS_CERT=/etc/cert.pem SIXSCOPE_TLS_KEY=/home/key.pem`;
 
@@ -96,6 +116,32 @@ machineTest("a restored keys file that belongs to root is a problem with advice"
     /^problem .*it is failed; .*systemctl reset-failed sixscope, and systemctl restart sixscope$/m,
   );
 });
+
+machineTest("lines of the settings that systemd ignores are problems", async () => {
+  const said = await doctor("settings 'export SIXSCOPE_LISTEN=[::1]:80' SIXSCOPE_LOG_LEVEL=debug");
+  expect(said).toMatch(
+    /^problem .*\/etc\/sixscope\/sixscope\.env: systemd ignores line 4; write NAME=value, without export/m,
+  );
+  expect(said.match(/systemd ignores/g)).toHaveLength(1);
+});
+
+machineTest(
+  "another user is told what doctor cannot see, and hears of no problem with it",
+  async () => {
+    const said = await doctor(`
+    systemd_shows ActiveState=active AmbientCapabilities=cap_net_raw
+    settings SIXSCOPE_LISTEN=nowhere
+    sixscope() {
+      setpriv --reuid=65534 --clear-groups env -i "PATH=/var/lib/bin:$PATH" \\
+        /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
+    }`);
+    expect(said).toMatch(
+      /^unknown {2}see the settings, keys and certificate of sixscope\.service: .*; run: sudo sixscope doctor$/m,
+    );
+    expect(said).toMatch(/^ok .* runs: it is active$/m);
+    expect(said).not.toMatch(/raw ICMPv6 socket|keys file|SIXSCOPE_LISTEN|resolver/);
+  },
+);
 
 machineTest("a relative keys file is in the service's working directory", async () => {
   const said = await doctor("settings SIXSCOPE_KEYS_FILE=keys.json; cd /etc");

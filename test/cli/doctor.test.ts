@@ -1,6 +1,6 @@
 /** What doctor reports; scripts/systemd-test.ts runs it on a whole machine. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
@@ -23,13 +23,21 @@ describe("the address", () => {
     ["an empty table", "", "problem"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkAddress(table, false)).toMatchObject({ state });
+    expect(checkAddress(table, false, false)).toMatchObject({ state });
   });
 
   test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
-    const { outcome, advice } = checkAddress("", true);
+    const { outcome, advice } = checkAddress("", true, false);
     expect(outcome).toBe("net.ipv6.conf.all.disable_ipv6 is 1");
     expect(advice).toStartWith("sysctl -w net.ipv6.conf.all.disable_ipv6=0");
+  });
+
+  test.each([
+    ["a kernel without IPv6", null, false],
+    ["disabled by a sysctl", "", true],
+    ["only loopback", LOOPBACK, false],
+  ])("in a container, %s: the finding says which network to use", (_, table, isDisabled) => {
+    expect(checkAddress(table, isDisabled, true).advice).toContain("--network=host");
   });
 
   testWith(labMissing)("is disabled in the kernel itself", async () => {
@@ -76,6 +84,11 @@ describe("the listeners", () => {
     ["by default", {}, "ok"],
     ["on loopback and a unix socket", { SIXSCOPE_LISTEN: "127.0.0.2:80,unix:/run/s" }, "ok"],
     ["everywhere over plain HTTP", { SIXSCOPE_LISTEN: "[::]:80" }, "warning"],
+    [
+      "everywhere behind a trusted proxy",
+      { SIXSCOPE_LISTEN: "[::]:80", SIXSCOPE_TRUSTED_PROXIES: "2001:db8::7" },
+      "ok",
+    ],
     ["everywhere over HTTPS", { SIXSCOPE_LISTEN: "[::]:443", ...tls }, "ok"],
   ];
   test.each(rows)("%s", (_, environment, state) => {
@@ -107,6 +120,23 @@ describe("the keys file", () => {
   });
 });
 
+test("a keys file that every user can write to is a problem, unless its folder keeps them out", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
+  const path = join(folder, "keys.json");
+  writeFileSync(path, '{"version":1,"keys":[]}');
+  chmodSync(path, 0o666);
+  expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
+  chmodSync(folder, 0o755);
+  expect(checkKeys(path, Date.now())).toMatchObject({
+    state: "problem",
+    outcome: "every user of this machine can add keys to it",
+    advice: expect.stringContaining(`chmod o-w ${path}`),
+  });
+  chmodSync(path, 0o644);
+  expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
+  rmSync(folder, { recursive: true });
+});
+
 describe("sixscope doctor", () => {
   const knotTest = testWith(labMissing, programMissing("knotd"));
   const tlsTest = testWith(labMissing, programMissing("openssl"));
@@ -130,6 +160,22 @@ describe("sixscope doctor", () => {
       status: 1,
       stderr: "sixscope: there are problems; the lines above say what to do\n",
     });
+  });
+
+  test("--json prints the same findings as one document", async () => {
+    const wrong = { SIXSCOPE_LISTEN: "nowhere" };
+    const { stdout, status } = await sixscope(["doctor", "--json"], wrong);
+    const { problems, findings } = JSON.parse(stdout);
+    expect(findings[0]).toEqual({
+      state: "problem",
+      tried: "read the settings from the environment",
+      outcome: expect.stringContaining('SIXSCOPE_LISTEN="nowhere"'),
+      advice: expect.stringContaining("correct it"),
+    });
+    const isProblem = ({ state }: { state: string }) => state === "problem";
+    expect(findings.filter(isProblem)).toHaveLength(problems);
+    expect(status).toBe(1);
+    expect((await sixscope(["doctor", "--yaml"])).status).toBe(2);
   });
 
   test("names every wrong setting, and ends with status 1", async () => {

@@ -2,7 +2,11 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
-import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/installed.ts";
+import {
+  ignoredLines,
+  parseEnvironmentFile,
+  parseShownEnvironment,
+} from "../../src/cli/installed.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -32,6 +36,17 @@ const rows: [string, string, Record<string, string>][] = [
 ];
 test.each(rows)("an environment file with %s", (_, text, expected) => {
   expect(parseEnvironmentFile(text)).toEqual(expected);
+});
+
+const ignored: [string, string, number[]][] = [
+  ["nothing", "# a\n\nA=1\n;b\nB='1\n2'\nC=1 \\\n2\n", []],
+  ["a name with export", "A=1\nexport B=1\nC=1", [2]],
+  ["a line without =", "A=1\nB\n", [2]],
+  ["a line after a value of several lines", "A='1\n2\n3'\nexport B=1", [4]],
+  ["a name that is not valid, with its value of several lines", 'a-b="\nA=1\n"\nB=2\nC', [1, 5]],
+];
+test.each(ignored)("of an environment file, systemd ignores %s", (_, text, lines) => {
+  expect(ignoredLines(text)).toEqual(lines);
 });
 
 const shown: [string, string, Record<string, string>][] = [
@@ -92,7 +107,7 @@ test("the sample contains every setting once, each with a valid value", () => {
 test("the sample shows the defaults, and examples for settings without one", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const shown = parseConfig(parseEnvironmentFile(sample));
-  const { tls, targets, listenIsDefault } = parseConfig({});
+  const { tls, targets } = parseConfig({});
   const defaults = parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" });
-  expect({ ...shown, tls, targets, listenIsDefault }).toEqual(defaults);
+  expect({ ...shown, tls, targets }).toEqual(defaults);
 });

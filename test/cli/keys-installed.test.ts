@@ -103,6 +103,79 @@ describe("root", () => {
   });
 });
 
+describe("root in a folder of another user", () => {
+  const OTHER = 65534;
+  const theirs = `install -d -o ${OTHER} /run/theirs /run/theirs/folder`;
+  const addTo = (path: string, name = "me") =>
+    `SIXSCOPE_KEYS_FILE=${path} as_root keys add ${name}`;
+  const asRoot = `as_root() { /var/lib/bin/bun /var/lib/source/src/main.ts "$@"; }
+    mkdir -p /etc/profile.d
+    ls /etc/profile.d > /run/before`;
+
+  machineTest("creates the file with its owner's rights", async () => {
+    const { stdout, stderr } = await onInstalledMachine(`${asRoot}; ${theirs}
+      ${addTo("/run/theirs/keys.json")}
+      ${addTo("/run/theirs/keys.json", "again")}
+      stat --format='%u %a' /run/theirs/keys.json`);
+    expect(stderr).toBe("");
+    expect(stdout).toEndWith(`${OTHER} 600\n`);
+  });
+
+  const traps: [string, string, string][] = [
+    ["the file", "ln -s /etc/profile.d/x /run/theirs/keys.json", "/run/theirs/keys.json"],
+    ["a folder", "ln -s /etc/profile.d /run/theirs/to", "/run/theirs/to/keys.json"],
+    [
+      "a folder below a link of root",
+      "ln -s /etc/profile.d /run/theirs/to; ln -s /run/theirs /etc/theirs",
+      "/etc/theirs/to/keys.json",
+    ],
+    [
+      "the file in a folder of everybody",
+      `install -d -m 1777 /run/all; setpriv --reuid=${OTHER} ln -s /etc/profile.d/x /run/all/keys.json`,
+      "/run/all/keys.json",
+    ],
+  ];
+  machineTest.each(traps)(
+    "does not write where their link in place of %s leads",
+    async (...row) => {
+      const [, trap, path] = row;
+      const { stdout, stderr } = await onInstalledMachine(`${asRoot}; ${theirs}
+      ${trap}
+      ${addTo(path)} || ls /etc/profile.d | diff /run/before -`);
+      expect(stderr).toMatch(/cannot write the keys file \/etc\/profile\.d\/.*: EACCES: /);
+      expect(stdout).toBe("");
+    },
+  );
+
+  machineTest("changes no file of root while links race with it", async () => {
+    const race = `
+      const { readdirSync, rmSync, symlinkSync, writeFileSync } = require("node:fs");
+      const attempt = (action) => { try { action(); } catch {} };
+      process.chdir("/run/theirs");
+      writeFileSync("ready", "");
+      for (let round = 0; ; round++) {
+        for (const name of readdirSync(".").filter((name) => name.endsWith(".tmp"))) {
+          attempt(() => rmSync(name));
+          attempt(() => symlinkSync("/etc/secret", name));
+        }
+        attempt(() => rmSync("keys.json"));
+        if (round % 3 === 0) attempt(() => symlinkSync("/etc/profile.d/x", "keys.json"));
+        if (round % 3 === 1) attempt(() => writeFileSync("keys.json", '{"version":1,"keys":[]}', { mode: 0o666 }));
+      }`;
+    const { stdout } = await onInstalledMachine(`${asRoot}; ${theirs}
+      echo secret > /etc/secret; chmod 600 /etc/secret
+      echo '${race.replaceAll("'", "'\\''")}' > /run/race.js
+      setpriv --reuid=${OTHER} --clear-groups /var/lib/bin/bun /run/race.js &
+      until test -e /run/theirs/ready; do sleep 0.01; done
+      for name in 1 2 3 4 5 6 7 8 9 10 11 12; do ${addTo("/run/theirs/keys.json", "$name")} > /run/out 2>&1 || true; done
+      kill $!
+      ls /etc/profile.d | diff /run/before -
+      cat /etc/secret
+      stat --format='%u %a' /etc/secret`);
+    expect(stdout).toBe("secret\n0 600\n");
+  });
+});
+
 describe("the service's own user", () => {
   machineTest("uses the service's file from any folder", async () => {
     const { stdout, stderr } = await onInstalledMachine(`

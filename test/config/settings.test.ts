@@ -27,9 +27,10 @@ describe("defaults", () => {
   test("are the documented ones", () => {
     const { resolvers, listen: _, ...rest } = parseConfig({});
     expect(rest).toEqual({
-      listenIsDefault: true,
+      metricsListen: [],
       tls: null,
       trustedProxies: { unix: true, prefixes: [] },
+      plainHttpFrom: [],
       keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
@@ -37,6 +38,7 @@ describe("defaults", () => {
       pingIntervalMs: 200,
       probeTimeoutMs: 2000,
       maxProbes: 64,
+      stopGraceMs: 20_000,
       logLevel: "info",
       logFormat: "text",
       logClients: true,
@@ -77,10 +79,15 @@ describe("values", () => {
       { listen: [{ kind: "tcp", hostname: "::", port: 443 }] },
     ],
     [
-      "a name",
+      "both loopback addresses by their name",
       "SIXSCOPE_LISTEN",
       "localhost:1",
-      { listen: [{ kind: "tcp", hostname: "localhost", port: 1 }] },
+      {
+        listen: [
+          { kind: "tcp", hostname: "127.0.0.1", port: 1 },
+          { kind: "tcp", hostname: "::1", port: 1 },
+        ],
+      },
     ],
     [
       "a host name",
@@ -185,6 +192,7 @@ describe("values", () => {
     ["an IPv4 address out of range", "SIXSCOPE_LISTEN", "127.0.0.256:80"],
     ["an address twice", "SIXSCOPE_LISTEN", "[::1]:80,[0::1]:80"],
     ["a host name twice", "SIXSCOPE_LISTEN", "localhost:80,LocalHost:80"],
+    ["a host name and its address", "SIXSCOPE_LISTEN", "localhost:80,127.0.0.1:80"],
     ["a socket twice", "SIXSCOPE_LISTEN", "unix:/a,unix:/a"],
     ["both families and one of them", "SIXSCOPE_LISTEN", "[::]:8080,127.0.0.1:8080"],
     ["one family and both of them", "SIXSCOPE_LISTEN", "0.0.0.0:8080,[::]:8080"],
@@ -206,6 +214,7 @@ describe("values", () => {
     ["interval below 10", "SIXSCOPE_PING_INTERVAL_MS", "9"],
     ["interval above 10000", "SIXSCOPE_PING_INTERVAL_MS", "10001"],
     ["timeout below 100", "SIXSCOPE_PROBE_TIMEOUT_MS", "99"],
+    ["a stop that takes longer than five minutes", "SIXSCOPE_STOP_GRACE_MS", "300001"],
     ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
     ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],

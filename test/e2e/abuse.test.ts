@@ -6,7 +6,7 @@ import { residentMiB } from "../../scripts/measure.ts";
 import { generateApiKey } from "../../src/keys/api-key.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
-import { runIp } from "../lab/run.ts";
+import { run, runIp } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
@@ -131,10 +131,69 @@ describe("clients that take their time", () => {
   );
 });
 
+describe("a client that does not read its answers", () => {
+  labTest(
+    "holds little memory of the kernel, and is given up",
+    async () => {
+      const socket = await open();
+      socket.pause();
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      const request = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+      socket.write(request.repeat(1_000));
+      const sendBuffer = async () =>
+        /tb(\d+)/.exec(
+          await run(["ss", "-tmnH", `sport = :${port()}`, `dport = :${socket.localPort}`]),
+        );
+      const buffer = await sendBuffer();
+      // The kernel doubles what is asked for.
+      expect(Number(buffer?.[1])).toBe(2 * 64 * 1024);
+      while ((await sendBuffer()) !== null) await Bun.sleep(500);
+      socket.resume();
+      await closed;
+      await expectHealthy();
+    },
+    120_000,
+  );
+});
+
+describe("one network", () => {
+  labTest(
+    "that opens thousands of connections loses the surplus, and another one is served",
+    async () => {
+      const [attacker, other] = ["2001:db8:66::1", "2001:db8:67::1"];
+      for (const address of [attacker, other])
+        await runIp([`addr add ${address}/128 dev lo nodad`]);
+      await using crowded = await startService({
+        SIXSCOPE_LISTEN: "[::]:0",
+        SIXSCOPE_PLAIN_HTTP_FROM: "2001:db8::/32",
+      });
+      const crowdedPort = Number(new URL(crowded.url).port);
+      const sockets: Socket[] = [];
+      let lost = 0;
+      for (let count = 0; count < 1_500; count++) {
+        const socket = connect({ host: attacker, port: crowdedPort, localAddress: attacker });
+        socket.on("error", () => {}).once("close", () => (lost += 1));
+        socket.once("connect", () => socket.write("GET / HTTP/1.1\r\nX-Slow: "));
+        socket.resume();
+        sockets.push(socket);
+      }
+      const SURPLUS = 1_500 - 1_024;
+      while (lost < SURPLUS) await Bun.sleep(50);
+      const answer = await fetch(`http://[${other}]:${crowdedPort}/api/v1/myip`);
+      expect(await answer.json()).toMatchObject({ ip: other });
+      expect(lost).toBe(SURPLUS);
+      expect(crowded.stderr()).toContain("closed connections over the bounds");
+      for (const socket of sockets) socket.destroy();
+    },
+    60_000,
+  );
+});
+
 describe("requests that are too large or malformed", () => {
   // biome-ignore format: a table
   labTest.each<[string, string, RegExp]>([
     ["a path of 20 KB", `GET /${"a".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 (414|431) /],
+    ["headers of 5 KB", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(2_500)}\r\nX-B: ${"b".repeat(2_500)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
     ["a header of 20 KB", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
     ["a thousand headers", `GET /api/v1/myip HTTP/1.1\r\nHost: x\r\n${"X-A: 1\r\n".repeat(1_000)}\r\n`, /^HTTP\/1\.1 (200|400|431) /],
     ["a body of a megabyte", `POST /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n${"a".repeat(1_000_000)}`, /^HTTP\/1\.1 (404|413) /],
@@ -143,8 +202,8 @@ describe("requests that are too large or malformed", () => {
     ["two lengths", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", /^HTTP\/1\.1 400 /],
     ["a length and chunks", "GET /api/v1/myip HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", /^HTTP\/1\.1 400 /],
     ["no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", /^(HTTP\/1\.1 400 |$)/],
-    ["an address of 15 KB", `GET /api/v1/validate?address=${"1:".repeat(7_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 400 /],
-    ["a name of 15 KB", `GET /api/v1/dns/${"a.".repeat(7_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 400 /],
+    ["an address of 3 KB", `GET /api/v1/validate?address=${"1:".repeat(1_500)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 400 /],
+    ["a name of 3 KB", `GET /api/v1/dns/${"a.".repeat(1_500)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 400 /],
   ])("%s", async (_, request, expected) => {
     const answer = await send(request, (text) => text.includes("\r\n\r\n"));
     expect(answer).toMatch(expected);

@@ -114,3 +114,26 @@ labTest("four pings at the default interval are answered at once after the last"
     details: { lost: [], duplicates: 0, late: 0 },
   });
 });
+
+testWith(labMissing)(
+  "a silent resolver holds up neither traces nor the only probe slot",
+  async () => {
+    const silent = await Bun.udpSocket({ hostname: "127.0.0.1" });
+    await using own = await startService({
+      SIXSCOPE_RESOLVER_A: `127.0.0.1:${silent.port}`,
+      SIXSCOPE_MAX_PROBES: "1",
+    });
+    const headers = { "X-API-Key": own.key };
+    const order: string[] = [];
+    const named = fetch(`${own.url}/ping/www.example.test`, { headers }).then(async (response) => {
+      order.push("named");
+      return (await response.json()) as unknown;
+    });
+    const traced = await fetch(`${own.url}/traceroute/::1`, { headers });
+    order.push("traced");
+    expect(await traced.json()).toMatchObject({ hops: [{ ip: "::1", hostname: null }] });
+    expect(await named).toMatchObject({ error: { code: "RESOLVER_TIMEOUT" } });
+    expect(order).toEqual(["traced", "named"]);
+    silent.close();
+  },
+);

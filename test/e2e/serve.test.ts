@@ -62,8 +62,40 @@ describe("start", () => {
       SIXSCOPE_LISTEN: `127.0.0.1:${taken.port}`,
     });
     expect(status).toBe(1);
-    expect(stderr).toContain(`cannot listen on 127.0.0.1:${taken.port}`);
+    expect(stderr).toMatch(
+      new RegExp(
+        `cannot listen on 127\\.0\\.0\\.1:${taken.port}: .*\\(pid ${process.pid}\\) uses the port; .*SIXSCOPE_LISTEN`,
+      ),
+    );
   });
+
+  labTest("localhost means both loopback addresses", async () => {
+    await using service = await startService({ SIXSCOPE_LISTEN: "localhost:0" });
+    expect(service.urls).toEqual([
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:/),
+      expect.stringMatching(/^http:\/\/\[::1\]:/),
+    ]);
+  });
+
+  const listeners: [string, Record<string, string>, boolean][] = [
+    ["on all addresses", {}, true],
+    ["with a trusted proxy", { SIXSCOPE_TRUSTED_PROXIES: "2001:db8::/32" }, false],
+    ["on loopback", { SIXSCOPE_LISTEN: "[::1]:0" }, false],
+  ];
+  labTest.each(listeners)(
+    "plain HTTP %s: it warns if it refuses every other machine",
+    async (_, environment, warns) => {
+      await using service = await startService({ SIXSCOPE_LISTEN: "[::]:0", ...environment });
+      const [example = ""] = service.startLines.slice(-1);
+      const command = example.replace("next, try a request: ", "");
+      expect(await run(["sh", "-ec", command])).toContain('"valid":true');
+      service.signal("SIGTERM");
+      await service.exited;
+      const warning =
+        /level=warning .*refuses every other machine: set SIXSCOPE_TLS_CERT.*\[::\]:0/;
+      expect(warning.test(service.stderr())).toBe(warns);
+    },
+  );
 
   labTest("a second service on the same port or socket reports it: status 1", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
@@ -91,14 +123,24 @@ describe("start", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("a keys file that does not parse prevents the start: status 1", async () => {
+  labTest("a damaged keys file stops ping, not the service, until it is restored", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
     const file = join(folder, "keys.json");
+    await sixscope(["keys", "add", "me"], { SIXSCOPE_KEYS_FILE: file });
+    const good = readFileSync(file, "utf8");
     writeFileSync(file, "[]");
-    const { status, stderr } = await sixscope([], { SIXSCOPE_KEYS_FILE: file });
+    await using service = await startService({ SIXSCOPE_KEYS_FILE: file });
+    expect(service.startLines.at(-1)).toBe(
+      "next, correct or restore the keys file; doctor says what is wrong with it",
+    );
+    expect((await fetch(`${service.url}/myip`)).status).toBe(200);
+    expect((await fetch(`${service.url}/ping/::1`)).status).toBe(401);
+    await service.says(`the keys file ${file} does not parse`);
+    await service.says("until it can be used, no key is valid");
+    writeFileSync(file, good);
+    await service.says('msg="keys file read again"');
+    await service.says("active=1");
     rmSync(folder, { recursive: true });
-    expect(status).toBe(1);
-    expect(stderr).toContain(`the keys file ${file} does not parse`);
   });
 });
 
@@ -216,6 +258,38 @@ describe("stop", () => {
     service.signal("SIGTERM");
     expect(await running).toBe("closed");
     expect(await service.exited).toBe(0);
+  });
+
+  labTest("SIXSCOPE_STOP_GRACE_MS bounds how long it waits for them", async () => {
+    await using chain = await startKernelChain({ routers: 0 });
+    await chain.exec(1, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/icmp/echo_ignore_all"]);
+    const environment = { SIXSCOPE_PROBE_TIMEOUT_MS: "10000", SIXSCOPE_STOP_GRACE_MS: "50" };
+    await using service = await startService(environment);
+    const before = echoRequests("Out");
+    const running = fetch(`${service.url}/ping/${chain.target}?count=10`, {
+      headers: { "X-API-Key": service.key },
+    }).then(
+      ({ status }) => status,
+      () => "closed",
+    );
+    while (echoRequests("Out") === before) await Bun.sleep(10);
+    service.signal("SIGTERM");
+    expect(await running).toBe("closed");
+    expect(await service.exited).toBe(0);
+    expect(service.stderr()).toContain("graceSeconds=0.05");
+  });
+
+  labTest("a log that is not read does not delay it", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-"));
+    const fullPipe = `mkfifo "$0"; exec 3<>"$0"
+      dd if=/dev/zero of="$0" oflag=nonblock 2> /dev/null
+      exec "$@" 2>&3`;
+    const wrapper = ["sh", "-c", fullPipe, join(folder, "pipe")];
+    await using service = await startService({}, wrapper);
+    expect((await fetch(`${service.url}/myip`)).status).toBe(200);
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+    rmSync(folder, { recursive: true });
   });
 
   labTest("an idle connection does not delay it", async () => {

@@ -12,6 +12,7 @@ import { type Service, sixscope, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("openssl");
 const tlsTest = testWith(missing);
+const curlTest = testWith(missing, programMissing("curl"));
 const wrkTest = testWith(missing, programMissing("wrk"));
 
 let folder: string;
@@ -53,6 +54,13 @@ async function start(prefix = ""): Promise<Service> {
 
 const get = (path: string) =>
   fetch(service.url + path, { tls: { rejectUnauthorized: false }, keepalive: false });
+
+curlTest("the request that it suggests at the start works as printed", async () => {
+  const [example = ""] = service.startLines.slice(-1);
+  expect(example).toStartWith("next, try a request: curl ");
+  const command = example.replace("next, try a request: ", "");
+  expect(await run(["sh", "-ec", command])).toContain('"valid":true');
+});
 
 async function connectTo({ url }: Service): Promise<TLSSocket> {
   const { hostname, port } = new URL(url);

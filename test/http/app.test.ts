@@ -9,6 +9,7 @@ import { createLog, type LogLevel } from "../../src/util/log.ts";
 
 const BINDINGS: Bindings = {
   connection: { kind: "tcp", peer: "127.0.0.1", encrypted: false },
+  route: null,
   draining: false,
   allowSeconds: () => {},
 };
@@ -34,7 +35,10 @@ function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly li
 }
 
 const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example.test") =>
-  await app.fetch(new Request(`http://localhost${path}`, init), BINDINGS);
+  await app.fetch(new Request(`http://localhost${path}`, init), {
+    ...BINDINGS,
+    route: app.routes.find((route) => path.startsWith(route.split(":")[0] ?? "")) ?? null,
+  });
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

@@ -3,16 +3,19 @@ import { formatIp } from "../../src/addr/ip.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { identifyCaller } from "../../src/http/client-address.ts";
 
-const TRUSTED = {
-  unix: true,
-  prefixes: ["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.2"].map(parsePrefix),
+const TRUST = {
+  trustedProxies: {
+    unix: true,
+    prefixes: ["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.2"].map(parsePrefix),
+  },
+  plainHttpFrom: ["192.168.7.0/24"].map(parsePrefix),
 };
 
 function caller(peer: string | null, headers: Record<string, string>, encrypted = false) {
   const found = identifyCaller(
     peer === null ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
     new Headers(headers),
-    TRUSTED,
+    TRUST,
   );
   return { ...found, address: found.address === null ? null : formatIp(found.address) };
 }
@@ -48,7 +51,7 @@ describe("the client's address", () => {
     const { address } = identifyCaller(
       { kind: "tcp", peer: "10.0.0.1", encrypted: false },
       headers,
-      TRUSTED,
+      TRUST,
     );
     expect(address && formatIp(address)).toBe("198.51.100.1");
   });
@@ -67,6 +70,12 @@ describe("the HTTPS rule", () => {
     ["a loopback peer that forwards is a proxy that is not configured", "127.0.0.1", false, { "X-Forwarded-For": "192.0.2.1" }, false],
     ["not even when it says https", "127.0.0.1", false, { "X-Forwarded-Proto": "https" }, false],
     ["a loopback peer that sends the header Forwarded", "::1", false, { Forwarded: "for=192.0.2.1" }, false],
+    ["a loopback peer that sends the header Via only", "::1", false, { Via: "1.1 proxy" }, false],
+    ["a loopback peer that sends X-Forwarded-Host only", "::1", false, { "X-Forwarded-Host": "six.example" }, false],
+    ["a client that may use plain HTTP", "192.168.7.9", false, {}, true],
+    ["its neighbour that may not", "192.168.8.9", false, {}, false],
+    ["a client that may use plain HTTP, through a trusted proxy", "10.0.0.1", false, { "X-Forwarded-For": "192.168.7.9", "X-Forwarded-Proto": "http" }, true],
+    ["a client that claims to be one that may", "192.0.2.1", false, { "X-Forwarded-For": "192.168.7.9" }, false],
     ["plain HTTP from elsewhere", "192.0.2.1", false, {}, false],
     ["TLS from elsewhere", "192.0.2.1", true, {}, true],
     ["TLS from an untrusted peer that forwards", "192.0.2.1", true, { "X-Forwarded-For": "1.1.1.1" }, true],

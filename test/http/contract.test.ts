@@ -150,6 +150,7 @@ const ERRORS: Row[] = [
   ["a repeated parameter", "/validate?address=::1&address=::2", {}, 400, "INVALID_PARAMETER", { parameter: "address", value: ["::1", "::2"] }],
   ["a type that is not in the list", "/dns/v6.example.test?type=ANY", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "ANY", allowed: TYPES }],
   ["the number of no type", "/dns/v6.example.test?type=TYPE255", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "TYPE255", allowed: TYPES }],
+  ["a parameter in another case", "/traceroute/::1?maxhops=3", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxhops", value: "3" }],
   ["an unknown resolver", "/dns/v6.example.test?resolver=d", {}, 400, "INVALID_PARAMETER", { parameter: "resolver", value: "d", allowed: ["resolver_a", "resolver_b", "resolver_c", "all"] }],
   ["maxHops=65", "/traceroute/::1?maxHops=65", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxHops", value: "65", minimum: 1, maximum: 64 }],
   ["a label too long", `/dns/${LONG_LABEL}.test`, {}, 400, "INVALID_HOSTNAME", { hostname: `${LONG_LABEL}.test`, reason: expect.any(String) }],
@@ -171,6 +172,7 @@ const ERRORS: Row[] = [
   ["an empty zone", "/ping/fe80::1%25", WITH_KEY, 400, "INVALID_ADDRESS", { address: "fe80::1%", reason: "a zone is not part of an address", position: 8 }],
   ["no key", "/ping/::1", {}, 401, "UNAUTHORIZED", {}],
   ["a wrong key", "/traceroute/::1", { "X-API-Key": "sx_wrong" }, 401, "UNAUTHORIZED", {}],
+  ["a bearer token that is not a key", "/ping/::1", { Authorization: "Bearer sx_wrong" }, 401, "UNAUTHORIZED", {}],
   ["no key, and a wrong parameter", "/ping/::1?count=99", {}, 401, "UNAUTHORIZED", {}],
   ["an unknown path", "/nothing", {}, 404, "NOT_FOUND", { method: "GET", path: "/api/v1/nothing" }],
   ["a path below an endpoint", "/myip/more", {}, 404, "NOT_FOUND", { method: "GET", path: "/api/v1/myip/more" }],
@@ -342,11 +344,28 @@ describe("errors that need more than a request", () => {
     for (const request of [
       "GET /api/v1/myip HTTP/1.0\r\n\r\n",
       "GET /pu/api/v1/myip HTTP/1.1\r\nHost: a b\r\n\r\n",
+      "GET /api/v1/myip HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     ]) {
       const answer = await rawRequest(service.url, request);
       expect(answer).toStartWith("HTTP/1.1 400 ");
       expect(answer).toContain('"code":"INVALID_PARAMETER"');
       expect(answer).toContain('"parameter":"Host"');
+    }
+  });
+
+  labTest("a path that another path becomes in a URL does not exist", async () => {
+    for (const path of [
+      "myip\\",
+      "x\\..\\myip",
+      "dns/x\\..\\..\\myip",
+      "./myip",
+      "%2e%2e/v1/myip",
+    ]) {
+      const request = `GET /api/v1/${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+      const answer = await rawRequest(service.url, request);
+      expect([path, answer.slice(0, 13)]).toEqual([path, "HTTP/1.1 404 "]);
+      expect(answer).toContain('"code":"NOT_FOUND"');
+      expect(answer).not.toMatch(/^allow:/im);
     }
   });
 
@@ -371,6 +390,20 @@ async function rawRequest(url: string, request: string): Promise<string> {
 }
 
 describe("answers", () => {
+  labTest("a slash at the end of a path changes nothing", async () => {
+    for (const path of ["validate/?address=::1", "ping/::1/?count=1", "traceroute/::1/"]) {
+      const request = `GET /api/v1/${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${service.key}\r\n\r\n`;
+      const answer = await rawRequest(service.url, request);
+      expect([path, answer.slice(0, 13)]).toEqual([path, "HTTP/1.1 200 "]);
+    }
+  });
+
+  labTest("a bearer token is the key", async () => {
+    const response = await get("/ping/::1?count=1", { Authorization: `bearer ${service.key}` });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-ratelimit-limit")).toBe("1000");
+  });
+
   labTest("/myip over IPv4 and IPv6", async () => {
     expect(await (await get("/myip")).json()).toEqual({
       ip: "127.0.0.1",

@@ -137,7 +137,7 @@ describe("the contract in the document", () => {
     ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
     ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no")], DNS_ERRORS],
     ["/ping/{target}", [target, integer("count", 10, 4)], PROBE_ERRORS],
-    ["/traceroute/{target}", [target, integer("maxHops", 64, 30)], PROBE_ERRORS],
+    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
     ["/openapi.json", [], []],
   ];
 
@@ -161,8 +161,8 @@ describe("the contract in the document", () => {
     const common = ["INVALID_PARAMETER", "HTTPS_REQUIRED", "RATE_LIMITED", "INTERNAL_ERROR"];
     expect(success).toBeDefined();
     expect(codes.toSorted()).toEqual([...common, ...errors].toSorted());
-    const key = { apiKey: [] };
-    expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? [key] : [{}, key]);
+    const keys = [{ apiKey: [] }, { bearer: [] }];
+    expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? keys : [{}, ...keys]);
   });
 
   // biome-ignore format: a table
@@ -172,7 +172,7 @@ describe("the contract in the document", () => {
     ["DnsResult", { hostname: "string", records: "array", resolver: undefined, queryTime: "integer", details: "object" }],
     ["DnsRecord", { type: "string", value: "string", ttl: "integer" }],
     ["PingResult", { target: "string", ip: "string", results: "array", stats: undefined, details: "object" }],
-    ["PingSample", { seq: "integer", ttl: "integer", rtt: "number" }],
+    ["PingSample", { seq: "integer", ttl: "integer", rtt: "number", details: "object" }],
     ["PingStats", { transmitted: "integer", received: "integer", loss: "number", min: ["number", "null"], avg: ["number", "null"], max: ["number", "null"] }],
     ["TraceResult", { target: "string", ip: "string", hops: "array", details: "object" }],
     ["Hop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], rtt: ["number", "null"], details: "object" }],

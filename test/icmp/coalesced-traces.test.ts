@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { coalesceTraces } from "../../src/icmp/coalesced-traces.ts";
 import { describeHop, type TraceHop } from "../../src/icmp/trace-report.ts";
-import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 const REQUEST: TraceRequest = { target: parseIpv6("2001:db8::2"), maxHops: 30, timeoutMs: 2000 };
@@ -10,11 +10,11 @@ const ROWS = [1, 2].map((hop) => describeHop(hop, [], HOP, HOP));
 
 /** Traces that end when the test says so. */
 function start() {
-  const running: { request: TraceRequest; end(outcome: TraceOutcome): void }[] = [];
-  const trace = coalesceTraces((request) => {
+  const running: { options: TraceOptions; end(outcome: TraceOutcome): void }[] = [];
+  const trace = coalesceTraces((_request, options = {}) => {
     const { promise, resolve } = Promise.withResolvers<TraceOutcome>();
-    request.signal?.addEventListener("abort", () => resolve({ kind: "aborted" }));
-    running.push({ request, end: resolve });
+    options.signal?.addEventListener("abort", () => resolve({ kind: "aborted" }));
+    running.push({ options, end: resolve });
     return promise;
   });
   return { running, trace };
@@ -73,15 +73,12 @@ test.each([
 test("a caller that joins gets the rows that are known already", async () => {
   const { running, trace } = start();
   const seen: Record<string, TraceHop[]> = { early: [], late: [] };
-  const listen = (name: string) => ({
-    ...REQUEST,
-    onHop: (row: TraceHop) => seen[name]?.push(row),
-  });
+  const join = (name: string) => trace(REQUEST, { onHop: (row) => seen[name]?.push(row) });
   const [first, second] = ROWS as [TraceHop, TraceHop];
-  const early = trace(listen("early"));
-  running[0]?.request.onHop?.(first);
-  const late = trace(listen("late"));
-  running[0]?.request.onHop?.(second);
+  const early = join("early");
+  running[0]?.options.onHop?.(first);
+  const late = join("late");
+  running[0]?.options.onHop?.(second);
   running[0]?.end(OUTCOME);
   await Promise.all([early, late]);
   expect(seen).toEqual({ early: ROWS, late: ROWS });
@@ -90,17 +87,17 @@ test("a caller that joins gets the rows that are known already", async () => {
 test("a caller that goes away does not end the trace of the others; the last one does", async () => {
   const { running, trace } = start();
   const [first, second] = [new AbortController(), new AbortController()];
-  const callers = [first, second].map(({ signal }) => trace({ ...REQUEST, signal }));
+  const callers = [first, second].map(({ signal }) => trace(REQUEST, { signal }));
   first.abort();
   expect(await callers[0]).toEqual({ kind: "aborted" });
-  expect(running[0]?.request.signal?.aborted).toBe(false);
+  expect(running[0]?.options.signal?.aborted).toBe(false);
   second.abort();
   expect(await callers[1]).toEqual({ kind: "aborted" });
-  expect(running[0]?.request.signal?.aborted).toBe(true);
+  expect(running[0]?.options.signal?.aborted).toBe(true);
 });
 
 test("a caller whose signal has aborted starts no trace", async () => {
   const { running, trace } = start();
-  expect(await trace({ ...REQUEST, signal: AbortSignal.abort() })).toEqual({ kind: "aborted" });
+  expect(await trace(REQUEST, { signal: AbortSignal.abort() })).toEqual({ kind: "aborted" });
   expect(running).toEqual([]);
 });

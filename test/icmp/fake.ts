@@ -91,7 +91,10 @@ export class FakeSocket implements IcmpSocket {
   readonly #clock: VirtualClock;
   readonly #network: Network;
   #arriving: (Omit<ReceivedPacket, "readMs"> & { readonly readableMs: number })[] = [];
-  tag = 0;
+  /** Those that the socket passes, the newest first. */
+  tags: readonly number[] = [];
+  /** How many packets the kernel has dropped. */
+  droppedPackets = 0;
   isClosed = false;
 
   constructor(clock: VirtualClock, network: Network) {
@@ -100,7 +103,7 @@ export class FakeSocket implements IcmpSocket {
   }
 
   readonly open = (tag: number): IcmpSocket => {
-    this.tag = tag;
+    this.tags = [tag];
     return this;
   };
 
@@ -118,6 +121,15 @@ export class FakeSocket implements IcmpSocket {
       this.deliver({ source, message, hopLimit, scopeId: 0, receivedMs }, receivedMs);
     }
     return atMs;
+  }
+
+  pass(...tags: [number, number]): boolean {
+    this.tags = tags;
+    return true;
+  }
+
+  dropped(): number {
+    return this.droppedPackets;
   }
 
   /** Lets a packet be read at a time, by default now. */
@@ -151,10 +163,16 @@ export function icmpError(
   packet: OutgoingPacket,
   type: number,
   code: number,
-  { parameter = 0, quoteBytes = 1232, destination = packet.target } = {},
+  {
+    parameter = 0,
+    quoteBytes = 1232,
+    destination = packet.target,
+    flowLabel = packet.flowLabel,
+  } = {},
 ): Uint8Array {
   const quotation = new Uint8Array(40 + packet.message.length);
-  quotation.set([0x60, 0, 0, 0, 0, packet.message.length, 58, 0]);
+  quotation.set([0, 0, 0, 0, 0, packet.message.length, 58, 0]);
+  new DataView(quotation.buffer).setUint32(0, 0x60000000 + flowLabel);
   quotation.set(ipv6ToBytes(packet.source), 8);
   quotation.set(ipv6ToBytes(destination), 24);
   quotation.set(packet.message, 40);
@@ -198,7 +216,7 @@ export function path(stations: readonly Station[]): Network {
     const [type, code] = station.rejects ?? [3, 0];
     const isReply = isTarget && station.rejects === undefined;
     const message = isReply ? echoReply(packet) : icmpError(packet, type, code);
-    return [{ delayMs, from, message }];
+    return [{ delayMs, from, message, hopLimit: 64 - index }];
   };
 }
 

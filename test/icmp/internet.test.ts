@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import { interfaceIndex } from "../../src/icmp/interfaces.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import type { Prober } from "../../src/icmp/prober.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { addressBytes } from "../lab/address.ts";
 import { startInternet } from "../lab/internet.ts";
 import {
   type AnswerRule,
@@ -14,6 +16,16 @@ import {
   type Router,
 } from "../lab/internet-description.ts";
 import { describeWith, tunMissing } from "../lab/lab.ts";
+import {
+  ECHO_REQUEST,
+  formatEcho,
+  formatError,
+  formatIcmp,
+  formatPacket,
+  NEXT_HEADER_ICMPV6,
+  TIME_EXCEEDED,
+} from "../lab/packet.ts";
+import type { Probe } from "../lab/probe-log.ts";
 import { run } from "../lab/run.ts";
 
 const TARGET = "2001:db8:2::7";
@@ -183,18 +195,16 @@ describeWith(tunMissing)("over a simulated internet", () => {
     const outcome = await ping({ count: 6, timeoutMs: 1500, intervalMs: 500 });
     expect(outcome.samples.map(({ seq }) => seq)).toEqual([1, 3, 4, 5, 6]);
     expect(outcome).toMatchObject({
-      lost: [{ seq: 2, reason: "timeout" }],
+      lost: [{ seq: 2, reason: "timeout", rttMs: expect.any(Number) }],
       duplicates: 2,
-      late: 1,
     });
   });
 
   test.each([
     ["with another cookie", "cookie", { forged: 4 }],
-    ["from a stranger", "source", { wrongSource: 4 }],
     ["with another sequence", "sequence", { unknown: 4 }],
     ["with another identifier, which the kernel keeps away", "identifier", {}],
-    ["with a wrong checksum, which the kernel keeps away", "checksum", {}],
+    ["with a wrong checksum, which the kernel keeps away", "checksum", { dropped: 4 }],
     ["without a cookie", { cutTo: 8 }, { forged: 4 }],
   ] as const)("forged replies %s answer nothing", async (_name, change, expected) => {
     await using _ = await internet({ end: { rules: [{ change }] } });
@@ -204,6 +214,34 @@ describeWith(tunMissing)("over a simulated internet", () => {
     });
     expect(outcome?.samples).toEqual([]);
     expect(counted).toEqual({ sent: 4, ...expected });
+  });
+
+  test("replies from another address are replies, and reported", async () => {
+    await using _ = await internet({ end: { rules: [{ change: "source" }] } });
+    const { samples, lost } = await ping();
+    expect(lost).toEqual([]);
+    for (const { otherSource } of samples) {
+      expect(otherSource && formatIpv6(otherSource)).toBe("2001:db8:2::f8");
+    }
+  });
+
+  test("a living target behind 22 silent hops is found", async () => {
+    const silent = Array.from({ length: 22 }, (_, index) => index + 3);
+    const special = Object.fromEntries(silent.map((hop) => [hop, { silent: true }]));
+    await using _ = await internet({ routers: routers(24, 5, special), end: { rttMs: 5 } });
+    const outcome = await trace({ maxHops: 30, timeoutMs: 800 });
+    expect(addresses(outcome)).toEqual([...hopsTo(24, silent), TARGET]);
+    expect(outcome.reached).toBe(true);
+  });
+
+  test("a hop with a link-local address keeps its interface", async () => {
+    const special = { 2: { address: "fe80::77" } };
+    const net = await internet({ routers: routers(3, 3, special), end: { rttMs: 3 } });
+    await using _ = net;
+    const { hops } = await trace();
+    const scopeId = interfaceIndex(net.device) ?? -1;
+    expect(hops.map((hop) => hop.scopeId)).toEqual([0, scopeId, 0, 0]);
+    expect(hops[1]?.address).toEqual(parseIpv6("fe80::77"));
   });
 
   test("a forged reply before the true one does not disturb it", async () => {
@@ -242,6 +280,46 @@ describeWith(tunMissing)("over a simulated internet", () => {
       expect(addresses(await trace())).toEqual([...hopsTo(3), TARGET]);
     });
     expect(counted.withoutCookie).toBe(1);
+  });
+
+  test.each([
+    ["who knows all but the flow label is not believed", 1, false],
+    ["who knows the flow label too is believed: the attack works", 0, true],
+  ])("an attacker off the path %s", async (_name, mistake, believed) => {
+    const net = await internet({ end: "blackhole" });
+    await using _ = net;
+    const counted = await counting(async () => {
+      const { answered, forged } = engine.counters;
+      const caller = new AbortController();
+      const pending = engine.ping(
+        { target: parseIpv6(TARGET), count: 1, intervalMs: 20, timeoutMs: 30_000 },
+        { signal: caller.signal },
+      );
+      while (net.count() === 0) await Bun.sleep(1);
+      const [probe] = net.seen() as [Probe];
+      const host = addressBytes(net.source);
+      const header = { source: addressBytes("2001:db8:bad::1"), destination: host, hopLimit: 64 };
+      const quoted = { trafficClass: 0, nextHeader: NEXT_HEADER_ICMPV6, hopLimit: 1, source: host };
+      const destination = addressBytes(TARGET);
+      // The tag and half of the flow label are in the identifier; the sequences are tried one by one.
+      for (let sequence = 0; sequence < 2 ** 16; sequence++) {
+        const { identifier } = probe;
+        const data = new Uint8Array();
+        const payload = formatEcho({ type: ECHO_REQUEST, identifier, sequence, data });
+        const flowLabel = probe.flowLabel ^ mistake;
+        const quotation = formatPacket({ ...quoted, destination, flowLabel, payload });
+        const error = { type: TIME_EXCEEDED, code: 0, word: 0, quotation, extensions: data };
+        net.inject(formatIcmp(header, formatError(error)));
+        if (sequence % 500 === 0) await Bun.sleep(2);
+      }
+      while (engine.counters.answered + engine.counters.forged === answered + forged) {
+        await Bun.sleep(5);
+      }
+      if (!believed) caller.abort();
+      expect((await pending).kind).toBe(believed ? "done" : "aborted");
+    });
+    expect(counted).toMatchObject(believed ? { withoutCookie: 1, answered: 1 } : { forged: 1 });
+    expect(counted).not.toHaveProperty(believed ? "forged" : "answered");
   });
 
   test("a hop has its MPLS labels", async () => {

@@ -20,6 +20,7 @@ test.each([
   ["half a cookie", `${header("3a")} 80 00 beef 1234 0007 0102`, { ...echo, data: hex("0102") }],
 ] as const)("the echo request in an invoking packet: %s", (_name, bytes, expected) => {
   expect(decodeInvokingPacket(hex(bytes))).toEqual({
+    flowLabel: 0xabcde,
     destination: parseIpv6("2001:db8:ffff::2"),
     echo: { kind: "echo-request", ...expected },
   });

@@ -3,12 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import { interfaceIndex } from "../../src/icmp/interfaces.ts";
 import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
-import { interfaceIndex } from "../../src/icmp/socket.ts";
-import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { nftRule } from "../lab/nft.ts";
 import { labEnvironment, run } from "../lab/run.ts";
 import { withTag } from "./tag.ts";
 
@@ -20,17 +21,9 @@ const TARGET_NODE = ROUTERS + 1;
 type PingDone = Extract<PingOutcome, { kind: "done" }>;
 type TraceDone = Extract<TraceOutcome, { kind: "done" }>;
 
-/** An nft table with one rule for echo requests. */
-function nftTable(hook: "forward" | "output", rule: string): string {
-  return [
-    "table ip6 lab {",
-    `chain ${hook} {`,
-    `type filter hook ${hook} priority 0`,
-    `icmpv6 type echo-request ${rule}`,
-    "}",
-    "}",
-  ].join("\n");
-}
+/** An nft ruleset with one rule for echo requests. */
+const nftTable = (hook: Parameters<typeof nftRule>[0], rule: string) =>
+  nftRule(hook, `icmpv6 type echo-request ${rule}`);
 
 describeWith(labMissing)("through twelve kernel routers", () => {
   let chain: KernelChain;
@@ -55,8 +48,15 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     return outcome;
   }
 
-  async function trace(target: string, request?: Partial<TraceRequest>): Promise<TraceDone> {
-    const outcome = await engine.traceroute({ target: parseIpv6(target), ...TRACE, ...request });
+  async function trace(
+    target: string,
+    request?: Partial<TraceRequest>,
+    options?: TraceOptions,
+  ): Promise<TraceDone> {
+    const outcome = await engine.traceroute(
+      { target: parseIpv6(target), ...TRACE, ...request },
+      options,
+    );
     if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
     return outcome;
   }
@@ -142,7 +142,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const dead = (index: number) => chain.source.replace(/1$/, `dead:${index.toString(16)}`);
     const stop = new AbortController();
     const traces = Array.from({ length: 30 }, (_, index) =>
-      trace(dead(index), { signal: stop.signal }).catch(() => {}),
+      trace(dead(index), {}, { signal: stop.signal }).catch(() => {}),
     );
     await Bun.sleep(1200);
     const { samples } = await ping(chain.target);
@@ -179,17 +179,38 @@ describeWith(labMissing)("through twelve kernel routers", () => {
 
   test("this machine reports a neighbour that does not resolve, which is not a hop", async () => {
     const missing = chain.source.replace(/1$/, "99");
-    const [pinged, traced] = await Promise.all([
-      ping(missing, { count: 1, timeoutMs: 8000 }),
-      trace(missing, { timeoutMs: 8000 }),
-    ]);
+    const [pinged, traced] = await Promise.all([ping(missing), trace(missing)]);
     const from = parseIpv6(chain.source);
-    expect(pinged.lost).toEqual([
-      { seq: 1, reason: "address-unreachable", type: 1, code: 3, from },
-    ]);
+    expect(pinged.lost).toEqual(
+      [1, 2, 3].map((seq) => ({
+        seq,
+        reason: "address-unreachable",
+        type: 1,
+        code: 3,
+        from,
+        rttMs: expect.any(Number),
+      })),
+    );
     expect(traced).toMatchObject({ reached: false, reason: "unreachable", error: { from } });
     expect(addresses(traced)).toEqual([null]);
   }, 60_000);
+
+  testWith(programMissing("ping"))(
+    "the address of a link's routers is answered from another one",
+    async () => {
+      const anycast = (chain.hops[1] as string).replace(/2$/, "");
+      const { samples, lost } = await ping(anycast);
+      expect(lost).toEqual([]);
+      expect(samples.map(({ otherSource }) => otherSource && formatIpv6(otherSource))).toEqual(
+        Array(3).fill(expect.stringMatching(/^2001:db8:/)),
+      );
+      const shown = await run(["ping", "-6", "-c", "2", "-i", "0.2", anycast]);
+      expect(shown).toContain(" 0% packet loss");
+      const traced = await trace(anycast);
+      expect(traced).toMatchObject({ reached: true, otherSource: samples[0]?.otherSource });
+      expect(traced.hops).toHaveLength(1);
+    },
+  );
 
   testWith(programMissing("ping"))("another program's flood wakes nothing here", async () => {
     // Its tag is 1; one of 256 identifiers that `ping` chooses by itself would have the same.
@@ -201,7 +222,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     });
     const outcome = await own.ping({ ...PING, target: parseIpv6(chain.target), count: 10 });
     expect(await flood.exited).toBe(0);
-    expect(outcome).toMatchObject({ kind: "done", transmitted: 10, lost: [] });
+    expect(outcome).toMatchObject({ kind: "done", samples: { length: 10 }, lost: [] });
     expect(own.counters).toEqual({ ...before, sent: 10, answered: 10 });
     await own.close();
   });
@@ -241,6 +262,18 @@ describeWith(labMissing)("through twelve kernel routers", () => {
       await chain.exec(REJECTING, ["sh", "-c", unlimited]);
     });
 
+    test("nothing, but the target limits its replies: traces show it at its distance", async () => {
+      const limit = nftTable("input", "limit rate over 2/second burst 1 packets drop");
+      await chain.exec(TARGET_NODE, ["nft", "-f", "-"], limit);
+      try {
+        for (let round = 0; round < 5; round++) {
+          expect(addresses(await trace(chain.target))).toEqual([...chain.hops]);
+        }
+      } finally {
+        await chain.exec(TARGET_NODE, ["nft", "delete table ip6 lab"]);
+      }
+    }, 60_000);
+
     test.each([
       ["no-route", 0, "unreachable", "no-route"],
       ["admin-prohibited", 1, "prohibited", "prohibited"],
@@ -254,9 +287,10 @@ describeWith(labMissing)("through twelve kernel routers", () => {
         const from = parseIpv6(chain.hops[REJECTING - 1] as string);
         const { lost } = await ping(chain.target, { count: 2 });
         const error = { type: 1, code, from };
+        const rttMs = expect.any(Number);
         expect(lost).toEqual([
-          { seq: 1, reason: name, ...error },
-          { seq: 2, reason: name, ...error },
+          { seq: 1, reason: name, ...error, rttMs },
+          { seq: 2, reason: name, ...error, rttMs },
         ]);
         const outcome = await trace(chain.target);
         expect(outcome).toMatchObject({ reached: false, reason, error: { ...error, name } });

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import { encodeEchoRequest } from "../../src/icmp/message.ts";
+import { Prober } from "../../src/icmp/prober.ts";
 import { RawSocket as IcmpSocket } from "../../src/icmp/socket.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { RawSocket } from "../lab/raw-socket.ts";
 import { run } from "../lab/run.ts";
+import { withTag } from "./tag.ts";
 
 const LOOPBACK = parseIpv6("::1");
 const test = testWith(labMissing);
@@ -24,10 +26,9 @@ test("four pings of ::1 are all answered", async () => {
   expect(outcome).toMatchObject({
     source: LOOPBACK,
     timeoutMs: 2000,
-    transmitted: 4,
+    samples: { length: 4 },
     lost: [],
     duplicates: 0,
-    late: 0,
   });
   expect(outcome.samples.map(({ seq, hopLimit }) => [seq, hopLimit])).toEqual([
     [1, 64],
@@ -44,7 +45,7 @@ test("replies that came in time count, however long the event loop was blocked",
   const pending = Array.from({ length: 300 }, () => engine.ping(request));
   Bun.sleepSync(400);
   for (const outcome of await Promise.all(pending)) {
-    expect(outcome).toMatchObject({ transmitted: 1, lost: [], late: 0 });
+    expect(outcome).toMatchObject({ samples: { length: 1 }, lost: [] });
   }
 });
 
@@ -82,6 +83,35 @@ test("a flood while the event loop is blocked fills the kernel's buffer and no m
   expect(received).toBeLessThan(PACKETS * 0.85);
 });
 
+test.each([
+  ["quote hop-by-hop options are dropped in the kernel", 0, "reply"],
+  ["quote a routing header are dropped in the kernel", 43, "reply"],
+  ["quote a fragment header are dropped in the kernel", 44, "reply"],
+  ["quote destination options are dropped in the kernel", 60, "reply"],
+  ["have our tag make an answer unknown, not lost", 58, "unknown"],
+] as const)("a flood of errors that %s", async (_name, nextHeader, kind) => {
+  const TAG = 0x5d;
+  const FLOOD = 30_000;
+  const prober = new Prober({ random: withTag(TAG) });
+  const { signal } = new AbortController();
+  const request = { target: LOOPBACK, source: LOOPBACK, scopeId: 0, flowLabel: 1, signal };
+  const probe = () => prober.probe({ ...request, hopLimit: 64, timeoutMs: 100 });
+  const message = new Uint8Array(300);
+  message.set([1, 0]);
+  message[8] = 0x60;
+  message[8 + 6] = nextHeader;
+  message.set([128, 0, 0, 0, TAG], 8 + 40);
+  using sender = new RawSocket();
+  // While a probe is outstanding, the socket is read on a timer only, which the flood does not let through.
+  const first = probe();
+  for (let sent = 0; sent < FLOOD; sent++) sender.send({ destination: "::1", message });
+  const second = probe();
+  expect((await first).kind).toBe("reply");
+  expect((await second).kind).toBe(kind);
+  expect(prober.counters.dropped).toBe(kind === "unknown" ? 1 : 0);
+  prober.close();
+});
+
 test("a closed socket neither sends nor receives, even if its descriptor is in use again", () => {
   const socket = new IcmpSocket(0x5b);
   const message = encodeEchoRequest(0x5b00, 0, new Uint8Array(8));
@@ -95,12 +125,10 @@ test("a closed socket neither sends nor receives, even if its descriptor is in u
 
 test("a trace to ::1 has one hop", async () => {
   const seen: unknown[] = [];
-  const outcome = await engine.traceroute({
-    target: LOOPBACK,
-    maxHops: 30,
-    timeoutMs: 2000,
-    onHop: ({ address }) => seen.push(address),
-  });
+  const outcome = await engine.traceroute(
+    { target: LOOPBACK, maxHops: 30, timeoutMs: 2000 },
+    { onHop: ({ address }) => seen.push(address) },
+  );
   expect(outcome).toMatchObject({
     kind: "done",
     source: LOOPBACK,

@@ -6,9 +6,9 @@ describe("encodeEchoRequest", () => {
   const cookie = hex("0102030405060708");
 
   test.each([
-    [0x1234, 0x0001, 10, "80 00 0000 1234 0001 0102030405060708 ddb6"],
-    [0xffff, 0xfffe, 12, "80 00 0000 ffff fffe 0102030405060708 efec 0000"],
-    [0, 0, 10, "80 00 0000 0000 0000 0102030405060708 efeb"],
+    [0x1234, 0x0001, 10, "80 00 0000 1234 0001 0102030405060708 dda4"],
+    [0xffff, 0xfffe, 12, "80 00 0000 ffff fffe 0102030405060708 efd8 0000"],
+    [0, 0, 10, "80 00 0000 0000 0000 0102030405060708 efd9"],
   ])("identifier %p, sequence %p, %p bytes of payload", (identifier, sequence, bytes, expected) => {
     expect(encodeEchoRequest(identifier, sequence, cookie, bytes)).toEqual(hex(expected));
   });

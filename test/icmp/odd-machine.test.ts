@@ -17,9 +17,20 @@ async function probe(commands: string, ...args: string[]) {
 
 labTest("an exclusive flow label of another program costs ours, not the answers", async () => {
   const { pinged, traced } = await probe("ip link set lo up", "exclusive-label", "::1");
-  expect(pinged).toMatchObject({ kind: "done", transmitted: 2, lost: [] });
+  expect(pinged).toMatchObject({ kind: "done", samples: { length: 2 }, lost: [] });
   expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
 });
+
+labTest(
+  "without a free descriptor, pings and traces go on, and a zone is not called unknown",
+  async () => {
+    const commands = "ip link set lo up && ulimit -n 64";
+    const { pinged, traced, zone } = await probe(commands, "no-descriptor", "::1");
+    expect(pinged).toMatchObject({ kind: "done", samples: { length: 2 } });
+    expect(traced).toMatchObject({ kind: "done", reached: true });
+    expect(zone).toStartWith("if_nametoindex, perhaps at the limit of open files (LimitNOFILE): E");
+  },
+);
 
 labTest("on an ordinary machine a trace has a flow label", async () => {
   const { traced } = await probe("ip link set lo up", "", "::1");
@@ -40,7 +51,8 @@ labTest(
       "",
       "2001:db8:77::2",
     );
-    expect(pinged).toMatchObject({ kind: "done", transmitted: 2 });
+    expect(pinged.kind).toBe("done");
+    expect(pinged.lost.map(({ reason }: { reason: string }) => reason)).not.toContain("not-sent");
   },
   60_000,
 );

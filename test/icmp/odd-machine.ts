@@ -2,10 +2,12 @@
  * Pings and traces on a machine with an unusual configuration, and prints the outcomes. Run by
  * `odd-machine.test.ts` in a network namespace of its own.
  *
- * Arguments: `exclusive-label`, or nothing; and the target.
+ * Arguments: `exclusive-label`, `no-descriptor`, or nothing; and the target.
  */
 
+import { openSync } from "node:fs";
 import { openIcmp } from "../../src/icmp/engine.ts";
+import { interfaceIndex } from "../../src/icmp/interfaces.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_INET6, SOCK } from "../../src/platform/linux.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -31,14 +33,32 @@ function leaseExclusiveLabel(): void {
   }
 }
 
+function useAllDescriptors(): void {
+  try {
+    for (;;) openSync("/dev/null", "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;
+  }
+}
+
+function zoneOrError(zone: string): number | string | null {
+  try {
+    return interfaceIndex(zone);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 /** For a busy machine; answers come at once. */
 const TIMEOUT_MS = 10_000;
 
 const [what, text = "::1"] = process.argv.slice(2);
 if (what === "exclusive-label") leaseExclusiveLabel();
 const engine = openIcmp();
+if (what === "no-descriptor") useAllDescriptors();
 const target = parseIpv6(text);
 const pinged = await engine.ping({ target, count: 2, intervalMs: 10, timeoutMs: TIMEOUT_MS });
 const traced = await engine.traceroute({ target, maxHops: 2, timeoutMs: TIMEOUT_MS });
+const zone = zoneOrError("lo");
 await engine.close();
-console.log(JSON.stringify({ pinged, traced }));
+console.log(JSON.stringify({ pinged, traced, zone }));

@@ -1,8 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
-import { MAX_BUFFER_RETRIES, RETRY_MS } from "../../src/icmp/prober.ts";
-import { PROBE_BURST, PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
+import type { PingOutcome, PingRequest, Sample } from "../../src/icmp/ping.ts";
+import { MAX_BUFFER_RETRIES, RETRY_MS, SILENCE_MS } from "../../src/icmp/prober.ts";
+import { PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
@@ -33,12 +33,17 @@ async function finish(
   { clock, engine }: { clock: VirtualClock; engine: IcmpEngine },
   request = REQUEST,
 ): Promise<Done> {
-  const outcome = await clock.run(engine.ping(request));
+  const reported = new Map<number, Sample>();
+  const onSample = (sample: Sample) => reported.set(sample.seq, sample);
+  const outcome = await clock.run(engine.ping(request, { onSample }));
   expect(engine.outstanding).toBe(0);
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   const { samples, lost } = outcome;
-  const seqs = [...samples, ...lost].map(({ seq }) => seq).sort((a, b) => a - b);
-  expect(seqs).toEqual(Array.from({ length: request.count }, (_, index) => index + 1));
+  const all = [...samples, ...lost].sort((a, b) => a.seq - b.seq);
+  expect([...reported.values()].sort((a, b) => a.seq - b.seq)).toEqual(all);
+  expect(all.map(({ seq }) => seq)).toEqual(
+    Array.from({ length: request.count }, (_, index) => index + 1),
+  );
   return outcome;
 }
 
@@ -64,12 +69,37 @@ describe("a ping", () => {
       kind: "done",
       source: SOURCE,
       timeoutMs: 1000,
-      transmitted: 4,
       samples: [1, 2, 3, 4].map((seq) => ({ seq, hopLimit: 60, rttMs: 10 })),
       lost: [],
       duplicates: 0,
-      late: 0,
     });
+  });
+
+  test("tells each outcome as soon as it is known", async () => {
+    const lab = start(byNumber((nth, reply) => (nth === 2 ? [] : [reply])));
+    const told: [seq: number, what: string, atMs: number][] = [];
+    const onSample = (sample: Sample) => {
+      const what = "reason" in sample ? sample.reason : "reply";
+      told.push([sample.seq, what, lab.clock.nowMs() - lab.startMs]);
+    };
+    await lab.clock.run(lab.engine.ping({ ...REQUEST, timeoutMs: 250 }, { onSample }));
+    expect(told).toEqual([
+      [1, "reply", 10],
+      [3, "reply", 410],
+      [2, "timeout", 451],
+      [4, "reply", 610],
+    ]);
+  });
+
+  test("tells nothing after its end", async () => {
+    const lab = start(byNumber((nth, reply) => [{ ...reply, delayMs: nth === 1 ? 250 : 10 }]));
+    const told: number[] = [];
+    const onSample = ({ seq }: Sample) => told.push(seq);
+    const request = { ...REQUEST, count: 2, intervalMs: 110, timeoutMs: 100 };
+    await lab.clock.run(lab.engine.ping(request, { onSample }));
+    expect(lab.clock.nowMs() - lab.startMs).toBe(120);
+    await finish(lab);
+    expect(told).toEqual([1, 2]);
   });
 
   test("waits for the timeout of its last sample and no longer", async () => {
@@ -108,25 +138,44 @@ describe("a ping", () => {
       }),
     );
     const outcome = await finish(lab, { ...REQUEST, timeoutMs: 300 });
-    expect(outcome).toMatchObject({ duplicates: 2, late: 1 });
-    expect(outcome.lost).toEqual([{ seq: 1, reason: "timeout" }]);
+    expect(outcome.duplicates).toBe(2);
+    expect(outcome.lost).toEqual([{ seq: 1, reason: "timeout", rttMs: 350 }]);
   });
 
-  test("reports the first of an error and a reply, and the other as a duplicate", async () => {
+  test.each([
+    ["a reply within 100 ms of the error", 105, { samples: [{ seq: 1, rttMs: 105 }], lost: [] }],
+    ["the error before a later reply", 105.1, { samples: [], lost: [{ reason: "no-route" }] }],
+  ])("reports %s, also of its last sample", async (_name, delayMs, expected) => {
     const network: Network = (packet) => [
       { delayMs: 5, from: ROUTER, message: icmpError(packet, 1, 0) },
-      { delayMs: 10, from: TARGET, message: echoReply(packet) },
+      { delayMs, from: TARGET, message: echoReply(packet) },
+    ];
+    const outcome = await finish(start(network), { ...REQUEST, count: 1 });
+    expect(outcome).toMatchObject({ ...expected, duplicates: 0 });
+  });
+
+  test("reports a reply before an error, and the error as a duplicate", async () => {
+    const network: Network = (packet) => [
+      { delayMs: 5, from: TARGET, message: echoReply(packet) },
+      { delayMs: 10, from: ROUTER, message: icmpError(packet, 1, 0) },
     ];
     const outcome = await finish(start(network), { ...REQUEST, count: 2 });
-    expect(outcome).toMatchObject({
-      samples: [],
-      lost: [
-        { seq: 1, reason: "no-route" },
-        { seq: 2, reason: "no-route" },
-      ],
-      late: 0,
-      duplicates: 1,
+    expect(outcome).toMatchObject({ samples: { length: 2 }, lost: [], duplicates: 1 });
+  });
+
+  test("takes a reply from another address, and says from which", async () => {
+    const network: Network = (packet) => [{ delayMs: 5, from: ROUTER, message: echoReply(packet) }];
+    const { samples } = await finish(start(network), { ...REQUEST, count: 1 });
+    expect(samples).toEqual([{ seq: 1, hopLimit: 60, rttMs: 5, otherSource: ROUTER }]);
+  });
+
+  test("does not call a sample lost when the kernel dropped packets", async () => {
+    const lab = start(byNumber((nth, reply) => (nth === 2 ? [] : [reply])));
+    lab.clock.after(500, () => {
+      lab.socket.droppedPackets = 1;
     });
+    const { lost } = await finish(lab);
+    expect(lost).toEqual([{ seq: 2, reason: "unknown" }]);
   });
 
   test("does not take a failed reassembly for an answer", async () => {
@@ -159,8 +208,9 @@ describe("a ping", () => {
     ];
     const lab = start(network);
     const { lost } = await finish(lab, { ...REQUEST, count: 1 });
-    expect(lost).toEqual([{ seq: 1, reason, type, code, from: ROUTER }]);
-    expect(lab.clock.nowMs() - lab.startMs).toBe(5);
+    expect(lost).toEqual([{ seq: 1, reason, type, code, from: ROUTER, rttMs: 5 }]);
+    // For a reply that follows the error.
+    expect(lab.clock.nowMs() - lab.startMs).toBe(105);
   });
 
   test("loses every fourth sample if the network loses a quarter", async () => {
@@ -171,6 +221,55 @@ describe("a ping", () => {
   });
 });
 
+describe("a ping that hears nothing", () => {
+  const unreachable = (packet: Parameters<Network>[0], delayMs: number) => ({
+    delayMs,
+    from: SOURCE,
+    message: icmpError(packet, 1, 3),
+  });
+
+  test("listens until neighbour discovery has failed", async () => {
+    const lab = start((packet, sentMs) => [unreachable(packet, lab.startMs + 3050 - sentMs)]);
+    const { lost } = await finish(lab);
+    expect(lost).toEqual(
+      [1, 2, 3, 4].map((seq) => ({
+        seq,
+        reason: "address-unreachable",
+        type: 1,
+        code: 3,
+        from: SOURCE,
+        rttMs: 3050 - 200 * (seq - 1),
+      })),
+    );
+    expect(lab.clock.nowMs() - lab.startMs).toBeCloseTo(3050, -1);
+  });
+
+  test("listens on for the last samples while only this machine has answered", async () => {
+    const lab = start((packet, sentMs) =>
+      sentMs === lab.startMs ? [unreachable(packet, 3050)] : [unreachable(packet, 3100)],
+    );
+    const { lost } = await finish(lab, { ...REQUEST, count: 2, intervalMs: 2500 });
+    expect(lost.map(({ reason }) => reason)).toEqual(Array(2).fill("address-unreachable"));
+    expect(lab.clock.nowMs() - lab.startMs).toBeCloseTo(5600, -1);
+  });
+
+  test("ends when no error can come any more", async () => {
+    const lab = start(() => []);
+    const { lost } = await finish(lab);
+    expect(lost.map(({ reason }) => reason)).toEqual(Array(4).fill("timeout"));
+    expect(lab.clock.nowMs() - lab.startMs).toBeCloseTo(600 + SILENCE_MS, -1);
+  });
+
+  test("ends at once when it is aborted", async () => {
+    const lab = start(() => []);
+    const caller = new AbortController();
+    const pending = lab.engine.ping(REQUEST, { signal: caller.signal });
+    await lab.clock.pass(2500);
+    caller.abort();
+    expect(await pending).toEqual({ kind: "aborted" });
+  });
+});
+
 describe("requests that the kernel refuses", () => {
   test.each(["EPERM", "EACCES", "EINVAL", "EHOSTUNREACH"])(
     "%s costs its sample only",
@@ -178,7 +277,7 @@ describe("requests that the kernel refuses", () => {
       const lab = start(byNumber((nth, reply) => (nth === 2 ? errno : [reply])));
       const outcome = await finish(lab);
       expect(outcome.lost).toEqual([{ seq: 2, reason: "not-sent", errno }]);
-      expect(outcome.transmitted).toBe(3);
+      expect(outcome.samples).toHaveLength(3);
       expect(lab.clock.nowMs() - lab.startMs).toBe(610);
     },
   );
@@ -191,8 +290,8 @@ describe("requests that the kernel refuses", () => {
 
   test("for lack of buffers are repeated", async () => {
     const lab = start(byNumber((nth, reply) => (nth <= 3 ? "ENOBUFS" : [reply])));
-    const { samples, lost, transmitted } = await finish(lab, { ...REQUEST, count: 2 });
-    expect([samples.length, lost.length, transmitted]).toEqual([2, 0, 2]);
+    const { samples, lost } = await finish(lab, { ...REQUEST, count: 2 });
+    expect([samples.length, lost.length]).toEqual([2, 0]);
     const times = lab.socket.sent.map(({ atMs }) => atMs - lab.startMs);
     expect(times).toEqual([3 * RETRY_MS, 3 * RETRY_MS + 200]);
   });
@@ -215,10 +314,11 @@ test("pings that ask too much of one /64 take longer, and lose nothing", async (
   const outcomes = await lab.clock.run(
     Promise.all(Array.from({ length: 40 }, () => lab.engine.ping(request))),
   );
-  for (const outcome of outcomes) expect(outcome).toMatchObject({ transmitted: 100, lost: [] });
+  for (const outcome of outcomes)
+    expect(outcome).toMatchObject({ samples: { length: 100 }, lost: [] });
   const seconds = (lab.clock.nowMs() - lab.startMs) / 1000;
   expect(lab.socket.sent).toHaveLength(4000);
-  expect(seconds).toBeGreaterThan((4000 - PROBE_BURST) / PROBES_PER_SECOND);
+  expect(seconds).toBeGreaterThan((4000 - PROBES_PER_SECOND) / PROBES_PER_SECOND);
 });
 
 test.each([
@@ -236,7 +336,7 @@ test.each([
     ];
     try {
       const { clock, engine } = start(network);
-      for (let times = 0; times < 5; times++) await clock.run(engine.ping({ ...REQUEST, signal }));
+      for (let times = 0; times < 5; times++) await clock.run(engine.ping(REQUEST, { signal }));
       expect(adds.mock.calls.length).toBeGreaterThan(0);
       expect(removes.mock.calls.map(([, listener]) => listener)).toEqual(
         expect.arrayContaining(adds.mock.calls.map(([, listener]) => listener)),
@@ -252,7 +352,7 @@ describe("a ping that is aborted", () => {
   test("ends at once and leaves nothing behind", async () => {
     const { clock, engine, socket } = start(() => []);
     const caller = new AbortController();
-    const pending = engine.ping({ ...REQUEST, signal: caller.signal });
+    const pending = engine.ping(REQUEST, { signal: caller.signal });
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
     expect([engine.outstanding, socket.sent.length]).toEqual([0, 1]);
@@ -263,7 +363,7 @@ describe("a ping that is aborted", () => {
   test("before it began sends nothing", async () => {
     const { engine, socket } = start(() => []);
     const signal = AbortSignal.abort();
-    expect(await engine.ping({ ...REQUEST, signal })).toEqual({ kind: "aborted" });
+    expect(await engine.ping(REQUEST, { signal })).toEqual({ kind: "aborted" });
     expect(socket.sent).toEqual([]);
   });
 

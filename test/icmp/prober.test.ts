@@ -7,10 +7,11 @@ import {
   type ProberOptions,
   QUARANTINE_MS,
   RETRY_MS,
-  type Response,
+  TAG_MS,
 } from "../../src/icmp/prober.ts";
+import type { Response } from "../../src/icmp/response.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
-import { MAX_WAITING, NEIGHBOUR_MS, PROBE_BURST } from "../../src/icmp/target-limit.ts";
+import { MAX_WAITING, NEIGHBOUR_MS, PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
@@ -46,13 +47,13 @@ function start(network: Network = silence, options: ProberOptions = {}) {
   const prober = new Prober({ openSocket: socket.open, clock, random, ...options });
   const caller = new AbortController();
   const answers: Answer[] = [];
-  const extras: ["duplicate" | "late", Response][] = [];
-  /** Sends a probe; what comes of it is kept in `answers` and `extras`. */
+  const responses: Response[] = [];
+  /** Sends a probe; what comes of it is kept in `answers` and `responses`. */
   const probe = (request: Partial<ProbeRequest> = {}) => {
     const answer = prober.probe({
       ...REQUEST,
       signal: caller.signal,
-      onExtra: (...extra) => extras.push(extra),
+      onResponse: (response) => responses.push(response),
       ...request,
     });
     void answer.then((settled) => answers.push(settled));
@@ -61,7 +62,7 @@ function start(network: Network = silence, options: ProberOptions = {}) {
   const deliver = (message: Uint8Array, source = TARGET, scopeId = 0) =>
     socket.deliver({ source, message, hopLimit: 60, scopeId, receivedMs: clock.nowMs() });
   const first = () => socket.sent[0] as OutgoingPacket;
-  return { clock, socket, prober, caller, probe, answers, extras, deliver, first };
+  return { clock, socket, prober, caller, probe, answers, responses, deliver, first };
 }
 
 /** A copy with one byte changed. */
@@ -96,7 +97,7 @@ describe("which packet answers a probe", () => {
     ["a reply with another last cookie byte", (p) => spoil(reply(p), 15), TARGET, "forged", 0],
     ["a reply that ends in the cookie", (p) => reply(p).subarray(0, 15), TARGET, "forged", 0],
     ["a reply without data", (p) => reply(p).subarray(0, 8), TARGET, "forged", 0],
-    ["a right reply from a stranger", reply, STRANGER, "wrongSource", 0],
+    ["a right reply from another address", reply, STRANGER, "otherSource", 1],
     ["a reply with another sequence", (p) => spoil(reply(p), 7), TARGET, "unknown", 0],
     ["a reply with another tag", (p) => spoil(reply(p), 4), TARGET, "unknown", 0],
     ["a reply with another run", (p) => spoil(reply(p), 5), TARGET, "unknown", 0],
@@ -121,6 +122,27 @@ describe("which packet answers a probe", () => {
       (p) => icmpError(p, 3, 0, { quoteBytes: 48 }),
       ROUTER,
       "withoutCookie",
+      1,
+    ],
+    [
+      "an error that quotes 40 + 8 bytes with another flow label",
+      (p) => icmpError(p, 3, 0, { quoteBytes: 48, flowLabel: p.flowLabel ^ 1 }),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error that quotes all but the last byte of the cookie with another flow label",
+      (p) => icmpError(p, 3, 0, { quoteBytes: 55, flowLabel: p.flowLabel ^ 1 }),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error with the cookie, whose flow label a router has changed",
+      (p) => icmpError(p, 3, 0, { flowLabel: 0 }),
+      ROUTER,
+      "answered",
       1,
     ],
     [
@@ -165,33 +187,40 @@ describe("which packet answers a probe", () => {
     expect(prober.outstanding).toBe(1 - count);
   });
 
-  test("a link-local target's reply is valid on the interface of its zone only", async () => {
-    const target = parseIpv6("fe80::2");
+  test.each([
+    [4, true],
+    [3, false],
+  ])(
+    "a link-local target replies from interface %p: another source is %p",
+    async (from, isOther) => {
+      const target = parseIpv6("fe80::2");
+      const { clock, probe, answers, deliver, first } = start();
+      void probe({ target, scopeId: 3 });
+      deliver(echoReply(first()), target, from);
+      await clock.pass(1);
+      expect(answers).toEqual([expect.objectContaining({ scopeId: from, isOtherSource: isOther })]);
+    },
+  );
+
+  test("without a flow label, an error without the cookie proves nothing", async () => {
     const { clock, prober, probe, answers, deliver, first } = start();
-    void probe({ target, scopeId: 3 });
-    const message = echoReply(first());
-    deliver(message, target, 4);
+    void probe({ flowLabel: 0 });
+    deliver(icmpError(first(), 3, 0, { quoteBytes: 48 }), ROUTER);
     await clock.pass(1);
-    expect([answers.length, prober.counters.wrongSource]).toEqual([0, 1]);
-    deliver(message, target, 3);
-    await clock.pass(1);
-    expect([answers.length, prober.counters.answered]).toEqual([1, 1]);
+    expect([answers.length, prober.counters.forged]).toEqual([0, 1]);
   });
 });
 
 describe("when a response comes", () => {
   test("a second time, it is a duplicate", async () => {
-    const { clock, prober, probe, answers, extras, deliver, first } = start();
+    const { clock, prober, probe, answers, responses, deliver, first } = start();
     void probe();
     deliver(echoReply(first()));
     deliver(echoReply(first()));
     deliver(icmpError(first(), 1, 4));
     await clock.pass(1);
     expect(answers.map(({ kind }) => kind)).toEqual(["reply"]);
-    expect(extras.map(([kind, { kind: what }]) => [kind, what])).toEqual([
-      ["duplicate", "reply"],
-      ["duplicate", "error"],
-    ]);
+    expect(responses.map(({ kind }) => kind)).toEqual(["reply", "reply", "error"]);
     expect(prober.counters).toMatchObject({ answered: 1, duplicate: 2 });
   });
 
@@ -205,27 +234,38 @@ describe("when a response comes", () => {
   });
 
   test.each([
-    [1000, "reply", []],
-    [1000.001, "timeout", ["late"]],
-  ] as const)("after %p of 1000 ms, the answer is: %s", async (ms, kind, extra) => {
-    const { clock, prober, probe, answers, extras, deliver, first } = start();
+    [1000, "reply", "answered"],
+    [1000.001, "timeout", "late"],
+  ] as const)("after %p of 1000 ms, the answer is: %s", async (ms, kind, counter) => {
+    const { clock, prober, probe, answers, responses, deliver, first } = start();
     void probe();
     clock.block(ms);
     deliver(echoReply(first()));
     await clock.pass(1);
     expect(answers.map((answer) => answer.kind)).toEqual([kind]);
-    expect(extras.map(([name]) => name)).toEqual([...extra]);
-    expect(prober.outstanding).toBe(0);
+    expect(responses).toMatchObject([{ kind: "reply" }]);
+    expect([prober.counters[counter], prober.outstanding]).toEqual([1, 0]);
+  });
+
+  test("an error is not late: after the timeout it is read while the run listens", async () => {
+    const { clock, prober, caller, probe, answers, responses, deliver, first } = start();
+    await clock.run(probe());
+    clock.block(2000);
+    deliver(icmpError(first(), 1, 3), SOURCE);
+    await clock.run(prober.listen(caller.signal));
+    expect(answers).toEqual([{ kind: "timeout" }]);
+    expect(responses).toMatchObject([{ kind: "error", rttMs: 3001 }]);
+    expect(prober.counters).toMatchObject({ answered: 1, late: 0 });
   });
 
   test("after the end of the run, it counts as late and is not reported", async () => {
-    const { clock, prober, caller, probe, answers, extras, deliver, first } = start();
+    const { clock, prober, caller, probe, answers, responses, deliver, first } = start();
     void probe();
     caller.abort();
     deliver(echoReply(first()));
     await clock.pass(1);
     expect(answers).toEqual([{ kind: "aborted" }]);
-    expect(extras).toEqual([]);
+    expect(responses).toEqual([]);
     expect(prober.counters).toMatchObject({ answered: 0, late: 1 });
     expect(prober.outstanding).toBe(0);
   });
@@ -399,7 +439,7 @@ describe("what goes out", () => {
     clock.block(QUARANTINE_MS);
     await clock.run(probe());
     expect(answers.map(({ kind }) => kind)).toEqual(["timeout", "timeout"]);
-    expect(prober.counters.late).toBe(1);
+    expect(prober.counters).toMatchObject({ answered: 1, unknown: 0 });
   });
 
   test("no more probes are remembered than the limit allows", async () => {
@@ -411,18 +451,68 @@ describe("what goes out", () => {
   });
 });
 
+describe("the tag", () => {
+  const tagOf = ({ message }: OutgoingPacket) => message[4];
+
+  test("changes from time to time, and the probes of the last one are still answered", async () => {
+    const { clock, socket, prober, probe, answers, deliver } = start();
+    clock.block(TAG_MS - 500);
+    void probe();
+    clock.block(600);
+    void probe();
+    const [before, after] = socket.sent as OutgoingPacket[] as [OutgoingPacket, OutgoingPacket];
+    expect(tagOf(after)).not.toBe(tagOf(before));
+    expect(socket.tags).toEqual([tagOf(after), tagOf(before)] as number[]);
+    deliver(echoReply(before));
+    deliver(icmpError(after, 3, 0, { quoteBytes: 48 }), ROUTER);
+    await clock.pass(1);
+    expect(answers.map(({ kind }) => kind)).toEqual(["reply", "error"]);
+    expect(prober.counters).toMatchObject({ answered: 2, unknown: 0, forged: 0 });
+  });
+
+  test("stays if the kernel refuses another filter", async () => {
+    const { clock, socket, probe } = start();
+    socket.pass = () => false;
+    void probe();
+    clock.block(2 * TAG_MS);
+    void probe();
+    expect(new Set(socket.sent.map(tagOf)).size).toBe(1);
+  });
+});
+
+describe("a probe without an answer", () => {
+  test.each([
+    ["before it was sent", "timeout", 0],
+    ["while it waited", "unknown", 1],
+  ] as const)("when the kernel dropped packets %s: %s", async (when, kind, count) => {
+    const { clock, socket, prober, probe } = start();
+    if (when === "before it was sent") socket.droppedPackets = 7;
+    const answer = probe();
+    if (when === "while it waited") socket.droppedPackets = 7;
+    expect(await clock.run(answer)).toEqual({ kind });
+    expect(prober.counters.dropped).toBe(count);
+  });
+});
+
 describe("the bound for a /64", () => {
-  test("lets exactly a burst out at once, and then one in a millisecond, over all its addresses", async () => {
+  test("lets exactly so many out in any second, over all its addresses", async () => {
     const { clock, socket, probe, caller } = start();
     const elsewhere = { ...TARGET, word1: 99 };
-    for (let count = 0; count <= PROBE_BURST; count++) {
-      void probe({ target: { ...TARGET, word3: count % 3 } });
-    }
-    expect(socket.sent).toHaveLength(PROBE_BURST);
+    const send = (count: number) => {
+      for (let sent = 0; sent < count; sent++) {
+        void probe({ target: { ...TARGET, word3: sent % 3 } });
+      }
+    };
+    send(400);
+    await clock.pass(500);
+    send(PROBES_PER_SECOND);
+    expect(socket.sent).toHaveLength(PROBES_PER_SECOND);
     void probe({ target: elsewhere });
-    expect(socket.sent).toHaveLength(PROBE_BURST + 1);
-    await clock.pass(RETRY_MS);
-    expect(socket.sent).toHaveLength(PROBE_BURST + 2);
+    expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1);
+    await clock.pass(500 - RETRY_MS);
+    expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1);
+    await clock.pass(2 * RETRY_MS);
+    expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1 + 400);
     caller.abort();
   });
 

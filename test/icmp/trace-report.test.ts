@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Response } from "../../src/icmp/prober.ts";
+import type { Response } from "../../src/icmp/response.ts";
 import { describeTrace } from "../../src/icmp/trace-report.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
@@ -17,6 +17,7 @@ const hop: Response = {
   from: ROUTER,
   rttMs: 1,
   hopLimit: 64,
+  scopeId: 0,
   parameter: 0,
   extensions: { mpls: [LABEL], interfaces: [] },
 };
@@ -28,7 +29,14 @@ const prohibited: Response = {
   rttMs: 2,
   extensions: { mpls: [], interfaces: [] },
 };
-const reply: Response = { kind: "reply", from: TARGET, rttMs: 3, hopLimit: 64 };
+const reply: Response = {
+  kind: "reply",
+  from: TARGET,
+  scopeId: 0,
+  rttMs: 3,
+  hopLimit: 64,
+  isOtherSource: false,
+};
 
 describe("of several responses at one hop, the one that ends the path comes first", () => {
   const rows: [string, Response[], object][] = [
@@ -49,18 +57,18 @@ describe("of several responses at one hop, the one that ends the path comes firs
     ],
   ];
   test.each(rows)("%s", (_, responses, expected) => {
-    expect(describeTrace([responses], SOURCE, TARGET).hops).toEqual([
+    expect(describeTrace([responses], [], SOURCE, TARGET).hops).toEqual([
       expect.objectContaining(expected),
     ]);
   });
 
   test("and so are the reason and the error of the trace", () => {
-    expect(describeTrace([[hop, prohibited, reply]], SOURCE, TARGET)).toMatchObject({
+    expect(describeTrace([[hop, prohibited, reply]], [], SOURCE, TARGET)).toMatchObject({
       reached: true,
       reason: "reached",
       error: null,
     });
-    expect(describeTrace([[hop, prohibited]], SOURCE, TARGET)).toMatchObject({
+    expect(describeTrace([[hop, prohibited]], [], SOURCE, TARGET)).toMatchObject({
       reached: false,
       reason: "prohibited",
       error: { type: 1, code: 1, from: FIREWALL, fromTarget: false },

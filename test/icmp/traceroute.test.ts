@@ -2,14 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../../src/addr/ipv6.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
+import { SILENCE_MS } from "../../src/icmp/prober.ts";
 import { GAP_LIMIT } from "../../src/icmp/trace-report.ts";
 import {
   HOPS_AT_ONCE,
   LOOK_AHEAD,
   MAX_PERSISTENCE_MS,
-  type TraceOutcome,
-  type TraceRequest,
-} from "../../src/icmp/traceroute.ts";
+  MAX_SUSPICION_MS,
+} from "../../src/icmp/trace-schedule.ts";
+import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
   countingRandom,
@@ -34,11 +35,15 @@ function start(network: Network) {
 type Done = Extract<TraceOutcome, { kind: "done" }>;
 
 /** The outcome, checked for what holds at the end of every trace, and how long it took. */
-async function trace(network: Network, request: Partial<TraceRequest> = {}) {
+async function trace(
+  network: Network,
+  request: Partial<TraceRequest> = {},
+  options: TraceOptions = {},
+) {
   const lab = start(network);
   const target = parseIpv6("2001:db8:ffff::2");
   const defaults = { target, maxHops: 30, timeoutMs: 2000 };
-  const outcome = await lab.clock.run(lab.engine.traceroute({ ...defaults, ...request }));
+  const outcome = await lab.clock.run(lab.engine.traceroute({ ...defaults, ...request }, options));
   const tookMs = lab.clock.nowMs() - lab.startMs;
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   expect(lab.engine.outstanding).toBe(0);
@@ -121,8 +126,7 @@ describe("a trace that reaches its target", () => {
   test("tells each address as soon as it has answered", async () => {
     const stations = chain(5, 10);
     const seen: string[] = [];
-    await trace(path(stations), {
-      ...lastOf(stations),
+    await trace(path(stations), lastOf(stations), {
       onHop: ({ address }) => address && seen.push(formatIpv6(address)),
     });
     expect([...new Set(seen)]).toEqual(expected(5) as string[]);
@@ -147,6 +151,73 @@ describe("a trace that reaches its target", () => {
       addresses: [other, stationAddress(2)],
       rttsMs: [5, 190],
     });
+  });
+});
+
+describe("a target that is hard to find", () => {
+  test.each([16, 20, 28])("is found behind %p silent hops", async (count) => {
+    const silent = Array.from({ length: count }, (_, index) => index + 2);
+    const stations = chain(count + 2, 20, silent);
+    const { outcome, tookMs } = await trace(path(stations), lastOf(stations));
+    expect(addresses(outcome)).toEqual(expected(count + 2, silent));
+    expect(outcome.reached).toBe(true);
+    expect(tookMs).toBeLessThan(2100);
+  });
+
+  test.each([1000, 300])(
+    "shows at its distance though it replies once in %p ms",
+    async (everyMs) => {
+      const stations = chain(5, 1);
+      let freeMs = 0;
+      let replied = 0;
+      stations[4] = {
+        rttMs: 1,
+        answers: (_, atMs) => {
+          // The first reply goes to a probe that went further than it had to.
+          if (atMs < freeMs || (replied === 0 && ++skipped < 3)) return false;
+          freeMs = atMs + everyMs;
+          replied++;
+          return true;
+        },
+      };
+      let skipped = 0;
+      const { outcome } = await trace(path(stations), lastOf(stations));
+      expect(addresses(outcome)).toEqual(expected(5));
+    },
+  );
+
+  test("shows where it replied if nearer hops stay silent, and soon", async () => {
+    // The replies come back over a shorter path.
+    const network: Network = (packet) => {
+      if (packet.hopLimit < 4) {
+        const message = icmpError(packet, 3, 0);
+        return [{ delayMs: 1, from: stationAddress(packet.hopLimit), message }];
+      }
+      if (packet.hopLimit < 9) return [];
+      const message = echoReply(packet);
+      return [{ delayMs: 2, from: stationAddress(9), message, hopLimit: 60 }];
+    };
+    const { outcome, tookMs } = await trace(network, { target: stationAddress(9) });
+    expect(addresses(outcome)).toEqual(expected(9, [4, 5, 6, 7, 8]));
+    expect(tookMs).toBeLessThan(MAX_SUSPICION_MS + 1000);
+  });
+
+  test("that replies from another address is reached, and named", async () => {
+    const other = parseIpv6("2001:db8:ffff::99");
+    const target = parseIpv6("2001:db8:ffff::");
+    const network: Network = (packet) => [{ delayMs: 1, from: other, message: echoReply(packet) }];
+    const { outcome } = await trace(network, { target });
+    expect(outcome).toMatchObject({ reached: true, reason: "reached", otherSource: other });
+    expect(addresses(outcome)).toEqual([formatIpv6(other)]);
+  });
+
+  test("that replies after an error of the same probe is reached", async () => {
+    const network: Network = (packet) => [
+      { delayMs: 1, from: stationAddress(1), message: icmpError(packet, 1, 1) },
+      { delayMs: 1.5, from: stationAddress(2), message: echoReply(packet) },
+    ];
+    const { outcome } = await trace(network, { target: stationAddress(2) });
+    expect(outcome).toMatchObject({ reached: true, error: null });
   });
 });
 
@@ -281,18 +352,36 @@ describe("a trace that gets no more responses", () => {
     expect(addresses(outcome)).toEqual([...expected(3), ...Array(GAP_LIMIT).fill(null)]);
     expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", error: null });
     expect(tookMs).toBeLessThan(2100);
-    expect(Math.max(...sent.map(({ hopLimit }) => hopLimit))).toBe(3 + LOOK_AHEAD);
+    const hopLimits = sent.map(({ hopLimit }) => hopLimit);
+    // Hops further away are asked once.
+    const times = Array.from({ length: 30 }, (_, at) => hopLimits.filter((hop) => hop === at + 1));
+    expect(times.map(({ length }) => length)).toEqual(
+      times.map((_, at) => (at < 3 ? 1 : at < 3 + LOOK_AHEAD ? 3 : 1)),
+    );
   });
 
   test.each([
-    [100, 310],
-    [2000, 2010],
-    [10_000, 10_010],
+    [100, 200 + SILENCE_MS + 20],
+    [2000, 1000 + SILENCE_MS + 20],
+    [10_000, 10_020],
   ])("gets no response within %p ms: ends by %p ms", async (timeoutMs, limitMs) => {
     const { outcome, tookMs } = await trace(() => [], { timeoutMs });
     expect(outcome).toMatchObject({ reached: false, reason: "gap-limit" });
     expect(outcome.hops).toHaveLength(GAP_LIMIT);
     expect(tookMs).toBeLessThan(limitMs);
+  });
+
+  test("names a neighbour that this machine does not find", async () => {
+    const network: Network = (packet) => [
+      { delayMs: 3050, from: SOURCE, message: icmpError(packet, 1, 3) },
+    ];
+    const { outcome, tookMs } = await trace(network);
+    expect(outcome).toMatchObject({
+      reason: "unreachable",
+      error: { name: "address-unreachable", from: SOURCE },
+    });
+    expect(addresses(outcome)).toEqual([null]);
+    expect(tookMs).toBeLessThan(3060);
   });
 
   test("ends at the last hop asked for", async () => {
@@ -324,7 +413,21 @@ describe("requests that the kernel refuses", () => {
     const network: Network = (packet, ms) => (packet.hopLimit === 2 ? "EPERM" : inner(packet, ms));
     const { outcome, tookMs } = await trace(network, lastOf(stations));
     expect(addresses(outcome)).toEqual(expected(5, [2]));
+    expect(outcome.refused).toEqual([{ hop: 2, errno: "EPERM" }]);
     expect(tookMs).toBeLessThan(100);
+  });
+
+  test("are named, and are no silent hops at the end of a trace", async () => {
+    const stations = chain(30, 1, [4, 5, 6]);
+    const inner = path(stations);
+    let asked = 0;
+    const network: Network = (packet, ms) => {
+      if (packet.hopLimit <= 3) return inner(packet, ms);
+      return ++asked > 10 ? "EPERM" : [];
+    };
+    const { outcome } = await trace(network, lastOf(stations));
+    expect(outcome).toMatchObject({ reached: false, reason: "not-sent" });
+    expect(outcome.refused).toContainEqual({ hop: 4, errno: "EPERM" });
   });
 
   test("for lack of buffers are repeated", async () => {
@@ -461,7 +564,7 @@ test("a trace that is aborted leaves nothing behind", async () => {
   ]);
   const caller = new AbortController();
   const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };
-  const pending = engine.traceroute({ ...request, signal: caller.signal });
+  const pending = engine.traceroute(request, { signal: caller.signal });
   caller.abort();
   expect(await pending).toEqual({ kind: "aborted" });
   expect(engine.outstanding).toBe(0);

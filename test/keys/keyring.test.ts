@@ -98,14 +98,14 @@ describe("a keyring", () => {
   test("finds a key until it expires or is revoked", () => {
     const [plain, expiring, revoked] = [generateApiKey(), generateApiKey(), generateApiKey()];
     writeKeyFile(file, [
-      { name: "plain", sha256: hashApiKey(plain), created },
+      { name: "plain", sha256: hashApiKey(plain).toString("hex"), created },
       {
         name: "expiring",
-        sha256: hashApiKey(expiring),
+        sha256: hashApiKey(expiring).toString("hex"),
         created,
         expires: "2027-01-01T00:00:00.000Z",
       },
-      { name: "revoked", sha256: hashApiKey(revoked), created, revoked: created },
+      { name: "revoked", sha256: hashApiKey(revoked).toString("hex"), created, revoked: created },
     ]);
     const keyring = new Keyring(
       file,

@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { watchAnswers } from "./conformance.ts";
 
 /** The command that runs sixscope from its source. */
-const FROM_SOURCE = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
+const FROM_SOURCE = [
+  process.execPath,
+  "--max-http-header-size=4096",
+  join(import.meta.dir, "../../src/main.ts"),
+];
 
 /** How a command of sixscope ended. */
 export interface CommandResult {

@@ -156,7 +156,7 @@ describe("taking no token", () => {
 function fullTable(nowSeconds: number) {
   const table = new BucketTable(16, 1);
   const take = (key: BucketKey, now: number, tokens: 0 | 1 = 1) => table.take(key, 9, tokens, now);
-  const keys = Array.from({ length: 16 }, (_, word): BucketKey => [1, 2, 3, word]);
+  const keys = Array.from({ length: 16 }, (_, word): BucketKey => [word + 20, 2, 3, 4]);
   const states = keys.map((key) => take(key, nowSeconds));
   return { take, keys, states };
 }
@@ -190,7 +190,7 @@ describe("a full table", () => {
   test("gives newcomers their own buckets again once windows have ended", () => {
     const { take, keys } = fullTable(100);
     expect(take([9, 9, 9, 9], 160)).toMatchObject({ remaining: 8, resetSeconds: 220 });
-    expect(take([9, 9, 9, 8], 160)).toMatchObject({ remaining: 8, resetSeconds: 220 });
+    expect(take([8, 9, 9, 9], 160)).toMatchObject({ remaining: 8, resetSeconds: 220 });
     expect(remainingOf(keys.map((key) => take(key, 160, 0)))).toEqual(Array(16).fill(9));
   });
 
@@ -201,6 +201,25 @@ describe("a full table", () => {
     const active = keys.slice(8);
     expect(remainingOf(active.map((key) => table.take(key, 9, 0, 165)))).toEqual(Array(8).fill(8));
     expect(remainingOf(active.map((key) => table.take(key, 9, 1, 165)))).toEqual(Array(8).fill(7));
+  });
+});
+
+describe("a flood from one network locks out no other:", () => {
+  // biome-ignore format: a table
+  test.each<[string, (index: number) => [number, number]]>([
+    ["the 256 /64s of a /56", (index) => [0x20010db8, 0x0001_0000 | (index & 0xff)]],
+    ["the 65,536 /48s of a /32", (index) => [0x20010db8, index << 16]],
+  ])("%s", (_, prefix) => {
+    const { limiter, take } = setUp({ anonymous: 100, prefix: 1000 });
+    for (let index = 0; index < 400_000; index++) {
+      const [word0, word1] = prefix(index);
+      const flood = { version: 6, word0, word1: word1 >>> 0, word2: index, word3: 1 } as const;
+      limiter.take({ kind: "address", address: flood }, 1);
+    }
+    for (let host = 0; host < 300; host++) {
+      expect(take(`2001:db9:${host.toString(16)}::1`)).toMatchObject({ remaining: 99 });
+      expect(take(`198.51.${100 + (host >> 8)}.${host & 255}`)).toMatchObject({ remaining: 99 });
+    }
   });
 });
 

@@ -18,6 +18,12 @@ test("a reload reports its start and its end", () => {
   expect(order).toEqual(["RELOADING=1", "reads", "READY=1"]);
 });
 
+test("a stop extends the unit's limit beyond the grace of running requests", () => {
+  const sent: string[] = [];
+  serviceManager({}, (message) => sent.push(message)).stopping(100_000);
+  expect(sent.join()).toMatch(/^STOPPING=1\nEXTEND_TIMEOUT_USEC=105000000\nSTATUS=/);
+});
+
 describe("watch", () => {
   afterEach(() => {
     jest.useRealTimers();
@@ -35,7 +41,7 @@ describe("watch", () => {
     const manager = serviceManager(environment, (message) => messages.push([second, message]));
     manager.watch(status);
     for (second = 1; second <= seconds; second++) jest.advanceTimersByTime(1000);
-    manager.stopping();
+    manager.stopping(20_000);
     return messages.slice(0, -1);
   }
 

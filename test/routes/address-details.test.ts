@@ -123,7 +123,7 @@ describe("describeIpv6", () => {
   });
 
   test("names the block and the RFC of every type", () => {
-    for (const { type, prefix, block, rfc } of TYPE_TABLE) {
+    for (const { type, prefix, block, rfc } of TYPE_TABLE.rows) {
       const { network } = prefix;
       if (network.version !== 6 || classifyIpv6(network) !== type) continue;
       expect(describeIpv6(network).definedBy).toMatchObject({ block, rfc: `RFC ${rfc}` });
@@ -131,7 +131,7 @@ describe("describeIpv6", () => {
   });
 
   test("is plain JSON and matches the schema", () => {
-    for (const { prefix } of TYPE_TABLE) {
+    for (const { prefix } of TYPE_TABLE.rows) {
       if (prefix.network.version !== 6) continue;
       const details = describeIpv6(prefix.network);
       expect(addressDetails().parse(JSON.parse(JSON.stringify(details)))).toEqual(details);

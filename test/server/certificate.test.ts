@@ -12,6 +12,7 @@ import {
 import { createLog } from "../../src/util/log.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 
 const missing = programMissing("openssl");
 const opensslTest = testWith(missing);
@@ -44,6 +45,21 @@ function use(days: 2 | 3 | 20): void {
   copyFileSync(join(folder, `${days}.pem`), files.certFile);
   copyFileSync(join(folder, `${days}.key`), files.keyFile);
 }
+
+describe("a path that is not a file", () => {
+  const paths: [string, () => string][] = [
+    ["a FIFO", () => join(folder, "fifo")],
+    ["a device", () => "/dev/zero"],
+    ["a folder", () => folder],
+  ];
+  test.each(paths)("is refused at once, not waited for: %s", async (_, path) => {
+    await run(["mkfifo", "-m", "600", join(folder, "fifo")]);
+    expect(() => readCertificate({ ...files, certFile: path() })).toThrow(
+      "it is not a regular file",
+    );
+    rmSync(join(folder, "fifo"));
+  });
+});
 
 /** A renewal with a clock that is so many days ahead, and the certificates that it reports. */
 function start(daysAhead: number) {

@@ -21,12 +21,13 @@ async function startOpenEnded() {
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<Response>();
   const app: App = {
+    routes: [],
     fetch: () => {
       arrived.resolve();
       return answer.promise;
     },
   };
-  const listening = await listen(app, { listen: LISTEN, listenIsDefault: false }, null, log().log);
+  const listening = await listen(app, { listen: LISTEN }, null, log().log);
   const running = fetch(listening.urls[0] ?? "").then(
     (response) => response.text(),
     () => "closed",
@@ -36,7 +37,7 @@ async function startOpenEnded() {
 }
 
 describe("stop", () => {
-  test("waits for the answer to a running request", async () => {
+  test("waits for the answer to a running request, and refuses new ones", async () => {
     const { listening, running, answer } = await startOpenEnded();
     let isStopped = false;
     const stopped = listening.stop(60_000).then(() => {
@@ -44,9 +45,25 @@ describe("stop", () => {
     });
     await Bun.sleep(100);
     expect(isStopped).toBe(false);
+    await expect(fetch(listening.urls[0] ?? "")).rejects.toThrow();
     answer();
     expect(await running).toBe("answered");
     await stopped;
+  });
+
+  test("does not wait for the rest of a request that a client has begun", async () => {
+    const app: App = { routes: [], fetch: () => new Response("answered") };
+    const listening = await listen(app, { listen: LISTEN }, null, log().log);
+    const { port } = new URL(listening.urls[0] ?? "");
+    const closed = Promise.withResolvers<void>();
+    const socket = { data() {}, close: () => closed.resolve() };
+    const client = await Bun.connect({ hostname: "127.0.0.1", port: Number(port), socket });
+    client.write("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+    expect(await (await fetch(listening.urls[0] ?? "")).text()).toBe("answered");
+    // Bun itself would wait for 12 s.
+    const late = Bun.sleep(10_000).then(() => "late");
+    expect(await Promise.race([listening.stop(60_000), late])).toBeUndefined();
+    await closed.promise;
   });
 
   test("closes open connections after its grace", async () => {
@@ -65,8 +82,8 @@ describe("an app that throws", () => {
     ["a rejected promise", () => Promise.reject(new Error("secret"))],
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
-    const app: App = { fetch: fetchOfApp };
-    const config = { listen: LISTEN, listenIsDefault: false };
+    const app: App = { routes: [], fetch: fetchOfApp };
+    const config = { listen: LISTEN };
     const listening = await listen(app, config, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
     await listening.stop(0);
@@ -82,13 +99,13 @@ describe("an app that throws", () => {
 });
 
 describe("an existing socket file", () => {
-  const app: App = { fetch: () => new Response("ours") };
+  const app: App = { routes: [], fetch: () => new Response("ours") };
 
   /** Calls `check` with a path in a new folder and a function that listens there. */
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
-    const config = { listen: [{ kind: "unix", path }], listenIsDefault: false } as const;
+    const config = { listen: [{ kind: "unix", path }] } as const;
     try {
       await check(path, () => listen(app, config, null, log().log));
     } finally {

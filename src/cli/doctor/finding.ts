@@ -1,6 +1,6 @@
 /** The result of one check: what doctor tried, the outcome, and what to do; only a problem makes doctor fail. */
 export interface Finding {
-  readonly state: "ok" | "warning" | "problem";
+  readonly state: "ok" | "warning" | "problem" | "unknown";
   readonly tried: string;
   readonly outcome: string;
   /** Null if there is nothing to do. */
@@ -20,6 +20,11 @@ export function warning(tried: string, outcome: string, advice: string): Finding
 /** Something that does not work. */
 export function problem(tried: string, outcome: string, advice: string): Finding {
   return { state: "problem", tried, outcome, advice };
+}
+
+/** Something that this user may not see. */
+export function unknown(tried: string, outcome: string, advice: string): Finding {
+  return { state: "unknown", tried, outcome, advice };
 }
 
 /** A finding as one line for people. */

@@ -1,42 +1,44 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { RawSocket } from "../../icmp/socket.ts";
 import { libc, SystemError } from "../../platform/libc.ts";
+import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** Whether this process may open the raw socket that ping and traceroute need. */
-export function checkRawSocket(): Finding {
+export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
   const tried = "open a raw ICMPv6 socket";
   try {
     new RawSocket(0).close();
     return ok(tried, "it opens");
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
-    const ADVICE: Readonly<Record<string, string>> = {
-      EPERM: "run it as a service or as root; ping and traceroute need CAP_NET_RAW",
-      EAFNOSUPPORT: "enable IPv6 in the kernel; ping and traceroute need it",
-    };
-    return problem(tried, error.message, ADVICE[error.code] ?? "ping and traceroute need it");
+    const remedy = rawSocketRemedy({ unavailable: error.message }, environment);
+    return problem(tried, error.message, `${remedy}; ping and traceroute need it`);
   }
 }
 
 const DISABLED = "net.ipv6.conf.all.disable_ipv6";
 
+/** Files that podman and Docker create in every container. */
+const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
+
 /** Whether the machine has an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = readText("/proc/net/if_inet6"),
   isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
+  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
   const GLOBAL_SCOPE = "00";
   const tried = "find an IPv6 address of this machine";
-  if (table === null) {
-    return problem(tried, "the kernel has no IPv6", "boot without ipv6.disable=1");
-  }
+  const inContainer = "run the container with --network=host, or in a network that has IPv6";
+  const missing = (outcome: string, advice: string) =>
+    problem(tried, outcome, isContainer ? inContainer : advice);
+  if (table === null) return missing("the kernel has no IPv6", "boot without ipv6.disable=1");
   if (isDisabled) {
-    return problem(
-      tried,
+    return missing(
       `${DISABLED} is 1`,
       `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`,
     );
@@ -46,8 +48,7 @@ export function checkAddress(
   );
   return interfaces.length > 0
     ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
-    : problem(
-        tried,
+    : missing(
         "only loopback and link-local addresses",
         "ask your provider for an IPv6 prefix; see ip -6 address",
       );

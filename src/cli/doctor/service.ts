@@ -1,10 +1,18 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Config } from "../../config/settings.ts";
+import {
+  formatListenAddress,
+  isLoopback,
+  type ListenAddress,
+} from "../../config/listen-address.ts";
+import { type Config, REFUSING_ADVICE, refusingListeners } from "../../config/settings.ts";
 import { isActive, KeyFileError, readKeyFile } from "../../keys/key-file.ts";
+import { everyUserMay } from "../../platform/regular-file.ts";
+import { ownName } from "../../platform/users.ts";
 import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { invocation } from "../terminal.ts";
+import { type Finding, ok, problem, unknown, warning } from "./finding.ts";
 
 /** Whether the installed service has its user and its capability, and runs. */
 export function checkService({ user, userName, unit }: InstalledService): readonly Finding[] {
@@ -16,7 +24,12 @@ export function checkService({ user, userName, unit }: InstalledService): readon
   const state = propertyOf(unit, "ActiveState");
   if (state === "") {
     const tried = `ask systemd about ${INSTALLED.unit}`;
-    return [foundUser, warning(tried, "no answer", "check that systemd runs on this machine")];
+    // Without D-Bus, systemd answers root only.
+    const finding =
+      process.geteuid?.() === 0
+        ? warning(tried, "no answer", "check that systemd runs on this machine")
+        : unknown(tried, "no answer", "run: sudo sixscope doctor");
+    return [foundUser, finding];
   }
   const triedCapability = `see whether ${INSTALLED.unit} has CAP_NET_RAW`;
   const hasCapability =
@@ -42,24 +55,24 @@ export function checkService({ user, userName, unit }: InstalledService): readon
   ];
 }
 
-/** Who can connect: without a certificate, other machines need a proxy. */
-export function checkListeners({ listen, tls }: Config): Finding {
-  const tried = "see which machines can connect";
-  const hosts = listen.flatMap((address) =>
-    address.kind === "tcp" && !isLoopback(address.hostname) ? [address.hostname] : [],
-  );
-  if (hosts.length === 0) return ok(tried, "only this one, for example a proxy on it");
-  return tls !== null
-    ? ok(tried, `other machines, over HTTPS on ${hosts.join(", ")}`)
-    : warning(
-        tried,
-        `other machines, over plain HTTP on ${hosts.join(", ")}, which only a proxy may use`,
-        "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name the proxy in SIXSCOPE_TRUSTED_PROXIES",
-      );
+/** Who gets answers: without a certificate, other machines need a proxy. */
+export function checkListeners(config: Config): Finding {
+  const tried = "see which machines get answers";
+  const open = config.listen.filter((address) => !isLoopback(address));
+  if (open.length === 0) return ok(tried, "only this one, for example a proxy on it");
+  if (refusingListeners(config).length > 0) {
+    return warning(
+      tried,
+      `only this one; ${listOf(open)} refuses all others, because it speaks plain HTTP`,
+      REFUSING_ADVICE,
+    );
+  }
+  const which = config.tls === null ? "trusted proxies and listed networks" : "all over HTTPS";
+  return ok(tried, `${which}, at ${listOf(open)}`);
 }
 
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "::1" || hostname.startsWith("127.");
+function listOf(addresses: readonly ListenAddress[]): string {
+  return addresses.map(formatListenAddress).join(", ");
 }
 
 type TlsFiles = NonNullable<Config["tls"]>;
@@ -88,6 +101,11 @@ export function checkTls(tls: TlsFiles, nowMs: number): Finding {
     if (reason !== null) {
       return problem(tried, `the certificate ${reason}`, "check the clock, or renew it");
     }
+    if (everyUserMay("read", realpathSync(tls.keyFile))) {
+      const group = `chgrp ${ownName()} ${tls.keyFile} && chmod 640 ${tls.keyFile}`;
+      const advice = `${group}; if it was so for long, renew it with a new key`;
+      return warning(tried, "every user of this machine can read the key", advice);
+    }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
     return days < FEW_DAYS
       ? warning(tried, `they expire in ${days} days`, "find out why they were not renewed")
@@ -101,16 +119,24 @@ export function checkTls(tls: TlsFiles, nowMs: number): Finding {
 /** Whether the keys file can be read and holds an active key. */
 export function checkKeys(path: string, nowMs: number): Finding {
   const tried = `read the keys file ${path}`;
-  const add = "create one: sixscope keys add NAME";
+  const add = `create one: ${invocation()} keys add NAME`;
   try {
     if (!existsSync(path)) return warning(tried, "it does not exist, so there are no keys", add);
     const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
+    if (everyUserMay("write", realpathSync(path))) {
+      const advice = `chmod o-w ${path}, and see which keys are in it: ${invocation()} keys list`;
+      return problem(tried, "every user of this machine can add keys to it", advice);
+    }
     return active === 0
       ? warning(tried, "no key is active", add)
       : ok(tried, `active keys: ${active}`);
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
-    return problem(tried, error.message, "correct or restore it; the service does not start");
+    return problem(
+      tried,
+      error.message,
+      "correct or restore it; until then ping and traceroute refuse every key",
+    );
   }
 }
 

@@ -1,0 +1,227 @@
+/**
+ * Runs the service for some time under everything at once: all endpoints, keys that come and go, floods,
+ * clients that do not read or never end a header, reloads, and new certificates:
+ *
+ *     bun scripts/soak.ts SECONDS [EXECUTABLE]
+ *
+ * It fails if the memory grows, the log has a fault, a well-behaved request fails, or an answer is not as
+ * the interface document says. It runs in its own network namespace, as the tests do, and needs knot,
+ * openssl and iproute2 from Debian.
+ */
+import "../test/lab/enter.ts";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatSocketAddress } from "../src/addr/socket-address.ts";
+import { makeCertificate } from "../test/lab/certificate.ts";
+import { startKnot } from "../test/lab/dns-server.ts";
+import { startKernelChain } from "../test/lab/kernel-chain.ts";
+import { type Service, sixscope, startService } from "../test/lab/service.ts";
+import { median, residentMiB } from "./measure.ts";
+
+/** What the unit allows. */
+const MAX_MIB = 256;
+
+/** How much more the service may take in the last quarter than in the second. */
+const MAX_GROWTH_MIB = 32;
+
+const RELOAD_MS = 3_000;
+const SAMPLE_MS = 500;
+/** Longer than the service needs to close the connections with the old certificate. */
+const RENEWAL_MS = 12_000;
+
+const [seconds = "", executable] = Bun.argv.slice(2);
+if (!/^[1-9]\d*$/.test(seconds)) {
+  console.error("usage: bun scripts/soak.ts SECONDS [EXECUTABLE]");
+  process.exit(2);
+}
+const program = executable === undefined ? undefined : [executable];
+
+/** The requests of one kind: their times in milliseconds, by status. */
+type Load = Map<number | "failed", number[]>;
+
+const loads = new Map<string, Load>();
+const faults = new Map<string, number>();
+const done = { reloads: 0, certificates: 0, keys: 0 };
+const residentMiBs: number[] = [];
+const kernelMiBs: number[] = [];
+
+const fault = (text: string) => faults.set(text, (faults.get(text) ?? 0) + 1);
+
+const folder = mkdtempSync(join(tmpdir(), "sixscope-soak-"));
+const pemFile = join(folder, "both.pem");
+try {
+  await using chain = await startKernelChain({ routers: 2 });
+  await using knot = await startKnot({
+    zones: { "example.test": `@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ${chain.target}\n` },
+  });
+  const certificates = await Promise.all(["first", "second"].map(makePem));
+  useCertificate(certificates[0] ?? "");
+  const resolver = formatSocketAddress(knot.endpoint);
+  await using service = await startService(
+    {
+      SIXSCOPE_LISTEN: `[::1]:0,[${chain.source}]:0`,
+      SIXSCOPE_TLS_CERT: pemFile,
+      SIXSCOPE_TLS_KEY: pemFile,
+      SIXSCOPE_RATE_KEY: "10000000",
+      SIXSCOPE_RESOLVER_A: resolver,
+      SIXSCOPE_RESOLVER_B: resolver,
+      SIXSCOPE_RESOLVER_C: resolver,
+      // As in systemd/sixscope.service.
+      BUN_JSC_forceRAMSize: "67108864",
+    },
+    [],
+    program,
+  );
+  const attackers = [1, 2].map((node) => {
+    const tinyWindow = "echo 2048 2048 2048 > /proc/sys/net/ipv4/tcp_rmem";
+    const attack = `${tinyWindow}; exec ${process.execPath} ${join(import.meta.dir, "soak-attack.ts")}`;
+    const [, outside = ""] = service.urls;
+    return Bun.spawn(chain.inside(node, ["sh", "-c", `${attack} ${outside}`]));
+  });
+  await run(service, chain.target, certificates);
+  // The attackers go on, because a stop must not wait for them.
+  const stopStartMs = performance.now();
+  service.signal("SIGTERM");
+  const status = await service.exited;
+  if (status !== 0) fault(`the exit status is ${status}`);
+  const stopMs = performance.now() - stopStartMs;
+  for (const attacker of attackers) attacker.kill();
+  checkMemory();
+  report(readLog(service.stderr()), stopMs);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+for (const [text, count] of faults) console.log(`FAULT ${count} times: ${text}`);
+process.exit(faults.size === 0 ? 0 : 1);
+
+/** Does everything at once, until the time is over. */
+async function run(service: Service, target: string, certificates: string[]): Promise<void> {
+  const endMs = performance.now() + Number(seconds) * 1000;
+  const withKey = { "X-API-Key": service.key };
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    fetch(service.url + path, { headers, tls: { rejectUnauthorized: false } });
+  const repeat = async (pauseMs: number, work: () => unknown) => {
+    while (performance.now() < endMs) {
+      await work();
+      await Bun.sleep(pauseMs);
+    }
+  };
+  const request = async (path: string, expected: number[], headers: Record<string, string>) => {
+    const name = path.replace(target, "TARGET");
+    const load = loads.get(name) ?? new Map();
+    loads.set(name, load);
+    const startMs = performance.now();
+    let status: number | "failed" = "failed";
+    try {
+      const response = await ask(path, headers);
+      await response.arrayBuffer();
+      status = response.status;
+      if (!expected.includes(status)) fault(`${path} answers ${status}`);
+    } catch (error) {
+      fault(`${path}: ${error}`);
+    }
+    const times = load.get(status) ?? [];
+    times.push(performance.now() - startMs);
+    load.set(status, times);
+    return status;
+  };
+  const keyComesAndGoes = async () => {
+    const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
+    const { stdout } = await sixscope(["keys", "add", "soak"], environment, program);
+    const headers = { "X-API-Key": stdout.split("\n")[0] ?? "" };
+    const isValid = async () =>
+      (await request("/ping/::1?newKey", [200, 401, 429], headers)) === 200;
+    while (performance.now() < endMs && !(await isValid())) await Bun.sleep(100);
+    await sixscope(["keys", "revoke", "soak"], environment, program);
+    while (performance.now() < endMs && (await isValid())) await Bun.sleep(100);
+    done.keys++;
+  };
+  const FLOOD = 0;
+  await Promise.all([
+    repeat(5, () => request("/myip", [200], withKey)),
+    repeat(5, () => request("/validate?address=2001:db8::1", [200], withKey)),
+    repeat(5, () => request("/dns/ns.example.test", [200], withKey)),
+    repeat(5, () => request("/dns/missing.example.test", [404], withKey)),
+    repeat(50, () => request("/openapi.json", [200], withKey)),
+    repeat(50, () => request("/ping/ns.example.test?count=2", [200], withKey)),
+    ...Array.from({ length: 8 }, () =>
+      repeat(50, () => request(`/traceroute/${target}`, [200], withKey)),
+    ),
+    repeat(FLOOD, () => request("/myip?anonymous", [200, 429], {})),
+    repeat(FLOOD, () => request("/ping/::1?wrongKey", [401, 429], { "X-API-Key": "sx_wrong" })),
+    repeat(0, keyComesAndGoes),
+    repeat(RELOAD_MS, () => {
+      service.signal("SIGHUP");
+      done.reloads++;
+    }),
+    repeat(RENEWAL_MS, () => {
+      useCertificate(certificates[++done.certificates % certificates.length] ?? "");
+    }),
+    repeat(SAMPLE_MS, () => {
+      residentMiBs.push(residentMiB(service.pid));
+      kernelMiBs.push(kernelMiB());
+    }),
+  ]);
+}
+
+/** Makes a certificate; returns it and its key in one text, so that both change at once. */
+async function makePem(commonName: string): Promise<string> {
+  const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")].map(
+    (path) => `${path}.${commonName}`,
+  ) as [string, string];
+  await makeCertificate({ commonName, days: 60, certFile, keyFile });
+  return (await Bun.file(certFile).text()) + (await Bun.file(keyFile).text());
+}
+
+function useCertificate(pem: string): void {
+  writeFileSync(`${pemFile}.new`, pem, { mode: 0o600 });
+  renameSync(`${pemFile}.new`, pemFile);
+}
+
+/** What the kernel holds for all TCP connections of this machine. */
+function kernelMiB(): number {
+  const pages = /^TCP: .* mem (\d+)$/m.exec(readFileSync("/proc/net/sockstat", "utf8"))?.[1];
+  return (Number(pages) * 4096) / 1024 / 1024;
+}
+
+function checkMemory(): void {
+  const quarter = residentMiBs.length >> 2;
+  const growth =
+    median(residentMiBs.slice(-quarter)) - median(residentMiBs.slice(quarter, 2 * quarter));
+  if (Math.max(...residentMiBs) > MAX_MIB) fault(`it takes more than ${MAX_MIB} MiB`);
+  if (growth > MAX_GROWTH_MIB) fault(`it grows by ${Math.round(growth)} MiB in half of the time`);
+}
+
+/** Counts the lines of each level; an error, and what the service did not write itself, is a fault. */
+function readLog(text: string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const line of text.split("\n").filter(Boolean)) {
+    const level = /^time=\S+ level=(\w+) /.exec(line)?.[1] ?? "foreign";
+    counts[level] = (counts[level] ?? 0) + 1;
+    if (level === "error" || level === "foreign") fault(`the log has: ${line}`);
+  }
+  return counts;
+}
+
+function report(lines: Record<string, number>, stopMs: number): void {
+  const rows = [...loads].flatMap(([path, load]) =>
+    [...load].map(([status, times]) => {
+      const sorted = times.toSorted((a, b) => a - b);
+      const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]?.toFixed(1);
+      return { path, status, requests: times.length, "p50 ms": at(0.5), "p99 ms": at(0.99) };
+    }),
+  );
+  console.table(rows);
+  console.table({
+    "resident MiB, first": residentMiBs[0]?.toFixed(1),
+    "resident MiB, median": median(residentMiBs).toFixed(1),
+    "resident MiB, most": Math.max(...residentMiBs).toFixed(1),
+    "resident MiB, last": residentMiBs.at(-1)?.toFixed(1),
+    "MiB in the kernel's TCP, most": Math.max(...kernelMiBs).toFixed(1),
+    ...done,
+    ...Object.fromEntries(Object.entries(lines).map(([level, n]) => [`log lines, ${level}`, n])),
+    "ms to stop": Math.round(stopMs),
+    faults: faults.size,
+  });
+}

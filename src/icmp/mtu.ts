@@ -1,0 +1,199 @@
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import { errorMeaning } from "./icmp-error.ts";
+import { IPV6_HEADER_BYTES, TYPE } from "./message.ts";
+import type { NoResult, RunOptions } from "./ping.ts";
+import type { ProbeRequest, Prober } from "./prober.ts";
+import { type Fate, type FoundSize, searchSize } from "./size-search.ts";
+import type { TraceRequest, Traceroute } from "./traceroute.ts";
+
+/** The largest packet that a hop has answered. */
+export interface MtuHop {
+  /** From 1. */
+  readonly hop: number;
+  /** Null for a silent hop. */
+  readonly address: Ipv6Address | null;
+  /** Null for a silent hop. */
+  readonly mtuBytes: number | null;
+}
+
+/** A Packet Too Big about one of our packets. */
+export interface TooBig {
+  readonly from: Ipv6Address;
+  /** The MTU that it claims. */
+  readonly mtuBytes: number;
+  readonly sentBytes: number;
+}
+
+/**
+ * A Packet Too Big that is not believed: it claims less than every link of IPv6 carries, or no less than
+ * was sent, or a larger packet has got through, or it quotes what we did not send.
+ */
+export interface DoubtfulTooBig extends TooBig {
+  readonly doubt: "below-1280" | "not-smaller" | "disproved" | "not-ours";
+}
+
+/**
+ * What a measurement means:
+ * - `clear`: the target answers the largest packets that this machine can send;
+ * - `narrowed`: larger packets are answered with Packet Too Big;
+ * - `blackHole`: larger packets vanish;
+ * - `below1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5);
+ * - `inconclusive`: the target answers nothing.
+ */
+export type MtuVerdict = "clear" | "narrowed" | "blackHole" | "below1280" | "inconclusive";
+
+/** How a measurement ended. */
+export type MtuOutcome =
+  | {
+      readonly kind: "done";
+      readonly source: Ipv6Address;
+      readonly flowLabel: number;
+      readonly verdict: MtuVerdict;
+      /** The largest packet that the target has answered; null if it answers nothing. */
+      readonly mtuBytes: number | null;
+      /** Who told the MTU, for the verdict `narrowed`. */
+      readonly told: TooBig | null;
+      readonly doubtful: readonly DoubtfulTooBig[];
+      /** From 1 to where a trace ended. */
+      readonly hops: readonly MtuHop[];
+      /** The last hop that answers larger packets than the target does; null if there is none. */
+      readonly lastLarge: number | null;
+      /** The first hop behind it that answers, but not them; null if there is none. */
+      readonly firstSmall: number | null;
+    }
+  | NoResult;
+
+/** How the caller takes part in a measurement. */
+export interface MtuOptions extends RunOptions {
+  /** Called with each hop as soon as it is measured. */
+  readonly onHop?: ((hop: MtuHop) => void) | undefined;
+}
+
+/** The MTU that every link of IPv6 has at least; RFC 8200 section 5. */
+const LEAST_MTU = 1280;
+/** Sizes of usual links, each with the next one that does not fit, and a packet as `ping` sends it. */
+const USUAL_BYTES: readonly number[] = [
+  ...[65_535, 9000, 1500, 1492].flatMap((bytes) => [bytes, bytes + 1]),
+  LEAST_MTU,
+  104,
+];
+/** Larger packets do not exist without the jumbo payload option. */
+const NO_BYTES = 65_536;
+const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
+/** Further than any path goes, as for a ping. */
+const HOP_LIMIT = 64;
+/** How often a size is tried. */
+const MAX_TRIES = 3;
+/** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
+const MIN_WAIT_MS = 200;
+
+/** What routers have said about our packets. */
+interface Messages {
+  readonly told: TooBig[];
+  readonly doubtful: DoubtfulTooBig[];
+}
+
+/**
+ * Measures the path MTU and where it narrows. Packet Too Big (RFC 8201) says which size to try next; where
+ * none comes, the sizes that are answered decide (RFC 8899). Routers are measured with packets that expire
+ * there. The target's reply is as large as the request, so a narrow way back is like a narrow way there.
+ */
+export async function measureMtu(
+  prober: Prober,
+  traceroute: Traceroute,
+  request: TraceRequest,
+  { signal: callersSignal, onHop }: MtuOptions = {},
+): Promise<MtuOutcome> {
+  const { target, scopeId = 0, timeoutMs } = request;
+  const signal = prober.signalFor(callersSignal);
+  const traced = await traceroute(request, { signal });
+  if (traced.kind !== "done") return traced;
+  const { source, flowLabel, reached } = traced;
+  const messages: Messages = { told: [], doubtful: [] };
+  const search = (
+    hopLimit: number,
+    rttMs: number | null,
+    first: readonly number[],
+    refusedBytes: number,
+  ) => {
+    const waitMs = Math.min(timeoutMs, Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity)));
+    const path = { target, scopeId, source, flowLabel, signal };
+    const probe = { ...path, hopLimit, timeoutMs: waitMs };
+    return searchSize((bytes) => trySize(prober, probe, bytes, messages), first, refusedBytes);
+  };
+
+  const last = reached ? traced.hops.length : 0;
+  const targetRttMs = traced.hops[last - 1]?.rttMs ?? null;
+  const whole = await search(HOP_LIMIT, targetRttMs, USUAL_BYTES, NO_BYTES);
+  const isUsual = whole.bytes >= LEAST_MTU;
+  const first = isUsual ? [whole.bytes, whole.bytes + 1, whole.sentBytes] : USUAL_BYTES;
+  const hops = await Promise.all(
+    traced.hops.map(async ({ hop, address, rttMs }): Promise<MtuHop> => {
+      const found =
+        hop === last ? whole : address && (await search(hop, rttMs, first, whole.refusedBytes));
+      const measured = { hop, address, mtuBytes: found?.bytes || null };
+      if (!signal.aborted) onHop?.(measured);
+      return measured;
+    }),
+  );
+  if (signal.aborted) return { kind: "aborted" };
+  return { kind: "done", source, flowLabel, hops, ...conclude(whole, hops, messages) };
+}
+
+/** Sends packets of one size until one is answered. */
+async function trySize(
+  prober: Prober,
+  probe: ProbeRequest,
+  bytes: number,
+  { told, doubtful }: Messages,
+): Promise<Fate> {
+  const onForged = (from: Ipv6Address, type: number, mtuBytes: number) => {
+    if (type !== TYPE.packetTooBig) return;
+    doubtful.push({ from, mtuBytes, sentBytes: bytes, doubt: "not-ours" });
+  };
+  const payloadBytes = bytes - HEADERS_BYTES;
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const answer = await prober.probe({ ...probe, payloadBytes, onForged });
+    if (answer.kind === "reply") return { kind: "passed" };
+    if (answer.kind === "refused") return { kind: "refused" };
+    if (answer.kind !== "error") continue;
+    const { type, code, parameter: mtuBytes, from } = answer;
+    const isHop = probe.hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";
+    if (isHop) return { kind: "passed" };
+    if (type !== TYPE.packetTooBig) continue;
+    const tooBig = { from, mtuBytes, sentBytes: bytes };
+    if (mtuBytes >= LEAST_MTU && mtuBytes < bytes) {
+      told.push(tooBig);
+      return { kind: "lost", hintBytes: mtuBytes };
+    }
+    doubtful.push({ ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
+  }
+  return { kind: "lost" };
+}
+
+/** What the sizes and the messages mean. */
+function conclude(whole: FoundSize, hops: readonly MtuHop[], { told, doubtful }: Messages) {
+  const { bytes } = whole;
+  const teller = told.findLast(({ mtuBytes }) => mtuBytes === bytes) ?? null;
+  const verdict = verdictOf(whole, teller !== null);
+  const isNarrow = verdict !== "clear" && verdict !== "inconclusive";
+  const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > bytes);
+  const behind = hops.slice(lastLarge?.hop ?? 0);
+  const firstSmall = behind.find(({ mtuBytes }) => isNarrow && mtuBytes !== null);
+  const disproved = told.filter(({ mtuBytes }) => mtuBytes < bytes);
+  return {
+    verdict,
+    mtuBytes: bytes || null,
+    told: verdict === "narrowed" ? teller : null,
+    doubtful: [...doubtful, ...disproved.map((each) => ({ ...each, doubt: "disproved" as const }))],
+    lastLarge: lastLarge?.hop ?? null,
+    firstSmall: firstSmall?.hop ?? null,
+  };
+}
+
+function verdictOf({ bytes, above }: FoundSize, isTold: boolean): MtuVerdict {
+  if (bytes === 0) return "inconclusive";
+  if (bytes < LEAST_MTU) return "below1280";
+  if (above.kind === "refused") return "clear";
+  return isTold || above.hintBytes !== undefined ? "narrowed" : "blackHole";
+}

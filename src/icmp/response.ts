@@ -1,0 +1,135 @@
+import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import { type Extensions, errorMeaning, splitExtensions } from "./icmp-error.ts";
+import {
+  COOKIE_BYTES,
+  decodeInvokingPacket,
+  decodeMessage,
+  type EchoMessage,
+  type ErrorMessage,
+} from "./message.ts";
+import type { OutgoingPacket, ReceivedPacket } from "./socket.ts";
+
+interface Received {
+  readonly from: Ipv6Address;
+  /** Index of the interface of a link-local sender, 0 otherwise. */
+  readonly scopeId: number;
+  /** Milliseconds from sending to the kernel's receipt. */
+  readonly rttMs: number;
+  /** The hop limit of the received packet. */
+  readonly hopLimit: number;
+}
+
+/** An echo reply with the probe's cookie. */
+export interface EchoReply extends Received {
+  readonly kind: "reply";
+  /** Whether it comes from another address than the target's, as replies of an anycast target do. */
+  readonly isOtherSource: boolean;
+}
+
+/** An ICMPv6 error about the probe. */
+export interface ProbeError extends Received {
+  readonly kind: "error";
+  readonly type: number;
+  readonly code: number;
+  /** The MTU of a Packet Too Big in bytes, the pointer of a Parameter Problem, else 0. */
+  readonly parameter: number;
+  readonly extensions: Extensions;
+}
+
+/** A packet that answers a probe. */
+export type Response = EchoReply | ProbeError;
+
+/** What is known of a probe that has been sent. */
+export interface SentProbe {
+  readonly request: Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel">;
+  readonly cookie: Uint8Array;
+  readonly sentMs: number;
+}
+
+/** The key of a probe: its identifier and its sequence. */
+export function probeKey(identifier: number, sequence: number): number {
+  return identifier * 2 ** 16 + sequence;
+}
+
+/** A probe and its response, or why a packet is no response. */
+export type Match<Probe> =
+  | { readonly probe: Probe; readonly response: Response; readonly isWithoutCookie?: boolean }
+  /** Our identifier and sequence with another cookie, or an error about another destination or flow label. */
+  | { readonly forged: Probe; readonly error: ErrorMessage | null }
+  /** An identifier and sequence that are not in use. */
+  | "unknown"
+  /** An error that does not tell whether the probe arrives, such as a failed reassembly. */
+  | "inconclusive"
+  /** A message that cannot be decoded or does not concern an echo request. */
+  | "malformed";
+
+/**
+ * Finds the probe that a packet answers.
+ *
+ * A reply must return the cookie. An error must contain the probe, as far as it contains anything: its
+ * destination, and its cookie, or its flow label where the invoking packet ends before the cookie.
+ */
+export function matchResponse<Probe extends SentProbe>(
+  packet: ReceivedPacket,
+  probes: ReadonlyMap<number, Probe>,
+): Match<Probe> {
+  const message = decodeMessage(packet.message);
+  if (message?.kind === "echo-reply") return matchReply(packet, message, probes);
+  return message?.kind === "error" ? matchError(packet, message, probes) : "malformed";
+}
+
+function matchReply<Probe extends SentProbe>(
+  packet: ReceivedPacket,
+  { identifier, sequence, data }: EchoMessage,
+  probes: ReadonlyMap<number, Probe>,
+): Match<Probe> {
+  const probe = probes.get(probeKey(identifier, sequence));
+  if (probe === undefined) return "unknown";
+  if (data.length < COOKIE_BYTES || !hasCookie(data, probe.cookie)) {
+    return { forged: probe, error: null };
+  }
+  const isOtherSource = !isFromTarget(packet, probe);
+  return { probe, response: { kind: "reply", isOtherSource, ...receivedFor(probe, packet) } };
+}
+
+function matchError<Probe extends SentProbe>(
+  packet: ReceivedPacket,
+  error: ErrorMessage,
+  probes: ReadonlyMap<number, Probe>,
+): Match<Probe> {
+  const { invokingPacket, extensions } = splitExtensions(error);
+  const invoking = decodeInvokingPacket(invokingPacket);
+  if (invoking === null) return "malformed";
+  const { echo, destination, flowLabel } = invoking;
+  const probe = probes.get(probeKey(echo.identifier, echo.sequence));
+  if (probe === undefined) return "unknown";
+  const { target, flowLabel: sentLabel } = probe.request;
+  const isWithoutCookie = echo.data.length < COOKIE_BYTES;
+  const hasLabel = sentLabel !== 0 && flowLabel === sentLabel;
+  const isOurs = equalIpv6(destination, target) && hasCookie(echo.data, probe.cookie);
+  if (!isOurs || (isWithoutCookie && !hasLabel)) return { forged: probe, error };
+  const { type, code, parameter } = error;
+  if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
+  const received = receivedFor(probe, packet);
+  const response: ProbeError = { kind: "error", type, code, parameter, extensions, ...received };
+  return { probe, response, isWithoutCookie };
+}
+
+/** Whether the data begins with the cookie, or with as much of it as fits. */
+function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
+  const length = Math.min(data.length, cookie.length);
+  for (let at = 0; at < length; at++) if (data[at] !== cookie[at]) return false;
+  return true;
+}
+
+/** The kernel gives link-local senders a scope, which must be the target's. */
+function isFromTarget({ source, scopeId }: ReceivedPacket, { request }: SentProbe): boolean {
+  return equalIpv6(source, request.target) && (scopeId === 0 || scopeId === request.scopeId);
+}
+
+function receivedFor(probe: SentProbe, packet: ReceivedPacket): Received {
+  const { source: from, scopeId, hopLimit, receivedMs, readMs } = packet;
+  // A stamp before the time of sending shows a step of the wall clock; then the time of reading is used.
+  const rttMs = (receivedMs >= probe.sentMs ? receivedMs : readMs) - probe.sentMs;
+  return { from, scopeId, hopLimit, rttMs };
+}

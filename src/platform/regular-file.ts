@@ -1,0 +1,27 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** What users who are neither a file's owner nor in its group may do with it; inode(7). */
+const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
+
+/**
+ * The text of a file; it never waits, as for the writer of a FIFO.
+ *
+ * @throws Error if it cannot be read, also if it is not a regular file
+ */
+export function readRegularFile(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
+    return readFileSync(file, "utf8");
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Whether every user of this machine has a right on a file, and may enter each folder on its way. */
+export function everyUserMay(right: "read" | "write", realPath: string): boolean {
+  const isOpen = (path: string): boolean =>
+    (statSync(path).mode & OTHERS.enter) !== 0 && (path === "/" || isOpen(dirname(path)));
+  return (statSync(realPath).mode & OTHERS[right]) !== 0 && isOpen(dirname(realPath));
+}

@@ -1,0 +1,123 @@
+/** Bounds that Bun has no settings for: how many connections there are, and what the kernel holds for them. */
+import { readdirSync } from "node:fs";
+import { type IpAddress, unmapIp } from "../addr/ip.ts";
+import { ipv4FromWord } from "../addr/ipv4.ts";
+import { ipv6FromBytes } from "../addr/ipv6.ts";
+import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
+import { libc } from "../platform/libc.ts";
+import { AF_INET, AF_INET6, OPTION, SHUT_RDWR, SOCKADDR } from "../platform/linux.ts";
+import type { Log } from "../util/log.ts";
+
+/** Connections of all networks, and of one IPv6 /64 or IPv4 address. */
+const MAX_CONNECTIONS = { all: 16_384, network: 1_024 } as const;
+
+/** More than this in use, and the connections are counted; fewer cannot break a bound. */
+const COUNTED_FROM = MAX_CONNECTIONS.network;
+
+const COUNT_INTERVAL_MS = 500;
+
+/** Bytes of responses that the kernel holds for a client, and milliseconds until it gives up one that does not read. */
+const SEND_BUFFER_BYTES = 64 * 1024;
+const UNREAD_TIMEOUT_MS = 15_000;
+
+/** The sockets of this process that listen for connections. */
+export function listeningSockets(): number[] {
+  return descriptors().filter((fd) => option(fd, OPTION.acceptsConnections) === 1);
+}
+
+/** Bounds what the kernel holds for clients that do not read; accepted sockets inherit it from the listening ones. */
+export function boundUnreadResponses(): void {
+  for (const fd of listeningSockets()) {
+    setOption(fd, OPTION.sendBuffer, SEND_BUFFER_BYTES);
+    // Fails on a unix socket, which does not need it.
+    setOption(fd, OPTION.userTimeout, UNREAD_TIMEOUT_MS);
+  }
+}
+
+/**
+ * Closes the connections above the bounds, until the returned function is called. Clients on this machine
+ * and trusted proxies are not bounded.
+ */
+export function boundConnections(trusted: readonly Prefix[], log: Log): () => void {
+  const exempt = [...LOOPBACK, ...trusted];
+  let isOver = false;
+  const timer = setInterval(() => {
+    const surplus = isCrowded() ? surplusOf(openConnections(exempt)) : [];
+    for (const fd of surplus) libc().shutdown(fd, SHUT_RDWR);
+    if (surplus.length > 0 && !isOver) {
+      log.warn("closed connections over the bounds", {
+        ...MAX_CONNECTIONS,
+        closed: surplus.length,
+      });
+    }
+    isOver = surplus.length > 0;
+  }, COUNT_INTERVAL_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** The descriptors of connections by their network: an IPv4 address or an IPv6 /64. */
+export function openConnections(
+  exempt: readonly Prefix[] = [],
+): ReadonlyMap<string, readonly number[]> {
+  const connections = new Map<string, number[]>();
+  for (const fd of descriptors()) {
+    const peer = peerOf(fd);
+    if (peer === null || exempt.some((prefix) => prefixContains(prefix, peer))) continue;
+    const network = peer.version === 4 ? `${peer.word}` : `${peer.word0} ${peer.word1}`;
+    const own = connections.get(network);
+    if (own === undefined) connections.set(network, [fd]);
+    else own.push(fd);
+  }
+  return connections;
+}
+
+/** What is above the bound of a network, which falls until the bound for all holds too. */
+function surplusOf(connections: ReadonlyMap<string, readonly number[]>): number[] {
+  const networks = [...connections.values()];
+  let bound: number = MAX_CONNECTIONS.network;
+  const total = () => networks.reduce((sum, { length }) => sum + Math.min(length, bound), 0);
+  while (total() > MAX_CONNECTIONS.all) bound -= 1;
+  return networks.flatMap((own) => own.slice(bound));
+}
+
+/** Whether the lowest free descriptor is so high that a bound can be broken. */
+function isCrowded(): boolean {
+  const lowest = libc().dup(0);
+  if (lowest < 0) return true;
+  libc().close(lowest);
+  return lowest > COUNTED_FROM;
+}
+
+function descriptors(): number[] {
+  return readdirSync("/proc/self/fd").map(Number);
+}
+
+/** The other end of a TCP connection; null for any other descriptor. */
+function peerOf(fd: number): IpAddress | null {
+  const address = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+  const length = new Uint32Array([SOCKADDR.bytes]);
+  if (libc().getpeername(fd, address, length) !== 0) return null;
+  const view = new DataView(address.buffer);
+  switch (view.getUint16(SOCKADDR.family, true)) {
+    case AF_INET:
+      return ipv4FromWord(view.getUint32(SOCKADDR.address4));
+    case AF_INET6:
+      return unmapIp(ipv6FromBytes(address.subarray(SOCKADDR.address, SOCKADDR.scopeId)));
+    default:
+      return null;
+  }
+}
+
+function option(fd: number, option: readonly [level: number, name: number]): number | undefined {
+  const value = new Int32Array(1);
+  const length = new Uint32Array([value.byteLength]);
+  return libc().getsockopt(fd, ...option, value, length) === 0 ? value[0] : undefined;
+}
+
+function setOption(
+  fd: number,
+  option: readonly [level: number, name: number],
+  value: number,
+): void {
+  libc().setsockopt(fd, ...option, new Int32Array([value]), Int32Array.BYTES_PER_ELEMENT);
+}

@@ -1,0 +1,240 @@
+/** The path MTU through real Linux routers, and over a simulated path with routers that lie. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import type { MtuHop, MtuOutcome } from "../../src/icmp/mtu.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
+import { nftRule } from "../lab/nft.ts";
+import { run } from "../lab/run.ts";
+import {
+  countingRandom,
+  echoReply,
+  FakeSocket,
+  icmpError,
+  type Network,
+  SOURCE,
+  stationAddress,
+  VirtualClock,
+} from "./fake.ts";
+
+type Done = Extract<MtuOutcome, { kind: "done" }>;
+
+const ROUTERS = 4;
+const TARGET_NODE = ROUTERS + 1;
+
+describeWith(labMissing)("through four kernel routers", () => {
+  let chain: KernelChain;
+  let engine: IcmpEngine;
+
+  beforeAll(async () => {
+    chain = await startKernelChain({ routers: ROUTERS });
+    engine = openIcmp();
+  });
+
+  afterAll(async () => {
+    engine?.close();
+    await chain?.stop();
+  });
+
+  /** Sets the MTU of link `number`, which ends at that node, at both its ends or at the far one only. */
+  async function setLink(number: number, mtu: number, ends: "both" | "far" = "both") {
+    const near = ["ip", "link", "set", number === 1 ? chain.device : "downlink", "mtu", `${mtu}`];
+    await chain.exec(number, ["ip", "link", "set", "uplink", "mtu", `${mtu}`]);
+    if (ends === "far") return;
+    if (number === 1) await run(near);
+    else await chain.exec(number - 1, near);
+  }
+
+  beforeEach(async () => {
+    for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, 1500);
+    await run(["ip", "-6", "route", "flush", "cache"]);
+  });
+
+  async function measure(): Promise<Done> {
+    const request = { target: parseIpv6(chain.target), maxHops: 30, timeoutMs: 1000 };
+    const outcome = await engine.mtu(request);
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    expect(outcome.doubtful).toEqual([]);
+    expect(engine.outstanding).toBe(0);
+    return outcome;
+  }
+
+  const sizes = ({ hops }: Done) => hops.map(({ mtuBytes }) => mtuBytes);
+
+  test("all links alike are clear", async () => {
+    const outcome = await measure();
+    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, told: null });
+    expect(sizes(outcome)).toEqual([1500, 1500, 1500, 1500, 1500]);
+    expect([outcome.lastLarge, outcome.firstSmall]).toEqual([null, null]);
+  });
+
+  test.each([
+    [2, 1280],
+    [3, 1420],
+    [3, 1437],
+    [TARGET_NODE, 1480],
+  ])("link %p with an MTU of %p narrows the path, and its router says so", async (link, mtu) => {
+    await setLink(link, mtu);
+    const outcome = await measure();
+    expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: mtu, told: { mtuBytes: mtu } });
+    expect(formatIpv6((outcome.told as { from: typeof SOURCE }).from)).toBe(
+      chain.hops[link - 2] as string,
+    );
+    expect(sizes(outcome)).toEqual(chain.hops.map((_, at) => (at + 1 < link ? 1500 : mtu)));
+    expect([outcome.lastLarge, outcome.firstSmall]).toEqual([link - 1, link]);
+  });
+
+  test("a narrow link of this machine does not narrow the path", async () => {
+    await setLink(1, 1460);
+    expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1460, told: null });
+  });
+
+  test("two narrowings are both found", async () => {
+    await setLink(2, 1480);
+    await setLink(4, 1420);
+    const outcome = await measure();
+    expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: 1420 });
+    expect(sizes(outcome)).toEqual([1500, 1480, 1480, 1420, 1420]);
+  });
+
+  test("jumbo frames pass as far as the links carry them, and the kernel's cache does not matter", async () => {
+    for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, 9000);
+    await setLink(4, 1500);
+    const narrowed = await measure();
+    expect(narrowed).toMatchObject({ verdict: "narrowed", mtuBytes: 1500 });
+    expect(sizes(narrowed)).toEqual([9000, 9000, 9000, 1500, 1500]);
+    await setLink(4, 9000);
+    expect(await run(["ip", "-6", "route", "get", chain.target])).toContain("mtu 1500");
+    expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 9000 });
+  });
+
+  test("packets that a link loses without a word are a black hole", async () => {
+    await setLink(3, 1437, "far");
+    // A veth takes four bytes more, for the tag of a VLAN.
+    const mtu = 1441;
+    const outcome = await measure();
+    expect(outcome).toMatchObject({
+      verdict: "blackHole",
+      mtuBytes: mtu,
+      told: null,
+      lastLarge: 2,
+      firstSmall: 3,
+    });
+    expect(sizes(outcome)).toEqual([1500, 1500, mtu, mtu, mtu]);
+  });
+
+  describeWith(programMissing("nft"))("with a firewall", () => {
+    const set = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
+    const clear = (node: number) => set(node, "flush ruleset");
+
+    test("that drops Packet Too Big: a black hole", async () => {
+      await setLink(3, 1420);
+      await set(2, nftRule("output", "icmpv6 type packet-too-big drop"));
+      try {
+        const outcome = await measure();
+        expect(outcome).toMatchObject({ verdict: "blackHole", mtuBytes: 1420, lastLarge: 2 });
+        expect(sizes(outcome)).toEqual([1500, 1500, 1420, 1420, 1420]);
+      } finally {
+        await clear(2);
+      }
+    });
+
+    test("that limits Packet Too Big to some a second: narrowed", async () => {
+      await setLink(3, 1420);
+      const limit = "icmpv6 type packet-too-big limit rate over 5/second burst 1 packets drop";
+      await set(2, nftRule("output", limit));
+      try {
+        const outcome = await measure();
+        expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: 1420 });
+        expect(sizes(outcome)).toEqual([1500, 1500, 1420, 1420, 1420]);
+      } finally {
+        await clear(2);
+      }
+    });
+
+    test("that drops what every link of IPv6 carries: below 1280", async () => {
+      await set(2, nftRule("forward", "meta length > 1200 drop"));
+      try {
+        const outcome = await measure();
+        expect(outcome).toMatchObject({ verdict: "below1280", mtuBytes: 1200, firstSmall: 3 });
+      } finally {
+        await clear(2);
+      }
+    });
+
+    test("that drops all echo requests: inconclusive, and the routers before it are measured", async () => {
+      await setLink(2, 1420);
+      await set(4, nftRule("forward", "icmpv6 type echo-request drop"));
+      try {
+        const outcome = await measure();
+        expect(outcome).toMatchObject({ verdict: "inconclusive", mtuBytes: null });
+        expect(sizes(outcome).slice(0, 4)).toEqual([1500, 1420, 1420, 1420]);
+      } finally {
+        await clear(4);
+      }
+    });
+  });
+});
+
+describe("over a path of three stations whose second link carries 1400 bytes", () => {
+  /** What the first router does with a larger packet. */
+  type Refuse = (...packet: Parameters<Network>) => Exclude<ReturnType<Network>, string>;
+
+  function start(refuse: Refuse) {
+    const clock = new VirtualClock();
+    const socket = new FakeSocket(clock, (packet, sentMs) => {
+      const bytes = packet.message.length + 40;
+      const hop = Math.min(packet.hopLimit, 3);
+      if (bytes > 1500) return "EMSGSIZE";
+      if (hop > 1 && bytes > 1400) return refuse(packet, sentMs);
+      const message = hop === 3 ? echoReply(packet) : icmpError(packet, 3, 0);
+      return [{ delayMs: hop, from: stationAddress(hop), message, hopLimit: 65 - hop }];
+    });
+    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    return { clock, engine };
+  }
+
+  const REQUEST = { target: stationAddress(3), maxHops: 30, timeoutMs: 1000 };
+  const ROUTER = stationAddress(1);
+  const tooBig =
+    (parameter: number, others = {}): Refuse =>
+    (packet) => [
+      { delayMs: 1, from: ROUTER, message: icmpError(packet, 2, 0, { parameter, ...others }) },
+    ];
+
+  test.each<[string, Refuse, string, string]>([
+    ["less than IPv6 needs", tooBig(1000), "blackHole", "below-1280"],
+    ["as much as was sent", tooBig(1500), "blackHole", "not-smaller"],
+    ["less than passes", tooBig(1300), "narrowed", "disproved"],
+    ["about another packet", tooBig(1400, { destination: SOURCE }), "blackHole", "not-ours"],
+  ])(
+    "a Packet Too Big that claims %s is named and not believed",
+    async (_name, refuse, verdict, doubt) => {
+      const { clock, engine } = start(refuse);
+      const outcome = (await clock.run(engine.mtu(REQUEST))) as Done;
+      expect(outcome).toMatchObject({ verdict, mtuBytes: 1400, told: null });
+      expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1400, 1400]);
+      expect(outcome.doubtful).toContainEqual(expect.objectContaining({ from: ROUTER, doubt }));
+    },
+  );
+
+  test("each hop is told as soon as it is measured", async () => {
+    const { clock, engine } = start(tooBig(1400));
+    const told: MtuHop[] = [];
+    const outcome = await clock.run(engine.mtu(REQUEST, { onHop: (hop) => told.push(hop) }));
+    if (outcome.kind !== "done") throw new Error(outcome.kind);
+    expect(told.toSorted((a, b) => a.hop - b.hop)).toEqual([...outcome.hops]);
+  });
+
+  test("a measurement that is aborted ends at once", async () => {
+    const { clock, engine } = start(() => []);
+    const caller = new AbortController();
+    const pending = engine.mtu(REQUEST, { signal: caller.signal });
+    await clock.pass(100);
+    caller.abort();
+    expect(await pending).toEqual({ kind: "aborted" });
+    expect(engine.outstanding).toBe(0);
+  });
+});
