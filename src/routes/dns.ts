@@ -130,7 +130,8 @@ async function verdictOn(
   return isDecisive(unchecked) ? "bogus" : "unreachable";
 }
 
-function dnsResult() {
+/** The schema of the result. */
+export function dnsResult() {
   return z
     .strictObject({
       hostname: z.string().describe("The name as it was sent."),

@@ -138,7 +138,8 @@ function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation
   return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
 
-const hopSchema = once(() => {
+/** The schema of a hop. */
+export const hopSchema = once(() => {
   const ipOrNull = (description: string) =>
     z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
@@ -198,7 +199,8 @@ const hopSchema = once(() => {
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
 
-function traceResult() {
+/** The schema of the result. */
+export function traceResult() {
   const error = z
     .strictObject({
       type: icmpType(),

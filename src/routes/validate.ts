@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6, formatIpv6Expanded } from "../addr/format.ts";
-import { tryParseIpv6 } from "../addr/ipv6.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { invalidAddress } from "../http/errors.ts";
 import { addressType, ipv6Text, textSchema } from "../http/schemas.ts";
@@ -72,12 +72,17 @@ export const validate = endpoint({
   handle({ address: text }) {
     const address = tryParseIpv6(text);
     if (address === null) throw invalidAddress(text);
-    return {
-      valid: true as const,
-      type: classifyIpv6(address),
-      compressed: formatIpv6(address),
-      expanded: formatIpv6Expanded(address),
-      details: describeIpv6(address),
-    };
+    return describeAddress(address);
   },
 });
+
+/** The answer for a valid address. */
+export function describeAddress(address: Ipv6Address) {
+  return {
+    valid: true as const,
+    type: classifyIpv6(address),
+    compressed: formatIpv6(address),
+    expanded: formatIpv6Expanded(address),
+    details: describeIpv6(address),
+  };
+}

@@ -33,6 +33,7 @@ function setUp(options: Options = {}) {
       headers: {},
       allowSeconds: () => {},
       route,
+      isPage: false,
     };
     accessLog.answered(info, status, 1.25);
   };
