@@ -69,6 +69,8 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
+    /** Whose clients may ping and trace without a key. */
+    keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     /** An absolute path. */
     keysFile: resolve(
       folder,

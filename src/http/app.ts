@@ -150,7 +150,7 @@ function handlerOf(
 ): Handler {
   return (context) => {
     const { req, env: info } = context;
-    if (needsKey && info.key === null) {
+    if (needsKey && info.key === null && info.caller.needsKey) {
       const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
       const note = sentKey(info.request.headers) === null ? undefined : invalid;
       throw new ApiError("UNAUTHORIZED", {}, note);
@@ -198,7 +198,9 @@ function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {
       return request.signal;
     },
     address: caller.address,
-    owner: key?.sha256 ?? "",
+    get owner() {
+      return key?.sha256 ?? (caller.address === null ? "" : formatIp(caller.address));
+    },
     allowSeconds,
   };
 }

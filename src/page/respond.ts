@@ -36,7 +36,7 @@ export async function pageOf(info: RequestInfo, address: IpAddress): Promise<Res
     ip: formatIp(address),
     validation: address.version === 6 ? describeAddress(address) : null,
     recordTypes: RECORD_TYPES,
-    needsKey: true,
+    needsKey: info.caller.needsKey,
   };
   const values: Readonly<Record<string, string>> = {
     address: caller.ip,

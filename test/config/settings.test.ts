@@ -31,6 +31,7 @@ describe("defaults", () => {
       tls: null,
       trustedProxies: { unix: true, prefixes: [] },
       plainHttpFrom: [],
+      keylessFrom: [],
       keysFile: resolve("keys.json"),
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },

@@ -28,6 +28,7 @@ function setUp(options: Options = {}) {
         address: tryParseIp("192.0.2.1"),
         secure: true,
         viaTrustedProxy: false,
+        needsKey: true,
         untrustedForwarding: false,
       },
       headers: {},
