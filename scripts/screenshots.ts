@@ -1,10 +1,11 @@
 /**
- * Takes pictures of the page, in `dist/screenshots`: `bun run screenshots`. It runs in its own network
- * namespace, as the tests do, against the stage of the page's tests.
+ * Takes pictures of the page, in `dist/screenshots`, and those of the README, in `docs/images`:
+ * `bun run screenshots`, or `bun run screenshots trace-phone` for those with that in their names. It runs
+ * in its own network namespace, as the tests do, against the stage of the page's tests.
  */
 import "../test/lab/enter.ts";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type { Page } from "playwright-core";
 import { PROXY_HEADERS, startStage } from "../test/page/stage.ts";
 import { ROOT } from "./build/source.ts";
@@ -35,12 +36,18 @@ const SCENES: Readonly<Record<string, { readonly hash: string; readonly isRun?: 
   "key-wrong": { hash: "#/trace/www.example.test", isRun: true },
 };
 
+/** The pictures of the README: small, and only what fits in them. */
+const README = {
+  "page-trace": { scene: "trace", colorScheme: "light" },
+  "page-address": { scene: "address", colorScheme: "dark" },
+} as const;
+
 const [only = ""] = Bun.argv.slice(2);
 
 await using stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "10000" });
 await mkdir(FOLDER, { recursive: true });
 
-async function take(page: Page, scene: string, name: string): Promise<void> {
+async function take(page: Page, scene: string, path: string, fullPage: boolean): Promise<void> {
   const { hash, isRun } = SCENES[scene] ?? { hash: "" };
   await page.goto(`${stage.url}${hash}`);
   if (isRun) {
@@ -51,7 +58,17 @@ async function take(page: Page, scene: string, name: string): Promise<void> {
     await page.getByRole("button", { name: "Run again" }).waitFor();
   }
   await page.waitForLoadState("networkidle");
-  await page.screenshot({ path: join(FOLDER, `${name}.png`), fullPage: true });
+  await page.screenshot({ path, fullPage });
+  console.log(relative(ROOT, path));
+}
+
+async function inContext(
+  options: { viewport: { width: number; height: number }; colorScheme: "light" | "dark" },
+  work: (page: Page) => Promise<void>,
+): Promise<void> {
+  const context = await stage.browser.newContext({ ...options, extraHTTPHeaders: PROXY_HEADERS });
+  await work(await context.newPage());
+  await context.close();
 }
 
 for (const [screen, viewport] of Object.entries(SCREENS)) {
@@ -59,15 +76,16 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
     for (const scene of Object.keys(SCENES)) {
       const name = `${scene}-${screen}-${colorScheme}`;
       if (!name.includes(only)) continue;
-      const context = await stage.browser.newContext({
-        viewport,
-        colorScheme,
-        extraHTTPHeaders: PROXY_HEADERS,
-      });
-      await take(await context.newPage(), scene, name);
-      await context.close();
-      console.log(`dist/screenshots/${name}.png`);
+      await inContext({ viewport, colorScheme }, (page) =>
+        take(page, scene, join(FOLDER, `${name}.png`), true),
+      );
     }
   }
+}
+for (const [name, { scene, colorScheme }] of Object.entries(README)) {
+  if (!name.includes(only)) continue;
+  await inContext({ viewport: { width: 960, height: 560 }, colorScheme }, (page) =>
+    take(page, scene, join(ROOT, `docs/images/${name}.png`), false),
+  );
 }
 process.exit(0);

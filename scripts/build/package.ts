@@ -24,9 +24,9 @@ export const DEBIAN_ARCHITECTURES: Readonly<Partial<Record<Target, string>>> = {
 
 const PRIVATE_FOLDER_MODE = 0o700;
 
-/** README and all pages that it links to, as they are in the project. */
+/** README, and all pages and pictures that it links to, as they are in the project. */
 const documentation = (folder: string): readonly PackagedFile[] =>
-  ["*.md", "docs/*.md"]
+  ["*.md", "docs/*.md", "docs/images/*.png"]
     .flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)])
     .map((path) => [join(folder, path), inProject(path), FILE_MODE]);
 

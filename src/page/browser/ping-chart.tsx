@@ -7,12 +7,15 @@ import type { Sample } from "./types.ts";
 const TOP = 12;
 const BOTTOM = 10;
 
+/** Share of the width for the labels of the lines. */
+const RIGHT = 6;
+
 /** A dot for each reply, a cross for each loss, and lines at the least, mean and greatest time. */
 export function PingChart({ samples, count }: { samples: readonly Sample[]; count: number }) {
   const { min, mean, max } = statsOf(samples);
   const { low, high } = rangeOf(min ?? 0, max ?? 1);
   const first = samples[0]?.seq ?? 1;
-  const x = (seq: number) => `${((seq - first + 0.5) / count) * 100}%`;
+  const x = (seq: number) => `${((seq - first + 0.5) / count) * (100 - RIGHT)}%`;
   const shareOf = (ms: number) => ms / (high - low);
   const y = (ms: number) => `${100 - BOTTOM - shareOf(ms - low) * (100 - TOP - BOTTOM)}%`;
   // The mean has a label if there is room between the others.
