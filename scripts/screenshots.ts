@@ -84,7 +84,7 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
 }
 for (const [name, { scene, colorScheme }] of Object.entries(README)) {
   if (!name.includes(only)) continue;
-  await inContext({ viewport: { width: 960, height: 560 }, colorScheme }, (page) =>
+  await inContext({ viewport: { width: 1120, height: 820 }, colorScheme }, (page) =>
     take(page, scene, join(ROOT, `docs/images/${name}.png`), false),
   );
 }
