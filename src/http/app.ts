@@ -64,12 +64,12 @@ export function createApp(dependencies: AppDependencies): App {
       handlers.set(route, handler);
       router.all(route, (context) => {
         const { req, env: info } = context;
+        const { method, path } = req;
         if (info.route === null || handlers.get(info.route) !== handler) {
           info.route = null;
           throw notFound(req);
         }
-        if (req.method === "GET" || req.method === "HEAD") return handler(context);
-        const { method, path } = req;
+        if (method === "GET" || method === "HEAD") return handler(context);
         throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
       });
     }
