@@ -107,18 +107,22 @@ const PATHS: [kind: string, target: string][] = [
 describe("over a simulated internet", () => {
   tunTest("the first hop comes long before the trace of 30 hops ends", async () => {
     await using _ = await startInternet({ destinations: TARGETS });
+    const idOf = ({ headers }: Response) => headers.get("x-request-id") ?? "";
+    const response = await ask("/traceroute/2001:db8:ff::3");
     const order: string[] = [];
-    for await (const { event, data } of readEvents(await ask("/traceroute/2001:db8:ff::3"))) {
-      if (order.length === 0) {
-        // So long that others are answered meanwhile.
-        for (let other = 1; other <= 3; other++) await fetch(`${service.url}/myip`);
-        order.push("/myip");
-      }
+    const ids: string[] = [];
+    for await (const { event, data } of readEvents(response)) {
+      // Others ask and are answered, one after the other, while the trace runs.
+      while (ids.length < 3) ids.push(idOf(await fetch(`${service.url}/myip`)));
       order.push(event === "hop" ? `hop ${(data as { hop: number }).hop}` : event);
     }
-    expect(order.slice(0, 2)).toEqual(["/myip", "hop 1"]);
+    expect(order[0]).toBe("hop 1");
     expect(order.indexOf("hop 20")).toBeLessThan(order.indexOf("hop 5"));
     expect(order.at(-1)).toBe("result");
+    // A stream is logged at its end.
+    await service.says(`id=${idOf(response)} `);
+    const logged = [...service.stderr().matchAll(/msg=request id=(\S+)/g)].map(([, id = ""]) => id);
+    expect(logged.slice(-4)).toEqual([...ids, idOf(response)]);
   });
 
   tunTest.each(PATHS)("a trace of a path that is %s: events, result, answer", async (_, target) => {
