@@ -1,6 +1,6 @@
 import { type Context, Hono, type HonoRequest } from "hono";
 import { ENDPOINTS } from "../routes/endpoints.ts";
-import { AccessLog } from "./access-log.ts";
+import { AccessLog, CLIENT_GONE, loggedStatus } from "./access-log.ts";
 import { BASE_PATH, type Call, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
 import { ApiError, type ErrorCode } from "./errors.ts";
 import {
@@ -14,9 +14,11 @@ import { respond, respondError } from "./respond.ts";
 
 /** What is known of a request that is answered. */
 export interface Answered {
-  readonly route: string | null;
+  /** The endpoint's path, such as `/ping/{target}`; null if the path does not exist. */
+  readonly path: string | null;
+  /** As in the access log. */
   readonly status: number;
-  /** The code of an error. */
+  /** The code of an error; undefined if the client disconnected first. */
   readonly code: ErrorCode | undefined;
   /** Milliseconds from the request to the response. */
   readonly ms: number;
@@ -78,10 +80,15 @@ export function createApp(dependencies: AppDependencies): App {
       const startMs = performance.now();
       const { info, response } = admit(request, bindings);
       return whenDone(response ?? router.fetch(request, info), (response) => {
-        const { status } = response;
+        const status = loggedStatus(request, response.status);
         const ms = performance.now() - startMs;
         accessLog.answered(info, status, ms);
-        onAnswered?.({ route: info.route, status, code: info.code, ms });
+        onAnswered?.({
+          path: endpoints.get(info.route ?? "")?.path ?? null,
+          status,
+          code: status === CLIENT_GONE ? undefined : info.code,
+          ms,
+        });
         return response;
       });
     },
