@@ -1,3 +1,4 @@
+import { type MtrOptions, type MtrOutcome, type MtrRequest, mtr } from "./mtr.ts";
 import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
 import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
@@ -7,6 +8,7 @@ import { createTraceroute, type TraceRequest, type Traceroute } from "./tracerou
 export interface IcmpEngine {
   ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
   readonly traceroute: Traceroute;
+  mtr(request: MtrRequest, options?: MtrOptions): Promise<MtrOutcome>;
   mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
   readonly counters: Readonly<Prober["counters"]>;
   /** Probes without an answer so far. */
@@ -42,6 +44,7 @@ export function openIcmp(options: ProberOptions = {}): IcmpEngine {
   return {
     ping: (request, options) => ping(prober, request, options),
     traceroute,
+    mtr: (request, own) => mtr(prober, traceroute, request, own),
     mtu: (request, own) => measureMtu(prober, traceroute, request, own),
     counters: prober.counters,
     get outstanding() {

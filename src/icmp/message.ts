@@ -88,7 +88,7 @@ export function encodeEchoRequest(
   view.setUint16(4, identifier);
   view.setUint16(6, sequence);
   bytes.set(cookie, HEADER_BYTES);
-  // In place of the checksum stands what the kernel's one covers too, the length; RFC 8200 section 8.1.
+  // The kernel's checksum covers the length too; RFC 8200 section 8.1.
   view.setUint16(2, bytes.length);
   view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
   view.setUint16(2, 0);

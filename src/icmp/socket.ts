@@ -59,7 +59,7 @@ export interface IcmpSocket {
   send(packet: OutgoingPacket): number | string;
   /** Receives packets with one of two tags from now on; false if it goes on as before. */
   pass(tag: number, other: number): boolean;
-  /** How many packets the kernel has dropped because nobody read the others, or with a wrong checksum. */
+  /** How many packets the kernel has dropped because the buffer was full or their checksum wrong. */
   dropped(): number;
   /** The next packet in the order in which the kernel received them; null if there is none. */
   receive(): ReceivedPacket | null;

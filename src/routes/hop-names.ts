@@ -25,7 +25,7 @@ export interface HopNames {
 
 /**
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
- * asked for only if none of the resolver's servers is: names of a private network are its own affair.
+ * asked for only if no server of the resolver is: a private network keeps its names to itself.
  *
  * @param onName called whenever a name has become known
  */

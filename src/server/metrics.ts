@@ -31,7 +31,7 @@ export class Metrics {
   readonly #registry = openMetrics();
   readonly #requests = new Histogram({
     name: "sixscope_http_request_duration_seconds",
-    help: "Time from a request to its response; without route for an unknown path.",
+    help: "Time from a request to its response, or to the end of its events; without route for an unknown path.",
     labelNames: ["route", "status"],
     buckets: REQUEST_SECONDS,
     registers: [this.#registry],
@@ -67,8 +67,8 @@ export class Metrics {
     }, LAG_INTERVAL_MS).unref();
   }
 
-  readonly answered = ({ path, status, code, ms }: Answered): void => {
-    this.#requests.observe({ route: path ?? "", status }, ms / 1000);
+  readonly answered = ({ route, status, code, ms }: Answered): void => {
+    this.#requests.observe({ route: route ?? "", status }, ms / 1000);
     if (code !== undefined) this.#errors.inc({ code });
   };
 

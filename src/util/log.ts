@@ -88,18 +88,24 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
 const GATHER_MS = 10;
 
 /** How much may wait for a reader that has stopped reading; further lines are dropped and counted. */
-const MAX_WAITING_CHARACTERS = 1024 * 1024;
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** The destination of lines; standard error as `Bun.stderr.writer()` returns it. */
 export interface LineSink {
-  write(text: string): unknown;
+  write(text: string | Uint8Array): unknown;
   flush(): unknown;
 }
 
-/** Writes lines without blocking the service and within bounded memory. */
+/**
+ * Writes lines without blocking the service and within bounded memory. Lines wait as bytes, because the
+ * garbage collector would look through thousands of waiting strings again and again.
+ */
 export class LineWriter {
   readonly #sink: LineSink;
-  #waiting = "";
+  /** Takes lines while the sink has the spare buffer. */
+  #waiting = Buffer.allocUnsafe(MAX_WAITING_BYTES);
+  #spare = Buffer.allocUnsafe(MAX_WAITING_BYTES);
+  #length = 0;
   #dropped = 0;
   #writing: Promise<void> | null = null;
 
@@ -109,11 +115,11 @@ export class LineWriter {
 
   /** @param line with its newline */
   write(line: string): void {
-    if (this.#waiting.length + line.length > MAX_WAITING_CHARACTERS) {
+    if (this.#length + Buffer.byteLength(line) > MAX_WAITING_BYTES) {
       this.#dropped += 1;
       return;
     }
-    this.#waiting += line;
+    this.#length += this.#waiting.write(line, this.#length);
     this.#writing ??= this.#writeAll();
   }
 
@@ -123,15 +129,17 @@ export class LineWriter {
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#waiting !== "") {
+    while (this.#length > 0) {
       await Bun.sleep(GATHER_MS);
       const dropped = this.#dropped;
-      const notice = dropped > 0 ? `${dropped} lines were dropped: the reader was too slow\n` : "";
-      const text = notice + this.#waiting;
-      this.#waiting = "";
+      const lines = this.#waiting.subarray(0, this.#length);
+      [this.#waiting, this.#spare] = [this.#spare, this.#waiting];
+      this.#length = 0;
       this.#dropped = 0;
       try {
-        this.#sink.write(text);
+        if (dropped > 0)
+          this.#sink.write(`${dropped} lines were dropped: the reader was too slow\n`);
+        this.#sink.write(lines);
         await this.#sink.flush();
       } catch {
         // The reader has gone; there is nowhere to report it.

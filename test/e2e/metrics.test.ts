@@ -77,11 +77,11 @@ describe("metrics", () => {
       await get("/dns/a..b/");
       await get("/nothing");
       await get("/myip", { "X-Forwarded-For": "192.0.2.1" });
-      expect(await requests(service, { route: "/myip", status: 200 })).toBe(2);
-      expect(await requests(service, { route: "/myip", status: 400 })).toBe(1);
-      expect(await requests(service, { route: "/validate" })).toBe(2);
-      expect(await requests(service, { route: "/dns/{hostname}", status: 400 })).toBe(1);
-      expect(await requests(service, { route: "/ping/{target}", status: 401 })).toBe(1);
+      expect(await requests(service, { route: "/api/v1/myip", status: 200 })).toBe(2);
+      expect(await requests(service, { route: "/api/v1/myip", status: 400 })).toBe(1);
+      expect(await requests(service, { route: "/api/v1/validate" })).toBe(2);
+      expect(await requests(service, { route: "/api/v1/dns/:hostname", status: 400 })).toBe(1);
+      expect(await requests(service, { route: "/api/v1/ping/:target", status: 401 })).toBe(1);
       expect(await requests(service, { route: "", status: 404 })).toBe(1);
       expect(await requests(service, {})).toBe(8);
       const errors = (code: string) => value(service, "sixscope_http_errors_total", { code });
@@ -95,7 +95,7 @@ describe("metrics", () => {
   labTest("rate-limited requests are counted", async () => {
     await using service = await startService({ ...SETTINGS, SIXSCOPE_RATE_ANONYMOUS: "2" });
     for (let count = 0; count < 5; count++) await fetch(`${service.url}/myip`);
-    expect(await requests(service, { route: "/myip", status: 429 })).toBe(3);
+    expect(await requests(service, { route: "/api/v1/myip", status: 429 })).toBe(3);
     expect(await value(service, "sixscope_http_errors_total", { code: "RATE_LIMITED" })).toBe(3);
   });
 
@@ -200,7 +200,7 @@ describe("metrics", () => {
     ])
       await fetch(service.url + path, { headers });
     const text = await metricsText(service);
-    expect(text).toContain('route="/traceroute/{target}",status="200"');
+    expect(text).toContain('route="/api/v1/traceroute/:target",status="200"');
     for (const name of [OTHER, "example", "::1", '"test"', service.key, "secret"])
       expect(text).not.toContain(name);
   });

@@ -184,7 +184,8 @@ describe("a real Prometheus", () => {
           await fetch(service.url + path, { headers, tls });
       };
       await use();
-      const requests = 'sixscope_http_request_duration_seconds_count{route="/myip",status="200"}';
+      const requests =
+        'sixscope_http_request_duration_seconds_count{route="/api/v1/myip",status="200"}';
       await until(async () => (await evaluate(`sum(${requests})`)) === 1);
       await use();
       await until(async () => (await evaluate(`increase(${requests}[1m])`)) > 0);

@@ -7,6 +7,7 @@ import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
 import type { Prober } from "../../src/icmp/prober.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { addressBytes } from "../lab/address.ts";
 import { startInternet } from "../lab/internet.ts";
 import {
   type AnswerRule,
@@ -15,6 +16,16 @@ import {
   type Router,
 } from "../lab/internet-description.ts";
 import { describeWith, tunMissing } from "../lab/lab.ts";
+import {
+  ECHO_REQUEST,
+  formatEcho,
+  formatError,
+  formatIcmp,
+  formatPacket,
+  NEXT_HEADER_ICMPV6,
+  TIME_EXCEEDED,
+} from "../lab/packet.ts";
+import type { Probe } from "../lab/probe-log.ts";
 import { run } from "../lab/run.ts";
 
 const TARGET = "2001:db8:2::7";
@@ -269,6 +280,46 @@ describeWith(tunMissing)("over a simulated internet", () => {
       expect(addresses(await trace())).toEqual([...hopsTo(3), TARGET]);
     });
     expect(counted.withoutCookie).toBe(1);
+  });
+
+  test.each([
+    ["who knows all but the flow label is not believed", 1, false],
+    ["who knows the flow label too is believed: the attack works", 0, true],
+  ])("an attacker off the path %s", async (_name, mistake, believed) => {
+    const net = await internet({ end: "blackhole" });
+    await using _ = net;
+    const counted = await counting(async () => {
+      const { answered, forged } = engine.counters;
+      const caller = new AbortController();
+      const pending = engine.ping(
+        { target: parseIpv6(TARGET), count: 1, intervalMs: 20, timeoutMs: 30_000 },
+        { signal: caller.signal },
+      );
+      while (net.count() === 0) await Bun.sleep(1);
+      const [probe] = net.seen() as [Probe];
+      const host = addressBytes(net.source);
+      const header = { source: addressBytes("2001:db8:bad::1"), destination: host, hopLimit: 64 };
+      const quoted = { trafficClass: 0, nextHeader: NEXT_HEADER_ICMPV6, hopLimit: 1, source: host };
+      const destination = addressBytes(TARGET);
+      // The tag and half of the flow label are in the identifier; the sequences are tried one by one.
+      for (let sequence = 0; sequence < 2 ** 16; sequence++) {
+        const { identifier } = probe;
+        const data = new Uint8Array();
+        const payload = formatEcho({ type: ECHO_REQUEST, identifier, sequence, data });
+        const flowLabel = probe.flowLabel ^ mistake;
+        const quotation = formatPacket({ ...quoted, destination, flowLabel, payload });
+        const error = { type: TIME_EXCEEDED, code: 0, word: 0, quotation, extensions: data };
+        net.inject(formatIcmp(header, formatError(error)));
+        if (sequence % 500 === 0) await Bun.sleep(2);
+      }
+      while (engine.counters.answered + engine.counters.forged === answered + forged) {
+        await Bun.sleep(5);
+      }
+      if (!believed) caller.abort();
+      expect((await pending).kind).toBe(believed ? "done" : "aborted");
+    });
+    expect(counted).toMatchObject(believed ? { withoutCookie: 1, answered: 1 } : { forged: 1 });
+    expect(counted).not.toHaveProperty(believed ? "forged" : "answered");
   });
 
   test("a hop has its MPLS labels", async () => {

@@ -263,7 +263,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     });
 
     test("nothing, but the target limits its replies: traces show it at its distance", async () => {
-      const limit = nftTable("input", "limit rate over 4/second burst 2 packets drop");
+      const limit = nftTable("input", "limit rate over 2/second burst 1 packets drop");
       await chain.exec(TARGET_NODE, ["nft", "-f", "-"], limit);
       try {
         for (let round = 0; round < 5; round++) {

@@ -86,7 +86,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     expect([outcome.lastLarge, outcome.firstSmall]).toEqual([link - 1, link]);
   });
 
-  test("a narrow link of this machine is no narrowing", async () => {
+  test("a narrow link of this machine does not narrow the path", async () => {
     await setLink(1, 1460);
     expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1460, told: null });
   });

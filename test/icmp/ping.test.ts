@@ -91,6 +91,17 @@ describe("a ping", () => {
     ]);
   });
 
+  test("tells nothing after its end", async () => {
+    const lab = start(byNumber((nth, reply) => [{ ...reply, delayMs: nth === 1 ? 250 : 10 }]));
+    const told: number[] = [];
+    const onSample = ({ seq }: Sample) => told.push(seq);
+    const request = { ...REQUEST, count: 2, intervalMs: 110, timeoutMs: 100 };
+    await lab.clock.run(lab.engine.ping(request, { onSample }));
+    expect(lab.clock.nowMs() - lab.startMs).toBe(120);
+    await finish(lab);
+    expect(told).toEqual([1, 2]);
+  });
+
   test("waits for the timeout of its last sample and no longer", async () => {
     const lab = start(byNumber((nth, reply) => (nth === 4 ? [] : [reply])));
     const { lost } = await finish(lab);

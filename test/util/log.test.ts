@@ -3,7 +3,7 @@ import { createLog, LineWriter } from "../../src/util/log.ts";
 
 test("writes many lines at once and loses none", async () => {
   const writes: string[] = [];
-  const writer = new LineWriter({ write: (text) => writes.push(text), flush: () => {} });
+  const writer = new LineWriter({ write: (bytes) => writes.push(String(bytes)), flush: () => {} });
   for (let line = 0; line < 1000; line++) writer.write(`${line}\n`);
   await writer.flush();
   expect(writes).toHaveLength(1);
@@ -14,8 +14,8 @@ test("drops and counts lines while the reader does not read, and continues when 
   const writes: string[] = [];
   const { promise: reads, resolve: readAgain } = Promise.withResolvers<void>();
   const { promise: written, resolve: onWrite } = Promise.withResolvers<void>();
-  const write = (text: string) => {
-    writes.push(text);
+  const write = (bytes: string | Uint8Array) => {
+    writes.push(String(bytes));
     onWrite();
   };
   const writer = new LineWriter({ write, flush: () => reads });

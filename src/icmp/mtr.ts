@@ -1,0 +1,80 @@
+import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import { pause } from "../util/clock.ts";
+import { describeRounds, type MtrReport, type Round } from "./mtr-report.ts";
+import type { NoResult, RunOptions } from "./ping.ts";
+import type { Answer, Prober } from "./prober.ts";
+import { endOf } from "./trace-report.ts";
+import type { TraceRequest, Traceroute } from "./traceroute.ts";
+
+/** Repeated probes of all hops to one target. */
+export interface MtrRequest extends TraceRequest {
+  readonly rounds: number;
+  /** Milliseconds between two rounds; routers limit their errors, Linux to one in 100 ms. */
+  readonly intervalMs: number;
+}
+
+/** How the caller takes part. */
+export interface MtrOptions extends RunOptions {
+  /** Called after each round, in order, with what the rounds so far say. */
+  readonly onRound?: ((round: number, report: MtrReport) => void) | undefined;
+}
+
+/** How it ended. */
+export type MtrOutcome =
+  | (MtrReport & {
+      readonly kind: "done";
+      readonly source: Ipv6Address;
+      readonly flowLabel: number;
+    })
+  | NoResult;
+
+/**
+ * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile:
+ * a round ends at the target's reply, and goes one hop further where a router answers at its end.
+ */
+export async function mtr(
+  prober: Prober,
+  traceroute: Traceroute,
+  request: MtrRequest,
+  { signal: callersSignal, onRound }: MtrOptions = {},
+): Promise<MtrOutcome> {
+  const { target, scopeId = 0, maxHops, timeoutMs, rounds, intervalMs } = request;
+  const signal = prober.signalFor(callersSignal);
+  const traced = await traceroute({ target, scopeId, maxHops, timeoutMs }, { signal });
+  if (traced.kind !== "done") return traced;
+  const { source, flowLabel } = traced;
+  const probe = { target, scopeId, source, flowLabel, timeoutMs, signal };
+  let end = traced.hops.length;
+  const ask = async (hopLimit: number) => {
+    const answer = await prober.probe({ ...probe, hopLimit });
+    if (answer.kind === "reply") end = Math.min(end, hopLimit);
+    const counted = countedAnswer(answer, source);
+    if (counted && endOf(counted) === null && hopLimit === end) end = Math.min(maxHops, end + 1);
+    return counted;
+  };
+  const done: Round[] = [];
+  const pending: Promise<void>[] = [];
+  for (let number = 1; number <= rounds && !signal.aborted; number++) {
+    const answers = Promise.all(Array.from({ length: end }, (_, index) => ask(index + 1)));
+    const before = pending.at(-1);
+    pending.push(
+      answers.then(async (round) => {
+        await before;
+        if (signal.aborted) return;
+        done.push(round);
+        onRound?.(number, describeRounds(done));
+      }),
+    );
+    if (number < rounds) await pause(prober.clock, intervalMs, signal);
+  }
+  await Promise.all(pending);
+  if (signal.aborted) return { kind: "aborted" };
+  return { kind: "done", source, flowLabel, ...describeRounds(done) };
+}
+
+/** This machine's own error says that a neighbour does not answer. */
+function countedAnswer(answer: Answer, source: Ipv6Address): Round[number] {
+  if (answer.kind === "error") return equalIpv6(answer.from, source) ? null : answer;
+  if (answer.kind === "reply") return answer;
+  return answer.kind === "timeout" ? null : undefined;
+}

@@ -1,0 +1,222 @@
+/** Repeated probes of all hops, over simulated paths and real Linux routers. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import type { MtrOutcome, MtrRequest } from "../../src/icmp/mtr.ts";
+import type { MtrReport } from "../../src/icmp/mtr-report.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
+import { nftRule } from "../lab/nft.ts";
+import { run } from "../lab/run.ts";
+import {
+  countingRandom,
+  FakeSocket,
+  type Network,
+  path,
+  type Station,
+  stationAddress,
+  VirtualClock,
+} from "./fake.ts";
+
+type Done = Extract<MtrOutcome, { kind: "done" }>;
+
+const REQUEST = { rounds: 10, intervalMs: 200, maxHops: 30, timeoutMs: 1000 };
+
+function start(network: Network) {
+  const clock = new VirtualClock();
+  const socket = new FakeSocket(clock, network);
+  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  return { clock, socket, engine, startMs: clock.nowMs() };
+}
+
+/** A chain of so many stations. */
+const stations = (count: number): Station[] =>
+  Array.from({ length: count }, (_, index) => ({ rttMs: index + 1 }));
+
+const counts = ({ hops }: MtrReport) => hops.map(({ sent, received }) => [sent, received]);
+
+describe("over a simulated path", () => {
+  test("every hop is asked once a round, at the interval", async () => {
+    const { clock, socket, engine } = start(path(stations(4)));
+    const request = { ...REQUEST, target: stationAddress(4) };
+    const traced = await clock.run(engine.traceroute(request));
+    expect(traced.kind).toBe("done");
+    socket.sent.length = 0;
+    const outcome = (await clock.run(engine.mtr(request))) as Done;
+    expect(counts(outcome)).toEqual(Array(4).fill([10, 10]));
+    expect(outcome.hops.map(({ times }) => times?.avg)).toEqual([1, 2, 3, 4]);
+    expect(outcome.hops.map(({ addresses }) => addresses)).toEqual(
+      [1, 2, 3, 4].map((hop) => [{ address: stationAddress(hop), scopeId: 0, received: 10 }]),
+    );
+    const times = socket.sent.filter(({ hopLimit }) => hopLimit === 2).map(({ atMs }) => atMs);
+    const steps = times.slice(2).map((atMs, at) => atMs - (times[at + 1] as number));
+    expect(steps).toEqual(Array(9).fill(200));
+    expect(engine.outstanding).toBe(0);
+  });
+
+  test("each round is told in order, and the last one is the result", async () => {
+    const lost = stations(3);
+    lost[1] = { rttMs: 2, answers: (nth) => nth % 3 !== 2 };
+    const { clock, engine } = start(path(lost));
+    const told: [number, MtrReport][] = [];
+    const outcome = (await clock.run(
+      engine.mtr(
+        { ...REQUEST, target: stationAddress(3) },
+        { onRound: (...round) => told.push(round) },
+      ),
+    )) as Done;
+    expect(told.map(([number]) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    const { kind: _, source: __, flowLabel: ___, ...report } = outcome;
+    expect(told.at(-1)?.[1]).toEqual(report);
+    expect(outcome.hops[1]).toMatchObject({ sent: 10, isLimited: true });
+  });
+
+  test("a path that becomes longer is followed, and nothing is lost", async () => {
+    const [short, long] = [path(stations(3)), path(stations(6))];
+    const lab = start((packet, sentMs) => {
+      const isShort = sentMs < lab.startMs + 500;
+      // The target has one address at both distances.
+      const answers = isShort ? short(packet, sentMs) : long(packet, sentMs);
+      if (typeof answers === "string") return answers;
+      const last = stationAddress(6);
+      return answers.map((each) => (each.message[0] === 129 ? { ...each, from: last } : each));
+    });
+    const request = { ...REQUEST, target: stationAddress(6), rounds: 12 };
+    const outcome = (await lab.clock.run(lab.engine.mtr(request))) as Done;
+    expect(outcome.paths.map(({ addresses }) => addresses.length)).toEqual([3, 6]);
+    expect(outcome.reached).toBe(true);
+    for (const { sent, received } of outcome.hops) expect(received).toBe(sent);
+  });
+
+  test("a target that is not there is asked as far as the path answers", async () => {
+    const silent = stations(20).map((station, at) =>
+      at < 3 ? station : { rttMs: 1, answers: () => false },
+    );
+    const { clock, engine } = start(path(silent));
+    const request = { ...REQUEST, target: stationAddress(20), rounds: 2 };
+    const outcome = (await clock.run(engine.mtr(request))) as Done;
+    expect(outcome.reached).toBe(false);
+    expect(counts(outcome).slice(0, 4)).toEqual([
+      [2, 2],
+      [2, 2],
+      [2, 2],
+      [2, 0],
+    ]);
+    expect(outcome.hops.some(({ isLimited }) => isLimited)).toBe(false);
+  });
+
+  test("it ends at once when it is aborted, and leaves nothing behind", async () => {
+    const { clock, engine } = start(path(stations(3)));
+    const caller = new AbortController();
+    const rounds: number[] = [];
+    const pending = engine.mtr(
+      { ...REQUEST, target: stationAddress(3) },
+      { signal: caller.signal, onRound: (round) => rounds.push(round) },
+    );
+    await clock.pass(500);
+    caller.abort();
+    expect(await pending).toEqual({ kind: "aborted" });
+    expect(rounds.length).toBeGreaterThan(0);
+    expect(engine.outstanding).toBe(0);
+    await clock.pass(1);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describeWith(labMissing)("through six kernel routers", () => {
+  const ROUTERS = 6;
+  let chain: KernelChain;
+  let engine: IcmpEngine;
+
+  beforeAll(async () => {
+    chain = await startKernelChain({ routers: ROUTERS });
+    engine = openIcmp();
+  });
+
+  afterAll(async () => {
+    engine?.close();
+    await chain?.stop();
+  });
+
+  async function measure(request: Partial<MtrRequest> = {}): Promise<Done> {
+    const target = parseIpv6(chain.target);
+    const outcome = await engine.mtr({ ...REQUEST, intervalMs: 100, target, ...request });
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    expect(
+      outcome.hops.map(({ addresses: [first] }) => first && formatIpv6(first.address)),
+    ).toEqual([...chain.hops]);
+    expect(outcome.paths).toHaveLength(1);
+    return outcome;
+  }
+
+  const limited = ({ hops }: Done) => hops.filter((h) => h.isLimited).map(({ hop }) => hop);
+  const set = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
+
+  test("at a pace that routers allow, nothing is lost", async () => {
+    const outcome = await measure({ intervalMs: 150 });
+    expect(counts(outcome)).toEqual(Array(ROUTERS + 1).fill([10, 10]));
+  });
+
+  describeWith(programMissing("nft"))("that lose packets", () => {
+    // Three hops a round pass here, so each of them loses its share in turn.
+    const ONE_OF_FOUR = "numgen inc mod 4 == 0 drop";
+
+    test("loss at hop 5 that goes on is loss", async () => {
+      await set(4, nftRule("forward", `icmpv6 type echo-request ${ONE_OF_FOUR}`));
+      try {
+        const outcome = await measure({ rounds: 30, intervalMs: 120 });
+        expect(limited(outcome)).toEqual([]);
+        for (const { hop, sent, received } of outcome.hops) {
+          if (hop < 5) expect(received).toBe(sent);
+          else expect(received).toBeWithin(20, 26);
+        }
+      } finally {
+        await set(4, "flush ruleset");
+      }
+    });
+
+    test("loss at hop 5 alone is a limit", async () => {
+      const rule = `icmpv6 type time-exceeded ${ONE_OF_FOUR}`;
+      await set(5, nftRule("output", rule));
+      try {
+        const outcome = await measure({ rounds: 15, intervalMs: 120 });
+        expect(limited(outcome)).toEqual([5]);
+        expect(outcome.hops.at(-1)).toMatchObject({ sent: 15, received: 15 });
+      } finally {
+        await set(5, "flush ruleset");
+      }
+    });
+
+    test("one error a second from all routers is a limit of all", async () => {
+      for (let node = 1; node <= ROUTERS; node++) {
+        await set(
+          node,
+          nftRule(
+            "output",
+            "icmpv6 type time-exceeded limit rate over 1/second burst 2 packets drop",
+          ),
+        );
+      }
+      try {
+        const outcome = await measure({ rounds: 20, intervalMs: 120 });
+        expect(limited(outcome)).toEqual([1, 2, 3, 4, 5, 6]);
+        expect(outcome.hops.at(-1)).toMatchObject({ sent: 20, received: 20, isLimited: false });
+      } finally {
+        for (let node = 1; node <= ROUTERS; node++) await set(node, "flush ruleset");
+      }
+    });
+  });
+
+  describeWith(programMissing("mtr"))("beside mtr", () => {
+    test("the hops are those of Debian's mtr", async () => {
+      const shown = JSON.parse(
+        await run(["mtr", "-6", "-n", "-j", "-c", "3", "-i", "0.2", chain.target]),
+      ) as { report: { hubs: { host: string }[] } };
+      const { hops } = await measure();
+      expect(hops.map(({ addresses: [first] }) => first && formatIpv6(first.address))).toEqual(
+        shown.report.hubs.map(({ host }) => host),
+      );
+    });
+  });
+});
