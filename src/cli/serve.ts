@@ -19,7 +19,7 @@ import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
-import type { Metrics } from "../server/metrics.ts";
+import { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
@@ -49,9 +49,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
-  // Loaded only if it is used: the library takes milliseconds and memory.
-  const metrics =
-    config.metricsListen.length > 0 ? new (await import("../server/metrics.ts")).Metrics() : null;
+  const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
   const resolvers = createResolvers(config, metrics);
   const tools = { config, resolvers, icmp, probeSlots };
   const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });

@@ -1,15 +1,14 @@
-/** Metrics for Prometheus; loaded only if `SIXSCOPE_METRICS_LISTEN` is set. */
-import { Counter, Gauge, Histogram } from "prom-client";
+/** The metrics of the service, on a listener of their own. */
 import type { ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import type { Answered, App } from "../http/app.ts";
 import type { Tools } from "../http/endpoint.ts";
-import { ERRORS } from "../http/errors.ts";
+import { ERRORS, type ErrorCode } from "../http/errors.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
-import { addMetric, openMetrics, type Reading, respondMetrics } from "./exposition.ts";
+import { Histogram, type Metric, metric, type Reading, respondMetrics } from "./exposition.ts";
 import { probeResponse } from "./probe.ts";
 
 /** Upper bounds in seconds, from a request that is only computed to the longest trace. */
@@ -28,37 +27,31 @@ export interface Sources extends Tools {
 
 /** Counts what happens, and shows it with the state of the service. */
 export class Metrics {
-  readonly #registry = openMetrics();
-  readonly #requests = new Histogram({
-    name: "sixscope_http_request_duration_seconds",
-    help: "Time from a request to its response, or to the end of its events; without route for an unknown path.",
-    labelNames: ["route", "status"],
-    buckets: REQUEST_SECONDS,
-    registers: [this.#registry],
-  });
-  readonly #errors = new Counter({
-    name: "sixscope_http_errors",
-    help: "Error responses by code.",
-    labelNames: ["code"],
-    registers: [this.#registry],
-  });
-  readonly #queries = new Histogram({
-    name: "sixscope_dns_query_duration_seconds",
-    help: "Time from a question to its outcome; without transport if no server answered.",
-    labelNames: ["resolver", "transport", "outcome"],
-    buckets: QUERY_SECONDS,
-    registers: [this.#registry],
-  });
-  readonly #lag = new Histogram({
-    name: "sixscope_event_loop_lag_seconds",
-    help: "How late timers are.",
-    buckets: LAG_SECONDS,
-    registers: [this.#registry],
-  });
+  readonly #requests = new Histogram(
+    "sixscope_http_request_duration_seconds",
+    "Time from a request to its response, or to the end of its events; without route for an unknown path.",
+    ["route", "status"],
+    REQUEST_SECONDS,
+  );
+  readonly #queries = new Histogram(
+    "sixscope_dns_query_duration_seconds",
+    "Time from a question to its outcome; without transport if no server answered.",
+    ["resolver", "transport", "outcome"],
+    QUERY_SECONDS,
+  );
+  readonly #lag = new Histogram(
+    "sixscope_event_loop_lag_seconds",
+    "How late timers are.",
+    [],
+    LAG_SECONDS,
+  );
+  /** All codes from the start, so that the first error of a code is an increase too. */
+  readonly #errors = Object.fromEntries(Object.keys(ERRORS).map((code) => [code, 0])) as Record<
+    ErrorCode,
+    number
+  >;
 
   constructor() {
-    // So that the first error of a code is an increase too.
-    for (const code of Object.keys(ERRORS)) this.#errors.inc({ code }, 0);
     let dueMs = performance.now() + LAG_INTERVAL_MS;
     setInterval(() => {
       const nowMs = performance.now();
@@ -68,8 +61,8 @@ export class Metrics {
   }
 
   readonly answered = ({ route, status, code, ms }: Answered): void => {
-    this.#requests.observe({ route: route ?? "", status }, ms / 1000);
-    if (code !== undefined) this.#errors.inc({ code });
+    this.#requests.observe(ms / 1000, route ?? "", String(status));
+    if (code !== undefined) this.#errors[code] += 1;
   };
 
   /** The client, with its questions counted. */
@@ -80,7 +73,7 @@ export class Metrics {
         const outcome = await client.query(...question);
         const transport = "transport" in outcome ? outcome.transport : "";
         const seconds = (performance.now() - startMs) / 1000;
-        this.#queries.observe({ resolver, transport, outcome: outcome.kind }, seconds);
+        this.#queries.observe(seconds, resolver, transport, outcome.kind);
         return outcome;
       },
     };
@@ -88,91 +81,117 @@ export class Metrics {
 
   /** The app that answers `/metrics`, also with the state of the service, and `/probe`. */
   expose(sources: Sources): App {
-    this.#show(sources);
+    const metrics = [
+      this.#requests,
+      metric("counter", "sixscope_http_errors", "Error responses by code.", () =>
+        byLabel("code", this.#errors),
+      ),
+      this.#queries,
+      this.#lag,
+      ...processMetrics(),
+      ...stateMetrics(sources),
+      ...probeMetrics(sources),
+    ];
     return {
       routes: ["/metrics", "/probe"],
       fetch: (request, { route, allowSeconds }) => {
-        if (route === "/metrics") return respondMetrics(this.#registry);
+        if (route === "/metrics") return respondMetrics(metrics);
         if (route === "/probe") return probeResponse(request, allowSeconds, sources);
         return new Response("See /metrics and /probe.\n", { status: 404 });
       },
     };
   }
+}
 
-  /** Adds what is read when Prometheus asks. */
-  #show({ icmp, probeSlots, keyring, renewal }: Sources): void {
-    const add = (
-      Kind: typeof Gauge | typeof Counter,
-      name: string,
-      help: string,
-      read: () => Reading,
-    ) => addMetric(this.#registry, Kind, name, help, read);
-
-    add(Gauge, "sixscope_build_info", "The version that runs.", () => [
-      [{ version: VERSION, commit: COMMIT ?? "" }, 1],
-    ]);
-    add(
-      Gauge,
+function processMetrics(): readonly Metric[] {
+  const build = { version: VERSION, commit: COMMIT ?? "" };
+  return [
+    metric("gauge", "sixscope_build_info", "The version that runs.", () => [[build, 1]]),
+    metric(
+      "gauge",
       "process_start_time_seconds",
       "Unix time of the start.",
       () => performance.timeOrigin / 1000,
-    );
-    add(Counter, "process_cpu_seconds", "CPU time used.", () => {
+    ),
+    metric("counter", "process_cpu_seconds", "CPU time used.", () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1e6;
-    });
-    add(Gauge, "process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss);
-    add(Gauge, "sixscope_tcp_connections", "Open TCP connections, also to resolvers.", () =>
+    }),
+    metric("gauge", "process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss),
+  ];
+}
+
+function stateMetrics({ keyring, renewal }: Sources): readonly Metric[] {
+  const certificate = renewal && [
+    metric(
+      "gauge",
+      "sixscope_certificate_expiry_timestamp_seconds",
+      "Unix time at which the certificate expires.",
+      () => renewal.current.expiresMs / 1000,
+    ),
+  ];
+  return [
+    metric("gauge", "sixscope_tcp_connections", "Open TCP connections, also to resolvers.", () =>
       [...openConnections().values()].reduce((sum, { length }) => sum + length, 0),
-    );
-    add(
-      Gauge,
-      "sixscope_probe_slots",
-      "Pings and traces that may run at once.",
-      () => probeSlots.limit,
-    );
-    add(Gauge, "sixscope_probe_slots_used", "Pings and traces that run.", () => probeSlots.running);
-    add(Gauge, "sixscope_raw_socket_usable", "1 if the service can ping and trace.", () =>
-      Number(!("unavailable" in icmp)),
-    );
-    if (!("unavailable" in icmp)) {
-      const { counters } = icmp;
-      add(Counter, "sixscope_probes_sent", "Probes sent.", () => counters.sent);
-      add(Counter, "sixscope_probes_answered", "Probes answered in time.", () => counters.answered);
-      add(
-        Counter,
-        "sixscope_probes_failed",
-        "Probes that say nothing: the kernel refused to send them, or dropped packets while they waited.",
-        () => {
-          const { refused, dropped } = counters;
-          return byLabel("reason", { refused, dropped });
-        },
-      );
-      add(Counter, "sixscope_probe_packets", "Unusual packets for probes.", () => {
-        const { sent, answered, refused, dropped, ...unusual } = counters;
-        return byLabel("kind", unusual);
-      });
-    }
-    add(Gauge, "sixscope_keys", "API keys that are valid now.", () => keyring.activeCount());
-    add(Gauge, "sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
+    ),
+    metric("gauge", "sixscope_keys", "API keys that are valid now.", () => keyring.activeCount()),
+    metric("gauge", "sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
       Number(keyring.isUsable),
-    );
-    if (renewal !== null) {
-      add(
-        Gauge,
-        "sixscope_certificate_expiry_timestamp_seconds",
-        "Unix time at which the certificate expires.",
-        () => renewal.current.expiresMs / 1000,
-      );
-    }
-    add(Counter, "sixscope_file_reads", "Files that were read again.", () =>
+    ),
+    metric("counter", "sixscope_file_reads", "Files that were read again.", () =>
       Object.entries({ keys: keyring, certificate: renewal }).flatMap(([file, watched]) =>
         Object.entries(watched?.reads ?? {}).map(
           ([outcome, count]) => [{ file, outcome }, count] as const,
         ),
       ),
-    );
-  }
+    ),
+    ...(certificate ?? []),
+  ];
+}
+
+function probeMetrics({ icmp, probeSlots }: Sources): readonly Metric[] {
+  const slots = [
+    metric(
+      "gauge",
+      "sixscope_probe_slots",
+      "Pings and traces that may run at once.",
+      () => probeSlots.limit,
+    ),
+    metric(
+      "gauge",
+      "sixscope_probe_slots_used",
+      "Pings and traces that run.",
+      () => probeSlots.running,
+    ),
+    metric("gauge", "sixscope_raw_socket_usable", "1 if the service can ping and trace.", () =>
+      Number(!("unavailable" in icmp)),
+    ),
+  ];
+  if ("unavailable" in icmp) return slots;
+  const { counters } = icmp;
+  return [
+    ...slots,
+    metric("counter", "sixscope_probes_sent", "Probes sent.", () => counters.sent),
+    metric(
+      "counter",
+      "sixscope_probes_answered",
+      "Probes answered in time.",
+      () => counters.answered,
+    ),
+    metric(
+      "counter",
+      "sixscope_probes_failed",
+      "Probes that say nothing: the kernel refused to send them, or dropped packets while they waited.",
+      () => {
+        const { refused, dropped } = counters;
+        return byLabel("reason", { refused, dropped });
+      },
+    ),
+    metric("counter", "sixscope_probe_packets", "Unusual packets for probes.", () => {
+      const { sent, answered, refused, dropped, ...unusual } = counters;
+      return byLabel("kind", unusual);
+    }),
+  ];
 }
 
 function byLabel(name: string, values: Readonly<Record<string, number>>): Reading {

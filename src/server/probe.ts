@@ -1,5 +1,4 @@
 /** `/probe`: one ping, trace or query for Prometheus, with the names of blackbox_exporter. */
-import { Gauge } from "prom-client";
 import type { Endpoint, Tools } from "../http/endpoint.ts";
 import { ApiError, type ErrorCode } from "../http/errors.ts";
 import { readParameters, sentTexts } from "../http/parameters.ts";
@@ -7,7 +6,7 @@ import type { ValueOf } from "../http/schemas.ts";
 import { dns, type dnsResult } from "../routes/dns.ts";
 import { ping, type pingResult } from "../routes/ping.ts";
 import { type traceResult, traceroute } from "../routes/traceroute.ts";
-import { addMetric, openMetrics, type Reading, respondMetrics } from "./exposition.ts";
+import { metric, type Reading, respondMetrics } from "./exposition.ts";
 
 /** What the answer needs before Prometheus gives up, as blackbox_exporter has it. */
 const MARGIN_SECONDS = 0.5;
@@ -17,14 +16,17 @@ const OWN_ERRORS: readonly ErrorCode[] = ["TOO_MANY_PROBES", "ICMP_UNAVAILABLE"]
 
 const QUANTILES = [0, 0.5, 0.9, 1];
 
-type Metric = readonly [name: string, help: string, reading: Reading];
+type Measurement = readonly [name: string, help: string, reading: Reading];
 
 interface Module {
   readonly endpoint: Endpoint;
   /** Parameters of the endpoint unless the request has them. */
   readonly defaults: Readonly<Record<string, string>>;
   /** Reads the endpoint's result. */
-  measure(result: never): { readonly success: boolean; readonly metrics: readonly Metric[] };
+  measure(result: never): {
+    readonly success: boolean;
+    readonly measurements: readonly Measurement[];
+  };
 }
 
 const MODULES: Readonly<Record<string, Module>> = {
@@ -33,17 +35,17 @@ const MODULES: Readonly<Record<string, Module>> = {
     defaults: { count: "10" },
     measure({ ip, results, stats }: ValueOf<ReturnType<typeof pingResult>>) {
       const { loss, received, avg } = stats;
-      const lossRatio: Metric = ["probe_loss_ratio", "Requests without a reply.", loss / 100];
+      const lossRatio: Measurement = ["probe_loss_ratio", "Requests without a reply.", loss / 100];
       const [first] = results;
       if (first === undefined || avg === null) {
-        return { success: false, metrics: [...addressMetrics(ip), lossRatio] };
+        return { success: false, measurements: [...addressMetrics(ip), lossRatio] };
       }
       const seconds = results.map(({ rtt }) => rtt / 1000).toSorted((a, b) => a - b);
       const quantiles = QUANTILES.map((quantile) => {
         const value = seconds[Math.max(0, Math.ceil(quantile * received) - 1)] ?? Number.NaN;
         return [{ quantile: `${quantile}` }, value] as const;
       });
-      const metrics: readonly Metric[] = [
+      const measurements: readonly Measurement[] = [
         ...addressMetrics(ip),
         lossRatio,
         ["probe_rtt_seconds", "Round-trip times.", quantiles],
@@ -54,7 +56,7 @@ const MODULES: Readonly<Record<string, Module>> = {
         ],
         ["probe_icmp_reply_hop_limit", "The hop limit of the first reply.", first.ttl],
       ];
-      return { success: true, metrics };
+      return { success: true, measurements };
     },
   },
   trace6: {
@@ -64,7 +66,7 @@ const MODULES: Readonly<Record<string, Module>> = {
       const path = hops.map((hop) => hop.ip ?? "*").join(" ");
       return {
         success: details.reached,
-        metrics: [
+        measurements: [
           ...addressMetrics(ip),
           ["probe_hop_count", "Hops to the end of the trace.", hops.length],
           ["probe_path_hash", "Changes with the addresses of the hops.", Bun.hash.crc32(path)],
@@ -78,7 +80,7 @@ const MODULES: Readonly<Record<string, Module>> = {
     measure({ records, queryTime, details }: ValueOf<ReturnType<typeof dnsResult>>) {
       return {
         success: records.length > 0,
-        metrics: [
+        measurements: [
           protocolMetric(details.server?.startsWith("[") ? 6 : 4),
           ["probe_dns_answer_rrs", "Records in the answer.", records.length],
           [
@@ -113,31 +115,31 @@ export async function probeResponse(
   if (target === undefined) return refuse(400, "the parameter target is missing");
   const { endpoint, defaults } = module;
   const startMs = performance.now();
+  const signal = signalOf(request);
   let success = false;
-  let metrics: readonly Metric[] = [];
+  let measurements: readonly Measurement[] = [];
   try {
     const sent = sentTexts({ ...defaults, ...parameters, target, hostname: target });
-    const call = { signal: signalOf(request), address: null, owner: "probe", allowSeconds };
+    const call = { signal, address: null, owner: "probe", allowSeconds };
     const result = await endpoint.handle(readParameters(endpoint.parameters, sent), call, tools);
-    ({ success, metrics } = module.measure(result as never));
+    ({ success, measurements } = module.measure(result as never));
   } catch (error) {
     const known = error instanceof ApiError ? error : null;
     if (known?.status === 400) return refuse(400, known.message);
     if (known && OWN_ERRORS.includes(known.code)) return refuse(503, known.message);
-    if (known === null && !isAbort(error)) throw error;
+    if (known === null && !signal.aborted) throw error;
     const reason = known?.code ?? "TIMEOUT";
-    metrics = [["probe_failure_info", "Why there is no result.", [[{ reason }, 1]]]];
+    measurements = [["probe_failure_info", "Why there is no result.", [[{ reason }, 1]]]];
   }
-  const registry = openMetrics();
   const seconds = (performance.now() - startMs) / 1000;
-  for (const [name, help, reading] of [
+  const all: readonly Measurement[] = [
     ["probe_success", "1 if the probe succeeded.", Number(success)],
     ["probe_duration_seconds", "How long the probe took.", seconds],
-    ...metrics,
-  ] satisfies Metric[]) {
-    addMetric(registry, Gauge, name, help, () => reading);
-  }
-  return respondMetrics(registry);
+    ...measurements,
+  ];
+  return respondMetrics(
+    all.map(([name, help, reading]) => metric("gauge", name, help, () => reading)),
+  );
 }
 
 /** Aborts when Prometheus has gone or is about to give up. */
@@ -148,19 +150,14 @@ function signalOf({ headers, signal }: Request): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(Math.round(ms))]);
 }
 
-/** Whether the call ended because its signal aborted. */
-function isAbort(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "AbortError";
-}
-
-function addressMetrics(ip: string): readonly Metric[] {
+function addressMetrics(ip: string): readonly Measurement[] {
   return [
     protocolMetric(6),
     ["probe_ip_addr_hash", "Changes with the address.", Bun.hash.crc32(ip)],
   ];
 }
 
-function protocolMetric(version: 4 | 6): Metric {
+function protocolMetric(version: 4 | 6): Measurement {
   return ["probe_ip_protocol", "The IP version of the probe.", version];
 }
 
