@@ -150,7 +150,8 @@ describe("a real Prometheus", () => {
   }
 
   /** The names of our metrics in an expression. */
-  const namesIn = (expression: string) => expression.match(/\b(sixscope|probe|process)_[a-z]\w+/g) ?? [];
+  const namesIn = (expression: string) =>
+    expression.match(/\b(sixscope|probe|process)_[a-z]\w+/g) ?? [];
 
   prometheusTest(
     "reads them as documented, and evaluates each alert and each panel of the dashboard",

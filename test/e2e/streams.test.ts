@@ -78,7 +78,8 @@ const TARGETS: readonly Destination[] = [
   { to: "2001:db8:ff::1", ...path() },
   {
     to: "2001:db8:ff::2",
-    ...path(() => ({ loss: ONE_IN_FOUR, forwardLoss: 0.02 }), { loss: ONE_IN_FOUR }),
+    // The target seems to be farther away until it replies to the probe that it missed.
+    ...path(() => ({ loss: ONE_IN_FOUR, forwardLoss: 0.02 }), { loss: [1] }),
   },
   { to: "2001:db8:ff::3", ...path((hop) => ({ silent: [5, 6, 28, 29].includes(hop) })) },
   { to: "2001:db8:ff::4", ...path((hop) => (hop === 7 ? { error: { type: 1, code: 0 } } : {})) },
@@ -124,8 +125,8 @@ describe("over a simulated internet", () => {
     await using _internet = await startInternet({ destinations: TARGETS });
     // Who asks at the same time shares the trace.
     const [events, shared] = await Promise.all([
-      stream(`/traceroute/${target}`),
-      plain(`/traceroute/${target}`),
+      stream(`/traceroute/${target}?maxHops=40`),
+      plain(`/traceroute/${target}?maxHops=40`),
     ]);
     const { inOrder, result } = fold(events);
     expect(inOrder).toEqual(result.hops as object[]);
@@ -200,6 +201,16 @@ describe("over loopback", () => {
     await own.says(`id=${id} `);
     expect(own.stderr()).toMatch(new RegExp(`id=${id} .* status=499 `));
     expect((await ask("/ping/::1?count=1", {}, own)).status).toBe(200);
+  });
+
+  tunTest("a service that stops lets a stream end first", async () => {
+    await using own = await startService();
+    const events = readEvents(await ask("/ping/::1?count=5", {}, own));
+    const seen = [(await events.next()).value];
+    own.signal("SIGTERM");
+    seen.push(...(await Array.fromAsync(events)));
+    expect(fold(seen).result.results).toHaveLength(5);
+    expect(await own.exited).toBe(0);
   });
 
   tunTest("HEAD has the headers of the stream and no body", async () => {
