@@ -200,6 +200,26 @@ describe("without CAP_NET_RAW", () => {
       }
     },
   );
+
+  dropTest("ping works where ping_group_range includes its group", async () => {
+    const range = "/proc/sys/net/ipv4/ping_group_range";
+    const before = readFileSync(range, "utf8");
+    writeFileSync(range, "0 65535");
+    await using service = await startService({}, [
+      ...["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--"],
+    ]);
+    writeFileSync(range, before);
+    expect(service.startLines).toContainEqual(
+      expect.stringMatching(
+        /^raw sockets: none \(.*: EPERM\), so traceroute answers ICMP_UNAVAILABLE; /,
+      ),
+    );
+    const headers = { "X-API-Key": service.key };
+    const ping = await fetch(`${service.url}/ping/::1?count=2`, { headers });
+    expect(await ping.json()).toMatchObject({ stats: { received: 2 } });
+    const trace = await fetch(`${service.url}/traceroute/::1`, { headers });
+    expect(await trace.json()).toMatchObject({ error: { code: "ICMP_UNAVAILABLE" } });
+  });
 });
 
 /** How many echo requests were sent or received in this network namespace. */
