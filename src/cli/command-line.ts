@@ -15,6 +15,7 @@ import {
 } from "./keys.ts";
 import { runServe } from "./serve.ts";
 import { print, say } from "./terminal.ts";
+import { addTools } from "./tool-commands.ts";
 
 /** Wrong usage; the parser itself has no fixed status for it. */
 const WRONG_USAGE = 2;
@@ -28,17 +29,28 @@ export async function runCommandLine(
   argv: readonly string[],
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
+  let status = 0;
   try {
-    await describeCommands(environment).parseAsync(argv, { from: "user" });
-    return 0;
+    const commands = describeCommands(environment, (one) => {
+      status = one;
+    });
+    await commands.parseAsync(argv, { from: "user" });
+    return status;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : WRONG_USAGE;
   }
 }
 
-/** All commands: the parser, the help, the completion and the manual page are made from this. */
-export function describeCommands(environment: NodeJS.ProcessEnv): Command {
+/**
+ * All commands: the parser, the help, the completion and the manual page are made from this.
+ *
+ * @param setStatus takes the exit status of a tool
+ */
+export function describeCommands(
+  environment: NodeJS.ProcessEnv,
+  setStatus: (status: number) => void = () => {},
+): Command {
   const program = new Command("sixscope")
     .description("IPv6 diagnostics as a JSON HTTP API")
     .version(
@@ -57,6 +69,7 @@ export function describeCommands(environment: NodeJS.ProcessEnv): Command {
       outputError: (text, write) => write(text.replace(/^error: /, "sixscope: ")),
     });
   addServiceCommands(program, environment);
+  addTools(program, environment, setStatus);
   program
     .command("completion")
     .summary("print a script that completes commands in a shell")

@@ -99,6 +99,9 @@ export const traceroute = endpoint({
   },
 });
 
+/** The result of a trace. */
+export type TraceResult = z.output<ReturnType<typeof traceResult>>;
+
 /** Tells of each row that was not told before, or has changed. */
 function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) {
   const told: string[] = [];
