@@ -25,7 +25,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 describe("candidates", () => {
   const program = describeCommands({});
   const rows: [string, string[]][] = [
-    ["d", ["doctor"]],
+    ["d", ["doctor", "dns"]],
+    ["ping --c", ["--count"]],
+    ["traceroute -n -m 3 --j", ["--json"]],
+    ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
     ["keys ", ["add", "list", "revoke"]],
     ["keys add --l", ["--limit"]],
     ["keys add --limit ", []],

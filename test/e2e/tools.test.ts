@@ -386,7 +386,7 @@ describeWith(labMissing)("through a service in another namespace", () => {
 
 describeWith(labMissing)("a server that", () => {
   const HEADER =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
   const END = "0\r\n\r\n";
   const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
   const SAMPLE = chunk('event: sample\ndata: {"seq":1,"ttl":64,"rtt":1.5}\n\n');
@@ -440,12 +440,12 @@ describeWith(labMissing)("a server that", () => {
   const others: [string, string, string][] = [
     [
       "redirects",
-      "HTTP/1.1 302 Found\r\nLocation: http://[::1]:1/\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://[::1]:1/\r\nContent-Length: 0\r\n\r\n",
       "answers status 302",
     ],
     [
       "is no sixscope",
-      "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+      "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno",
       "answers status 404",
     ],
   ];
