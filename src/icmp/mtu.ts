@@ -1,17 +1,20 @@
+import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { errorMeaning } from "./icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "./message.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
 import type { ProbeRequest, Prober } from "./prober.ts";
-import { type Fate, type FoundSize, searchSize } from "./size-search.ts";
+import { type Fate, type FoundSize, MAX_STEPS, searchSize } from "./size-search.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
-/** The largest packet that a hop has answered. */
+/** A hop, and the largest packet that got through to it. */
 export interface MtuHop {
   /** From 1. */
   readonly hop: number;
   /** Null for a silent hop. */
   readonly address: Ipv6Address | null;
+  /** Index of the interface to a link-local `address`, 0 otherwise. */
+  readonly scopeId: number;
   /** Null for a silent hop. */
   readonly mtuBytes: number | null;
 }
@@ -86,11 +89,23 @@ const HOP_LIMIT = 64;
 const MAX_TRIES = 3;
 /** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
 const MIN_WAIT_MS = 200;
+/** The longest wait for an answer in milliseconds, whatever the time to the hop. */
+const MAX_WAIT_MS = 2000;
+/** The longest time of the two searches, to the target and then to all routers at once, in milliseconds. */
+export const LONGEST_SEARCH_MS = 2 * MAX_STEPS * MAX_TRIES * MAX_WAIT_MS;
+/** Different doubtful messages that are kept. */
+const MAX_DOUBTFUL = 16;
 
 /** What routers have said about our packets. */
 interface Messages {
   readonly told: TooBig[];
-  readonly doubtful: DoubtfulTooBig[];
+  /** Each once. */
+  readonly doubtful: Map<string, DoubtfulTooBig>;
+}
+
+function noteDoubtful({ doubtful }: Messages, message: DoubtfulTooBig): void {
+  const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
+  if (doubtful.size < MAX_DOUBTFUL && !doubtful.has(key)) doubtful.set(key, message);
 }
 
 /**
@@ -109,16 +124,16 @@ export async function measureMtu(
   const traced = await traceroute(request, { signal });
   if (traced.kind !== "done") return traced;
   const { source, flowLabel, reached } = traced;
-  const messages: Messages = { told: [], doubtful: [] };
+  const messages: Messages = { told: [], doubtful: new Map() };
   const search = (
     hopLimit: number,
     rttMs: number | null,
     first: readonly number[],
     refusedBytes: number,
   ) => {
-    const waitMs = Math.min(timeoutMs, Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity)));
+    const waitMs = Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity));
     const path = { target, scopeId, source, flowLabel, signal };
-    const probe = { ...path, hopLimit, timeoutMs: waitMs };
+    const probe = { ...path, hopLimit, timeoutMs: Math.min(timeoutMs, MAX_WAIT_MS, waitMs) };
     return searchSize((bytes) => trySize(prober, probe, bytes, messages), first, refusedBytes);
   };
 
@@ -127,17 +142,24 @@ export async function measureMtu(
   const whole = await search(HOP_LIMIT, targetRttMs, USUAL_BYTES, NO_BYTES);
   const isUsual = whole.bytes >= LEAST_MTU;
   const first = isUsual ? [whole.bytes, whole.bytes + 1, whole.sentBytes] : USUAL_BYTES;
-  const hops = await Promise.all(
-    traced.hops.map(async ({ hop, address, rttMs }): Promise<MtuHop> => {
+  const measured = await Promise.all(
+    traced.hops.map(async ({ hop, address, scopeId, rttMs }): Promise<MtuHop> => {
       const found =
         hop === last ? whole : address && (await search(hop, rttMs, first, whole.refusedBytes));
-      const measured = { hop, address, mtuBytes: found?.bytes || null };
-      if (!signal.aborted) onHop?.(measured);
-      return measured;
+      const row = { hop, address, scopeId, mtuBytes: found?.bytes || null };
+      if (!signal.aborted) onHop?.(row);
+      return row;
     }),
   );
   if (signal.aborted) return { kind: "aborted" };
+  const hops = measured.map((row, at) => atLeast(row, measured.slice(at)));
   return { kind: "done", source, flowLabel, hops, ...conclude(whole, hops, messages) };
+}
+
+/** What got through to hops behind a hop got through to it too, also if it limits its answers. */
+function atLeast(row: MtuHop, behind: readonly MtuHop[]): MtuHop {
+  if (row.mtuBytes === null) return row;
+  return { ...row, mtuBytes: Math.max(...behind.map(({ mtuBytes }) => mtuBytes ?? 0)) };
 }
 
 /** Sends packets of one size until one is answered. */
@@ -145,11 +167,11 @@ async function trySize(
   prober: Prober,
   probe: ProbeRequest,
   bytes: number,
-  { told, doubtful }: Messages,
+  messages: Messages,
 ): Promise<Fate> {
   const onForged = (from: Ipv6Address, type: number, mtuBytes: number) => {
     if (type !== TYPE.packetTooBig) return;
-    doubtful.push({ from, mtuBytes, sentBytes: bytes, doubt: "not-ours" });
+    noteDoubtful(messages, { from, mtuBytes, sentBytes: bytes, doubt: "not-ours" });
   };
   const payloadBytes = bytes - HEADERS_BYTES;
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
@@ -163,29 +185,33 @@ async function trySize(
     if (type !== TYPE.packetTooBig) continue;
     const tooBig = { from, mtuBytes, sentBytes: bytes };
     if (mtuBytes >= LEAST_MTU && mtuBytes < bytes) {
-      told.push(tooBig);
+      messages.told.push(tooBig);
       return { kind: "lost", hintBytes: mtuBytes };
     }
-    doubtful.push({ ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
+    const doubt = mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller";
+    noteDoubtful(messages, { ...tooBig, doubt });
   }
   return { kind: "lost" };
 }
 
 /** What the sizes and the messages mean. */
-function conclude(whole: FoundSize, hops: readonly MtuHop[], { told, doubtful }: Messages) {
+function conclude(whole: FoundSize, hops: readonly MtuHop[], messages: Messages) {
   const { bytes } = whole;
+  const { told, doubtful } = messages;
   const teller = told.findLast(({ mtuBytes }) => mtuBytes === bytes) ?? null;
   const verdict = verdictOf(whole, teller !== null);
   const isNarrow = verdict !== "clear" && verdict !== "inconclusive";
   const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > bytes);
   const behind = hops.slice(lastLarge?.hop ?? 0);
   const firstSmall = behind.find(({ mtuBytes }) => isNarrow && mtuBytes !== null);
-  const disproved = told.filter(({ mtuBytes }) => mtuBytes < bytes);
+  for (const each of told) {
+    if (each.mtuBytes < bytes) noteDoubtful(messages, { ...each, doubt: "disproved" });
+  }
   return {
     verdict,
     mtuBytes: bytes || null,
     told: verdict === "narrowed" ? teller : null,
-    doubtful: [...doubtful, ...disproved.map((each) => ({ ...each, doubt: "disproved" as const }))],
+    doubtful: [...doubtful.values()],
     lastLarge: lastLarge?.hop ?? null,
     firstSmall: firstSmall?.hop ?? null,
   };

@@ -21,6 +21,10 @@ export interface FoundSize {
 
 /** Sizes tried at once where nothing is known; routers limit their answers to more. */
 const SIZES_AT_ONCE = 4;
+/** How often hints decide what is tried next: more often than a path narrows, so that lies end. */
+const MAX_HINTED = 4;
+/** The most often that sizes are tried, each time several at once: seven times for 65,535 of them without hints. */
+export const MAX_STEPS = 1 + MAX_HINTED + 7;
 
 /**
  * Finds the largest size that passes; RFC 8899 section 5.3. A hint is tried, and the next larger size too,
@@ -39,12 +43,16 @@ export async function searchSize(
     [...fates].flatMap(([bytes, { kind }]) => (kinds.includes(kind) ? bytes : []));
   const passed = () => Math.max(0, ...sizes("passed"));
   const above = () => Math.min(...sizes("lost", "refused").filter((bytes) => bytes > passed()));
-  for (let next = first; next.length > 0; next = nextSizes(fates, passed(), above())) {
+  let next = first;
+  for (let steps = 1; next.length > 0; steps++) {
     const tried = await Promise.all(
       [...new Set(next)].map(async (bytes) => [bytes, await trySize(bytes)] as const),
     );
     for (const [bytes, fate] of tried) fates.set(bytes, fate);
     if (passed() === 0) break;
+    const open = { passed: passed(), above: above() };
+    const hinted = steps <= MAX_HINTED ? hintedSizes(fates, open) : [];
+    next = hinted.length > 0 ? hinted : spreadSizes(open);
   }
   return {
     bytes: passed(),
@@ -54,15 +62,29 @@ export async function searchSize(
   };
 }
 
-/** The hints between what passed and what did not, each with the next larger size; else sizes evenly spread. */
-function nextSizes(fates: ReadonlyMap<number, Fate>, passed: number, above: number): number[] {
-  const isOpen = (bytes: number) => bytes > passed && bytes < above;
-  const hints = [...fates.values()]
+/** The sizes between which the largest one that passes is: it is the first, or larger. */
+interface Open {
+  readonly passed: number;
+  readonly above: number;
+}
+
+const isOpen =
+  ({ passed, above }: Open) =>
+  (bytes: number) =>
+    bytes > passed && bytes < above;
+
+/** The hints, each with the next larger size. */
+function hintedSizes(fates: ReadonlyMap<number, Fate>, open: Open): number[] {
+  return [...fates.values()]
     .flatMap(({ hintBytes }) => (hintBytes === undefined ? [] : [hintBytes, hintBytes + 1]))
-    .filter(isOpen);
-  if (hints.length > 0) return hints;
-  const step = Math.ceil((above - passed) / (SIZES_AT_ONCE + 1));
-  return Array.from({ length: SIZES_AT_ONCE }, (_, index) => passed + (index + 1) * step).filter(
-    isOpen,
-  );
+    .filter(isOpen(open));
+}
+
+/** Sizes evenly spread. */
+function spreadSizes(open: Open): number[] {
+  const step = Math.ceil((open.above - open.passed) / (SIZES_AT_ONCE + 1));
+  return Array.from(
+    { length: SIZES_AT_ONCE },
+    (_, index) => open.passed + (index + 1) * step,
+  ).filter(isOpen(open));
 }
