@@ -165,6 +165,25 @@ describe("the contract in the document", () => {
     expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? keys : [{}, ...keys]);
   });
 
+  test.each([
+    ["/ping/{target}", ["sample", "result", "error"]],
+    ["/traceroute/{target}", ["hop", "result", "error"]],
+  ])("%s also has a stream, with a schema for each event", (path, names) => {
+    const { content, headers } = operationAt(path).responses["200"] ?? {};
+    const { items } = content?.["text/event-stream"]?.schema ?? {};
+    expect(items?.oneOf.map(({ properties: { event } }) => event.const)).toEqual(names);
+    const schemaOf = (name: string) =>
+      items?.oneOf.find(({ properties: { event } }) => event.const === name)?.properties.data;
+    expect(schemaOf("result")).toEqual(content?.["application/json"].schema ?? {});
+    expect(
+      mismatches(schemaOf("error") ?? {}, components.examples["NETWORK_UNREACHABLE"]?.value),
+    ).toEqual([]);
+    expect(
+      mismatches(schemaOf("error") ?? {}, components.examples["NOT_FOUND"]?.value),
+    ).not.toEqual([]);
+    expect(headers).toHaveProperty("X-Accel-Buffering");
+  });
+
   // biome-ignore format: a table
   test.each<[name: string, fields: Record<string, unknown>]>([
     ["MyIp", { ip: "string", version: "integer", isIPv6: "boolean" }],
