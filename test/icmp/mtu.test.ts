@@ -7,7 +7,7 @@ import { parseIpv6 } from "../addr/parse.ts";
 import { startInternet } from "../lab/internet.ts";
 import type { Router } from "../lab/internet-description.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
-import { describeWith, labMissing, programMissing, tunMissing } from "../lab/lab.ts";
+import { describeWith, labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
 import { run } from "../lab/run.ts";
 import {
@@ -144,6 +144,17 @@ describeWith(labMissing)("through four kernel routers", () => {
       await chain.exec(3, ["ip", "-6", "route", "add", ...shown.trim().split(/\s+/)]);
       await chain.exec(3, ["ip", "-6", "rule", "del", "iif", "downlink", "table", "100"]);
     }
+  });
+
+  testWith(programMissing("tracepath"))("the MTU and its hop are those of tracepath", async () => {
+    await setLink(3, 1420);
+    const outcome = await measure();
+    // The kernel remembers what the router has told us.
+    await run(["ip", "-6", "route", "flush", "cache"]);
+    const shown = await run(["tracepath", "-6", "-n", chain.target]);
+    const teller = formatIpv6((outcome.told as { from: typeof SOURCE }).from);
+    expect(shown).toMatch(new RegExp(` ${teller} .* pmtu ${outcome.mtuBytes}\n`));
+    expect(shown).toContain(`Resume: pmtu ${outcome.mtuBytes} hops ${outcome.hops.length} `);
   });
 
   test("the loopback carries more than any other link", async () => {

@@ -151,7 +151,12 @@ describe("loss by hop", () => {
 
   test("asks for the rounds, the interval and the hops that were wanted", async () => {
     const requests: MtrRequest[] = [];
-    const engine = { mtr: async (request: MtrRequest) => (requests.push(request), DONE) };
+    const engine = {
+      mtr: async (request: MtrRequest) => {
+        requests.push(request);
+        return DONE;
+      },
+    };
     await call(mtr, {}, engine);
     const texts = { rounds: "100", intervalMs: "1000", maxHops: "3" };
     const { allowedSeconds, result } = await call(mtr, texts, engine);
