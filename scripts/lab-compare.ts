@@ -134,13 +134,20 @@ async function theirs(tool: Tool, target: string): Promise<string[]> {
   return text.split("\n").filter((line) => line.trim() !== "");
 }
 
+/** Lines below a title with the time that they took; the kernel has forgotten the path MTU before. */
+async function timed(title: string, lines: () => Promise<string[]>): Promise<string[]> {
+  await run(["ip", "-6", "route", "flush", "cache"]);
+  const from = performance.now();
+  const found = await lines();
+  return [`${title}: ${((performance.now() - from) / 1000).toFixed(2)} s`, ...found];
+}
+
 /** Prints what both say, one after the other, so that limits of routers hit both alike. */
 async function compare(target: string, tools: readonly Tool[]): Promise<void> {
   for (const tool of tools) {
-    await run(["ip", "-6", "route", "flush", "cache"]);
-    const left = [`sixscope ${tool}`, ...(await ours(tool, target))];
+    const left = await timed(`sixscope ${tool}`, () => ours(tool, target));
     await Bun.sleep(1500);
-    const right = [TOOLS[tool].program.join(" "), ...(await theirs(tool, target))];
+    const right = await timed(TOOLS[tool].program.join(" "), () => theirs(tool, target));
     console.log();
     for (let at = 0; at < Math.max(left.length, right.length); at++) {
       console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS)}${right[at] ?? ""}`.trimEnd());
@@ -197,6 +204,7 @@ const CASES: readonly Case[] = [
   ["jumbo frames, narrowed to 1500", async () => { await setLinks(9000); await setLink(4, 1500); }, ["mtu"]],
   ["Packet Too Big is filtered", async () => { await setLink(4, 1420); await rule("output", `${TOO_BIG} drop`, 3); }, ["mtu"]],
   ["Packet Too Big is limited", async () => { await setLink(4, 1420); await rule("output", `${TOO_BIG} ${ONE_A_SECOND}`, 3); }, ["mtu"]],
+  ["a router without a way back, before a narrow link", async () => { await setLink(4, 1420); await rule("output", `ip6 daddr ${chain.source} drop`, 3); }, ["traceroute", "mtu"]],
   ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
 ];
 

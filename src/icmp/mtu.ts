@@ -112,7 +112,7 @@ interface Messages {
 
 function noteDoubtful({ doubtful }: Messages, message: DoubtfulTooBig): void {
   const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
-  if (doubtful.size < MAX_DOUBTFUL && !doubtful.has(key)) doubtful.set(key, message);
+  if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
 }
 
 /**
@@ -204,7 +204,7 @@ async function askSize(
   const payloadBytes = bytes - HEADERS_BYTES;
   const answer = await prober.probe({ ...probe, payloadBytes, onForged });
   if (answer.kind === "reply") return { kind: "passed" };
-  if (answer.kind === "refused") return { kind: "refused" };
+  if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
   if (answer.kind !== "error") return { kind: "lost" };
   const { type, code, parameter: mtuBytes, from } = answer;
   const isHop = probe.hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";

@@ -281,8 +281,8 @@ describeWith(tunMissing)("over a simulated internet", () => {
     expect(outcome.doubtful).toEqual([expect.objectContaining({ from, doubt })]);
   });
 
-  test("a router that sends two errors a minute shows what got through to those behind it", async () => {
-    const limited = { rateLimit: { intervalMs: 60_000, burst: 2 }, mtu: 1500 };
+  test("a router that sends one error a minute shows what got through to those behind it", async () => {
+    const limited = { rateLimit: { intervalMs: 60_000, burst: 1 }, mtu: 1500 };
     const outcome = await measure(limited);
     expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500 });
     expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500]);
@@ -290,10 +290,8 @@ describeWith(tunMissing)("over a simulated internet", () => {
 });
 
 describe("over a path of three stations whose second link carries 1400 bytes", () => {
-  /** What the first router does with a larger packet. */
-  type Refuse = (...packet: Parameters<Network>) => Exclude<ReturnType<Network>, string>;
-
-  function start(refuse: Refuse) {
+  /** @param refuse what becomes of a larger packet */
+  function start(refuse: Network) {
     const clock = new VirtualClock();
     const socket = new FakeSocket(clock, (packet, sentMs) => {
       const bytes = packet.message.length + 40;
@@ -310,12 +308,12 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
   const REQUEST = { target: stationAddress(3), maxHops: 30, timeoutMs: 1000 };
   const ROUTER = stationAddress(1);
   const tooBig =
-    (parameter: number, others = {}): Refuse =>
+    (parameter: number, others = {}): Network =>
     (packet) => [
       { delayMs: 1, from: ROUTER, message: icmpError(packet, 2, 0, { parameter, ...others }) },
     ];
 
-  test.each<[string, Refuse, string, string]>([
+  test.each<[string, Network, string, string]>([
     ["less than IPv6 needs", tooBig(1000), "blackHole", "below-1280"],
     ["as much as was sent", tooBig(1500), "blackHole", "not-smaller"],
     ["less than passes", tooBig(1300), "narrowed", "disproved"],
@@ -330,6 +328,20 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       expect(outcome.doubtful).toContainEqual(expect.objectContaining({ from: ROUTER, doubt }));
     },
   );
+
+  test("a router that lies in ever new ways does not fill the answer", async () => {
+    let claimed = 0;
+    const { clock, engine } = start((...packet) => tooBig(claimed++)(...packet));
+    const { doubtful } = (await clock.run(engine.mtu(REQUEST))) as Done;
+    expect(claimed).toBeGreaterThan(16);
+    expect(doubtful).toHaveLength(16);
+  });
+
+  test("what this machine refuses for another reason than its link is a black hole", async () => {
+    const { clock, engine } = start(() => "EPERM");
+    const outcome = await clock.run(engine.mtu(REQUEST));
+    expect(outcome).toMatchObject({ verdict: "blackHole", mtuBytes: 1400 });
+  });
 
   test("each hop is told as soon as it is measured", async () => {
     const { clock, engine } = start(tooBig(1400));
