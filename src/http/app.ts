@@ -1,7 +1,7 @@
 import { type Context, Hono, type HonoRequest } from "hono";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { AccessLog } from "./access-log.ts";
-import { BASE_PATH, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
+import { BASE_PATH, type Call, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
 import { ApiError, type ErrorCode } from "./errors.ts";
 import {
   type Bindings,
@@ -117,8 +117,20 @@ function handlerOf({ parameters, needsKey, handle }: Endpoint, tools: Tools) {
       const note = sentKey(info.request.headers) === null ? undefined : invalid;
       throw new ApiError("UNAUTHORIZED", {}, note);
     }
-    return whenDone(handle(readParameters(parameters, req), info, tools), (body) =>
+    return whenDone(handle(readParameters(parameters, req), callOf(info), tools), (body) =>
       respond(info, typeof body === "string" ? body : JSON.stringify(body)),
     );
+  };
+}
+
+function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {
+  return {
+    // Bun makes the signal when it is first read, which costs time.
+    get signal() {
+      return request.signal;
+    },
+    address: caller.address,
+    owner: key?.sha256 ?? "",
+    allowSeconds,
   };
 }

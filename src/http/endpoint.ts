@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { IpAddress } from "../addr/ip.ts";
 import type { Config, ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
@@ -29,6 +30,20 @@ export interface RequestInfo {
   code?: ErrorCode;
 }
 
+/** A call of a handler, by a request or by a command. */
+export interface Call {
+  /** Aborts when the caller has gone. */
+  readonly signal: AbortSignal;
+  /** The caller's address; null if it is unknown. */
+  readonly address: IpAddress | null;
+  /** Whose share of the probe slots it uses. */
+  readonly owner: string;
+  /** Keeps the connection open for a handler that may be silent for so many seconds. */
+  readonly allowSeconds: (seconds: number) => void;
+  /** Called with each event of the endpoint, and its data as the result will contain it. */
+  readonly onEvent?: ((name: string, data: object) => void) | undefined;
+}
+
 /** What handlers use. */
 export interface Tools {
   readonly config: Config;
@@ -51,12 +66,14 @@ export interface Endpoint<P extends Parameters = Parameters, Schema extends z.Zo
   /** A function, because only the OpenAPI document needs the schema. */
   readonly response: () => Schema;
   readonly example: NoInfer<ValueOf<Schema>>;
+  /** What it tells while it works: the schemas of the data of events, by their names. */
+  readonly events?: () => Readonly<Record<string, z.ZodType>>;
   /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED. */
   readonly errors: readonly ErrorCode[];
   /** Returns the value of the response, or its JSON. */
   handle(
     parameters: ValuesOf<P>,
-    info: RequestInfo,
+    call: Call,
     tools: Tools,
   ): NoInfer<ValueOf<Schema>> | string | Promise<NoInfer<ValueOf<Schema>>>;
 }

@@ -1,4 +1,3 @@
-import type { HonoRequest } from "hono";
 import { z } from "zod";
 import { ApiError } from "./errors.ts";
 import { once } from "./schemas.ts";
@@ -33,6 +32,20 @@ export type Parameters = Readonly<Record<string, Parameter>>;
 export type ValuesOf<P extends Parameters> = {
   readonly [Name in keyof P]: z.output<ReturnType<P[Name]["schema"]>>;
 };
+
+/** Parameters as they were sent: the segments of the path, and all values in the query by name. */
+export interface SentParameters {
+  param(name: string): string | undefined;
+  queries(): Readonly<Record<string, string[]>>;
+}
+
+/** Parameters as a request sends them, from one text for each name. */
+export function sentTexts(texts: Readonly<Record<string, string>>): SentParameters {
+  return {
+    param: (name) => texts[name],
+    queries: () => Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, [text]])),
+  };
+}
 
 /** A whole number in ASCII decimal digits. */
 export function integerParameter({
@@ -74,7 +87,7 @@ export function choiceParameter<const T extends readonly string[]>(
  *
  * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated, not valid or misspelled
  */
-export function readParameters(parameters: Parameters, sent: HonoRequest): ValuesOf<Parameters> {
+export function readParameters(parameters: Parameters, sent: SentParameters): ValuesOf<Parameters> {
   const values: Record<string, unknown> = {};
   let queries: Readonly<Record<string, string[]>> | undefined;
   for (const [name, parameter] of Object.entries(parameters)) {
@@ -96,7 +109,10 @@ export function readParameters(parameters: Parameters, sent: HonoRequest): Value
   return values;
 }
 
-function readQuery(parameters: Parameters, sent: HonoRequest): Readonly<Record<string, string[]>> {
+function readQuery(
+  parameters: Parameters,
+  sent: SentParameters,
+): Readonly<Record<string, string[]>> {
   const queries = sent.queries();
   for (const [name, [value = null]] of Object.entries(queries)) {
     const isMeant = (other: string) => other !== name && other.toLowerCase() === name.toLowerCase();

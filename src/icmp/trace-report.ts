@@ -28,6 +28,8 @@ export interface TraceHop {
   readonly interfaces: readonly InterfaceInformation[];
   /** The MTU of the link behind the hop, if it reported one. */
   readonly mtuBytes: number | null;
+  /** Why the path ends here; null if it goes on. */
+  readonly end: TraceReason | null;
 }
 
 /** Why a trace ended. */
@@ -135,7 +137,7 @@ export function describeTrace(
   const hops = responses
     .slice(0, end)
     .map((atHop, index) => describeHop(index + 1, atHop, source, target));
-  const final = byWeight(responses[end - 1] ?? []).find((response) => endOf(response) !== null);
+  const final = finalOf(responses[end - 1] ?? []);
   const silence = end - last >= GAP_LIMIT ? "gap-limit" : "max-hops";
   const isRefused = refused.some(({ hop }) => hop > last);
   const reason = (final && endOf(final)) ?? (isRefused ? "not-sent" : silence);
@@ -144,11 +146,30 @@ export function describeTrace(
   return { hops, reached: reason === "reached", reason, error, otherSource, refused };
 }
 
+/** The response that ends the path. */
+function finalOf(atHop: readonly Response[]): Response | undefined {
+  return byWeight(atHop).find((response) => endOf(response) !== null);
+}
+
 /** The response that ends the path first, a reply before an error. */
 function byWeight(atHop: readonly Response[]): readonly Response[] {
   const rank = (response: Response) =>
     response.kind === "reply" ? 0 : endOf(response) === null ? 2 : 1;
   return atHop.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/**
+ * The hops of a trace under way that its report will contain: those before the end of the path, and the
+ * end as soon as it cannot move to a nearer hop.
+ *
+ * @param hops each at its place, or undefined
+ */
+export function certainHops(hops: readonly (TraceHop | undefined)[]): TraceHop[] {
+  const reached = hops.findIndex((hop) => hop?.end === "reached");
+  const end = reached < 0 ? hops.findIndex((hop) => hop && hop.end !== null) : reached;
+  const before = hops.slice(0, end < 0 ? undefined : end);
+  const certain = before.includes(undefined) ? before : [...before, hops[end]];
+  return certain.filter((hop) => hop !== undefined);
 }
 
 /** What a hop's responses say. */
@@ -160,6 +181,7 @@ export function describeHop(
 ): TraceHop {
   const responses = byWeight(atHop.filter((response) => isFromHop(response, source, target)));
   const errors = responses.filter((response) => response.kind === "error");
+  const final = finalOf(atHop);
   const addresses = responses.map(({ from }) => from);
   const rttsMs = responses.map(({ rttMs }) => rttMs);
   return {
@@ -174,6 +196,7 @@ export function describeHop(
     mpls: errors[0]?.extensions.mpls ?? [],
     interfaces: errors[0]?.extensions.interfaces ?? [],
     mtuBytes: errors.find(({ type }) => type === TYPE.packetTooBig)?.parameter ?? null,
+    end: final ? endOf(final) : null,
   };
 }
 

@@ -87,8 +87,7 @@ export const dns = endpoint({
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle({ hostname, type, resolver, dnssec }, { request, allowSeconds }, { resolvers }) {
-    const { signal } = request;
+  async handle({ hostname, type, resolver, dnssec }, { signal, allowSeconds }, { resolvers }) {
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"

@@ -17,18 +17,23 @@ const permits = new Semaphore(MAX_QUESTIONS);
 export interface HopNames {
   /** Begins to ask for the name of a hop that has answered, unless that has begun. */
   ask(address: Ipv6Address): void;
-  /** The names by address, `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others. */
+  /** The names by address that are known now. */
+  readonly names: ReadonlyMap<string, string | null>;
+  /** The names `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others. */
   known(): Promise<ReadonlyMap<string, string | null>>;
 }
 
 /**
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
  * asked for only if no server of the resolver is: a private network keeps its names to itself.
+ *
+ * @param onName called whenever a name has become known
  */
 export function hopNames(
   client: DnsClient,
   servers: readonly SocketAddress[],
   signal: AbortSignal,
+  onName: () => void,
   clock: Clock = systemClock,
 ): HopNames {
   const isPrivate = servers.every(({ address }) => notGlobal(address) !== null);
@@ -41,13 +46,18 @@ export function hopNames(
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
     const release = permits.acquire(async () => {
-      names.set(key, await lookupHostname(client, address, { signal: stop }));
+      const name = await lookupHostname(client, address, { signal: stop });
+      if (name !== null && !stop.aborted) {
+        names.set(key, name);
+        onName();
+      }
       finish();
     });
     await done;
     release();
   };
   return {
+    names,
     ask(address) {
       answeredMs = clock.nowMs();
       const key = formatIpv6(address);
@@ -59,7 +69,7 @@ export function hopNames(
       const leftMs = Math.max(0, answeredMs + NAMES_MS - clock.nowMs());
       await Promise.race([Promise.all(pending), pause(clock, leftMs, stop)]);
       end.abort();
-      return new Map(names);
+      return names;
     },
   };
 }

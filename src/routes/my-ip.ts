@@ -23,7 +23,7 @@ export const myIp = endpoint({
       .meta({ id: "MyIp", description: "The address of a client." }),
   example: { ip: "2001:db8::1", version: 6, isIPv6: true },
   errors: [],
-  handle(_, { caller: { address } }) {
+  handle(_, { address }) {
     if (address === null) {
       throw new Error(
         "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",

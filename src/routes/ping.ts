@@ -2,8 +2,8 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text } from "../http/schemas.ts";
-import type { LostSample, PingSample } from "../icmp/ping.ts";
+import { ipv6Text, once } from "../http/schemas.ts";
+import type { LostSample, PingSample, Sample } from "../icmp/ping.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -42,23 +42,28 @@ export const ping = endpoint({
       late: 0,
     },
   },
+  events: () => ({ sample: z.union([pingSample(), lostSample()]) }),
   errors: PROBE_ERRORS,
-  async handle({ target, count }, info, tools) {
+  async handle({ target, count }, call, tools) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
     const { ip, outcome } = await probeTarget(
       target,
-      info,
+      call,
       tools,
       longestMs,
-      (engine, request, options) => engine.ping({ ...request, count, intervalMs }, options),
+      (engine, request, options) =>
+        engine.ping(
+          { ...request, count, intervalMs },
+          { ...options, onSample: (sample) => call.onEvent?.("sample", present(sample)) },
+        ),
     );
     const { source, timeoutMs, samples, lost, duplicates } = outcome;
     const unknown = lost.filter(({ reason }) => reason === "unknown").length;
     return {
       target,
       ip,
-      results: samples.map(presentSample),
+      results: samples.map(presentAnswered),
       stats: {
         transmitted: count,
         received: samples.length,
@@ -78,7 +83,11 @@ export const ping = endpoint({
 });
 
 /** A sample as the answer shows it. */
-function presentSample({ seq, hopLimit, rttMs, otherSource }: PingSample) {
+function present(sample: Sample) {
+  return "reason" in sample ? presentLost(sample) : presentAnswered(sample);
+}
+
+function presentAnswered({ seq, hopLimit, rttMs, otherSource }: PingSample) {
   return {
     seq,
     ttl: hopLimit,
@@ -89,7 +98,6 @@ function presentSample({ seq, hopLimit, rttMs, otherSource }: PingSample) {
   };
 }
 
-/** A lost sample as the answer shows it. */
 function presentLost(sample: LostSample) {
   if ("errno" in sample) return sample;
   const { rttMs, ...others } = sample;
@@ -111,13 +119,14 @@ function summarize(samples: readonly PingSample[]) {
   };
 }
 
-function pingResult() {
-  const seq = z.int().min(1).max(MAX_COUNT).describe("The number of the request, from 1.");
-  const some = z.int().min(0).max(MAX_COUNT);
-  const milliseconds = (what: string) => z.number().min(0).describe(`${what} in milliseconds.`);
-  const sample = z
+const seq = () => z.int().min(1).max(MAX_COUNT).describe("The number of the request, from 1.");
+
+const milliseconds = (what: string) => z.number().min(0).describe(`${what} in milliseconds.`);
+
+const pingSample = once(() =>
+  z
     .strictObject({
-      seq,
+      seq: seq(),
       ttl: z.int().min(0).max(255).describe("The hop limit of the reply."),
       rtt: milliseconds("The round-trip time"),
       details: z
@@ -128,7 +137,40 @@ function pingResult() {
         .exactOptional()
         .describe("Present if the reply came from another address than the target's."),
     })
-    .meta({ id: "PingSample", description: "An echo request that was answered in time." });
+    .meta({ id: "PingSample", description: "An echo request that was answered in time." }),
+);
+
+const lostSample = once(() =>
+  z
+    .union([
+      z.strictObject({
+        seq: seq(),
+        reason: z
+          .enum(["timeout", "unknown"])
+          .describe(
+            "No reply came in time; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
+          ),
+        rtt: milliseconds("The time to a reply that came too late").exactOptional(),
+      }),
+      z.strictObject({
+        seq: seq(),
+        reason: z.literal("not-sent").describe("The service's machine could not send it."),
+        errno: z.string().describe("The error's name, such as EPERM."),
+      }),
+      z.strictObject({
+        seq: seq(),
+        reason: z.string().describe("The name of the ICMPv6 error, such as no-route."),
+        type: icmpType(),
+        code: icmpCode(),
+        from: ipv6Text("The sender of the error."),
+        rtt: milliseconds("The time to the error").exactOptional(),
+      }),
+    ])
+    .meta({ id: "LostSample", description: "An echo request without a reply." }),
+);
+
+function pingResult() {
+  const some = z.int().min(0).max(MAX_COUNT);
   const statistic = (which: string) =>
     z
       .number()
@@ -151,42 +193,16 @@ function pingResult() {
       max: statistic("greatest"),
     })
     .meta({ id: "PingStats", description: "The statistics of a ping." });
-  const lost = z
-    .union([
-      z.strictObject({
-        seq,
-        reason: z
-          .enum(["timeout", "unknown"])
-          .describe(
-            "No reply came in time; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
-          ),
-        rtt: milliseconds("The time to a reply that came too late").exactOptional(),
-      }),
-      z.strictObject({
-        seq,
-        reason: z.literal("not-sent").describe("The service's machine could not send it."),
-        errno: z.string().describe("The error's name, such as EPERM."),
-      }),
-      z.strictObject({
-        seq,
-        reason: z.string().describe("The name of the ICMPv6 error, such as no-route."),
-        type: icmpType(),
-        code: icmpCode(),
-        from: ipv6Text("The sender of the error."),
-        rtt: milliseconds("The time to the error").exactOptional(),
-      }),
-    ])
-    .meta({ id: "LostSample", description: "An echo request without a reply." });
   return z
     .strictObject({
       target: z.string().describe("The target as it was sent."),
       ip: ipv6Text("The address that was pinged."),
-      results: z.array(sample).describe("The requests that were answered, in order."),
+      results: z.array(pingSample()).describe("The requests that were answered, in order."),
       stats,
       details: z.strictObject({
         source: ipv6Text("The source address of the requests."),
         timeout: z.int().min(1).describe("Milliseconds to wait for an answer."),
-        lost: z.array(lost).describe("The requests without a reply, in order."),
+        lost: z.array(lostSample()).describe("The requests without a reply, in order."),
         duplicates: z.int().min(0).describe("Further answers to an answered request."),
         late: z.int().min(0).describe("Replies that came after the timeout."),
       }),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
-import type { RequestInfo, Tools } from "../http/endpoint.ts";
+import type { Call, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
 import { textSchema } from "../http/schemas.ts";
 import type { IcmpEngine } from "../icmp/engine.ts";
@@ -56,7 +56,7 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
  */
 export async function probeTarget<Outcome extends { readonly kind: "done" }>(
   text: string,
-  { request: { signal }, key, allowSeconds }: RequestInfo,
+  { signal, owner, allowSeconds }: Call,
   tools: Tools,
   longestMs: number,
   run: (
@@ -73,9 +73,7 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
   const destination = await resolveTarget(parsed, tools, signal);
   const ip = formatIpv6(destination.target);
   const request = { ...destination, timeoutMs: tools.config.probeTimeoutMs };
-  const outcome = await probeSlots.hold(key?.sha256 ?? "", signal, () =>
-    run(icmp, request, { signal }),
-  );
+  const outcome = await probeSlots.hold(owner, signal, () => run(icmp, request, { signal }));
   if (signal.aborted) throw clientGone();
   if (outcome === null) {
     const retryAfterSeconds = RETRY_AFTER_SECONDS;

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { type Call, endpoint } from "../http/endpoint.ts";
 import { choiceParameter, integerParameter } from "../http/parameters.ts";
-import { ipv6Text } from "../http/schemas.ts";
+import { ipv6Text, once } from "../http/schemas.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
-import type { TraceHop, TraceReason } from "../icmp/trace-report.ts";
+import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
 import { hopNames, NAMES_MS } from "./hop-names.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
@@ -48,26 +48,38 @@ export const traceroute = endpoint({
     ],
     details: { reached: true, reason: "reached", source: "2001:db8::1", flowLabel: 493_374 },
   },
+  events: () => ({ hop: hopSchema() }),
   errors: PROBE_ERRORS,
-  async handle({ target, maxHops, names: wanted }, info, tools) {
+  async handle({ target, maxHops, names: wanted }, call, tools) {
     const { probeTimeoutMs, targetResolver, resolvers } = tools.config;
-    const { signal } = info.request;
     const isNamed = wanted === "yes";
-    const names = hopNames(tools.resolvers[targetResolver], resolvers[targetResolver], signal);
+    const rows: TraceHop[] = [];
+    const onName = () => show(certainHops(rows));
+    const names = hopNames(
+      tools.resolvers[targetResolver],
+      resolvers[targetResolver],
+      call.signal,
+      onName,
+    );
+    const show = eventsOf(names.names, call);
     const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
     const { ip, outcome } = await probeTarget(
       target,
-      info,
+      call,
       tools,
       longestMs,
-      (engine, request, options) =>
-        engine.traceroute(
-          { ...request, maxHops },
+      (engine, request, options) => {
+        const onHop = (row: TraceHop) => {
+          rows[row.hop - 1] = row;
+          show(certainHops(rows));
           // The names are looked up while the trace runs.
-          { ...options, onHop: ({ address }) => isNamed && address && names.ask(address) },
-        ),
+          if (isNamed && row.address) names.ask(row.address);
+        };
+        return engine.traceroute({ ...request, maxHops }, { ...options, onHop });
+      },
     );
     const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
+    show(hops);
     const known = await names.known();
     return {
       target,
@@ -85,6 +97,21 @@ export const traceroute = endpoint({
     };
   },
 });
+
+/** Tells of each row that was not told before, or has changed. */
+function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) {
+  const told: string[] = [];
+  return (rows: readonly TraceHop[]): void => {
+    if (onEvent === undefined) return;
+    for (const row of rows) {
+      const data = presentHop(row, names);
+      const text = JSON.stringify(data);
+      if (told[row.hop] === text) continue;
+      told[row.hop] = text;
+      onEvent("hop", data);
+    }
+  };
+}
 
 function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
@@ -111,7 +138,7 @@ function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation
   return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
 
-function traceResult() {
+const hopSchema = once(() => {
   const ipOrNull = (description: string) =>
     z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
@@ -141,7 +168,7 @@ function traceResult() {
       description:
         "What a router says about one of its interfaces, RFC 5837; null if it does not say.",
     });
-  const hop = z
+  return z
     .strictObject({
       hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
       ip: ipOrNull("The hop's address; null if it was silent."),
@@ -169,6 +196,9 @@ function traceResult() {
         .describe("What else the hop said; absent if it said nothing."),
     })
     .meta({ id: "Hop", description: "A hop of a trace." });
+});
+
+function traceResult() {
   const error = z
     .strictObject({
       type: icmpType(),
@@ -182,7 +212,7 @@ function traceResult() {
     .strictObject({
       target: z.string().describe("The target as it was sent."),
       ip: ipv6Text("The address that was traced."),
-      hops: z.array(hop).describe("The hops in route order."),
+      hops: z.array(hopSchema()).describe("The hops in route order."),
       details: z.strictObject({
         reached: z.boolean().describe("Whether the target replied."),
         reason: z

@@ -82,12 +82,12 @@ describe("the verdict", () => {
   /** The answer of the endpoint, or its error. */
   async function ask(hostname: string): Promise<{ details: object; records?: object[] }> {
     const resolvers = { resolver_a: client };
-    const request = new Request("http://localhost");
+    const { signal } = new AbortController();
     const parameters = { hostname, type: "AAAA", resolver: "resolver_a", dnssec: "yes" };
     try {
       return (await dns.handle(
         parameters,
-        { request, allowSeconds() {} } as never,
+        { signal, allowSeconds() {} } as never,
         { resolvers } as never,
       )) as { details: object };
     } catch (error) {

@@ -3,19 +3,16 @@ import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { RequestInfo, Tools } from "../../src/http/endpoint.ts";
+import type { Call, Tools } from "../../src/http/endpoint.ts";
 import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { probeTarget } from "../../src/routes/probe.ts";
 
-const INFO: RequestInfo = {
-  request: new Request("http://localhost/"),
-  id: "",
-  caller: { address: null, secure: true, viaTrustedProxy: false, untrustedForwarding: false },
-  key: null,
-  headers: {},
+const CALL: Call = {
+  signal: new AbortController().signal,
+  address: null,
+  owner: "",
   allowSeconds: () => {},
-  route: null,
 };
 
 /** No test may ask for a name. */
@@ -35,7 +32,7 @@ function start(icmp: Tools["icmp"]) {
   app.get("/:target", async (context) => {
     const outcome = await probeTarget(
       context.req.param("target"),
-      INFO,
+      CALL,
       tools,
       1000,
       (engine, request) => engine.ping({ ...request, count: 1, intervalMs: 200 }),

@@ -42,9 +42,9 @@ async function ask(resolutions: readonly Resolution[]) {
   }));
   const resolvers = Object.fromEntries(RESOLVER_NAMES.map((name, at) => [name, clients[at]]));
   const parameters = { hostname: "www.example", type: "AAAA", resolver: "all", dnssec: "no" };
-  const info = { request: new Request("http://localhost") };
+  const call = { signal: new AbortController().signal };
   try {
-    return (await dns.handle(parameters, info as never, { resolvers } as never)) as object;
+    return (await dns.handle(parameters, call as never, { resolvers } as never)) as object;
   } catch (error) {
     return (error as { body: { error: object } }).body.error;
   }

@@ -10,7 +10,7 @@ const GLOBAL = "[2606:4700:4700::1111]:53";
 const LOCAL = "127.0.0.1:53";
 
 /** A resolver that answers each question after so many milliseconds, or never. */
-function start(servers: readonly string[], answerMs: number | null) {
+function start(servers: readonly string[], answerMs: number | null, onName = () => {}) {
   const clock = new VirtualClock();
   const asked: string[] = [];
   const aborted: string[] = [];
@@ -33,7 +33,7 @@ function start(servers: readonly string[], answerMs: number | null) {
   } as unknown as DnsClient;
   const parsed = servers.map((text) => tryParseSocketAddress(text) as SocketAddress);
   const caller = new AbortController();
-  const names = hopNames(client, parsed, caller.signal, clock);
+  const names = hopNames(client, parsed, caller.signal, onName, clock);
   return { clock, asked, aborted, names, caller, startMs: clock.nowMs() };
 }
 

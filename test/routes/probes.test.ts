@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { Endpoint, RequestInfo, Tools } from "../../src/http/endpoint.ts";
+import type { Call, Endpoint, Tools } from "../../src/http/endpoint.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
 import type { LostSample, PingOutcome } from "../../src/icmp/ping.ts";
@@ -30,14 +30,11 @@ const namelessDns = {
   query: async () => ({ kind: "timeout" }),
 } as unknown as DnsClient;
 
-const INFO: RequestInfo = {
-  request: new Request("http://localhost/"),
-  id: "",
-  caller: { address: null, secure: true, viaTrustedProxy: false, untrustedForwarding: false },
-  key: null,
-  headers: {},
+const CALL: Call = {
+  signal: new AbortController().signal,
+  address: null,
+  owner: "",
   allowSeconds: () => {},
-  route: null,
 };
 
 function toolsWith(
@@ -66,7 +63,7 @@ async function ask(
   const allowedSeconds: number[] = [];
   const body = (await endpoint.handle(
     { target: "2001:db8::80", ...parameters },
-    { ...INFO, allowSeconds: (seconds) => allowedSeconds.push(seconds) },
+    { ...CALL, allowSeconds: (seconds) => allowedSeconds.push(seconds) },
     toolsWith(engine, namelessDns),
   )) as Record<string, unknown>;
   const documented = interfaceDocument.paths[endpoint.path]?.get.responses["200"];
@@ -97,6 +94,7 @@ const HOP: TraceHop = {
   mpls: [],
   interfaces: [],
   mtuBytes: null,
+  end: null,
 };
 
 const TRACED: TraceOutcome = {
@@ -225,7 +223,7 @@ test("a target's name is looked up before a slot is taken", async () => {
       },
     } as unknown as DnsClient,
   );
-  const pending = ping.handle({ target: "www.example.test", count: 1 }, INFO, tools);
+  const pending = ping.handle({ target: "www.example.test", count: 1 }, CALL, tools);
   await expect(pending).rejects.toMatchObject({ code: "RESOLVER_TIMEOUT" });
   expect(running).toEqual([0]);
 });
@@ -249,7 +247,7 @@ test.each([
   } as unknown as DnsClient;
   const tools = toolsWith(engine, dns, { SIXSCOPE_RESOLVER_A: "::1" });
   const parameters = { target: "2001:db8::80", maxHops: 30, names };
-  const { hops } = (await traceroute.handle(parameters, INFO, tools)) as { hops: unknown };
+  const { hops } = (await traceroute.handle(parameters, CALL, tools)) as { hops: unknown };
   expect(asked).toHaveLength(count);
   expect(hops).toMatchObject([{ hostname: names === "yes" ? "router.example" : null }]);
 });
