@@ -9,6 +9,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
   checkHidden,
@@ -120,11 +121,13 @@ async function checkConfigured(
   config: Config,
   service: InstalledService | null,
 ): Promise<readonly Finding[]> {
-  const { tls, keysFile } = config;
+  const { tls, keysFile, networkFiles } = config;
   const nowMs = Date.now();
   const findings = [checkListeners(config), ...(await checkResolvers(config.resolvers))];
   if (service !== null) {
-    findings.push(...checkHidden([keysFile, ...Object.values(tls ?? {})], service.unit));
+    const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
+    const named = files.filter((file) => file !== null);
+    findings.push(...checkHidden(named, service.unit));
   }
   const asUser = () => {
     if (process.geteuid?.() === 0 && service?.user) become(service.user);
@@ -136,6 +139,6 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(checkKeys(keysFile, nowMs));
+  findings.push(checkKeys(keysFile, nowMs), ...(await checkNetworks(networkFiles)));
   return findings;
 }

@@ -14,6 +14,7 @@ import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
 import { RawSocket } from "../icmp/socket.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
@@ -48,6 +49,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
+  const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
   // Loaded only if it is used: the library takes milliseconds and memory.
   const metrics =
@@ -59,6 +61,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     resolvers: createResolvers(config, metrics),
     icmp,
     probeSlots,
+    networks,
     onAnswered: metrics?.answered,
   });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
@@ -67,6 +70,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   process.on("SIGHUP", () =>
     manager.reload(() => {
       keyring.reload();
+      networks?.reload();
       renewal?.reload();
     }),
   );
@@ -81,6 +85,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     ));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   keyring.watch();
+  networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {
     log.warn(`this listener refuses every other machine: ${REFUSING_ADVICE}`, {
@@ -102,6 +107,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await exposed?.stop(0);
   stopCounting();
   keyring.close();
+  networks?.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
     icmp.close();

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { type Call, endpoint } from "../http/endpoint.ts";
+import { type Call, endpoint, type Tools } from "../http/endpoint.ts";
 import { choiceParameter, integerParameter } from "../http/parameters.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { ipv6Text, network, once } from "../http/schemas.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
@@ -42,7 +42,20 @@ export const traceroute = endpoint({
     target: "www.example.com",
     ip: "2001:db8::80",
     hops: [
-      { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
+      {
+        hop: 1,
+        ip: "2001:db8:1::1",
+        hostname: "router.example.net",
+        rtt: 0.412,
+        details: {
+          network: {
+            asn: 64496,
+            name: "Example Networks",
+            prefix: "2001:db8::/32",
+            source: "asn-file",
+          },
+        },
+      },
       { hop: 2, ip: null, hostname: null, rtt: null },
       { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
     ],
@@ -61,7 +74,7 @@ export const traceroute = endpoint({
       call.signal,
       onName,
     );
-    const show = eventsOf(names.names, call);
+    const show = eventsOf(names.names, call, tools);
     const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
     const { ip, outcome } = await probeTarget(
       target,
@@ -84,7 +97,7 @@ export const traceroute = endpoint({
     return {
       target,
       ip,
-      hops: hops.map((hop) => presentHop(hop, known)),
+      hops: hops.map((hop) => presentHop(hop, known, tools)),
       details: {
         reached,
         reason,
@@ -99,12 +112,12 @@ export const traceroute = endpoint({
 });
 
 /** Tells of each row that was not told before, or has changed. */
-function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) {
+function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call, tools: Tools) {
   const told: string[] = [];
   return (rows: readonly TraceHop[]): void => {
     if (onEvent === undefined) return;
     for (const row of rows) {
-      const data = presentHop(row, names);
+      const data = presentHop(row, names, tools);
       const text = JSON.stringify(data);
       if (told[row.hop] === text) continue;
       told[row.hop] = text;
@@ -113,9 +126,14 @@ function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) 
   };
 }
 
-function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
+function presentHop(
+  hop: TraceHop,
+  names: ReadonlyMap<string, string | null>,
+  { networks }: Pick<Tools, "networks">,
+) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
   const ip = address && formatIpv6(address);
+  const network = address && networks?.find(address);
   const zone = scopeId === 0 ? null : (interfaceName(scopeId) ?? String(scopeId));
   const details = {
     ...(zone !== null && { zone }),
@@ -124,6 +142,7 @@ function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
     ...(mpls.length > 0 && { mpls }),
     ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
     ...(mtuBytes !== null && { mtu: mtuBytes }),
+    ...(network && { network }),
   };
   return {
     hop: hop.hop,
@@ -190,10 +209,11 @@ const hopSchema = once(() => {
           mpls: z.array(mpls).describe("The label stack with which the probe arrived."),
           interfaces: z.array(aboutInterface),
           mtu: mtu.describe("The MTU in bytes of the next link."),
+          network: network(),
         })
         .partial()
         .exactOptional()
-        .describe("What else the hop said; absent if it said nothing."),
+        .describe("What else is known of the hop; absent if nothing is."),
     })
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
