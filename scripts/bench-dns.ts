@@ -8,7 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatIp } from "../src/addr/ip.ts";
 import { ipv6ToBytes } from "../src/addr/ipv6.ts";
-import { formatSocketAddress, type SocketAddress } from "../src/addr/socket-address.ts";
+import {
+  formatSocketAddress,
+  type SocketAddress,
+  tryParseSocketAddress,
+} from "../src/addr/socket-address.ts";
 import { createDnsClient } from "../src/dns/client.ts";
 import { createQuery, createQuestion, decodeMessage } from "../src/dns/message.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
@@ -27,16 +31,21 @@ ns AAAA ::1
 ${Array.from({ length: 10 }, (_, at) => `ten AAAA 2001:db8::${at}`).join("\n")}
 `;
 
-const AT_ONCE = [1, 32, 256] as const;
+const AT_ONCE = [1, 32, 200] as const;
 const ROUNDS = 5;
 const QUERIES_A_ROUND = 10_000;
 const DNSPERF_SECONDS = 3;
 const TIMED_QUERIES = 200;
 const MAX_REPLY_BYTES = 1500;
 
+/** Queries to a resolver of which some servers are silent. */
+const FAIL_OVER_QUERIES = 100;
+
 interface Speed {
   readonly perSecond: number;
   readonly cpuMicroseconds: number;
+  /** Milliseconds of each query in ascending order; empty if the peer does not tell. */
+  readonly tookMs: readonly number[];
 }
 
 /** A new name, because Bun's own resolver has a cache. */
@@ -49,15 +58,22 @@ const question = (label: string) => createQuestion(`${label}.bench.example.`, "A
 async function measure(ask: () => Promise<unknown>, atOnce: number, count: number): Promise<Speed> {
   const cpuStart = process.cpuUsage();
   const startMs = performance.now();
+  const tookMs: number[] = [];
   let left = count;
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
-      while (left-- > 0) await ask();
+      while (left-- > 0) {
+        const askedMs = performance.now();
+        await ask();
+        tookMs.push(performance.now() - askedMs);
+      }
     }),
   );
-  const tookMs = performance.now() - startMs;
+  const allMs = performance.now() - startMs;
   const { user, system } = process.cpuUsage(cpuStart);
-  return { perSecond: (count / tookMs) * 1000, cpuMicroseconds: (user + system) / count };
+  const perSecond = (count / allMs) * 1000;
+  tookMs.sort((a, b) => a - b);
+  return { perSecond, cpuMicroseconds: (user + system) / count, tookMs };
 }
 
 function ourAsk(server: SocketAddress): () => Promise<unknown> {
@@ -130,7 +146,8 @@ function measureSystemCalls(
   }
   const tookMs = performance.now() - startMs;
   const { user, system } = process.cpuUsage(cpuStart);
-  return { perSecond: (count / tookMs) * 1000, cpuMicroseconds: (user + system) / count };
+  const perSecond = (count / tookMs) * 1000;
+  return { perSecond, cpuMicroseconds: (user + system) / count, tookMs: [] };
 }
 
 /** The figures of dnsperf, which uses few sockets and decodes only the header. */
@@ -147,14 +164,18 @@ async function dnsperf({ address, port }: SocketAddress, atOnce: number): Promis
   return {
     perSecond: Number(/Queries per second:\s+([\d.]+)/.exec(said)?.[1]),
     cpuMicroseconds: Number(run.resourceUsage?.cpuTime.total ?? 0) / completed,
+    tookMs: [],
   };
 }
 
 function show(label: string, speeds: readonly Speed[]): void {
   const perSecond = Math.round(median(speeds.map((speed) => speed.perSecond)));
   const cpu = median(speeds.map((speed) => speed.cpuMicroseconds)).toFixed(1);
+  const at = (part: number) =>
+    median(speeds.map(({ tookMs }) => tookMs[Math.floor(part * tookMs.length)] ?? 0)).toFixed(2);
+  const times = speeds[0]?.tookMs.length === 0 ? "" : `  p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
   console.log(
-    `  ${label.padEnd(34)}${String(perSecond).padStart(8)} queries/s ${cpu.padStart(7)} µs CPU each`,
+    `  ${label.padEnd(34)}${String(perSecond).padStart(8)} queries/s ${cpu.padStart(7)} µs CPU each${times}`,
   );
 }
 
@@ -166,7 +187,7 @@ async function compareThroughput(server: SocketAddress): Promise<void> {
   for (const atOnce of AT_ONCE) {
     console.log(`\n${atOnce} at once, median of ${ROUNDS} rounds`);
     const peers: [string, () => Promise<unknown>][] = [
-      ["sixscope, one socket per query", ours],
+      ["sixscope, kept sockets", ours],
       ["node:dns of Bun, one socket", node],
     ];
     // This peer does not repeat a datagram that the server drops.
@@ -221,6 +242,33 @@ function measureDecoding(bytes: Uint8Array): void {
   );
 }
 
+/** A server that never answers, at an address of its own. */
+async function silentServer(): Promise<SocketAddress> {
+  const { port } = await Bun.udpSocket({ hostname: "::1", socket: {} });
+  return tryParseSocketAddress("::1", port) as SocketAddress;
+}
+
+/** The time of queries while one, two or all servers of a resolver are silent. */
+async function measureFailOver(server: SocketAddress): Promise<void> {
+  console.log("\nfail-over: time of the 1st, 2nd and 100th query");
+  const silent = [await silentServer(), await silentServer(), await silentServer()];
+  for (const [label, servers] of [
+    ["one of two silent", [...silent.slice(0, 1), server]],
+    ["two of three silent", [...silent.slice(0, 2), server]],
+    ["all three silent", silent],
+  ] as const) {
+    const client = createDnsClient({ servers });
+    const tookMs: number[] = [];
+    for (let query = 0; query < FAIL_OVER_QUERIES; query++) {
+      const startMs = performance.now();
+      await client.query(newName(), "AAAA");
+      tookMs.push(performance.now() - startMs);
+    }
+    const shown = [0, 1, 99].map((at) => `${tookMs[at]?.toFixed(1)} ms`);
+    console.log(`  ${label.padEnd(34)}${shown.join(", ")}`);
+  }
+}
+
 async function compareQueryTime(server: SocketAddress): Promise<void> {
   const client = createDnsClient({ servers: [server] });
   const [ours, shown, digs]: [number[], number[], number[]] = [[], [], []];
@@ -257,6 +305,7 @@ try {
   await compareThroughput(knot.endpoint);
   measureDecoding(await tenRecords(knot.endpoint));
   await compareQueryTime(knot.endpoint);
+  await measureFailOver(knot.endpoint);
 } finally {
   await knot.stop();
 }

@@ -41,7 +41,7 @@ const CONFIRM_TIMEOUT_MS = 1000;
 const MAX_JUNK = 8;
 
 /** Probable forgeries after which the datagrams of a socket are no longer read. */
-const MAX_FORGERIES = 8;
+export const MAX_FORGERIES = 8;
 
 /**
  * Asks one server: over its protocol, or over UDP, then over TCP if the datagrams need that; and once more
@@ -60,7 +60,7 @@ export class Exchange {
   #forgeries = 0;
   /** The response to use if TCP fails. */
   #fallback: ServerResult | null = null;
-  /** Why TCP failed. */
+  /** Why the last transport that failed did so. */
   #failure: ServerResult | null = null;
   #cancelConfirmation = () => {};
   #retry: Exchange | null = null;

@@ -56,7 +56,7 @@ export function parseHostname(input: string, type: RecordType): ParsedHostname {
   return parseName(name, name === text ? tryParseIp(name) : null, type);
 }
 
-/** Whether a text has an escape, or is in the one spelling in which results show a name that is no host name. */
+/** Whether a text has an escape, or is in the one spelling in which results show a name that is not a host name. */
 function isPresentationForm(text: string): boolean {
   return (
     text.includes("\\") ||

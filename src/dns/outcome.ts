@@ -19,7 +19,7 @@ interface FromServer {
   /** The server's address and port: `[2001:db8::53]:53`. */
   readonly server: string;
   readonly transport: Transport;
-  /** The response code's name, or one of `NO_RCODES` if no code explains the outcome. */
+  /** The response code's name, or a name of our own if no code explains the outcome; see DnsOutcome. */
   readonly rcode: string;
   /** Whether the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
   readonly authenticated: boolean;
@@ -61,8 +61,8 @@ export interface Attempt {
  *   named other servers, `TOO_LARGE` that the values of its answer have more than 262,144 characters;
  * - `malformed`: a server's response broke the protocol, or its CNAME chain is a loop (`CNAME_LOOP`), and
  *   no other server answered;
- * - `unreachable`: no server could be reached; `reason` is the first's errno name; `SHORTAGE` means that
- *   this machine had no socket left;
+ * - `unreachable`: no server could be reached; `reason` is what came of the first attempt. `SHORTAGE`
+ *   means that this machine had no socket left;
  * - `timeout`: no server answered in time;
  * - `aborted`: the caller's signal ended it.
  */
@@ -95,7 +95,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   if (result.kind === "referral") return { ...from, kind: "failure", rcode: "REFERRAL" };
   if (result.kind === "unreachable") {
     const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
-    return { ...from, kind: "unreachable", rcode, reason: result.code };
+    return { ...from, kind: "unreachable", rcode, reason: outcomeName(result) };
   }
   const { flags, rcode, extendedErrors, soa } = result.message;
   const { kind, records } = interpret(result.message, question);

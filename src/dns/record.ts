@@ -36,15 +36,9 @@ interface RecordRow {
 
 const readName: RecordRow["read"] = (reader, names) => names.read(reader);
 
-/** A numbered preference before a name. */
-const readServer: RecordRow["read"] = (reader, names) =>
-  `${reader.uint16()} ${reader.uint16()} ${reader.uint16()} ${names.read(reader)}`;
-
-/** Two bytes or three, then the rest in hex. */
-const readHash =
-  (numbers: 2 | 3): RecordRow["read"] =>
-  (reader) =>
-    [...reader.take(numbers), hexText(reader)].join(" ");
+/** Some bytes as numbers, then the rest in hex. */
+const hashText = (reader: ByteReader, numbers: number) =>
+  [...reader.take(numbers), hexText(reader)].join(" ");
 
 /** The record types with a text form of their own: those of the interface in its order, then further ones. A new type is a new row. */
 const ROWS = {
@@ -72,7 +66,11 @@ const ROWS = {
   /** RFC 1035 section 3.3.12. */
   PTR: { code: 12, read: readName },
   /** RFC 2782. */
-  SRV: { code: 33, read: readServer },
+  SRV: {
+    code: 33,
+    read: (reader, names) =>
+      `${reader.uint16()} ${reader.uint16()} ${reader.uint16()} ${names.read(reader)}`,
+  },
   /** RFC 8659 section 4.1. */
   CAA: {
     code: 257,
@@ -83,7 +81,7 @@ const ROWS = {
   HTTPS: { code: 65, read: readServiceBinding },
   SVCB: { code: 64, read: readServiceBinding },
   /** RFC 4034 section 5.1. */
-  DS: { code: 43, read: (reader, names) => `${reader.uint16()} ${readHash(2)(reader, names)}` },
+  DS: { code: 43, read: (reader) => `${reader.uint16()} ${hashText(reader, 2)}` },
   /** RFC 4034 section 2.1. */
   DNSKEY: {
     code: 48,
@@ -91,9 +89,9 @@ const ROWS = {
       `${reader.uint16()} ${reader.uint8()} ${reader.uint8()} ${base64Text(reader)}`,
   },
   /** RFC 6698 section 2.1. */
-  TLSA: { code: 52, read: readHash(3) },
+  TLSA: { code: 52, read: (reader) => hashText(reader, 3) },
   /** RFC 4255 section 3.1. */
-  SSHFP: { code: 44, read: readHash(2) },
+  SSHFP: { code: 44, read: (reader) => hashText(reader, 2) },
   /** RFC 3403 section 4.1. */
   NAPTR: {
     code: 35,

@@ -9,7 +9,7 @@ import {
   type Question,
   tryDecodeHeader,
 } from "./message.ts";
-import { DnsFormatError, decodeName } from "./name.ts";
+import { DnsFormatError, decodeName, POINTER } from "./name.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
@@ -117,11 +117,15 @@ function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
 
 /**
  * Decodes the message with the question's name in the case that the caller gave, because names in the
- * records may point into it and the random case must not show.
+ * records may point into it and the random case must not show. But if not even the first owner is a
+ * pointer, then the server compresses only names of the same case, and what points into the question has
+ * the case of the zone.
  */
 function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   const restored = new Uint8Array(bytes);
-  restored.set(query.question.wireName, HEADER_BYTES);
+  const { wireName } = query.question;
+  const firstOwner = bytes[HEADER_BYTES + wireName.length + TYPE_AND_CLASS_BYTES] ?? 0;
+  if (firstOwner >= POINTER) restored.set(wireName, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
   if (isReferral(message)) return { kind: "referral" };

@@ -1,4 +1,4 @@
-import { formatIp } from "../addr/ip.ts";
+import { formatIp, looksLikeIpv4 } from "../addr/ip.ts";
 import { tryParseZoned } from "../addr/ipv6.ts";
 import {
   formatSocketAddress,
@@ -39,10 +39,10 @@ export function tryParseDnsServer(text: string): DnsServer | null {
   const zone = address && tryParseZoned(address + percent)?.zone;
   const plainHost = zone ? `${bracket}${address}${rest}` : host;
   const server = tryParseSocketAddress(plainHost, PORTS[protocol ?? "plain"]);
-  const isComplete =
-    (path !== undefined) === (protocol === "https") &&
-    (name === undefined || protocol !== undefined);
-  if (server === null || server.port === 0 || !isComplete || isMulticast(server)) return null;
+  if (server === null || server.port === 0 || isMulticast(server)) return null;
+  if ((path !== undefined) !== (protocol === "https")) return null;
+  // Without a name, the certificate has the address.
+  if (name !== undefined && (protocol === undefined || looksLikeIpv4(name))) return null;
   return {
     ...server,
     ...(protocol && { protocol }),

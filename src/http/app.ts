@@ -1,8 +1,11 @@
 import { type Context, Hono, type HonoRequest } from "hono";
+import { formatIp } from "../addr/ip.ts";
 import { ENDPOINTS } from "../routes/endpoints.ts";
+import { addressOf } from "../routes/my-ip.ts";
 import { AccessLog } from "./access-log.ts";
 import { BASE_PATH, type Call, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
 import { ApiError, type ErrorCode } from "./errors.ts";
+import { EVENT_STREAM_HEADERS, prefersEvents, streamEvents } from "./event-stream.ts";
 import {
   type Bindings,
   createMiddleware,
@@ -38,6 +41,13 @@ interface Env {
   readonly Bindings: RequestInfo;
 }
 
+type Handler = (context: Context<Env>) => Response | Promise<Response>;
+
+type Explain = (error: Error, info: RequestInfo) => ApiError;
+
+/** Where a shell gets the caller's address as plain text. */
+const PLAIN_ADDRESS_PATHS = ["/", "/ip"];
+
 /**
  * Builds the app: the middleware, then the endpoint, then the access log.
  *
@@ -48,40 +58,53 @@ export function createApp(dependencies: AppDependencies): App {
   const accessLog = new AccessLog(log, config.logClients);
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
-  const endpoints = new Map<string, Endpoint>();
-  for (const endpoint of ENDPOINTS) {
-    for (const route of routesOf(endpoint)) {
-      endpoints.set(route, endpoint);
-      const handler = handlerOf(endpoint, dependencies);
+  const handlers = new Map<string, Handler>();
+  const add = (routes: readonly string[], handler: Handler) => {
+    for (const route of routes) {
+      handlers.set(route, handler);
       router.all(route, (context) => {
         const { req, env: info } = context;
-        if (info.route !== null && endpoints.get(info.route) === endpoint) return handler(context);
-        info.route = null;
-        throw notFound(req);
+        if (info.route === null || handlers.get(info.route) !== handler) {
+          info.route = null;
+          throw notFound(req);
+        }
+        if (req.method === "GET" || req.method === "HEAD") return handler(context);
+        const { method, path } = req;
+        throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
       });
     }
-  }
-  router.notFound(({ req, env }) => respondError(env, notFound(req)));
-  // The only place that turns a thrown error into a response.
-  router.onError((error, { env }) => {
+  };
+  // The only place that turns a thrown error into one of the API.
+  const explain: Explain = (error, info) => {
     const known =
-      error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: env.id });
-    if (known.status === 500 && !env.request.signal.aborted) {
-      accessLog.fault(env, known.code, error);
+      error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: info.id });
+    if (known.status === 500 && !info.request.signal.aborted) {
+      accessLog.fault(info, known.code, error);
     }
-    return respondError(env, known);
-  });
+    return known;
+  };
+  for (const endpoint of ENDPOINTS) {
+    add(routesOf(endpoint), handlerOf(endpoint, dependencies, explain));
+  }
+  add(PLAIN_ADDRESS_PATHS, ({ env: info }) =>
+    respond(info, `${formatIp(addressOf(callOf(info)))}\n`, 200, { "Content-Type": "text/plain" }),
+  );
+  router.notFound(({ req, env }) => respondError(env, notFound(req)));
+  router.onError((error, { env }) => respondError(env, explain(error, env)));
 
   return {
-    routes: [...endpoints.keys()],
+    routes: [...handlers.keys()],
     fetch(request, bindings) {
       const startMs = performance.now();
       const { info, response } = admit(request, bindings);
       return whenDone(response ?? router.fetch(request, info), (response) => {
-        const { status } = response;
-        const ms = performance.now() - startMs;
-        accessLog.answered(info, status, ms);
-        onAnswered?.({ route: info.route, status, code: info.code, ms });
+        const answered = (status: number) => {
+          const ms = performance.now() - startMs;
+          accessLog.answered(info, status, ms);
+          onAnswered?.({ route: info.route, status, code: info.code, ms });
+        };
+        if (info.ended === undefined) answered(response.status);
+        else void info.ended.then(answered);
         return response;
       });
     },
@@ -106,21 +129,52 @@ function routesOf({ path, parameters }: Endpoint): string[] {
     : [pattern, `${pattern}/`];
 }
 
-function handlerOf({ parameters, needsKey, handle }: Endpoint, tools: Tools) {
-  return ({ req, env: info }: Context<Env>): Response | Promise<Response> => {
-    const { method, path } = req;
-    if (method !== "GET" && method !== "HEAD") {
-      throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
-    }
+function handlerOf(
+  { parameters, needsKey, handle, events }: Endpoint,
+  tools: Tools,
+  explain: Explain,
+): Handler {
+  return (context) => {
+    const { req, env: info } = context;
     if (needsKey && info.key === null) {
       const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
       const note = sentKey(info.request.headers) === null ? undefined : invalid;
       throw new ApiError("UNAUTHORIZED", {}, note);
     }
-    return whenDone(handle(readParameters(parameters, req), callOf(info), tools), (body) =>
-      respond(info, typeof body === "string" ? body : JSON.stringify(body)),
+    const values = readParameters(parameters, req);
+    const call = callOf(info);
+    const wantsEvents = events !== undefined && prefersEvents(info.request.headers.get("accept"));
+    if (wantsEvents && req.method === "GET") {
+      const run = async (onEvent: Call["onEvent"]) =>
+        toJson(await handle(values, { ...call, onEvent }, tools));
+      return respondEvents(context, run, explain);
+    }
+    return whenDone(handle(values, call, tools), (body) =>
+      wantsEvents
+        ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
+        : respond(info, toJson(body)),
     );
   };
+}
+
+async function respondEvents(
+  context: Context<Env>,
+  run: Parameters<typeof streamEvents>[1],
+  explain: Explain,
+): Promise<Response> {
+  const { env: info } = context;
+  const { body, ended } = await streamEvents(context, run, (error) => {
+    const known = explain(error, info);
+    info.code = known.code;
+    return known;
+  });
+  info.ended = ended;
+  return new Response(body, { headers: { ...info.headers, ...EVENT_STREAM_HEADERS } });
+}
+
+/** The body of a response, which a handler may have made itself. */
+function toJson(body: unknown): string {
+  return typeof body === "string" ? body : JSON.stringify(body);
 }
 
 function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {

@@ -29,6 +29,8 @@ export interface RequestInfo {
   route: string | null;
   /** The code of the response if it is an error. */
   code?: ErrorCode;
+  /** The status of a response with events, at its end. */
+  ended?: Promise<number>;
 }
 
 /** A call of a handler, by a request or by a command. */

@@ -278,10 +278,10 @@ export const ERRORS = {
             "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
           ),
       }),
-    message({ hostname, resolver, rcode, extendedErrors = [], dnssec }, errno) {
+    message({ hostname, resolver, rcode, extendedErrors = [], dnssec }, unreachable) {
       const name = quote(hostname);
       if (rcode === "SHORTAGE") {
-        return `This service had no socket left (${errno}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
+        return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
       }
       const reason = bogusReason(extendedErrors);
       if (reason !== undefined || dnssec?.verdict === "bogus") {
@@ -289,7 +289,8 @@ export const ERRORS = {
         return `${resolver} says that the DNSSEC data for ${name} is bogus${why}; the owner of its zone must repair the signatures.`;
       }
       const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
-      const why = errno === undefined ? "" : ` (${errno})`;
+      const cause = unreachable ?? extendedErrors[0]?.name;
+      const why = cause === undefined ? "" : ` (${cause})`;
       return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.`;
     },
     example: {

@@ -3,12 +3,14 @@ import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails, type ErrorKind } from "./errors.ts";
 import type { Parameter } from "./parameters.ts";
-import { COMMON_HEADERS, ERROR_HEADERS } from "./respond.ts";
+import { COMMON_HEADERS, FURTHER_HEADERS } from "./respond.ts";
 import { once } from "./schemas.ts";
 
 const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, ping and traceroute.
 
-Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can be called from any web page: a CORS preflight returns 204 and does not count against the rate limit. Requests must use HTTPS, except on the service's own machine. Unknown query parameters are ignored; duplicates of known parameters are rejected. Any other path or method returns \`components.responses.NotFound\`. Headers or bodies that are too large are rejected with 431 or 413, without JSON.
+Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can be called from any web page: a CORS preflight returns 204 and does not count against the rate limit. Requests must use HTTPS, except on the service's own machine. Unknown query parameters are ignored; duplicates of known parameters are rejected. Any other path or method returns \`NOT_FOUND\`. Headers or bodies that are too large are rejected with 431 or 413, without JSON.
+
+With \`Accept: text/event-stream\`, endpoints that take their time return server-sent events: each part of the result as soon as it is known, then \`result\` with the whole or \`error\`. A part replaces the one before it with the same \`seq\` or \`hop\`.
 
 Times are in milliseconds, \`loss\` is a percentage, and the \`ttl\` of a DNS record is in seconds. \`null\` means that no answer came.`;
 
@@ -20,7 +22,13 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   "INVALID_PARAMETER",
   "HTTPS_REQUIRED",
   "RATE_LIMITED",
+  "NOT_FOUND",
   "INTERNAL_ERROR",
+];
+
+const TAGS = [
+  { name: "Look-ups", description: "What needs no key." },
+  { name: "Probes", description: "What sends packets to a target, and needs a key." },
 ];
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
@@ -36,16 +44,17 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
       title: "sixscope",
       version: VERSION,
       description: DESCRIPTION,
+      contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: BASE_PATH }],
+    tags: TAGS,
     paths: Object.fromEntries(
       endpoints.map((endpoint) => [endpoint.path, { get: describeOperation(endpoint) }]),
     ),
     components: {
-      responses: { NotFound: describeErrors(["NOT_FOUND"]) },
       examples: Object.fromEntries(CODES.map((code) => [code, { value: exampleOf(code) }])),
-      headers: { ...COMMON_HEADERS, ...ERROR_HEADERS },
+      headers: { ...COMMON_HEADERS, ...FURTHER_HEADERS },
       securitySchemes: {
         [KEY_SCHEME]: {
           type: "apiKey",
@@ -68,14 +77,28 @@ function describeOperation(endpoint: Endpoint) {
     ...(needsKey ? (["UNAUTHORIZED"] as const) : []),
     ...endpoint.errors,
   ];
-  const success = describeResponse(summary, [], referenceTo(endpoint.response()), {
-    [operationId]: { value: endpoint.example },
-  });
+  const result = referenceTo(endpoint.response());
+  const told = Object.entries(endpoint.events?.() ?? {});
+  const events = told.map(([name, schema]) => [name, referenceTo(schema)] as const);
+  const success = describeResponse(
+    summary,
+    events.length > 0 ? ["X-Accel-Buffering"] : [],
+    result,
+    { [operationId]: { value: endpoint.example } },
+    events.length > 0
+      ? [
+          ...events,
+          ["result", result],
+          ["error", anyOf(codes.filter((code) => code !== "NOT_FOUND"))],
+        ]
+      : [],
+  );
   const failures = [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(
     ([status, together]) => [status, describeErrors(together)] as const,
   );
   return {
     operationId,
+    tags: [needsKey ? "Probes" : "Look-ups"],
     summary,
     description,
     security: [...(needsKey ? [] : [{}]), { [KEY_SCHEME]: [] }, { [BEARER_SCHEME]: [] }],
@@ -86,14 +109,30 @@ function describeOperation(endpoint: Endpoint) {
 
 /** The response of errors that have the same status. */
 function describeErrors(codes: readonly ErrorCode[]) {
-  const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
-  const [only, ...more] = schemas;
   return describeResponse(
     codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}.`).join("\n\n"),
     codes.flatMap((code) => ERRORS[code].headers ?? []),
-    only !== undefined && more.length === 0 ? only : { oneOf: schemas },
+    anyOf(codes),
     Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
   );
+}
+
+/** The schema of errors with one of these codes. */
+function anyOf(codes: readonly ErrorCode[]) {
+  const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
+  const [only, ...more] = schemas;
+  return only !== undefined && more.length === 0 ? only : { anyOf: schemas };
+}
+
+/** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
+function describeEvents(events: readonly (readonly [name: string, data: object])[]) {
+  const items = events.map(([name, data]) => ({
+    type: "object",
+    properties: { event: { const: name }, data },
+    required: ["event", "data"],
+    additionalProperties: false,
+  }));
+  return { schema: { type: "array", items: { oneOf: items } } };
 }
 
 function describeResponse(
@@ -101,6 +140,7 @@ function describeResponse(
   extraHeaders: readonly string[],
   schema: object,
   examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
+  events: readonly (readonly [name: string, data: object])[] = [],
 ) {
   const headers = [...Object.keys(COMMON_HEADERS), ...extraHeaders].map(
     (name) => [name, { $ref: `#/components/headers/${name}` }] as const,
@@ -108,7 +148,10 @@ function describeResponse(
   return {
     description,
     headers: Object.fromEntries(headers),
-    content: { "application/json": { schema, examples } },
+    content: {
+      "application/json": { schema, examples },
+      ...(events.length > 0 && { "text/event-stream": describeEvents(events) }),
+    },
   };
 }
 

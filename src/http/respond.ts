@@ -1,5 +1,6 @@
 import type { RequestInfo } from "./endpoint.ts";
 import type { ApiError } from "./errors.ts";
+import { EVENT_STREAM_HEADERS } from "./event-stream.ts";
 
 /** Headers of every response. */
 export const CONSTANT_HEADERS = {
@@ -66,7 +67,10 @@ export const COMMON_HEADERS: Readonly<Record<string, HeaderObject>> = {
     CONSTANT_HEADERS["Access-Control-Expose-Headers"],
   ),
   "Cache-Control": constant("Cache-Control", "Responses must not be stored."),
-  "X-Content-Type-Options": constant("X-Content-Type-Options", "Every response is JSON."),
+  "X-Content-Type-Options": constant(
+    "X-Content-Type-Options",
+    "The content is what its type says.",
+  ),
   "Strict-Transport-Security": header(
     "HTTPS only for a year; absent if a proxy terminates HTTPS.",
     text,
@@ -75,10 +79,16 @@ export const COMMON_HEADERS: Readonly<Record<string, HeaderObject>> = {
   ),
 };
 
-/** Documented headers of certain errors. */
-export const ERROR_HEADERS: Readonly<Record<string, HeaderObject>> = {
+/** Documented headers of certain responses. */
+export const FURTHER_HEADERS: Readonly<Record<string, HeaderObject>> = {
   "Retry-After": header("Seconds to wait before the next attempt.", { ...count, minimum: 1 }, 17),
   "WWW-Authenticate": header("The scheme and header of the API key.", text, API_KEY_SCHEME),
+  "X-Accel-Buffering": header(
+    "Proxies pass on each event at once; absent if the response is JSON.",
+    { type: "string", const: EVENT_STREAM_HEADERS["X-Accel-Buffering"] },
+    EVENT_STREAM_HEADERS["X-Accel-Buffering"],
+    false,
+  ),
   Allow: header(
     "The methods of the path; absent if the path does not exist.",
     text,

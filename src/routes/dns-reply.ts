@@ -15,11 +15,6 @@ export interface Reply {
 
 type Answered = Extract<DnsOutcome, { readonly rcode: string }>;
 
-/** Whether the resolver answered, if only that there is nothing. */
-export function isAnswered({ kind }: DnsOutcome): boolean {
-  return kind === "answer" || kind === "no-data" || kind === "name-error";
-}
-
 /** What a reply has in the details of an answer or an error. */
 export function detailsOf({ outcome, verdict, resolver }: Reply) {
   const { question, attempts } = outcome;
@@ -58,8 +53,8 @@ export function requireAnswer(reply: Reply, hostname: string, more: object = {})
   if (outcome.kind === "name-error") {
     throw new ApiError("HOSTNAME_NOT_FOUND", known, endOfChain(records));
   }
-  const errno = outcome.kind === "unreachable" ? outcome.reason : undefined;
-  throw new ApiError("RESOLVER_FAILURE", known, errno);
+  const unreachable = outcome.kind === "unreachable" ? outcome.reason : undefined;
+  throw new ApiError("RESOLVER_FAILURE", known, unreachable);
 }
 
 /** The name that a CNAME chain leads to. */

@@ -3,7 +3,7 @@ import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import type { QuestionFlags } from "../dns/message.ts";
-import type { DnsOutcome } from "../dns/outcome.ts";
+import { type DnsOutcome, isDecisive } from "../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../dns/record.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../http/dns-schemas.ts";
 import { endpoint } from "../http/endpoint.ts";
@@ -11,7 +11,7 @@ import { ApiError } from "../http/errors.ts";
 import { choiceParameter } from "../http/parameters.ts";
 import { once, resolverName, textSchema } from "../http/schemas.ts";
 import { compareReplies } from "./dns-comparison.ts";
-import { detailsOf, isAnswered, type Reply, requireAnswer } from "./dns-reply.ts";
+import { detailsOf, type Reply, requireAnswer } from "./dns-reply.ts";
 
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
 const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
@@ -38,7 +38,7 @@ export const dns = endpoint({
       schema: textSchema,
       whenEmpty: "",
       description:
-        "The name; if it is not ASCII, it is converted by UTS 46. A name that is no host name is written as answers show it, such as `we\\\\.ird.example.`. With type PTR, an IPv4 or IPv6 address means its reverse name.",
+        "The name; if it is not ASCII, it is converted by UTS 46. A name that is not a host name is written as answers show it, such as `we\\.ird.example.`. With type PTR, an IPv4 or IPv6 address means its reverse name.",
       example: "www.example.com",
     },
     type: {
@@ -117,17 +117,17 @@ export const dns = endpoint({
   },
 });
 
-/** The resolver's verdict: a failure is bogus if it answers once it need not check. */
+/** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
 async function verdictOn(
   outcome: DnsOutcome,
   query: (flags: QuestionFlags) => Promise<DnsOutcome>,
 ): Promise<Required<Reply>["verdict"]> {
-  if (isAnswered(outcome)) {
+  if (isDecisive(outcome)) {
     return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
   }
   if (outcome.kind !== "failure") return "unreachable";
   const unchecked = await query({ dnssec: true, checkingDisabled: true });
-  return isAnswered(unchecked) ? "bogus" : "unreachable";
+  return isDecisive(unchecked) ? "bogus" : "unreachable";
 }
 
 function dnsResult() {

@@ -29,4 +29,4 @@ const openApi = endpoint({
 export const ENDPOINTS: readonly Endpoint[] = [myIp, validate, dns, ping, traceroute, openApi];
 
 /** The OpenAPI document as text. */
-export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS), null, 2));
+export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS)));

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { formatIp } from "../addr/ip.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { formatIp, type IpAddress } from "../addr/ip.ts";
+import { type Call, endpoint } from "../http/endpoint.ts";
 import { ipText, network } from "../http/schemas.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
@@ -27,18 +27,19 @@ export const myIp = endpoint({
       .meta({ id: "MyIp", description: "The address of a client." }),
   example: { ip: "2001:db8::1", version: 6, isIPv6: true },
   errors: [],
-  handle(_, { address }, { networks }) {
-    if (address === null) {
-      throw new Error(
-        "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",
-      );
-    }
+  handle(_, call, { networks }) {
+    const address = addressOf(call);
+    const { version } = address;
+    const found = { ip: formatIp(address), version, isIPv6: version === 6 };
     const network = networks?.find(address);
-    const found = {
-      ip: formatIp(address),
-      version: address.version,
-      isIPv6: address.version === 6,
-    };
     return network ? { ...found, details: { network } } : found;
   },
 });
+
+/** The address of the caller. Throws if it is unknown. */
+export function addressOf({ address }: Call): IpAddress {
+  if (address !== null) return address;
+  throw new Error(
+    "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",
+  );
+}

@@ -42,7 +42,11 @@ export const ping = endpoint({
       late: 0,
     },
   },
-  events: () => ({ sample: z.union([pingSample(), lostSample()]) }),
+  events: () => ({
+    sample: z
+      .union([pingSample(), lostSample()])
+      .meta({ id: "Sample", description: "What became of an echo request." }),
+  }),
   errors: PROBE_ERRORS,
   async handle({ target, count }, call, tools) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;

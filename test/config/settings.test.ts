@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
+import { formatDnsServer } from "../../src/dns/server.ts";
 import { quote } from "../../src/util/text.ts";
 
 function problemsOf(environment: Record<string, string>): readonly string[] {
@@ -154,6 +155,17 @@ describe("values", () => {
     ]);
   });
 
+  test("resolvers over TLS and HTTPS, and with a zone", () => {
+    const servers = "tls://192.0.2.1#dns.example, https://[2001:db8::1]/dns-query, fe80::1%eth0";
+    expect(
+      parseConfig({ SIXSCOPE_RESOLVER_A: servers }).resolvers.resolver_a.map(formatDnsServer),
+    ).toEqual([
+      "tls://192.0.2.1:853#dns.example",
+      "https://[2001:db8::1]:443/dns-query",
+      "[fe80::1%eth0]:53",
+    ]);
+  });
+
   test("trusted proxies: an IPv4-mapped prefix is an IPv4 prefix, as peers are IPv4", () => {
     expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "::ffff:10.0.0.0/104" }).trustedProxies).toEqual(
       parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies,
@@ -191,6 +203,8 @@ describe("values", () => {
     ["a prefix with host bits", "SIXSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"],
     ["a resolver's name", "SIXSCOPE_RESOLVER_A", "dns.example"],
     ["a resolver on port 0", "SIXSCOPE_RESOLVER_B", "192.0.2.1:0"],
+    ["a name of a resolver over TLS", "SIXSCOPE_RESOLVER_A", "tls://dns.example"],
+    ["a multicast resolver", "SIXSCOPE_RESOLVER_A", "ff02::fb"],
     ["too many resolver addresses", "SIXSCOPE_RESOLVER_C", Array(17).fill("192.0.2.1").join(",")],
     ["an unknown resolver", "SIXSCOPE_TARGET_RESOLVER", "resolver_d"],
     ["zero requests", "SIXSCOPE_RATE_ANONYMOUS", "0"],

@@ -108,7 +108,7 @@ describe("unbound", () => {
   });
 
   testWithUnbound.each(["tls", "https"])(
-    "over %s, with a certificate that nobody trusts: no query is sent",
+    "over %s, with a certificate that is not trusted: no query is sent",
     async (scheme) => {
       const client = createDnsClient({ servers: [tryParseDnsServer(url(scheme)) as DnsServer] });
       expect(await client.query("a.zone.example", "A")).toMatchObject({

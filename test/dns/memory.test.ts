@@ -95,6 +95,17 @@ describe("a server that was silent", () => {
 });
 
 describe("a server that", () => {
+  test("answers every other question is asked first again after each check", async () => {
+    let turn = 0;
+    const alternates: Behaviour = (query) =>
+      askedName(query) === "." || turn++ % 2 === 1 ? answers(query) : null;
+    const { ask } = start({ [A]: alternates, [B]: answers });
+    for (let times = 0; times < 4; times++) {
+      expect(await ask()).toMatchObject({ kind: "answer", server: B, queryTimeMs: 1000 });
+      expect(await ask()).toMatchObject({ kind: "answer", server: A, queryTimeMs: 0 });
+    }
+  });
+
   test("refuses is asked behind the others too", async () => {
     const { ask, network } = start({ [A]: refuses, [B]: answers });
     await ask();

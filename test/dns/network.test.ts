@@ -20,7 +20,12 @@ import { FIRST_PORT, MAX_USES } from "../../src/dns/udp.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { CountedSockets } from "./fake-network.ts";
-import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
+import {
+  type Datagram,
+  type HostileServer,
+  type Manners,
+  startHostileServer,
+} from "./hostile-server.ts";
 import { aaaa, askedName, hex, idOf, replyTo } from "./messages.ts";
 
 /*
@@ -252,6 +257,25 @@ testWithLab("a server with a link-local address is reached through its interface
   await server.stop();
 });
 
+test("a flood of wrong datagrams does not keep 32 queries from their answers", async () => {
+  const server = await serve({
+    // The answer comes at the end of the flood, which fills the socket's buffer.
+    udp: ({ query, reply }) => {
+      for (let times = 0; times < 2000; times++) reply(new Uint8Array(60));
+      honest.udp({ query, reply } as Datagram);
+    },
+    tcp: (query, connection) => {
+      const answers = [aaaa(askedName(query), "2001:db8::1")];
+      connection.write(frameMessage(replyTo(query, { answers })));
+    },
+  });
+  const clock = new FakeClock();
+  const client = createDnsClient({ servers: [server.endpoint], sockets, clock });
+  const all = Array.from({ length: 32 }, (_, at) => client.query(`n${at}`, "AAAA"));
+  expect((await Promise.all(all)).map(({ kind }) => kind)).toEqual(Array(32).fill("answer"));
+  expect(sockets.openCount).toBe(0);
+});
+
 describe("queries are hard to guess", () => {
   test("1,000 queries have more than 950 IDs", async () => {
     const server = await serve(honest);
@@ -270,6 +294,18 @@ describe("queries are hard to guess", () => {
     const often = [...uses.values()].filter(({ length }) => length > MAX_USES);
     expect(often.length).toBeLessThanOrEqual(2);
     expect(Math.min(...uses.keys())).toBeGreaterThanOrEqual(FIRST_PORT);
+  });
+
+  test("a socket that received anything but the response carries no other query", async () => {
+    const server = await serve({
+      udp({ query, reply }) {
+        reply(new Uint8Array(20));
+        honest.udp({ query, reply } as Datagram);
+      },
+    });
+    const client = createDnsClient({ servers: [server.endpoint], sockets });
+    for (let at = 0; at < 5; at++) await client.query(`n${at}`, "AAAA", { timeoutMs: 60_000 });
+    expect(new Set(server.arrivals.map(({ port }) => port)).size).toBe(5);
   });
 
   test("200 queries at once have 200 ports", async () => {

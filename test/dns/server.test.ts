@@ -44,6 +44,7 @@ describe("a server of a resolver", () => {
     ["a path without a protocol", "192.0.2.53/dns-query"],
     ["a name without a protocol", "192.0.2.53#dns.example"],
     ["an empty name", "tls://192.0.2.53#"],
+    ["an address as the name", "tls://192.0.2.53#192.0.2.53"],
     ["another protocol", "http://192.0.2.53/dns-query"],
     ["a user", "https://user@192.0.2.53/dns-query"],
     ["white space", "tls://192.0.2.53 "],

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
+import { MAX_FORGERIES } from "../../src/dns/exchange.ts";
 import { frameMessage, MessageStream } from "../../src/dns/stream.ts";
-import { FIRST_PORT, UdpSockets } from "../../src/dns/udp.ts";
+import { FIRST_PORT, MAX_AGE_MS, MAX_USES, UdpSockets } from "../../src/dns/udp.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 /**
@@ -165,6 +167,30 @@ describe("kept sockets", () => {
     }
     expect(65_536 - FIRST_PORT).toBe(count);
   });
+});
+
+test("the arithmetic of docs/architecture.md is that of the code", async () => {
+  const page = await Bun.file(join(import.meta.dir, "../../docs/architecture.md")).text();
+  /** The numbers of the row that begins so, for a name with 13 letters and for one without. */
+  const row = (label: string) => {
+    const line = page.split("\n").find((text) => text.startsWith(`| ${label}`)) ?? "";
+    return line
+      .split("|")
+      .slice(2, 4)
+      .map((cell) => Number(cell.replace("2^", "")));
+  };
+  const [portBits, idBits, caseBits] = [Math.log2(65_536 - FIRST_PORT), 16, [13, 0]];
+  const bits = caseBits.map((letters) => portBits + idBits + letters);
+  const knownPort = caseBits.map((letters) => Math.log2(MAX_FORGERIES) - idBits - letters);
+  const rounded = (values: number[]) => values.map((value) => Math.round(value * 10) / 10);
+  expect(row("port, one of 64,512")).toEqual(rounded([portBits, portBits]));
+  expect(row("together")).toEqual(rounded(bits));
+  expect(row("chance of 24,000 forgeries")).toEqual(
+    bits.map((all) => Math.round(Math.log2(24_000) - all)),
+  );
+  expect(row("chance of someone who has found the port: 8 guesses")).toEqual(knownPort);
+  expect(page).toContain(`at most ${MAX_USES}, for at most one second`);
+  expect(MAX_AGE_MS).toBe(1000);
 });
 
 const message = Uint8Array.from({ length: 60_000 }, (_, at) => at);

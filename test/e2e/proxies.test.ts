@@ -1,10 +1,11 @@
-/** The proxies of docs/operations.md in front of the service: a client can choose neither its address nor its request id. */
+/** The proxies of docs/operations.md in front of the service: a client can choose neither its address nor its request id, and events come at once. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../lab/certificate.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { freePort } from "../lab/port.ts";
 import { findProgram, run, runIp } from "../lab/run.ts";
 import { startService } from "../lab/service.ts";
 
@@ -43,6 +44,32 @@ const TRUSTED = told(/\nSIXSCOPE_TRUSTED_PROXIES=(\S+)\n/);
 const CADDY = told(/```\n(six\.example\.com \{[^`]+)```/);
 const NGINX = told(/```nginx\n([^`]+)```/);
 
+/** The command that asks the proxy. */
+function curl(path: string, headers: readonly string[], options: readonly string[]): string[] {
+  return [
+    ...["curl", "--silent", "--insecure", "--http1.1", "--interface", CLIENT, ...options],
+    ...["--resolve", `six.example.com:443:[${CLIENT}]`],
+    ...headers.flatMap((header) => ["--header", header]),
+    `https://six.example.com/api/v1${path}`,
+  ];
+}
+
+/** What a client has got of a stream when its first event has come. */
+async function beginningOfStream(path: string, key: string): Promise<string> {
+  const headers = ["Accept: text/event-stream", `X-API-Key: ${key}`];
+  const child = Bun.spawn(curl(path, headers, ["--no-buffer"]), {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  for await (const chunk of child.stdout) {
+    text += new TextDecoder().decode(chunk);
+    if (text.includes("\n\n")) break;
+  }
+  child.kill("SIGKILL");
+  await child.exited;
+  return text;
+}
+
 /** The answer to a client that forges its address and request id; asks until the proxy is up or has ended. */
 async function askAsStranger(
   proxy: Bun.Subprocess<"ignore", "ignore", "pipe">,
@@ -52,12 +79,7 @@ async function askAsStranger(
     "X-Forwarded-For: 203.0.113.7",
     "X-Forwarded-Proto: http",
   ];
-  const command = [
-    ...["curl", "--silent", "--insecure", "--include", "--http1.1", "--interface", CLIENT],
-    ...["--resolve", `six.example.com:443:[${CLIENT}]`],
-    ...forged.flatMap((header) => ["--header", header]),
-    "https://six.example.com/api/v1/myip",
-  ];
+  const command = curl("/myip", forged, ["--include"]);
   while (proxy.exitCode === null) {
     const answer = await run(command).catch(() => "");
     if (!answer.startsWith("HTTP/1.1 200")) {
@@ -76,20 +98,66 @@ async function prove(
   proxy: (service: string) => readonly string[],
   idForm: RegExp,
 ): Promise<void> {
-  await using service = await startService(settings);
-  const child = Bun.spawn([...proxy(new URL(service.url).host)], {
-    env: { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  // The second event comes so late that the test would notice if the first one waited for it.
+  await using service = await startService({ ...settings, SIXSCOPE_PING_INTERVAL_MS: "10000" });
+  const child = spawnProxy(proxy(new URL(service.url).host));
   try {
     const { id, body } = await askAsStranger(child);
     expect(body).toEqual({ ip: CLIENT, version: 6, isIPv6: true });
     expect(id).toMatch(idForm);
     await service.says(`id=${id} client=${CLIENT} `);
+    expect(await beginningOfStream("/ping/::1?count=2", service.key)).toMatch(
+      /^event: sample\ndata: \{"seq":1,[^\n]*\n\n$/,
+    );
+    // The proxy tells the service that the client has gone, which ends the ping.
+    await service.says("route=/api/v1/ping/:target status=499 ");
   } finally {
     child.kill("SIGKILL");
     await child.exited;
   }
+}
+
+/** Restarts a service twice while clients ask through the proxy in front of it; every request must be answered. */
+async function proveRestarts(proxy: (service: string) => readonly string[]): Promise<void> {
+  const address = `[::1]:${await freePort()}`;
+  const settings = {
+    SIXSCOPE_LISTEN: address,
+    SIXSCOPE_TRUSTED_PROXIES: TRUSTED,
+    SIXSCOPE_RATE_ANONYMOUS: "100000",
+  };
+  let service = await startService(settings);
+  const child = spawnProxy(proxy(address));
+  try {
+    await askAsStranger(child);
+    const statuses: string[] = [];
+    let isOver = false;
+    const ask = async () => {
+      const command = curl("/myip", [], ["--output", "/dev/null", "--write-out", "%{http_code}"]);
+      while (!isOver) statuses.push(await run(command));
+    };
+    const clients = [ask(), ask(), ask(), ask()];
+    for (let restarts = 0; restarts < 2; restarts++) {
+      service.signal("SIGTERM");
+      await service.exited;
+      service = await startService(settings);
+      const before = statuses.length;
+      while (statuses.length < before + 8) await Bun.sleep(20);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(new Set(statuses)).toEqual(new Set(["200"]));
+  } finally {
+    child.kill("SIGKILL");
+    await child.exited;
+    await service[Symbol.asyncDispose]();
+  }
+}
+
+function spawnProxy(command: readonly string[]): Bun.Subprocess<"ignore", "ignore", "pipe"> {
+  return Bun.spawn([...command], {
+    env: { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
 }
 
 /** The command that runs nginx with a server block. */
@@ -116,27 +184,32 @@ nginxTest("nginx", async () => {
   await prove(settings, (service) => nginx(NGINX.replace("[::1]:8080", service)), /^[0-9a-f]{32}$/);
 });
 
+nginxTest("a restart behind nginx fails no request", () =>
+  proveRestarts((service) => nginx(NGINX.replace("[::1]:8080", service))),
+);
+
 nginxTest("nginx over a unix socket, which is trusted by default", async () => {
   const socket = join(folder, "socket");
-  const directive = told(/`(proxy_pass http:\/\/unix:[^`]+)`/);
-  const server = NGINX.replace(/proxy_pass [^;]+;/, directive).replace(
+  const directive = told(/`(server unix:[^`]+)`/);
+  const server = NGINX.replace(/server \[[^;]+;/, directive).replace(
     "/run/sixscope/socket",
     socket,
   );
   await prove({ SIXSCOPE_LISTEN: `unix:${socket}` }, () => nginx(server), /^[0-9a-f]{32}$/);
 });
 
+/** The command that runs Caddy with the site. */
+function caddy(service: string): string[] {
+  const file = join(folder, "Caddyfile");
+  // Caddy makes a certificate itself instead of asking for one on the Internet.
+  const options = "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n";
+  writeFileSync(file, options + CADDY.replace("[::1]:8080", service));
+  return [findProgram("caddy") ?? "", "run", "--adapter", "caddyfile", "--config", file];
+}
+
 caddyTest("Caddy", async () => {
   const settings = { SIXSCOPE_LISTEN: "[::1]:0", SIXSCOPE_TRUSTED_PROXIES: TRUSTED };
-  const file = join(folder, "Caddyfile");
-  await prove(
-    settings,
-    (service) => {
-      // Caddy makes a certificate itself instead of asking for one on the Internet.
-      const options = "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n";
-      writeFileSync(file, options + CADDY.replace("[::1]:8080", service));
-      return [findProgram("caddy") ?? "", "run", "--adapter", "caddyfile", "--config", file];
-    },
-    /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-  );
+  await prove(settings, caddy, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 });
+
+caddyTest("a restart behind Caddy fails no request", () => proveRestarts(caddy));

@@ -74,7 +74,7 @@ function examplesOf(text: string) {
 
 /** Replaces the values that differ from run to run. */
 function withoutMeasurements(value: unknown): unknown {
-  const VOLATILE = ["rtt", "min", "avg", "max", "queryTime", "flowLabel", "server"];
+  const VOLATILE = ["rtt", "min", "avg", "max", "queryTime", "ms", "flowLabel", "server"];
   return JSON.parse(
     JSON.stringify(value, (name, entry) => (VOLATILE.includes(name) ? "measured" : entry)),
   );

@@ -417,6 +417,23 @@ describe("answers", () => {
     });
   });
 
+  labTest.each(["/", "/ip"])("%s is the address as text, for a shell", async (path) => {
+    const root = service.url.replace("/api/v1", path);
+    const before = await get("/myip");
+    const response = await fetch(root);
+    expect(await response.text()).toBe("127.0.0.1\n");
+    expect(response.headers.get("content-type")).toBe("text/plain");
+    const remaining = ({ headers }: Response) => Number(headers.get("x-ratelimit-remaining"));
+    expect(remaining(response)).toBe(remaining(before) - 1);
+    await service.says(`route=${path} status=200 `);
+    const head = await fetch(root, { method: "HEAD" });
+    expect([head.headers.get("content-length"), await head.text()]).toEqual(["10", ""]);
+    const refused = await fetch(root, { method: "POST" });
+    expect([refused.status, refused.headers.get("allow")]).toEqual([404, "GET, HEAD"]);
+    expect((await fetch(root, { headers: { "X-Forwarded-For": "192.0.2.1" } })).status).toBe(400);
+    expect((await fetch(`${root}x`)).status).toBe(404);
+  });
+
   labTest("/validate has exactly the contract's fields and details", async () => {
     const body = (await (await get("/validate?address=2001:0DB8::0001")).json()) as object;
     expect(body).toMatchObject({

@@ -4,16 +4,29 @@ import addFormats from "ajv-formats";
 import { BASE_PATH } from "../../src/http/endpoint.ts";
 import type { describeInterface } from "../../src/http/openapi.ts";
 import { interfaceText } from "../../src/routes/endpoints.ts";
+import { parseEvents } from "./events.ts";
 
 /** The document as a client reads it. */
 export const interfaceDocument: ReturnType<typeof describeInterface> = JSON.parse(interfaceText());
 
 const { paths, components } = interfaceDocument;
 
-type Documented = (typeof components.responses)["NotFound"];
+type Documented = (typeof paths)[string]["get"]["responses"][string];
 
 /** Headers of the connection and the body, which HTTP defines. */
-const TRANSPORT_HEADERS = ["connection", "content-length", "content-type", "date", "keep-alive"];
+const TRANSPORT_HEADERS = [
+  "connection",
+  "content-length",
+  "content-type",
+  "date",
+  "keep-alive",
+  "transfer-encoding",
+];
+
+const EVENT_STREAM = "text/event-stream";
+
+/** Paths outside the document, with the client's address as text. */
+const PLAIN_PATHS = ["/", "/ip"];
 
 /** What browsers read in the answer to a preflight, and clients never see. */
 const PREFLIGHT_HEADERS = [
@@ -27,11 +40,10 @@ const operations = Object.entries(paths).map(([path, { get }]) => ({
   responses: get.responses,
 }));
 
-/** Responses to requests outside the operations: errors of every request, and NotFound. */
+/** Responses to requests outside the operations: the errors of every request. */
 const elsewhere: Readonly<Record<string, Documented | undefined>> = {
   ...paths["/openapi.json"]?.get.responses,
   200: undefined,
-  404: components.responses.NotFound,
 };
 
 const ajv = addFormats(new Ajv2020({ allErrors: true, allowUnionTypes: true }));
@@ -59,10 +71,13 @@ export async function requireDocumented(
   { pathname }: URL,
   response: Response,
 ): Promise<void> {
-  const text = await response.clone().text();
+  const isStream = response.headers.get("content-type") === EVENT_STREAM;
+  const read = response.clone().text();
+  // A client may leave a stream, and a service may end in the middle of one.
+  const text = isStream ? await read.catch(() => "") : await read;
   const isPreflight = method === "OPTIONS" && response.status === 204;
   const problems = isPreflight
-    ? [...headerProblems(response, components.responses.NotFound, PREFLIGHT_HEADERS)]
+    ? [...headerProblems(response, elsewhere[404] as Documented, PREFLIGHT_HEADERS)]
     : [...answerProblems(method, pathname, response, text)];
   if ((isPreflight || method === "HEAD") && text !== "") problems.push("there is a body");
   if (problems.length === 0) return;
@@ -73,6 +88,12 @@ export async function requireDocumented(
 function* answerProblems(method: string, pathname: string, response: Response, text: string) {
   const isRead = method === "GET" || method === "HEAD";
   const operation = operations.find(({ form }) => isRead && form.test(pathname));
+  const isPlain = isRead && PLAIN_PATHS.includes(pathname) && response.status === 200;
+  if (isPlain) {
+    yield* headerProblems(response, elsewhere[404] as Documented);
+    if (response.headers.get("content-type") !== "text/plain") yield "it is not plain text";
+    return;
+  }
   const documented = (operation?.responses ?? elsewhere)[response.status];
   if (documented === undefined) {
     yield `the status ${response.status} is not documented`;
@@ -80,7 +101,11 @@ function* answerProblems(method: string, pathname: string, response: Response, t
   }
   yield* headerProblems(response, documented);
   const contentType = response.headers.get("content-type");
-  if (!contentType?.startsWith("application/json")) yield `the content type is ${contentType}`;
+  const stream = documented.content[EVENT_STREAM];
+  if (stream && contentType === EVENT_STREAM) {
+    if (text !== "") yield* mismatches(stream.schema, parseEvents(text));
+  } else if (!contentType?.startsWith("application/json"))
+    yield `the content type is ${contentType}`;
   else if (method !== "HEAD") {
     yield* mismatches(documented.content["application/json"].schema, JSON.parse(text));
   }
@@ -132,7 +157,9 @@ const checkedFetch = Object.assign(
     const response = await plainFetch(input, init);
     const { url, method } = input instanceof Request ? input : { url: input, method: "GET" };
     if (origins.has(new URL(url).origin)) {
-      await requireDocumented(init?.method ?? method, new URL(url), response);
+      const checked = requireDocumented(init?.method ?? method, new URL(url), response);
+      // A stream is checked when it ends; nobody catches what is wrong then, so the test fails.
+      if (response.headers.get("content-type") !== EVENT_STREAM) await checked;
     }
     return response;
   },

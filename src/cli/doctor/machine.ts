@@ -159,7 +159,7 @@ async function checkResolver(
       return problem(
         tried,
         `it cannot be reached (${outcome.reason})`,
-        outcome.reason === "ECONNREFUSED"
+        outcome.reason.startsWith("ECONNREFUSED")
           ? `start a resolver there, or set ${variable}`
           : `see ip -${version} route, or set ${variable} to your own resolver`,
       );

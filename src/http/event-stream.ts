@@ -1,0 +1,73 @@
+import type { Context } from "hono";
+import { streamSSE } from "hono/streaming";
+import { parseAccept } from "hono/utils/accept";
+import type { ApiError } from "./errors.ts";
+
+const EVENT_STREAM = "text/event-stream";
+
+/** Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. */
+const COMMENT_INTERVAL_MS = 8000;
+
+/** Headers of a response with events. */
+export const EVENT_STREAM_HEADERS = {
+  "Content-Type": EVENT_STREAM,
+  // nginx passes on every event at once.
+  "X-Accel-Buffering": "no",
+} as const;
+
+/** Whether a request wants events rather than JSON; RFC 9110 section 12.5.1. Who takes both alike gets JSON. */
+export function prefersEvents(accept: string | null): boolean {
+  if (accept === null) return false;
+  const ranges = parseAccept(accept.toLowerCase());
+  const quality = (type: string) => ranges.find((range) => range.type === type)?.q;
+  const events = quality(EVENT_STREAM) ?? 0;
+  const json = quality("application/json");
+  if (json !== undefined) return events > json;
+  return events > 0 && events >= (quality("application/*") ?? quality("*/*") ?? 0);
+}
+
+/** A response under way. */
+interface EventStream {
+  readonly body: ReadableStream | null;
+  /** The status of the answer, when its last event is sent or the client has gone. */
+  readonly ended: Promise<number>;
+}
+
+/**
+ * Streams the events of a handler from the first one on, then its result or its error.
+ *
+ * @param handle returns the JSON of the result
+ * @param explain makes the error that is sent from what the handler threw
+ * @throws what the handler throws before its first event
+ */
+export async function streamEvents(
+  context: Context,
+  handle: (onEvent: (name: string, data: object) => void) => Promise<string>,
+  explain: (error: Error) => ApiError,
+): Promise<EventStream> {
+  const { promise: begun, resolve: begin, reject: fail } = Promise.withResolvers<void>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<number>();
+  const { body } = streamSSE(context, async (stream) => {
+    let isBegun = false;
+    const send = (event: string, data: string) => {
+      isBegun = true;
+      begin();
+      return stream.writeSSE({ event, data });
+    };
+    const comments = setInterval(() => void stream.write(":\n\n"), COMMENT_INTERVAL_MS);
+    try {
+      const json = await handle((name, data) => void send(name, JSON.stringify(data)));
+      await send("result", json);
+      end(200);
+    } catch (error) {
+      if (!isBegun) return fail(error);
+      const known = explain(error as Error);
+      await send("error", JSON.stringify(known.body));
+      end(known.status);
+    } finally {
+      clearInterval(comments);
+    }
+  });
+  await begun;
+  return { body, ended };
+}

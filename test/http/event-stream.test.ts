@@ -1,0 +1,113 @@
+/** Which requests get events, and what a stream sends, without a server. */
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { Hono } from "hono";
+import { ApiError } from "../../src/http/errors.ts";
+import { prefersEvents, streamEvents } from "../../src/http/event-stream.ts";
+
+test.each<[string | null, boolean]>([
+  [null, false],
+  ["", false],
+  ["*/*", false],
+  ["text/*", false],
+  ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false],
+  ["application/json", false],
+  ["text/event-stream", true],
+  ["Text/Event-Stream", true],
+  ["text/event-stream, */*", true],
+  ["text/event-stream;q=0.5", true],
+  ["text/event-stream;q=0", false],
+  ["text/event-stream;q=0.5, */*;q=0.1", true],
+  ["text/event-stream;q=0.5, */*", false],
+  ["text/event-stream;q=0.5, application/*", false],
+  ["text/event-stream, application/json;q=0.9", true],
+  ["application/json;q=0.5, text/event-stream;q=0.6, */*", true],
+  ["application/json;q=0.6, text/event-stream;q=0.5", false],
+  // As generated clients send what the OpenAPI document lists.
+  ["application/json, text/event-stream", false],
+  ["text/event-stream, application/json", false],
+])("Accept: %p gets events: %p", (accept, expected) => {
+  expect(prefersEvents(accept)).toBe(expected);
+});
+
+describe("a stream", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  type Handle = Parameters<typeof streamEvents>[1];
+
+  /** The body and the status of a stream; what was thrown before it. */
+  async function start(handle: Handle) {
+    const app = new Hono();
+    let ended: Promise<number> | undefined;
+    app.get("/", async (context) => {
+      const explain = () => new ApiError("INTERNAL_ERROR", { requestId: "1" });
+      const stream = await streamEvents(context, handle, explain);
+      ended = stream.ended;
+      return new Response(stream.body);
+    });
+    app.onError((error, context) => context.text(`thrown: ${error.message}`, 500));
+    const response = await app.request("/");
+    return { response, status: async () => await ended };
+  }
+
+  test("has the events in order, and then the result", async () => {
+    const { response, status } = await start(async (onEvent) => {
+      onEvent("hop", { hop: 2 });
+      onEvent("hop", { hop: 1 });
+      return '{"hops":[]}';
+    });
+    expect(await response.text()).toBe(
+      'event: hop\ndata: {"hop":2}\n\nevent: hop\ndata: {"hop":1}\n\nevent: result\ndata: {"hops":[]}\n\n',
+    );
+    expect(await status()).toBe(200);
+  });
+
+  test("begins with the first event, before the result", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { response } = await start(async (onEvent) => {
+      onEvent("hop", { hop: 1 });
+      return await promise;
+    });
+    const reader = response.body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    expect(new TextDecoder().decode(value)).toBe('event: hop\ndata: {"hop":1}\n\n');
+    resolve("{}");
+  });
+
+  test("that fails before its first event is not one", async () => {
+    const { response, status } = await start(async () => {
+      throw new Error("early");
+    });
+    expect([response.status, await response.text()]).toEqual([500, "thrown: early"]);
+    expect(await status()).toBeUndefined();
+  });
+
+  test("that fails later ends with the error", async () => {
+    const { response, status } = await start(async (onEvent) => {
+      onEvent("hop", { hop: 1 });
+      throw new Error("late");
+    });
+    const [first, last, end] = (await response.text()).split("\n\n");
+    expect(first).toStartWith("event: hop\n");
+    expect(last).toStartWith('event: error\ndata: {"error":{"code":"INTERNAL_ERROR",');
+    expect(end).toBe("");
+    expect(await status()).toBe(500);
+  });
+
+  test("that is quiet has a comment at least every 10 s", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { response } = await start(async (onEvent) => {
+      onEvent("hop", { hop: 1 });
+      return await promise;
+    });
+    const text = response.text();
+    for (let passed = 0; passed < 30; passed += 10) {
+      jest.advanceTimersByTime(10_000);
+      await Promise.resolve();
+    }
+    resolve("{}");
+    const comments = (await text).split("\n\n").filter((block) => block === ":");
+    expect(comments).toHaveLength(3);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
