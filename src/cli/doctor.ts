@@ -1,5 +1,6 @@
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
+import { checkDns64 } from "./doctor/dns64.ts";
 import { type Finding, formatFinding, ok, problem, unknown } from "./doctor/finding.ts";
 import {
   checkAddress,
@@ -123,7 +124,8 @@ async function checkConfigured(
 ): Promise<readonly Finding[]> {
   const { tls, keysFile, networkFiles } = config;
   const nowMs = Date.now();
-  const findings = [checkListeners(config), ...(await checkResolvers(config.resolvers))];
+  const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
+  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
   if (service !== null) {
     const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
     const named = files.filter((file) => file !== null);

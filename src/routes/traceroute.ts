@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
+import { translationOf } from "../dns/dns64.ts";
+import { translation } from "../http/dns-schemas.ts";
 import { type Call, endpoint, type Tools } from "../http/endpoint.ts";
 import { choiceParameter, integerParameter } from "../http/parameters.ts";
 import { ipv6Text, network, once } from "../http/schemas.ts";
@@ -94,6 +96,7 @@ export const traceroute = endpoint({
     const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
     show(hops);
     const known = await names.known();
+    const dns64 = translationOf(tools.resolvers[targetResolver], ip);
     return {
       target,
       ip,
@@ -104,6 +107,7 @@ export const traceroute = endpoint({
         ...(error && { error: { ...error, from: formatIpv6(error.from) } }),
         ...(otherSource && { otherSource: formatIpv6(otherSource) }),
         ...(refused.length > 0 && { refused }),
+        ...(dns64 && { dns64 }),
         source: formatIpv6(source),
         flowLabel,
       },
@@ -260,6 +264,11 @@ function traceResult() {
           )
           .exactOptional()
           .describe("Hops that the service's machine refused to ask, or to ask again."),
+        dns64: translation()
+          .exactOptional()
+          .describe(
+            "The target leads to a translator, where the trace ends; absent if it does not, or it is not known.",
+          ),
         source: ipv6Text("The source address of the probes."),
         flowLabel: z
           .int()
