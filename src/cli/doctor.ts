@@ -1,5 +1,6 @@
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
+import { checkDns64 } from "./doctor/dns64.ts";
 import { type Finding, formatFinding, ok, problem, unknown } from "./doctor/finding.ts";
 import {
   checkAddress,
@@ -9,6 +10,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
   checkHidden,
@@ -116,11 +118,14 @@ async function checkConfigured(
   config: Config,
   service: InstalledService | null,
 ): Promise<readonly Finding[]> {
-  const { tls, keysFile } = config;
+  const { tls, keysFile, networkFiles } = config;
   const nowMs = Date.now();
-  const findings = [checkListeners(config), ...(await checkResolvers(config.resolvers))];
+  const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
+  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
   if (service !== null) {
-    findings.push(...checkHidden([keysFile, ...Object.values(tls ?? {})], service.unit));
+    const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
+    const named = files.filter((file) => file !== null);
+    findings.push(...checkHidden(named, service.unit));
   }
   const asUser = () => {
     if (process.geteuid?.() === 0 && service?.user) become(service.user);
@@ -132,6 +137,6 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(checkKeys(keysFile, nowMs));
+  findings.push(checkKeys(keysFile, nowMs), ...(await checkNetworks(networkFiles)));
   return findings;
 }

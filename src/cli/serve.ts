@@ -13,6 +13,7 @@ import { BASE_PATH } from "../http/endpoint.ts";
 import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
@@ -47,10 +48,11 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
+  const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
   const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
   const resolvers = createResolvers(config, metrics);
-  const tools = { config, resolvers, icmp, probeSlots };
+  const tools = { config, resolvers, icmp, probeSlots, networks };
   const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
@@ -58,6 +60,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   process.on("SIGHUP", () =>
     manager.reload(() => {
       keyring.reload();
+      networks?.reload();
       renewal?.reload();
     }),
   );
@@ -72,6 +75,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     ));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   keyring.watch();
+  networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {
     log.warn(`this listener refuses every other machine: ${REFUSING_ADVICE}`, {
@@ -95,6 +99,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await exposed?.stop(0);
   stopCounting();
   keyring.close();
+  networks?.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
     icmp.close();

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { translationOf } from "../dns/dns64.ts";
+import { translation } from "../http/dns-schemas.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
+import { ipv6Text, network, once } from "../http/schemas.ts";
 import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
@@ -39,7 +41,20 @@ export const traceroute = endpoint({
     target: "www.example.com",
     ip: "2001:db8::80",
     hops: [
-      { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
+      {
+        hop: 1,
+        ip: "2001:db8:1::1",
+        hostname: "router.example.net",
+        rtt: 0.412,
+        details: {
+          network: {
+            asn: 64496,
+            name: "Example Networks",
+            prefix: "2001:db8::/32",
+            source: "asn-file",
+          },
+        },
+      },
       { hop: 2, ip: null, hostname: null, rtt: null },
       { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
     ],
@@ -50,7 +65,7 @@ export const traceroute = endpoint({
   async handle({ target, maxHops, names: wanted }, call, tools) {
     const rows: TraceHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(certainHops(rows)));
-    const show = hopEvents((row: TraceHop) => presentHop(row, names.names), call);
+    const show = hopEvents((row: TraceHop) => presentHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs);
     const { ip, outcome } = await probeTarget(
       target,
@@ -70,16 +85,18 @@ export const traceroute = endpoint({
     const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
     show(hops);
     const known = await names.known();
+    const dns64 = translationOf(tools.resolvers[tools.config.targetResolver], ip);
     return {
       target,
       ip,
-      hops: hops.map((hop) => presentHop(hop, known)),
+      hops: hops.map((hop) => presentHop(hop, known, tools)),
       details: {
         reached,
         reason,
         ...(error && { error: { ...error, from: formatIpv6(error.from) } }),
         ...(otherSource && { otherSource: formatIpv6(otherSource) }),
         ...(refused.length > 0 && { refused }),
+        ...(dns64 && { dns64 }),
         source: formatIpv6(source),
         flowLabel,
       },
@@ -90,8 +107,13 @@ export const traceroute = endpoint({
 /** The result of a trace. */
 export type TraceResult = z.output<ReturnType<typeof traceResult>>;
 
-function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
+function presentHop(
+  hop: TraceHop,
+  names: ReadonlyMap<string, string | null>,
+  { networks }: Pick<Tools, "networks">,
+) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
+  const network = address && networks?.find(address);
   const details = {
     ...presentZone(scopeId).details,
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
@@ -99,6 +121,7 @@ function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
     ...(mpls.length > 0 && { mpls }),
     ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
     ...(mtuBytes !== null && { mtu: mtuBytes }),
+    ...(network && { network }),
   };
   return {
     hop: hop.hop,
@@ -160,10 +183,11 @@ const hopSchema = once(() => {
           mpls: z.array(mpls).describe("The label stack with which the probe arrived."),
           interfaces: z.array(aboutInterface),
           mtu: mtu.describe("The MTU in bytes of the next link."),
+          network: network(),
         })
         .partial()
         .exactOptional()
-        .describe("What else the hop said; absent if it said nothing."),
+        .describe("What else is known of the hop; absent if nothing is."),
     })
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
@@ -210,6 +234,11 @@ export function traceResult() {
           )
           .exactOptional()
           .describe("Hops that the service's machine refused to ask, or to ask again."),
+        dns64: translation()
+          .exactOptional()
+          .describe(
+            "The target leads to a translator, where the trace ends; absent if it does not, or it is not known.",
+          ),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

@@ -32,6 +32,7 @@ describe("defaults", () => {
       trustedProxies: { unix: true, prefixes: [] },
       plainHttpFrom: [],
       keysFile: resolve("keys.json"),
+      networkFiles: { networksFile: null, asnFile: null },
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },

@@ -206,7 +206,7 @@ describe("the contract in the document", () => {
 
   // biome-ignore format: a table
   test.each<[name: string, fields: Record<string, unknown>]>([
-    ["MyIp", { ip: "string", version: "integer", isIPv6: "boolean" }],
+    ["MyIp", { ip: "string", version: "integer", isIPv6: "boolean", details: "object" }],
     ["Validation", { valid: "boolean", type: undefined, compressed: "string", expanded: "string", details: undefined }],
     ["DnsResult", { hostname: "string", records: "array", resolver: undefined, queryTime: "integer", details: "object" }],
     ["DnsRecord", { type: "string", value: "string", ttl: "integer" }],
