@@ -10,8 +10,7 @@ import {
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
-import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
-import { RawSocket } from "../icmp/socket.ts";
+import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
@@ -111,8 +110,7 @@ function openIcmpOrReason({ listen, metricsListen }: Config): IcmpEngine | NoIcm
         (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
       ),
     );
-    const fd = inheritedRawSocket();
-    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
+    return openIcmpIfAllowed(inheritedRawSocket());
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;
@@ -140,23 +138,34 @@ function startLines(
   environment: NodeJS.ProcessEnv,
 ): string[] {
   const keys = keyring.activeCount();
+  const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   const nextStep =
     keys > 0
       ? exampleRequest(urls, trustedProxies.unix)
       : `create a key for ping and traceroute: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
-    "unavailable" in icmp
-      ? withPriority(noRawSockets(icmp, environment), "warn", STREAM.output, environment)
-      : "raw sockets: ready for ping and traceroute",
+    withoutRaw === null
+      ? "raw sockets: ready for ping and traceroute"
+      : withPriority(
+          noRawSockets(icmp, withoutRaw, environment),
+          "warn",
+          STREAM.output,
+          environment,
+        ),
     `API keys: ${keys} in ${keysFile}`,
     `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
   ];
 }
 
-function noRawSockets(icmp: NoIcmp, environment: NodeJS.ProcessEnv): string {
-  const remedy = rawSocketRemedy(icmp, environment);
-  return `raw sockets: none (${icmp.unavailable}), so ping and traceroute answer ICMP_UNAVAILABLE; ${remedy}`;
+function noRawSockets(
+  icmp: IcmpEngine | NoIcmp,
+  withoutRaw: NoIcmp,
+  environment: NodeJS.ProcessEnv,
+): string {
+  const remedy = rawSocketRemedy(withoutRaw, environment);
+  const what = icmp === withoutRaw ? "ping and traceroute answer" : "traceroute answers";
+  return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
 }
 
 /** A curl command to paste, for the first listener that answers this machine directly. */

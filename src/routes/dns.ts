@@ -117,6 +117,9 @@ export const dns = endpoint({
   },
 });
 
+/** The records of a name. */
+export type DnsResult = z.output<ReturnType<typeof dnsResult>>;
+
 /** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
 async function verdictOn(
   outcome: DnsOutcome,

@@ -3,6 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { type Call, endpoint } from "../http/endpoint.ts";
 import { choiceParameter, integerParameter } from "../http/parameters.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
@@ -66,7 +67,7 @@ export const traceroute = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) => {
         const onHop = (row: TraceHop) => {
@@ -97,6 +98,9 @@ export const traceroute = endpoint({
     };
   },
 });
+
+/** The result of a trace. */
+export type TraceResult = z.output<ReturnType<typeof traceResult>>;
 
 /** Tells of each row that was not told before, or has changed. */
 function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) {

@@ -370,7 +370,7 @@ describe("the document is available", () => {
   test("sixscope openapi takes no arguments", async () => {
     const { status, stdout, stderr } = await sixscope(["openapi", "--yaml"]);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
-    expect(stderr).toContain("openapi takes no arguments");
+    expect(stderr).toStartWith("sixscope: unknown option '--yaml'\n\nUsage: sixscope openapi ");
   });
 
   labTest("from the service, at the cost of one request", async () => {
