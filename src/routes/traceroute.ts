@@ -1,19 +1,25 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { type Call, endpoint } from "../http/endpoint.ts";
-import { choiceParameter, integerParameter } from "../http/parameters.ts";
+import { endpoint } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
 import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
-import { interfaceName } from "../icmp/interfaces.ts";
-import { SILENCE_MS } from "../icmp/prober.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
-import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
-import { hopNames, NAMES_MS } from "./hop-names.ts";
+import {
+  flowLabelNumber,
+  hopDetails,
+  hopEvents,
+  hopFields,
+  ipOrNull,
+  longestTraceMs,
+  MAX_HOPS,
+  maxHopsParameter,
+  namesFor,
+  namesParameter,
+  presentAddress,
+  presentZone,
+} from "./hops.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
-
-/** The greatest hop limit of a trace. */
-const MAX_HOPS = 64;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
 export const traceroute = endpoint({
@@ -25,18 +31,8 @@ export const traceroute = endpoint({
   needsKey: true,
   parameters: {
     target: targetParameter,
-    maxHops: integerParameter({
-      minimum: 1,
-      maximum: MAX_HOPS,
-      default: 30,
-      description: "Hops after which the trace ends.",
-      example: 30,
-    }),
-    names: choiceParameter(["yes", "no"], {
-      default: "yes",
-      description: "Whether to look up the names of the hops.",
-      example: "no",
-    }),
+    maxHops: maxHopsParameter,
+    names: namesParameter,
   },
   response: traceResult,
   example: {
@@ -52,18 +48,10 @@ export const traceroute = endpoint({
   events: () => ({ hop: hopSchema() }),
   errors: PROBE_ERRORS,
   async handle({ target, maxHops, names: wanted }, call, tools) {
-    const { probeTimeoutMs, targetResolver, resolvers } = tools.config;
-    const isNamed = wanted === "yes";
     const rows: TraceHop[] = [];
-    const onName = () => show(certainHops(rows));
-    const names = hopNames(
-      tools.resolvers[targetResolver],
-      resolvers[targetResolver],
-      call.signal,
-      onName,
-    );
-    const show = eventsOf(names.names, call);
-    const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
+    const names = namesFor(wanted, call, tools, () => show(certainHops(rows)));
+    const show = hopEvents((row: TraceHop) => presentHop(row, names.names), call);
+    const longestMs = longestTraceMs(tools.config.probeTimeoutMs);
     const { ip, outcome } = await probeTarget(
       target,
       call,
@@ -74,7 +62,7 @@ export const traceroute = endpoint({
           rows[row.hop - 1] = row;
           show(certainHops(rows));
           // The names are looked up while the trace runs.
-          if (isNamed && row.address) names.ask(row.address);
+          if (row.address) names.ask(row.address);
         };
         return engine.traceroute({ ...request, maxHops }, { ...options, onHop });
       },
@@ -102,27 +90,10 @@ export const traceroute = endpoint({
 /** The result of a trace. */
 export type TraceResult = z.output<ReturnType<typeof traceResult>>;
 
-/** Tells of each row that was not told before, or has changed. */
-function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) {
-  const told: string[] = [];
-  return (rows: readonly TraceHop[]): void => {
-    if (onEvent === undefined) return;
-    for (const row of rows) {
-      const data = presentHop(row, names);
-      const text = JSON.stringify(data);
-      if (told[row.hop] === text) continue;
-      told[row.hop] = text;
-      onEvent("hop", data);
-    }
-  };
-}
-
 function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
-  const ip = address && formatIpv6(address);
-  const zone = scopeId === 0 ? null : (interfaceName(scopeId) ?? String(scopeId));
   const details = {
-    ...(zone !== null && { zone }),
+    ...presentZone(scopeId).details,
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
@@ -131,8 +102,7 @@ function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
   };
   return {
     hop: hop.hop,
-    ip,
-    hostname: ip && (names.get(ip) ?? null),
+    ...presentAddress(address, names),
     rtt: rttMs === null ? null : round(rttMs, 3),
     ...(Object.keys(details).length > 0 && { details }),
   };
@@ -143,8 +113,6 @@ function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation
 }
 
 const hopSchema = once(() => {
-  const ipOrNull = (description: string) =>
-    z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
   const mpls = z
     .strictObject({
@@ -174,9 +142,7 @@ const hopSchema = once(() => {
     });
   return z
     .strictObject({
-      hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
-      ip: ipOrNull("The hop's address; null if it was silent."),
-      hostname: z.string().nullable().describe("Its name; null if none is known."),
+      ...hopFields(),
       rtt: z
         .number()
         .min(0)
@@ -184,7 +150,7 @@ const hopSchema = once(() => {
         .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
-          zone: z.string().describe("The interface to a link-local address."),
+          ...hopDetails(),
           rtts: z
             .array(z.number().min(0))
             .describe("All times in milliseconds, if there are several."),
@@ -245,13 +211,7 @@ export function traceResult() {
           .exactOptional()
           .describe("Hops that the service's machine refused to ask, or to ask again."),
         source: ipv6Text("The source address of the probes."),
-        flowLabel: z
-          .int()
-          .min(0)
-          .max(0xf_ffff)
-          .describe(
-            "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
-          ),
+        flowLabel: flowLabelNumber(),
       }),
     })
     .meta({ id: "TraceResult", description: "The result of a trace." });

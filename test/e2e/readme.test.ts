@@ -74,7 +74,8 @@ function examplesOf(text: string) {
 
 /** Replaces the values that differ from run to run. */
 function withoutMeasurements(value: unknown): unknown {
-  const VOLATILE = ["rtt", "min", "avg", "max", "queryTime", "ms", "flowLabel", "server"];
+  const TIMES = ["rtt", "last", "min", "avg", "max", "stdDev", "jitter", "p50", "p95", "ms"];
+  const VOLATILE = [...TIMES, "queryTime", "flowLabel", "server"];
   return JSON.parse(
     JSON.stringify(value, (name, entry) => (VOLATILE.includes(name) ? "measured" : entry)),
   );
@@ -101,7 +102,9 @@ ${command.replaceAll("http://[::1]:8080", base)}`;
 describe("examples", () => {
   test("show all endpoints and an error", () => {
     const endpoints = apiExamples.map(({ path }) => path.split(/[/?]/)[3]);
-    expect(new Set(endpoints)).toEqual(new Set(["myip", "validate", "dns", "ping", "traceroute"]));
+    expect(new Set(endpoints)).toEqual(
+      new Set(["myip", "validate", "dns", "ping", "traceroute", "mtr", "mtu"]),
+    );
     expect(
       apiExamples.some(({ answer }) => typeof answer === "object" && "error" in (answer ?? {})),
     ).toBe(true);
