@@ -82,8 +82,15 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
       listener: formatListenAddress(address),
     });
   }
-  if (exposed !== null) say(`metrics are on ${exposed.urls.join(" and ")}`);
-  for (const line of startLines(config, listening.urls, icmp, keyring, environment)) say(line);
+  for (const line of startLines(
+    config,
+    listening.urls,
+    exposed?.urls ?? [],
+    icmp,
+    keyring,
+    environment,
+  ))
+    say(line);
   manager.ready();
   manager.watch(
     () =>
@@ -138,6 +145,7 @@ function createResolvers(
 function startLines(
   { keysFile, trustedProxies }: Config,
   urls: readonly string[],
+  metricsUrls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
   keyring: Keyring,
   environment: NodeJS.ProcessEnv,
@@ -150,6 +158,7 @@ function startLines(
       : `create a key for ping and traceroute: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
+    ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
     withoutRaw === null
       ? "raw sockets: ready for ping and traceroute"
       : withPriority(
