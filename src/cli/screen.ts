@@ -18,12 +18,17 @@ export class Screen {
   readonly isTerminal: boolean;
   readonly #hasColours: boolean;
   readonly #isMuted: boolean;
+  readonly #onGone: () => void;
   #shown: string[] = [];
   #written: Promise<unknown> = Promise.resolve();
 
-  /** @param isMuted whether it only writes, and neither prints nor shows lines */
-  constructor({ NO_COLOR, TERM }: NodeJS.ProcessEnv, isMuted = false) {
+  /**
+   * @param isMuted whether it only writes, and neither prints nor shows lines
+   * @param onGone called when the reader has gone, such as head
+   */
+  constructor({ NO_COLOR, TERM }: NodeJS.ProcessEnv, isMuted: boolean, onGone: () => void) {
     this.#isMuted = isMuted;
+    this.#onGone = onGone;
     this.isTerminal = process.stdout.isTTY === true && TERM !== "dumb";
     this.#hasColours = this.isTerminal && !NO_COLOR;
   }
@@ -56,8 +61,7 @@ export class Screen {
   /** Writes a text as it is. */
   write(text: string): void {
     if (text === "") return;
-    // A reader that has gone, such as head, wants no more.
-    this.#written = this.#written.then(() => Bun.write(Bun.stdout, text)).catch(() => {});
+    this.#written = this.#written.then(() => Bun.write(Bun.stdout, text)).catch(this.#onGone);
   }
 
   /** Writes what went wrong to standard error, behind all that was written before. */

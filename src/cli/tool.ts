@@ -26,7 +26,7 @@ const STATUS = { answered: 0, unanswered: 1, wrongUsage: 2 } as const;
 
 /**
  * Asks a question, prints the answer as it comes, and returns the exit status. SIGINT ends the work and
- * shows what there is.
+ * shows what there is; a reader that goes away ends it too.
  *
  * @param isTextAsked whether a text that cannot be read answers the question, and is not wrong usage
  * @throws Error if the service cannot be asked
@@ -39,12 +39,13 @@ export async function runTool(
   environment: NodeJS.ProcessEnv,
   isTextAsked = false,
 ): Promise<number> {
-  const screen = new Screen(environment, json);
+  const interrupt = new AbortController();
+  const end = () => interrupt.abort();
+  process.once("SIGINT", end);
+  const screen = new Screen(environment, json, end);
   const view = makeView(screen);
   const writeEvent = (name: string, data: string) =>
     screen.write(`{"event":${JSON.stringify(name)},"data":${data}}\n`);
-  const interrupt = new AbortController();
-  process.once("SIGINT", () => interrupt.abort());
   try {
     const { json: document, error } = await ask(question, interrupt.signal, (name, data) => {
       if (json && stream) writeEvent(name, JSON.stringify(data));

@@ -1,13 +1,12 @@
 import { classifyIpv6 } from "../addr/classify.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
-import { addressOf, errnoName, libc, SystemError } from "../platform/libc.ts";
+import { errnoName, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
   alignControl,
   bpfOption,
   CMSGHDR,
   CONTROL,
-  IOVEC,
   IPPROTO_ICMPV6,
   MEMORY,
   MSG_DONTWAIT,
@@ -17,6 +16,7 @@ import {
   SOCKADDR,
 } from "../platform/linux.ts";
 import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
+import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
 
 /** An echo request to send. */
 export interface OutgoingPacket {
@@ -76,8 +76,6 @@ const MAX_SENT_BYTES = 65_535;
 const MAX_RECEIVED_BYTES = 1280;
 /** Packets leave whole, whatever MTU the kernel believes a path to have; linux/in6.h, IPV6_PMTUDISC_PROBE. */
 const PROBE_MTU = 3;
-/** More than twice the room for the control messages that the socket asks for. */
-const MAX_CONTROL_BYTES = 128;
 /** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
 const MAX_APART_MS = 0.01;
 const MAX_CLOCK_READINGS = 5;
@@ -88,48 +86,6 @@ const UNUSED_PORT = 33434;
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const PACKET_INFO_BYTES = 20;
-
-/**
- * A `struct msghdr` with all that it points to. The parts lie in one buffer, so that the collector can
- * neither free nor move one of them while the kernel follows a pointer to it.
- */
-class MessageBuffer {
-  static readonly #IOV = MSGHDR.bytes;
-  static readonly #NAME = MessageBuffer.#IOV + IOVEC.bytes;
-  static readonly #CONTROL = alignControl(MessageBuffer.#NAME + SOCKADDR.bytes);
-  static readonly #MESSAGE = MessageBuffer.#CONTROL + MAX_CONTROL_BYTES;
-
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly view: DataView;
-  /** Where the `msghdr` is in memory. */
-  readonly address: ReturnType<typeof addressOf>;
-  readonly name: Uint8Array;
-  readonly control = MessageBuffer.#CONTROL;
-  readonly message: Uint8Array;
-
-  constructor(messageBytes: number) {
-    this.bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + messageBytes));
-    this.view = new DataView(this.bytes.buffer);
-    this.address = addressOf(this.bytes);
-    this.name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
-    this.message = this.bytes.subarray(MessageBuffer.#MESSAGE);
-    const pointTo = (at: number, part: number) =>
-      this.view.setBigUint64(at, BigInt(this.address + part), true);
-    pointTo(MSGHDR.name, MessageBuffer.#NAME);
-    pointTo(MSGHDR.iov, MessageBuffer.#IOV);
-    pointTo(MSGHDR.control, MessageBuffer.#CONTROL);
-    pointTo(MessageBuffer.#IOV + IOVEC.base, MessageBuffer.#MESSAGE);
-    this.view.setUint32(MSGHDR.iovLength, 1, true);
-    this.prepare(MAX_CONTROL_BYTES, messageBytes);
-  }
-
-  /** Sets the lengths, which `recvmsg` overwrites. */
-  prepare(controlBytes: number, messageBytes: number): void {
-    this.view.setUint32(MSGHDR.nameLength, SOCKADDR.bytes, true);
-    this.view.setUint32(MSGHDR.controlLength, controlBytes, true);
-    this.view.setUint32(MessageBuffer.#IOV + IOVEC.length, messageBytes, true);
-  }
-}
 
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
 type OptionValue = readonly [option: readonly [number, number], value: Uint8Array, fd?: number];

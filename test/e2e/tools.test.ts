@@ -6,6 +6,7 @@ import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type Internet, startInternet } from "../lab/internet.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 import { COLOUR, inTerminal, screenOf } from "../lab/terminal.ts";
 
@@ -273,6 +274,14 @@ describe("Ctrl-C", () => {
   });
 });
 
+labTest("a reader that stops early ends a ping", async () => {
+  const script = `'${process.execPath}' '${MAIN}' ping -c 1000 -i 0.05 ${TARGET} | head -n 2`;
+  // Without an early end, this would take 50 seconds for nothing.
+  expect(withoutTimes(await run(["sh", "-c", script]))).toBe(
+    `ping ${TARGET}\nseq   1 T ms  ttl 59\n`,
+  );
+});
+
 describe("wrong usage ends with status 2", () => {
   const rows: [string[], string][] = [
     [["ping"], "missing required argument 'target'"],
@@ -395,7 +404,7 @@ describeWith(labMissing)("a server that", () => {
   async function pingThrough(answer: string, args: readonly string[] = [], text = "") {
     let close = () => {};
     const server = createServer((socket) => {
-      close = () => socket.end();
+      if (text !== "") close = () => socket.end();
       socket.once("data", () => (text === "" ? socket.end(answer) : socket.write(answer)));
       socket.on("error", () => {});
     });
