@@ -221,6 +221,18 @@ describe("in a terminal", () => {
     expect(last).toBeGreaterThan(name);
   });
 
+  terminalTest(
+    "in a small one, lines are cut, and those that have left it stay as they are",
+    async () => {
+      const shown = await inTerminal(command(`trace ${TARGET}`), 30, 4);
+      const upward = [...shown.matchAll(/\[(\d+)A/g)].map(([, rows]) => Number(rows));
+      expect(Math.max(...upward)).toBeLessThan(4);
+      const hops = screenOf(shown).filter((line) => /^ {2}\d/.test(line));
+      expect(hops.length).toBe(6);
+      for (const line of hops) expect(line.length).toBeLessThan(30);
+    },
+  );
+
   terminalTest.each(["NO_COLOR=1", "TERM=dumb"])("%s prevents colours", async (variable) => {
     expect(await inTerminal(command(`trace ${TARGET}`, variable))).not.toMatch(COLOUR);
   });

@@ -31,7 +31,8 @@ export function screenOf(output: string): string[] {
   return lines;
 }
 
-/** Runs a shell command in a pseudo-terminal of 100 columns and 40 rows, and returns what it wrote there. */
-export async function inTerminal(command: string): Promise<string> {
-  return await run(["script", "-qec", `stty cols 100 rows 40; ${command}`, "/dev/null"]);
+/** Runs a shell command in a pseudo-terminal, and returns what it wrote there. */
+export async function inTerminal(command: string, columns = 100, rows = 40): Promise<string> {
+  const size = `stty cols ${columns} rows ${rows}`;
+  return await run(["script", "-qec", `${size}; ${command}`, "/dev/null"]);
 }
