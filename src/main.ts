@@ -43,7 +43,7 @@ async function main([command = "serve", ...rest]: readonly string[]): Promise<vo
     case "keys":
       return await runKeys(rest, process.env);
     case "openapi":
-      return await print(interfaceText());
+      return await print(JSON.stringify(JSON.parse(interfaceText()), null, 2));
     case "--help":
     case "-h":
     case "help":

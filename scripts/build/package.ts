@@ -26,7 +26,7 @@ const PRIVATE_FOLDER_MODE = 0o700;
 
 /** README and all pages that it links to, as they are in the project. */
 const documentation = (folder: string): readonly PackagedFile[] =>
-  ["*.md", "docs/*.md"]
+  ["*.md", "docs/**"]
     .flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)])
     .map((path) => [join(folder, path), inProject(path), FILE_MODE]);
 

@@ -19,7 +19,7 @@ import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
-import type { Metrics } from "../server/metrics.ts";
+import { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
@@ -49,18 +49,10 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
-  // Loaded only if it is used: the library takes milliseconds and memory.
-  const metrics =
-    config.metricsListen.length > 0 ? new (await import("../server/metrics.ts")).Metrics() : null;
-  const app = createApp({
-    config,
-    log,
-    keyring,
-    resolvers: createResolvers(config, metrics),
-    icmp,
-    probeSlots,
-    onAnswered: metrics?.answered,
-  });
+  const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
+  const resolvers = createResolvers(config, metrics);
+  const tools = { config, resolvers, icmp, probeSlots };
+  const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
@@ -74,7 +66,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const exposed =
     metrics &&
     (await listen(
-      metrics.expose({ icmp, probeSlots, keyring, renewal }),
+      metrics.expose({ ...tools, keyring, renewal }),
       { listen: config.metricsListen },
       null,
       log,
@@ -87,6 +79,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
       listener: formatListenAddress(address),
     });
   }
+  if (exposed !== null) say(`metrics are on ${exposed.urls.join(" and ")}`);
   for (const line of startLines(config, listening.urls, icmp, keyring, environment)) say(line);
   manager.ready();
   manager.watch(
@@ -97,6 +90,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await stopSignal();
   manager.stopping(config.stopGraceMs);
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
+  exposed?.drain();
   const secondSignal = stopSignal().then(() => listening.stop(0));
   await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
   await exposed?.stop(0);
@@ -110,10 +104,12 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
+function openIcmpOrReason({ listen, metricsListen }: Config): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
-      listen.some((address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT),
+      [...listen, ...metricsListen].some(
+        (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
+      ),
     );
     const fd = inheritedRawSocket();
     return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });

@@ -130,7 +130,7 @@ async function verdictOn(
   return isDecisive(unchecked) ? "bogus" : "unreachable";
 }
 
-function dnsResult() {
+export function dnsResult() {
   return z
     .strictObject({
       hostname: z.string().describe("The name as it was sent."),

@@ -40,4 +40,4 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /** The OpenAPI document as text. */
-export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS), null, 2));
+export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS)));

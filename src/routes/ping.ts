@@ -173,7 +173,7 @@ const lostSample = once(() =>
     .meta({ id: "LostSample", description: "An echo request without a reply." }),
 );
 
-function pingResult() {
+export function pingResult() {
   const some = z.int().min(0).max(MAX_COUNT);
   const statistic = (which: string) =>
     z

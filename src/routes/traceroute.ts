@@ -164,7 +164,7 @@ const hopSchema = once(() => {
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
 
-function traceResult() {
+export function traceResult() {
   const error = z
     .strictObject({
       type: icmpType(),

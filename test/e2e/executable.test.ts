@@ -16,6 +16,7 @@ import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { metricsUrl, value } from "../lab/metrics.ts";
 import { run } from "../lab/run.ts";
 import { sixscope, startService } from "../lab/service.ts";
 
@@ -87,6 +88,16 @@ dnsTest("serves all five endpoints", async () => {
   service.signal("SIGTERM");
   expect(await service.exited).toBe(0);
   expect(service.stderr()).not.toContain("error");
+});
+
+labTest("shows its metrics, and probes for Prometheus", async () => {
+  const environment = { SIXSCOPE_METRICS_LISTEN: "[::1]:0" };
+  await using service = await startService(environment, [], [executable]);
+  const { version, commit } = await readSource();
+  const build = { version, commit: commit ?? "" };
+  expect(await value(service, "sixscope_build_info", build)).toBe(1);
+  const probed = await fetch(`${metricsUrl(service)}/probe?target=::1&count=1`);
+  expect(await probed.text()).toContain("\nprobe_success 1\n");
 });
 
 describe("in a hostile folder", () => {

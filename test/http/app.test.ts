@@ -37,7 +37,9 @@ function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly li
 const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example.test") =>
   await app.fetch(new Request(`http://localhost${path}`, init), {
     ...BINDINGS,
-    route: app.routes.find((route) => path.startsWith(route.split(":")[0] ?? "")) ?? null,
+    route:
+      app.routes.find((route) => route !== "/" && path.startsWith(route.split(":")[0] ?? "")) ??
+      null,
   });
 
 beforeEach(() => void jest.useFakeTimers());
