@@ -267,7 +267,7 @@ function traceResult() {
         dns64: translation()
           .exactOptional()
           .describe(
-            "The target leads to a translator, where the trace ends; absent if it does not, or it is not known.",
+            "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
           ),
         source: ipv6Text("The source address of the probes."),
         flowLabel: z
