@@ -25,20 +25,18 @@ import {
   installedService,
   installedSettings,
 } from "./installed.ts";
-import { print, readArguments, UsageError } from "./terminal.ts";
+import { print } from "./terminal.ts";
 
 /**
  * `sixscope doctor [--json]`: checks what operators get wrong, one line each. For root and for the
  * service's user it checks the installed service, with its settings.
  *
- * @throws UsageError, Error if there is a problem
+ * @throws Error if there is a problem
  */
 export async function runDoctor(
-  argv: readonly string[],
+  { json = false }: { readonly json?: boolean },
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { values, positionals } = readArguments(argv, { json: { type: "boolean" } });
-  if (positionals.length > 0) throw new UsageError("doctor takes no arguments but --json");
   const installed = installedService(environment);
   const findings =
     installed === null || installed.isOurs
@@ -46,9 +44,7 @@ export async function runDoctor(
       : [...checkMachine(), ...checkService(installed), invisible(installed)];
   const problems = findings.filter(({ state }) => state === "problem").length;
   await print(
-    values.json
-      ? JSON.stringify({ problems, findings }, null, 2)
-      : findings.map(formatFinding).join("\n"),
+    json ? JSON.stringify({ problems, findings }, null, 2) : findings.map(formatFinding).join("\n"),
   );
   if (problems > 0) throw new Error("there are problems; the lines above say what to do");
 }

@@ -48,6 +48,9 @@ const MAX_PROBLEMS = 10;
 const CERT = "SIXSCOPE_TLS_CERT";
 const KEY = "SIXSCOPE_TLS_KEY";
 
+/** Which service the command-line tools ask, and its key; the service ignores them. */
+export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
+
 const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
 /**
@@ -103,6 +106,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     /** Whether request lines name the clients' addresses. */
     logClients: read("SIXSCOPE_LOG_CLIENTS", "yes", choice(["yes", "no"])) === "yes",
   };
+  for (const name of Object.values(TOOL_SETTINGS)) optional(name, String);
   finish();
   return Object.freeze(config);
 }

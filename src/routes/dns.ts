@@ -123,6 +123,9 @@ export const dns = endpoint({
   },
 });
 
+/** The records of a name. */
+export type DnsResult = z.output<ReturnType<typeof dnsResult>>;
+
 /** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
 async function verdictOn(
   outcome: DnsOutcome,
@@ -136,7 +139,7 @@ async function verdictOn(
   return isDecisive(unchecked) ? "bogus" : "unreachable";
 }
 
-function dnsResult() {
+export function dnsResult() {
   return z
     .strictObject({
       hostname: z.string().describe("The name as it was sent."),

@@ -2,19 +2,26 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { translation } from "../http/dns-schemas.ts";
-import { type Call, endpoint, type Tools } from "../http/endpoint.ts";
-import { choiceParameter, integerParameter } from "../http/parameters.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, network, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
-import { interfaceName } from "../icmp/interfaces.ts";
-import { SILENCE_MS } from "../icmp/prober.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
-import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
-import { hopNames, NAMES_MS } from "./hop-names.ts";
+import {
+  flowLabelNumber,
+  hopDetails,
+  hopEvents,
+  hopFields,
+  ipOrNull,
+  longestTraceMs,
+  MAX_HOPS,
+  maxHopsParameter,
+  namesFor,
+  namesParameter,
+  presentAddress,
+  presentZone,
+} from "./hops.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
-
-/** The greatest hop limit of a trace. */
-const MAX_HOPS = 64;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
 export const traceroute = endpoint({
@@ -26,18 +33,8 @@ export const traceroute = endpoint({
   needsKey: true,
   parameters: {
     target: targetParameter,
-    maxHops: integerParameter({
-      minimum: 1,
-      maximum: MAX_HOPS,
-      default: 30,
-      description: "Hops after which the trace ends.",
-      example: 30,
-    }),
-    names: choiceParameter(["yes", "no"], {
-      default: "yes",
-      description: "Whether to look up the names of the hops.",
-      example: "no",
-    }),
+    maxHops: maxHopsParameter,
+    names: namesParameter,
   },
   response: traceResult,
   example: {
@@ -66,29 +63,21 @@ export const traceroute = endpoint({
   events: () => ({ hop: hopSchema() }),
   errors: PROBE_ERRORS,
   async handle({ target, maxHops, names: wanted }, call, tools) {
-    const { probeTimeoutMs, targetResolver, resolvers } = tools.config;
-    const isNamed = wanted === "yes";
     const rows: TraceHop[] = [];
-    const onName = () => show(certainHops(rows));
-    const names = hopNames(
-      tools.resolvers[targetResolver],
-      resolvers[targetResolver],
-      call.signal,
-      onName,
-    );
-    const show = eventsOf(names.names, call, tools);
-    const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
+    const names = namesFor(wanted, call, tools, () => show(certainHops(rows)));
+    const show = hopEvents((row: TraceHop) => presentHop(row, names.names, tools), call);
+    const longestMs = longestTraceMs(tools.config.probeTimeoutMs);
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) => {
         const onHop = (row: TraceHop) => {
           rows[row.hop - 1] = row;
           show(certainHops(rows));
           // The names are looked up while the trace runs.
-          if (isNamed && row.address) names.ask(row.address);
+          if (row.address) names.ask(row.address);
         };
         return engine.traceroute({ ...request, maxHops }, { ...options, onHop });
       },
@@ -96,7 +85,7 @@ export const traceroute = endpoint({
     const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
     show(hops);
     const known = await names.known();
-    const dns64 = translationOf(tools.resolvers[targetResolver], ip);
+    const dns64 = translationOf(tools.resolvers[tools.config.targetResolver], ip);
     return {
       target,
       ip,
@@ -115,20 +104,8 @@ export const traceroute = endpoint({
   },
 });
 
-/** Tells of each row that was not told before, or has changed. */
-function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call, tools: Tools) {
-  const told: string[] = [];
-  return (rows: readonly TraceHop[]): void => {
-    if (onEvent === undefined) return;
-    for (const row of rows) {
-      const data = presentHop(row, names, tools);
-      const text = JSON.stringify(data);
-      if (told[row.hop] === text) continue;
-      told[row.hop] = text;
-      onEvent("hop", data);
-    }
-  };
-}
+/** The result of a trace. */
+export type TraceResult = z.output<ReturnType<typeof traceResult>>;
 
 function presentHop(
   hop: TraceHop,
@@ -136,11 +113,9 @@ function presentHop(
   { networks }: Pick<Tools, "networks">,
 ) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
-  const ip = address && formatIpv6(address);
   const network = address && networks?.find(address);
-  const zone = scopeId === 0 ? null : (interfaceName(scopeId) ?? String(scopeId));
   const details = {
-    ...(zone !== null && { zone }),
+    ...presentZone(scopeId).details,
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
@@ -150,8 +125,7 @@ function presentHop(
   };
   return {
     hop: hop.hop,
-    ip,
-    hostname: ip && (names.get(ip) ?? null),
+    ...presentAddress(address, names),
     rtt: rttMs === null ? null : round(rttMs, 3),
     ...(Object.keys(details).length > 0 && { details }),
   };
@@ -162,8 +136,6 @@ function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation
 }
 
 const hopSchema = once(() => {
-  const ipOrNull = (description: string) =>
-    z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
   const mpls = z
     .strictObject({
@@ -193,9 +165,7 @@ const hopSchema = once(() => {
     });
   return z
     .strictObject({
-      hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
-      ip: ipOrNull("The hop's address; null if it was silent."),
-      hostname: z.string().nullable().describe("Its name; null if none is known."),
+      ...hopFields(),
       rtt: z
         .number()
         .min(0)
@@ -203,7 +173,7 @@ const hopSchema = once(() => {
         .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
-          zone: z.string().describe("The interface to a link-local address."),
+          ...hopDetails(),
           rtts: z
             .array(z.number().min(0))
             .describe("All times in milliseconds, if there are several."),
@@ -222,7 +192,7 @@ const hopSchema = once(() => {
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
 
-function traceResult() {
+export function traceResult() {
   const error = z
     .strictObject({
       type: icmpType(),
@@ -270,13 +240,7 @@ function traceResult() {
             "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
           ),
         source: ipv6Text("The source address of the probes."),
-        flowLabel: z
-          .int()
-          .min(0)
-          .max(0xf_ffff)
-          .describe(
-            "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
-          ),
+        flowLabel: flowLabelNumber(),
       }),
     })
     .meta({ id: "TraceResult", description: "The result of a trace." });

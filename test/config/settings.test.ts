@@ -244,6 +244,12 @@ describe("problems", () => {
     ]);
   });
 
+  test("the settings of the command-line tools are known and ignored", () => {
+    const ours = { SIXSCOPE_SERVER: "https://six.example.com", SIXSCOPE_KEY: "sx_secret" };
+    expect(problemsOf(ours)).toEqual([]);
+    expect(parseConfig(ours)).toEqual(parseConfig({}));
+  });
+
   test("an unknown name that is like no setting points to the documentation", () => {
     expect(problemsOf({ SIXSCOPE_WINDOW_COLOUR: "red" })).toEqual([
       `SIXSCOPE_WINDOW_COLOUR="red": is not a setting; see docs/configuration.md`,
