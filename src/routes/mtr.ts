@@ -217,7 +217,7 @@ function mtrRound() {
     .meta({ id: "MtrRound", description: "The hops after a round." });
 }
 
-function mtrResult() {
+export function mtrResult() {
   const path = z
     .strictObject({
       rounds: probes("Rounds that took it."),

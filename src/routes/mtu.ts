@@ -119,7 +119,7 @@ const mtuHop = once(() =>
     .meta({ id: "MtuHop", description: "A hop, and the largest packet that reaches it." }),
 );
 
-function mtuResult() {
+export function mtuResult() {
   const position = (description: string) =>
     z.int().min(1).max(MAX_HOPS).nullable().describe(description);
   const about = {

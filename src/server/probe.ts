@@ -4,6 +4,8 @@ import { ApiError, type ErrorCode } from "../http/errors.ts";
 import { readParameters, sentTexts } from "../http/parameters.ts";
 import type { ValueOf } from "../http/schemas.ts";
 import { dns, type dnsResult } from "../routes/dns.ts";
+import { mtr, type mtrResult } from "../routes/mtr.ts";
+import { mtu, type mtuResult } from "../routes/mtu.ts";
 import { ping, type pingResult } from "../routes/ping.ts";
 import { type traceResult, traceroute } from "../routes/traceroute.ts";
 import { metric, type Reading, respondMetrics } from "./exposition.ts";
@@ -35,10 +37,10 @@ const MODULES: Readonly<Record<string, Module>> = {
     defaults: { count: "10" },
     measure({ ip, results, stats }: ValueOf<ReturnType<typeof pingResult>>) {
       const { loss, received, avg } = stats;
-      const lossRatio: Measurement = ["probe_loss_ratio", "Requests without a reply.", loss / 100];
+      const lost = lossRatio(loss / 100);
       const [first] = results;
       if (first === undefined || avg === null) {
-        return { success: false, measurements: [...addressMetrics(ip), lossRatio] };
+        return { success: false, measurements: [...addressMetrics(ip), lost] };
       }
       const seconds = results.map(({ rtt }) => rtt / 1000).toSorted((a, b) => a - b);
       const quantiles = QUANTILES.map((quantile) => {
@@ -47,7 +49,7 @@ const MODULES: Readonly<Record<string, Module>> = {
       });
       const measurements: readonly Measurement[] = [
         ...addressMetrics(ip),
-        lossRatio,
+        lost,
         ["probe_rtt_seconds", "Round-trip times.", quantiles],
         [
           "probe_icmp_duration_seconds",
@@ -63,15 +65,30 @@ const MODULES: Readonly<Record<string, Module>> = {
     endpoint: traceroute,
     defaults: { names: "no" },
     measure({ ip, hops, details }: ValueOf<ReturnType<typeof traceResult>>) {
-      const path = hops.map((hop) => hop.ip ?? "*").join(" ");
       return {
         success: details.reached,
-        measurements: [
-          ...addressMetrics(ip),
-          ["probe_hop_count", "Hops to the end of the trace.", hops.length],
-          ["probe_path_hash", "Changes with the addresses of the hops.", Bun.hash.crc32(path)],
-        ],
+        measurements: [...addressMetrics(ip), ...pathMetrics(hops)],
       };
+    },
+  },
+  mtr6: {
+    endpoint: mtr,
+    defaults: { names: "no" },
+    measure({ ip, hops, details }: ValueOf<ReturnType<typeof mtrResult>>) {
+      const { reached } = details;
+      const loss = hops.at(-1)?.loss ?? null;
+      const measurements = [...addressMetrics(ip), ...pathMetrics(hops)];
+      if (reached && loss !== null) measurements.push(lossRatio(loss / 100));
+      return { success: reached, measurements };
+    },
+  },
+  mtu6: {
+    endpoint: mtu,
+    defaults: { names: "no" },
+    measure({ ip, mtu: bytes }: ValueOf<ReturnType<typeof mtuResult>>) {
+      const measured: readonly Measurement[] =
+        bytes === null ? [] : [["probe_mtu_bytes", "The path MTU.", bytes]];
+      return { success: bytes !== null, measurements: [...addressMetrics(ip), ...measured] };
     },
   },
   dns6: {
@@ -155,6 +172,18 @@ function addressMetrics(ip: string): readonly Measurement[] {
     protocolMetric(6),
     ["probe_ip_addr_hash", "Changes with the address.", Bun.hash.crc32(ip)],
   ];
+}
+
+function pathMetrics(hops: readonly { readonly ip: string | null }[]): readonly Measurement[] {
+  const path = hops.map(({ ip }) => ip ?? "*").join(" ");
+  return [
+    ["probe_hop_count", "Hops to the end of the trace.", hops.length],
+    ["probe_path_hash", "Changes with the addresses of the hops.", Bun.hash.crc32(path)],
+  ];
+}
+
+function lossRatio(ratio: number): Measurement {
+  return ["probe_loss_ratio", "Requests without a reply.", ratio];
 }
 
 function protocolMetric(version: 4 | 6): Measurement {

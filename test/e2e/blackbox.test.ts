@@ -66,6 +66,22 @@ describe("/probe", () => {
       probe_hop_count: 1,
       probe_path_hash: hash,
     });
+    expect(await probe(service, "module=mtr6&target=::1&rounds=2")).toEqual({
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_hop_count: 1,
+      probe_path_hash: hash,
+      probe_loss_ratio: 0,
+    });
+    expect(await probe(service, "module=mtu6&target=::1")).toEqual({
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_mtu_bytes: 65_536,
+    });
     const answered = {
       probe_success: 1,
       probe_duration_seconds: number,
