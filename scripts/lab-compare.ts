@@ -5,7 +5,7 @@
 import "../test/lab/enter.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import type { Router } from "../test/lab/internet-description.ts";
-import { type KernelChain, startKernelChain } from "../test/lab/kernel-chain.ts";
+import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { nftRule } from "../test/lab/nft.ts";
 import { findProgram, LAB_VARIABLE, run } from "../test/lab/run.ts";
 import { startService } from "../test/lab/service.ts";
@@ -158,14 +158,8 @@ async function compare(target: string, tools: readonly Tool[]): Promise<void> {
 const everyRouter = Array.from({ length: ROUTERS }, (_, index) => index + 1);
 const nft = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
 
-async function setLink(number: number, mtu: number): Promise<void> {
-  const near = ["ip", "link", "set", number === 1 ? chain.device : "downlink", "mtu", `${mtu}`];
-  await chain.exec(number, ["ip", "link", "set", "uplink", "mtu", `${mtu}`]);
-  await (number === 1 ? run(near) : chain.exec(number - 1, near));
-}
-
-const setLinks = async (mtu: number) => {
-  for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, mtu);
+const setMtus = async (mtu: number) => {
+  for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, mtu);
 };
 
 /** A firewall rule in some routers. */
@@ -175,7 +169,7 @@ const rule = (hook: Parameters<typeof nftRule>[0], text: string, ...nodes: numbe
 /** A case: what makes the network so, the tools to compare, and the target if it is not the chain's. */
 type Case = readonly [
   name: string,
-  setUp: (chain: KernelChain) => Promise<unknown>,
+  setUp: () => Promise<unknown>,
   tools: readonly Tool[],
   target?: string,
 ];
@@ -197,14 +191,14 @@ const CASES: readonly Case[] = [
   ["one error a second from all routers", () => rule("output", `icmpv6 type { time-exceeded, packet-too-big } ${ONE_A_SECOND}`, ...everyRouter), ["traceroute", "mtr", "mtu"]],
   ["loss of 10 % at hop 5 that goes on", () => rule("forward", "icmpv6 type echo-request numgen random mod 10 == 0 drop", 4), ["mtr"]],
   ["loss of 10 % at hop 5 alone", () => rule("output", "icmpv6 type time-exceeded numgen random mod 10 == 0 drop", 5), ["mtr"]],
-  ["MTU 1280 at the first hop", () => setLink(2, 1280), ["mtu"]],
-  ["MTU 1420 in the middle", () => setLink(4, 1420), ["mtu"]],
-  ["MTU 1480 at the last hop", () => setLink(TARGET_NODE, 1480), ["mtu"]],
-  ["two narrowings", async () => { await setLink(2, 1480); await setLink(5, 1420); }, ["mtu"]],
-  ["jumbo frames, narrowed to 1500", async () => { await setLinks(9000); await setLink(4, 1500); }, ["mtu"]],
-  ["Packet Too Big is filtered", async () => { await setLink(4, 1420); await rule("output", `${TOO_BIG} drop`, 3); }, ["mtu"]],
-  ["Packet Too Big is limited", async () => { await setLink(4, 1420); await rule("output", `${TOO_BIG} ${ONE_A_SECOND}`, 3); }, ["mtu"]],
-  ["a router without a way back, before a narrow link", async () => { await setLink(4, 1420); await rule("output", `ip6 daddr ${chain.source} drop`, 3); }, ["traceroute", "mtu"]],
+  ["MTU 1280 at the first hop", () => chain.setMtu(2, 1280), ["mtu"]],
+  ["MTU 1420 in the middle", () => chain.setMtu(4, 1420), ["mtu"]],
+  ["MTU 1480 at the last hop", () => chain.setMtu(TARGET_NODE, 1480), ["mtu"]],
+  ["two narrowings", async () => { await chain.setMtu(2, 1480); await chain.setMtu(5, 1420); }, ["mtu"]],
+  ["jumbo frames, narrowed to 1500", async () => { await setMtus(9000); await chain.setMtu(4, 1500); }, ["mtu"]],
+  ["Packet Too Big is filtered", async () => { await chain.setMtu(4, 1420); await rule("output", `${TOO_BIG} drop`, 3); }, ["mtu"]],
+  ["Packet Too Big is limited", async () => { await chain.setMtu(4, 1420); await rule("output", `${TOO_BIG} ${ONE_A_SECOND}`, 3); }, ["mtu"]],
+  ["a router without a way back, before a narrow link", async () => { await chain.setMtu(4, 1420); await rule("output", `ip6 daddr ${chain.source} drop`, 3); }, ["traceroute", "mtu"]],
   ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
 ];
 
@@ -220,10 +214,10 @@ const wanted = Bun.argv[2] ?? "";
 for (const [name, setUp, tools, target = chain.target] of CASES) {
   if (!name.includes(wanted)) continue;
   console.log(`\n== ${name} ==`);
-  await setUp(chain);
+  await setUp();
   await compare(target, tools);
   for (const node of [...everyRouter, TARGET_NODE]) await nft(node, "flush ruleset");
-  await setLinks(1500);
+  await setMtus(1500);
 }
 for (const [name, lie] of LIES) {
   if (!name.includes(wanted)) continue;

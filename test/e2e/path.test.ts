@@ -31,11 +31,6 @@ afterAll(async () => {
 
 const set = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
 
-async function setLink(number: number, mtu: number) {
-  await chain.exec(number, ["ip", "link", "set", "uplink", "mtu", `${mtu}`]);
-  await chain.exec(number - 1, ["ip", "link", "set", "downlink", "mtu", `${mtu}`]);
-}
-
 const ask = (path: string, headers: Record<string, string> = {}) =>
   fetch(service.url + path, { headers: { "X-API-Key": service.key, ...headers } });
 
@@ -82,7 +77,7 @@ labTest("/mtr streams the rounds in order, and the last one is the result", asyn
 });
 
 labTest("/mtu says who told the MTU, and streams the hops", async () => {
-  await setLink(3, 1420);
+  await chain.setMtu(3, 1420);
   try {
     const answer = await get(`/mtu/${chain.target}`);
     expect(answer).toMatchObject({
@@ -102,12 +97,12 @@ labTest("/mtu says who told the MTU, and streams the hops", async () => {
     const inOrder = [...hops].toSorted(([a], [b]) => a - b).map(([, hop]) => hop);
     expect(inOrder).toEqual((result as { hops: object[] }).hops);
   } finally {
-    await setLink(3, 1500);
+    await chain.setMtu(3, 1500);
   }
 });
 
 labTest("/mtu finds a black hole, and where it is", async () => {
-  await setLink(3, 1420);
+  await chain.setMtu(3, 1420);
   await set(2, nftRule("output", "icmpv6 type packet-too-big drop"));
   try {
     expect(await get(`/mtu/${chain.target}?names=no`)).toMatchObject({
@@ -119,7 +114,7 @@ labTest("/mtu finds a black hole, and where it is", async () => {
     });
   } finally {
     await set(2, "flush ruleset");
-    await setLink(3, 1500);
+    await chain.setMtu(3, 1500);
   }
 });
 

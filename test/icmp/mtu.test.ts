@@ -40,17 +40,8 @@ describeWith(labMissing)("through four kernel routers", () => {
     await chain?.stop();
   });
 
-  /** Sets the MTU of link `number`, which ends at that node, at both its ends or at the far one only. */
-  async function setLink(number: number, mtu: number, ends: "both" | "far" = "both") {
-    const near = ["ip", "link", "set", number === 1 ? chain.device : "downlink", "mtu", `${mtu}`];
-    await chain.exec(number, ["ip", "link", "set", "uplink", "mtu", `${mtu}`]);
-    if (ends === "far") return;
-    if (number === 1) await run(near);
-    else await chain.exec(number - 1, near);
-  }
-
   beforeEach(async () => {
-    for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, 1500);
+    for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, 1500);
     await run(["ip", "-6", "route", "flush", "cache"]);
   });
 
@@ -78,7 +69,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     [3, 1437],
     [TARGET_NODE, 1480],
   ])("link %p with an MTU of %p narrows the path, and its router says so", async (link, mtu) => {
-    await setLink(link, mtu);
+    await chain.setMtu(link, mtu);
     const outcome = await measure();
     expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: mtu, told: { mtuBytes: mtu } });
     expect(formatIpv6((outcome.told as { from: typeof SOURCE }).from)).toBe(
@@ -89,31 +80,31 @@ describeWith(labMissing)("through four kernel routers", () => {
   });
 
   test("a narrow link of this machine does not narrow the path", async () => {
-    await setLink(1, 1460);
+    await chain.setMtu(1, 1460);
     expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1460, told: null });
   });
 
   test("two narrowings are both found", async () => {
-    await setLink(2, 1480);
-    await setLink(4, 1420);
+    await chain.setMtu(2, 1480);
+    await chain.setMtu(4, 1420);
     const outcome = await measure();
     expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: 1420 });
     expect(sizes(outcome)).toEqual([1500, 1480, 1480, 1420, 1420]);
   });
 
   test("jumbo frames pass as far as the links carry them, and the kernel's cache does not matter", async () => {
-    for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, 9000);
-    await setLink(4, 1500);
+    for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, 9000);
+    await chain.setMtu(4, 1500);
     const narrowed = await measure();
     expect(narrowed).toMatchObject({ verdict: "narrowed", mtuBytes: 1500 });
     expect(sizes(narrowed)).toEqual([9000, 9000, 9000, 1500, 1500]);
-    await setLink(4, 9000);
+    await chain.setMtu(4, 9000);
     expect(await run(["ip", "-6", "route", "get", chain.target])).toContain("mtu 1500");
     expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 9000 });
   });
 
   test("packets that a link loses without a word are a black hole", async () => {
-    await setLink(3, 1437, "far");
+    await chain.setMtu(3, 1437, "far");
     // A veth takes four bytes more, for the tag of a VLAN.
     const mtu = 1441;
     const outcome = await measure();
@@ -130,7 +121,7 @@ describeWith(labMissing)("through four kernel routers", () => {
   test("a router without a route back is silent, so a narrow link behind it is a black hole", async () => {
     const back = chain.hops[0]?.replace(/2$/, "/64") as string;
     const shown = await chain.exec(3, ["ip", "-6", "route", "show", back]);
-    await setLink(4, 1420);
+    await chain.setMtu(4, 1420);
     await chain.exec(3, ["ip", "-6", "route", "del", back]);
     // Replies pass it by source: only what it sends itself has no way.
     await chain.exec(3, ["ip", "-6", "route", "add", ...shown.trim().split(/\s+/), "table", "100"]);
@@ -147,7 +138,7 @@ describeWith(labMissing)("through four kernel routers", () => {
   });
 
   testWith(programMissing("tracepath"))("the MTU and its hop are those of tracepath", async () => {
-    await setLink(3, 1420);
+    await chain.setMtu(3, 1420);
     const outcome = await measure();
     // The kernel remembers what the router has told us.
     await run(["ip", "-6", "route", "flush", "cache"]);
@@ -167,7 +158,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     const clear = (node: number) => set(node, "flush ruleset");
 
     test("that drops Packet Too Big: a black hole", async () => {
-      await setLink(3, 1420);
+      await chain.setMtu(3, 1420);
       await set(2, nftRule("output", "icmpv6 type packet-too-big drop"));
       try {
         const outcome = await measure();
@@ -184,7 +175,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       ["narrowed", "icmpv6 type packet-too-big limit rate over 2/second burst 1 packets drop"],
       ["blackHole", "icmpv6 type packet-too-big drop"],
     ])("and all routers send one error a second: %s where it is", async (verdict, rule) => {
-      await setLink(3, 1420);
+      await chain.setMtu(3, 1420);
       for (let node = 1; node <= ROUTERS; node++) {
         const rules = [`icmpv6 type time-exceeded ${LIMIT}`, ...(node === 2 ? [rule] : [])];
         await set(node, nftRule("output", rules.join("\n")));
@@ -209,7 +200,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     }, 30_000);
 
     test("that limits Packet Too Big to some a second: narrowed", async () => {
-      await setLink(3, 1420);
+      await chain.setMtu(3, 1420);
       const limit = "icmpv6 type packet-too-big limit rate over 5/second burst 1 packets drop";
       await set(2, nftRule("output", limit));
       try {
@@ -232,7 +223,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     });
 
     test("that drops all echo requests: inconclusive, and the routers before it are measured", async () => {
-      await setLink(2, 1420);
+      await chain.setMtu(2, 1420);
       await set(4, nftRule("forward", "icmpv6 type echo-request drop"));
       try {
         const outcome = await measure();
