@@ -3,6 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Call, Tools } from "../http/endpoint.ts";
 import { choiceParameter, integerParameter } from "../http/parameters.ts";
+import { network } from "../http/schemas.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
@@ -74,9 +75,22 @@ export function presentAddress(
   return { ip, hostname: ip && (names.get(ip) ?? null) };
 }
 
-/** The interface to a link-local address, as the details of a hop. */
-export function presentZone(scopeId: number): { readonly details?: { readonly zone: string } } {
-  return scopeId === 0 ? {} : { details: { zone: interfaceName(scopeId) ?? String(scopeId) } };
+/** What is known of a hop's address: the interface to a link-local one, and whose network it is. */
+export function addressDetailsOf(
+  address: Ipv6Address | null,
+  scopeId: number,
+  { networks }: Pick<Tools, "networks">,
+) {
+  const network = address && networks?.find(address);
+  return {
+    ...(scopeId !== 0 && { zone: interfaceName(scopeId) ?? String(scopeId) }),
+    ...(network && { network }),
+  };
+}
+
+/** The details of a hop, unless there are none. */
+export function presentDetails<Details extends object>(details: Details): { details?: Details } {
+  return Object.keys(details).length > 0 ? { details } : {};
 }
 
 /** The schema of an address that may be missing. */
@@ -92,7 +106,8 @@ export const hopFields = () => ({
 
 /** The schemas of the details of every hop. */
 export const hopDetails = () => ({
-  zone: z.string().describe("The interface to a link-local address."),
+  zone: z.string().exactOptional().describe("The interface to a link-local address."),
+  network: network().exactOptional(),
 });
 
 /** The schema of the flow label of a run. */

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
 import {
+  addressDetailsOf,
   flowLabelNumber,
   hopDetails,
   hopFields,
@@ -14,7 +15,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentZone,
+  presentDetails,
 } from "./hops.ts";
 import { PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -101,7 +102,7 @@ export const mtr = endpoint({
               for (const { address } of hops.flatMap((hop) => hop.addresses)) names.ask(address);
               call.onEvent?.("round", {
                 round,
-                hops: hops.map((hop) => presentMtrHop(hop, names.names)),
+                hops: hops.map((hop) => presentMtrHop(hop, names.names, tools)),
               });
             },
           },
@@ -113,7 +114,7 @@ export const mtr = endpoint({
       target,
       ip,
       rounds,
-      hops: hops.map((hop) => presentMtrHop(hop, known)),
+      hops: hops.map((hop) => presentMtrHop(hop, known, tools)),
       details: {
         reached,
         paths: paths.map(({ addresses, ...path }) => ({
@@ -129,11 +130,12 @@ export const mtr = endpoint({
 
 const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
-function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>) {
+function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>, tools: Tools) {
   const { hop, sent, received, isLimited, addresses, times } = mtrHop;
+  const { address: first, scopeId } = addresses[0] ?? { address: null, scopeId: 0 };
   return {
     hop,
-    ...presentAddress(addresses[0]?.address ?? null, names),
+    ...presentAddress(first, names),
     sent,
     received,
     loss: sent === 0 ? null : percent(sent - received, sent),
@@ -145,7 +147,7 @@ function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>
       received: count,
       share: percent(count, received),
     })),
-    ...presentZone(addresses[0]?.scopeId ?? 0),
+    ...presentDetails(addressDetailsOf(first, scopeId, tools)),
   };
 }
 

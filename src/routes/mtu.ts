@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
 import {
   type DoubtfulTooBig,
@@ -10,6 +10,7 @@ import {
   type TooBig,
 } from "../icmp/mtu.ts";
 import {
+  addressDetailsOf,
   flowLabelNumber,
   hopDetails,
   hopEvents,
@@ -19,7 +20,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentZone,
+  presentDetails,
 } from "./hops.ts";
 import { PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
 
@@ -55,7 +56,7 @@ export const mtu = endpoint({
   async handle({ target, names: wanted }, call, tools) {
     const rows: MtuHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(rows));
-    const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names), call);
+    const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs) + LONGEST_SEARCH_MS;
     const { ip, outcome } = await probeTarget(
       target,
@@ -82,7 +83,7 @@ export const mtu = endpoint({
       told: told && presentTooBig(told, hops),
       lastLarge,
       firstSmall,
-      hops: hops.map((hop) => presentMtuHop(hop, known)),
+      hops: hops.map((hop) => presentMtuHop(hop, known, tools)),
       details: {
         doubtful: doubtful.map(({ doubt, ...each }) => ({ ...presentTooBig(each, hops), doubt })),
         source: formatIpv6(outcome.source),
@@ -95,8 +96,14 @@ export const mtu = endpoint({
 function presentMtuHop(
   { hop, address, scopeId, mtuBytes }: MtuHop,
   names: ReadonlyMap<string, string | null>,
+  tools: Tools,
 ) {
-  return { hop, ...presentAddress(address, names), mtu: mtuBytes, ...presentZone(scopeId) };
+  return {
+    hop,
+    ...presentAddress(address, names),
+    mtu: mtuBytes,
+    ...presentDetails(addressDetailsOf(address, scopeId, tools)),
+  };
 }
 
 function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: readonly MtuHop[]) {

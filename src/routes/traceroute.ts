@@ -3,11 +3,12 @@ import { formatIpv6 } from "../addr/format.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { translation } from "../http/dns-schemas.ts";
 import { endpoint, type Tools } from "../http/endpoint.ts";
-import { ipv6Text, network, once } from "../http/schemas.ts";
+import { ipv6Text, once } from "../http/schemas.ts";
 import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
 import {
+  addressDetailsOf,
   flowLabelNumber,
   hopDetails,
   hopEvents,
@@ -19,7 +20,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentZone,
+  presentDetails,
 } from "./hops.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -110,24 +111,22 @@ export type TraceResult = z.output<ReturnType<typeof traceResult>>;
 function presentHop(
   hop: TraceHop,
   names: ReadonlyMap<string, string | null>,
-  { networks }: Pick<Tools, "networks">,
+  tools: Pick<Tools, "networks">,
 ) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
-  const network = address && networks?.find(address);
   const details = {
-    ...presentZone(scopeId).details,
+    ...addressDetailsOf(address, scopeId, tools),
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
     ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
     ...(mtuBytes !== null && { mtu: mtuBytes }),
-    ...(network && { network }),
   };
   return {
     hop: hop.hop,
     ...presentAddress(address, names),
     rtt: rttMs === null ? null : round(rttMs, 3),
-    ...(Object.keys(details).length > 0 && { details }),
+    ...presentDetails(details),
   };
 }
 
@@ -183,7 +182,6 @@ const hopSchema = once(() => {
           mpls: z.array(mpls).describe("The label stack with which the probe arrived."),
           interfaces: z.array(aboutInterface),
           mtu: mtu.describe("The MTU in bytes of the next link."),
-          network: network(),
         })
         .partial()
         .exactOptional()

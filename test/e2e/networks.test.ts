@@ -76,6 +76,15 @@ labTest("clients, addresses and hops have the network that the files say", async
       hop(3, chain.target, asn("Example", "2001:db8::/32")),
     ],
   });
+  for (const path of [`/mtr/${chain.target}?rounds=1`, `/mtu/${chain.target}`]) {
+    expect(await get(service, path)).toMatchObject({
+      hops: [
+        { ip: first, details: { network: own("Our router", `${first}/128`) } },
+        { ip: second, details: { network: asn("Example", "2001:db8::/32") } },
+        { ip: chain.target, details: { network: asn("Example", "2001:db8::/32") } },
+      ],
+    });
+  }
 });
 
 labTest("answers without a network are the same as without files", async () => {
