@@ -217,16 +217,17 @@ describe("in a terminal", () => {
     const name = shown.indexOf("r1.example.net");
     const last = shown.indexOf(` ms  ${TARGET}`);
     expect(first).toBeGreaterThan(0);
-    expect(name).toBeGreaterThan(first);
+    // The line has ended before its name is filled in.
+    expect(shown.slice(first, name)).toContain("\n");
     expect(last).toBeGreaterThan(name);
   });
 
   terminalTest(
     "in a small one, lines are cut, and those that have left it stay as they are",
     async () => {
-      const shown = await inTerminal(command(`trace ${TARGET}`), 30, 4);
+      const shown = await inTerminal(command(`trace ${TARGET}`), 30, 3);
       const upward = [...shown.matchAll(/\[(\d+)A/g)].map(([, rows]) => Number(rows));
-      expect(Math.max(...upward)).toBeLessThan(4);
+      expect(Math.max(...upward)).toBeLessThan(3);
       const hops = screenOf(shown).filter((line) => /^ {2}\d/.test(line));
       expect(hops.length).toBe(6);
       for (const line of hops) expect(line.length).toBeLessThan(30);
@@ -287,8 +288,8 @@ describe("Ctrl-C", () => {
 });
 
 labTest("a reader that stops early ends a ping", async () => {
-  const script = `'${process.execPath}' '${MAIN}' ping -c 1000 -i 0.05 ${TARGET} | head -n 2`;
-  // Without an early end, this would take 50 seconds for nothing.
+  const script = `'${process.execPath}' '${MAIN}' ping -c 100000 -i 0.05 ${TARGET} | head -n 2`;
+  // Without an early end, this would take more than an hour.
   expect(withoutTimes(await run(["sh", "-c", script]))).toBe(
     `ping ${TARGET}\nseq   1 T ms  ttl 59\n`,
   );
