@@ -26,6 +26,15 @@ const WAIT_MS = { least: 100, greatest: 10_000 } as const;
 /** More samples than anyone waits for. */
 const MAX_COUNT = 100_000;
 
+/** Asks an endpoint for a command, and shows the answer in a view. */
+type Run = (
+  command: Command,
+  endpoint: Endpoint,
+  parameters: Readonly<Record<string, string>>,
+  view: (screen: Screen) => View,
+  own?: OwnChoices,
+) => Promise<void>;
+
 /**
  * Adds the tools to the commands.
  *
@@ -36,13 +45,7 @@ export function addTools(
   environment: NodeJS.ProcessEnv,
   setStatus: (status: number) => void,
 ): void {
-  const run = async (
-    command: Command,
-    endpoint: Endpoint,
-    parameters: Record<string, string>,
-    own: OwnChoices,
-    view: (screen: Screen) => View,
-  ) => {
+  const run: Run = async (command, endpoint, parameters, view, own = {}) => {
     const options = command.opts<ToolOptions>();
     if (options.stream && !options.json) command.error("error: --stream needs --json");
     const ask = askerOf(command, options, own, environment);
@@ -51,7 +54,14 @@ export function addTools(
       await runTool(ask, { endpoint, parameters }, view, options, environment, isTextAsked),
     );
   };
+  addPing(program, run);
+  addTrace(program, run);
+  addDns(program, run, environment);
+  addValidate(program, run);
+  addMyIp(program, run);
+}
 
+function addPing(program: Command, run: Run): void {
   withOutput(
     program
       .command("ping")
@@ -76,11 +86,12 @@ export function addTools(
     const { server } = command.opts<ToolOptions>();
     // The service bounds the count for the sake of others; here there are no others.
     const [parameters, values] = server ? [{ count: String(count) }, {}] : [{}, { count }];
-    await run(command, ping, { target, ...parameters }, { config, values }, (screen) =>
-      pingView(target, screen),
-    );
+    const view = (screen: Screen) => pingView(target, screen);
+    await run(command, ping, { target, ...parameters }, view, { config, values });
   });
+}
 
+function addTrace(program: Command, run: Run): void {
   withOutput(
     program
       .command("trace")
@@ -96,15 +107,13 @@ export function addTools(
     true,
   ).action(async (target: string, { maxHops, wait, numeric }, command: Command) => {
     const parameters = { ...(maxHops && { maxHops }), ...(numeric && { names: "no" }) };
-    await run(
-      command,
-      traceroute,
-      { target, ...parameters },
-      { config: ms("probeTimeoutMs", wait) },
-      (screen) => traceView(target, screen),
-    );
+    const view = (screen: Screen) => traceView(target, screen);
+    const config = ms("probeTimeoutMs", wait);
+    await run(command, traceroute, { target, ...parameters }, view, { config });
   });
+}
 
+function addDns(program: Command, run: Run, environment: NodeJS.ProcessEnv): void {
   withOutput(
     program
       .command("dns")
@@ -128,9 +137,11 @@ export function addTools(
       ...(resolver && { resolver }),
       ...(dnssec && { dnssec: "yes" }),
     };
-    await run(command, dns, parameters, { config }, dnsView);
+    await run(command, dns, parameters, dnsView, { config });
   });
+}
 
+function addValidate(program: Command, run: Run): void {
   withOutput(
     program
       .command("validate")
@@ -141,9 +152,11 @@ export function addTools(
       .argument("<address>", "the text"),
     false,
   ).action((address: string, _, command: Command) =>
-    run(command, validate, { address }, {}, fieldsView),
+    run(command, validate, { address }, fieldsView),
   );
+}
 
+function addMyIp(program: Command, run: Run): void {
   withOutput(
     program
       .command("my-ip")
@@ -156,7 +169,7 @@ export function addTools(
     if (command.opts<ToolOptions>().server === undefined) {
       command.error("error: only a service sees your address; name one with --server URL");
     }
-    await run(command, myIp, {}, {}, addressView);
+    await run(command, myIp, {}, addressView);
   });
 }
 
