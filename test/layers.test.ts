@@ -15,7 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/http/app.ts"],
   ["src/routes/"],
   ["src/http/"],
-  ["src/keys/", "src/limits/"],
+  ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],

@@ -3,6 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Call, Tools } from "../http/endpoint.ts";
 import { choiceParameter, integerParameter } from "../http/parameters.ts";
+import { network } from "../http/schemas.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
@@ -74,9 +75,24 @@ export function presentAddress(
   return { ip, hostname: ip && (names.get(ip) ?? null) };
 }
 
-/** The interface to a link-local address, as the details of a hop. */
-export function presentZone(scopeId: number): { readonly details?: { readonly zone: string } } {
-  return scopeId === 0 ? {} : { details: { zone: interfaceName(scopeId) ?? String(scopeId) } };
+/** What the details of every hop have: its network, and the interface to a link-local address. */
+export function hopDetails(
+  address: Ipv6Address | null,
+  scopeId: number,
+  { networks }: Pick<Tools, "networks">,
+) {
+  const network = address && networks?.find(address);
+  return {
+    ...(scopeId !== 0 && { zone: interfaceName(scopeId) ?? String(scopeId) }),
+    ...(network && { network }),
+  };
+}
+
+/** The key `details` with details, unless there are none. */
+export function withDetails<Details extends object>(
+  details: Details,
+): { readonly details?: Details } {
+  return Object.keys(details).length > 0 ? { details } : {};
 }
 
 /** The schema of an address that may be missing. */
@@ -90,9 +106,10 @@ export const hopFields = () => ({
   hostname: z.string().nullable().describe("Its name; null if none is known."),
 });
 
-/** The schemas of the details of every hop. */
-export const hopDetails = () => ({
+/** The schemas of `hopDetails`. */
+export const hopDetailFields = () => ({
   zone: z.string().describe("The interface to a link-local address."),
+  network: network(),
 });
 
 /** The schema of the flow label of a run. */

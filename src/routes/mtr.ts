@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
 import {
   flowLabelNumber,
+  hopDetailFields,
   hopDetails,
   hopFields,
   ipOrNull,
@@ -14,7 +16,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentZone,
+  withDetails,
 } from "./hops.ts";
 import { PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -90,7 +92,7 @@ export const mtr = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) =>
         engine.mtr(
@@ -101,7 +103,7 @@ export const mtr = endpoint({
               for (const { address } of hops.flatMap((hop) => hop.addresses)) names.ask(address);
               call.onEvent?.("round", {
                 round,
-                hops: hops.map((hop) => presentMtrHop(hop, names.names)),
+                hops: hops.map((hop) => presentMtrHop(hop, names.names, tools)),
               });
             },
           },
@@ -113,7 +115,7 @@ export const mtr = endpoint({
       target,
       ip,
       rounds,
-      hops: hops.map((hop) => presentMtrHop(hop, known)),
+      hops: hops.map((hop) => presentMtrHop(hop, known, tools)),
       details: {
         reached,
         paths: paths.map(({ addresses, ...path }) => ({
@@ -129,11 +131,12 @@ export const mtr = endpoint({
 
 const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
-function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>) {
+function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>, tools: Tools) {
   const { hop, sent, received, isLimited, addresses, times } = mtrHop;
+  const [first] = addresses;
   return {
     hop,
-    ...presentAddress(addresses[0]?.address ?? null, names),
+    ...presentAddress(first?.address ?? null, names),
     sent,
     received,
     loss: sent === 0 ? null : percent(sent - received, sent),
@@ -145,7 +148,7 @@ function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>
       received: count,
       share: percent(count, received),
     })),
-    ...presentZone(addresses[0]?.scopeId ?? 0),
+    ...withDetails(hopDetails(first?.address ?? null, first?.scopeId ?? 0, tools)),
   };
 }
 
@@ -203,7 +206,7 @@ const mtrHop = once(() => {
       p50: time("The median"),
       p95: time("The time that 95 % of the answers did not exceed"),
       addresses: z.array(address).describe("Who answered, the most frequent first."),
-      details: z.strictObject(hopDetails()).exactOptional(),
+      details: z.strictObject(hopDetailFields()).partial().exactOptional(),
     })
     .meta({ id: "MtrHop", description: "The statistics of a hop." });
 });

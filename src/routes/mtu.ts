@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import {
   type DoubtfulTooBig,
   LONGEST_SEARCH_MS,
@@ -11,6 +12,7 @@ import {
 } from "../icmp/mtu.ts";
 import {
   flowLabelNumber,
+  hopDetailFields,
   hopDetails,
   hopEvents,
   hopFields,
@@ -19,7 +21,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentZone,
+  withDetails,
 } from "./hops.ts";
 import { PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
 
@@ -55,12 +57,12 @@ export const mtu = endpoint({
   async handle({ target, names: wanted }, call, tools) {
     const rows: MtuHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(rows));
-    const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names), call);
+    const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs) + LONGEST_SEARCH_MS;
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) => {
         const onHop = (row: MtuHop) => {
@@ -82,7 +84,7 @@ export const mtu = endpoint({
       told: told && presentTooBig(told, hops),
       lastLarge,
       firstSmall,
-      hops: hops.map((hop) => presentMtuHop(hop, known)),
+      hops: hops.map((hop) => presentMtuHop(hop, known, tools)),
       details: {
         doubtful: doubtful.map(({ doubt, ...each }) => ({ ...presentTooBig(each, hops), doubt })),
         source: formatIpv6(outcome.source),
@@ -95,8 +97,10 @@ export const mtu = endpoint({
 function presentMtuHop(
   { hop, address, scopeId, mtuBytes }: MtuHop,
   names: ReadonlyMap<string, string | null>,
+  tools: Tools,
 ) {
-  return { hop, ...presentAddress(address, names), mtu: mtuBytes, ...presentZone(scopeId) };
+  const details = hopDetails(address, scopeId, tools);
+  return { hop, ...presentAddress(address, names), mtu: mtuBytes, ...withDetails(details) };
 }
 
 function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: readonly MtuHop[]) {
@@ -114,7 +118,7 @@ const mtuHop = once(() =>
       mtu: bytes()
         .nullable()
         .describe("The largest packet in bytes that got through to it; null if it was silent."),
-      details: z.strictObject(hopDetails()).exactOptional(),
+      details: z.strictObject(hopDetailFields()).partial().exactOptional(),
     })
     .meta({ id: "MtuHop", description: "A hop, and the largest packet that reaches it." }),
 );

@@ -1,11 +1,15 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { translationOf } from "../dns/dns64.ts";
+import { translation } from "../http/dns-schemas.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
 import {
   flowLabelNumber,
+  hopDetailFields,
   hopDetails,
   hopEvents,
   hopFields,
@@ -16,7 +20,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentZone,
+  withDetails,
 } from "./hops.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -38,7 +42,20 @@ export const traceroute = endpoint({
     target: "www.example.com",
     ip: "2001:db8::80",
     hops: [
-      { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
+      {
+        hop: 1,
+        ip: "2001:db8:1::1",
+        hostname: "router.example.net",
+        rtt: 0.412,
+        details: {
+          network: {
+            asn: 64496,
+            name: "Example Networks",
+            prefix: "2001:db8::/32",
+            source: "asn-file",
+          },
+        },
+      },
       { hop: 2, ip: null, hostname: null, rtt: null },
       { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
     ],
@@ -49,12 +66,12 @@ export const traceroute = endpoint({
   async handle({ target, maxHops, names: wanted }, call, tools) {
     const rows: TraceHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(certainHops(rows)));
-    const show = hopEvents((row: TraceHop) => presentHop(row, names.names), call);
+    const show = hopEvents((row: TraceHop) => presentHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs);
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) => {
         const onHop = (row: TraceHop) => {
@@ -69,16 +86,18 @@ export const traceroute = endpoint({
     const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
     show(hops);
     const known = await names.known();
+    const dns64 = translationOf(tools.resolvers[tools.config.targetResolver], ip);
     return {
       target,
       ip,
-      hops: hops.map((hop) => presentHop(hop, known)),
+      hops: hops.map((hop) => presentHop(hop, known, tools)),
       details: {
         reached,
         reason,
         ...(error && { error: { ...error, from: formatIpv6(error.from) } }),
         ...(otherSource && { otherSource: formatIpv6(otherSource) }),
         ...(refused.length > 0 && { refused }),
+        ...(dns64 && { dns64 }),
         source: formatIpv6(source),
         flowLabel,
       },
@@ -86,10 +105,17 @@ export const traceroute = endpoint({
   },
 });
 
-function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
+/** The result of a trace. */
+export type TraceResult = z.output<ReturnType<typeof traceResult>>;
+
+function presentHop(
+  hop: TraceHop,
+  names: ReadonlyMap<string, string | null>,
+  tools: Pick<Tools, "networks">,
+) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
   const details = {
-    ...presentZone(scopeId).details,
+    ...hopDetails(address, scopeId, tools),
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
@@ -100,7 +126,7 @@ function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
     hop: hop.hop,
     ...presentAddress(address, names),
     rtt: rttMs === null ? null : round(rttMs, 3),
-    ...(Object.keys(details).length > 0 && { details }),
+    ...withDetails(details),
   };
 }
 
@@ -146,7 +172,7 @@ const hopSchema = once(() => {
         .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
-          ...hopDetails(),
+          ...hopDetailFields(),
           rtts: z
             .array(z.number().min(0))
             .describe("All times in milliseconds, if there are several."),
@@ -159,7 +185,7 @@ const hopSchema = once(() => {
         })
         .partial()
         .exactOptional()
-        .describe("What else the hop said; absent if it said nothing."),
+        .describe("What else is known of the hop; absent if nothing is."),
     })
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
@@ -206,6 +232,11 @@ export function traceResult() {
           )
           .exactOptional()
           .describe("Hops that the service's machine refused to ask, or to ask again."),
+        dns64: translation()
+          .exactOptional()
+          .describe(
+            "The target leads to a translator, where the trace ends; absent if it does not, or it is not known.",
+          ),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

@@ -13,7 +13,7 @@ export const validate = endpoint({
   operationId: "validateAddress",
   summary: "Type and text forms of an IPv6 address",
   description:
-    "Zone, prefix length, brackets and white space are not part of an address. Everything is derived from the address and the IANA registries alone.",
+    "Zone, prefix length, brackets and white space are not part of an address. Everything is derived from the address and the IANA registries alone, except the network, which is in the operator's files.",
   needsKey: false,
   parameters: {
     address: {
@@ -69,15 +69,17 @@ export const validate = endpoint({
     },
   },
   errors: ["INVALID_ADDRESS"],
-  handle({ address: text }) {
+  handle({ address: text }, _, { networks }) {
     const address = tryParseIpv6(text);
     if (address === null) throw invalidAddress(text);
+    const details = describeIpv6(address);
+    const network = networks?.find(address);
     return {
       valid: true as const,
       type: classifyIpv6(address),
       compressed: formatIpv6(address),
       expanded: formatIpv6Expanded(address),
-      details: describeIpv6(address),
+      details: network ? { ...details, network } : details,
     };
   },
 });

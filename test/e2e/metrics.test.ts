@@ -12,6 +12,7 @@ import { type Service, sixscope, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
+const userTest = testWith(missing, programMissing("setpriv"));
 const promtoolTest = testWith(missing, programMissing("promtool"));
 
 /** An address of this machine that is not loopback's. */
@@ -125,6 +126,13 @@ describe("metrics", () => {
     expect(await value(service, "sixscope_probes_sent_total")).toBe(1);
     expect(await value(service, "sixscope_probes_answered_total")).toBe(1);
     expect(await value(service, "sixscope_raw_socket_usable")).toBe(1);
+  });
+
+  userTest("a service without a raw socket says so, and is ready", async () => {
+    await using service = await startService(SETTINGS, ["setpriv", "--bounding-set=-net_raw"]);
+    expect(await value(service, "sixscope_raw_socket_usable")).toBe(0);
+    expect((await fetch(`${metricsUrl(service)}/probe?target=::1`)).status).toBe(503);
+    expect((await fetch(`${metricsUrl(service)}/readyz`)).status).toBe(200);
   });
 
   labTest("DNS queries are counted by resolver, transport and outcome", async () => {
@@ -268,7 +276,7 @@ describe("health", () => {
   labTest(
     "says that the service stops while requests run, and metrics are still served",
     async () => {
-      await using service = await startService({ ...SETTINGS, SIXSCOPE_PING_INTERVAL_MS: "2000" });
+      await using service = await startService({ ...SETTINGS, SIXSCOPE_PING_INTERVAL_MS: "10000" });
       const idle = await connectTo(service.url);
       idle.get("/api/v1/myip");
       await until(async () => idle.received.includes('"isIPv6"'));
@@ -276,7 +284,11 @@ describe("health", () => {
       supervisor.get("/metrics");
       await until(async () => supervisor.received.includes("# EOF"));
       const headers = { "X-API-Key": service.key };
-      const running = fetch(`${service.url}/ping/::1?count=2`, { headers });
+      const client = new AbortController();
+      const running = fetch(`${service.url}/ping/::1?count=2`, {
+        headers,
+        signal: client.signal,
+      }).catch(() => "gone");
       await until(async () => (await value(service, "sixscope_probe_slots_used")) === 1);
       service.signal("SIGTERM");
       await service.says("stopping; running requests may finish");
@@ -285,7 +297,8 @@ describe("health", () => {
       expect(supervisor.received).toMatch(/HTTP\/1\.1 503 .*stopping\n$/s);
       await until(async () => idle.isClosed);
       expect(await value(service, "sixscope_probe_slots_used")).toBe(1);
-      expect((await running).status).toBe(200);
+      client.abort();
+      expect(await running).toBe("gone");
       expect(await service.exited).toBe(0);
     },
   );

@@ -1,4 +1,4 @@
-/** What Prometheus does with the service: `/probe`, the alerts, and the dashboard. */
+/** What a real Prometheus does with the service: it reads its metrics, the alerts, and the dashboard. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,14 +6,13 @@ import { join } from "node:path";
 import { makeCertificate } from "../lab/certificate.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { metricsUrl, seriesIn, until, value } from "../lab/metrics.ts";
+import { metricsUrl, until } from "../lab/metrics.ts";
 import { startPrometheus } from "../lab/prometheus.ts";
 import { run } from "../lab/run.ts";
-import { type Service, startService } from "../lab/service.ts";
+import { startService } from "../lab/service.ts";
 
 const FOLDER = join(import.meta.dir, "../../docs/monitoring");
 const missing = labMissing ?? programMissing("knotd");
-const labTest = testWith(missing);
 const promtoolTest = testWith(missing, programMissing("promtool"));
 const prometheusTest = testWith(missing, programMissing("prometheus"), programMissing("openssl"));
 
@@ -34,106 +33,6 @@ afterAll(async () => {
   if (missing !== null) return;
   await knot.stop();
   rmSync(folder, { recursive: true });
-});
-
-describe("/probe", () => {
-  /** The answer of /probe as numbers by series, or its status. */
-  async function probe(service: Service, query: string, timeoutSeconds?: string) {
-    const headers = timeoutSeconds
-      ? { "X-Prometheus-Scrape-Timeout-Seconds": timeoutSeconds }
-      : undefined;
-    const response = await fetch(`${metricsUrl(service)}/probe?${query}`, { headers });
-    if (response.status !== 200) return response.status;
-    return seriesIn(await response.text());
-  }
-
-  labTest("measures a target with the names of blackbox_exporter", async () => {
-    await using service = await startService({
-      ...SETTINGS,
-      SIXSCOPE_PING_INTERVAL_MS: "10",
-      SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
-    });
-    const hash = Bun.hash.crc32("::1");
-    const number = expect.any(Number);
-    expect(await probe(service, "module=ping6&target=ns.example.test")).toEqual({
-      probe_success: 1,
-      probe_duration_seconds: number,
-      probe_ip_protocol: 6,
-      probe_ip_addr_hash: hash,
-      probe_loss_ratio: 0,
-      'probe_rtt_seconds{quantile="0"}': number,
-      'probe_rtt_seconds{quantile="0.5"}': number,
-      'probe_rtt_seconds{quantile="0.9"}': number,
-      'probe_rtt_seconds{quantile="1"}': number,
-      'probe_icmp_duration_seconds{phase="rtt"}': number,
-      probe_icmp_reply_hop_limit: 64,
-    });
-    expect(await value(service, "sixscope_probes_sent_total")).toBe(10);
-    await probe(service, "target=::1&count=2");
-    expect(await value(service, "sixscope_probes_sent_total")).toBe(12);
-    expect(await probe(service, "module=trace6&target=::1")).toEqual({
-      probe_success: 1,
-      probe_duration_seconds: number,
-      probe_ip_protocol: 6,
-      probe_ip_addr_hash: hash,
-      probe_hop_count: 1,
-      probe_path_hash: hash,
-    });
-    const answered = {
-      probe_success: 1,
-      probe_duration_seconds: number,
-      probe_ip_protocol: 6,
-      probe_dns_answer_rrs: 1,
-      'probe_dns_duration_seconds{phase="request"}': number,
-    };
-    expect(await probe(service, "module=dns6&target=ns.example.test")).toEqual(answered);
-    expect(await probe(service, "module=dns6&target=ns.example.test&type=TXT")).toEqual({
-      ...answered,
-      probe_success: 0,
-      probe_dns_answer_rrs: 0,
-    });
-  });
-
-  labTest("a failed probe is a result; a wrong request and a busy service are not", async () => {
-    await using service = await startService({
-      ...SETTINGS,
-      SIXSCOPE_MAX_PROBES: "1",
-      SIXSCOPE_PING_INTERVAL_MS: "10000",
-      SIXSCOPE_TARGETS_DENY: "2001:db8:bad::/48",
-      SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
-    });
-    const failed = (reason: string) => ({
-      probe_success: 0,
-      probe_duration_seconds: expect.any(Number),
-      [`probe_failure_info{reason="${reason}"}`]: 1,
-    });
-    expect(await probe(service, "target=none.example.test")).toEqual(failed("HOSTNAME_NOT_FOUND"));
-    expect(await probe(service, "target=2001:db8:ffff::1")).toEqual(failed("NETWORK_UNREACHABLE"));
-    for (const query of [
-      "",
-      "module=http_2xx&target=::1",
-      "module=toString&target=::1",
-      "target=192.0.2.1",
-      "target=::1&count=11",
-      "target=2001:db8:bad::1",
-    ]) {
-      expect([query, await probe(service, query)]).toEqual([query, 400]);
-    }
-    const slow = probe(service, "target=::1&count=2", "600");
-    await until(async () => (await value(service, "sixscope_probe_slots_used")) === 1);
-    expect(await probe(service, "target=::1")).toBe(503);
-    service.signal("SIGTERM");
-    await slow.catch(() => "stopped");
-  });
-
-  labTest("ends before Prometheus gives up, and gives its slot back", async () => {
-    await using service = await startService({ ...SETTINGS, SIXSCOPE_PING_INTERVAL_MS: "10000" });
-    expect(await probe(service, "target=::1&count=10", "0.6")).toMatchObject({
-      probe_success: 0,
-      'probe_failure_info{reason="TIMEOUT"}': 1,
-    });
-    expect(await value(service, "sixscope_probe_slots_used")).toBe(0);
-  });
 });
 
 describe("a real Prometheus", () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
+import { describeCommands } from "../../src/cli/command-line.ts";
 import { ERRORS } from "../../src/http/errors.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
@@ -181,6 +182,17 @@ describe("tables", () => {
       needsKey: key === " needed",
     }));
     expect(told).toEqual(documented);
+  });
+
+  test("the tools are commands, with these options", () => {
+    const commands = describeCommands({}).commands;
+    const rows = [...readme.matchAll(/^\| `sixscope ([\w-]+)[^`]*` \|(.*)\|$/gm)];
+    expect(rows.length).toBeGreaterThan(0);
+    for (const [, name, told = ""] of rows) {
+      const command = commands.find((one) => one.name() === name);
+      const flags = command?.options.flatMap(({ short, long }) => [short, long]);
+      for (const [, flag] of told.matchAll(/`(--?[\w-]+)`/g)) expect(flags).toContain(flag);
+    }
   });
 
   test("every endpoint has a section in docs/api.md", () => {
