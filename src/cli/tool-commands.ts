@@ -74,7 +74,7 @@ export function addTools(
   ).action(async (target: string, { count, interval, timeout }, command: Command) => {
     const config = { ...ms("pingIntervalMs", interval), ...ms("probeTimeoutMs", timeout) };
     const { server } = command.opts<ToolOptions>();
-    // The schema of the service bounds the count; here there is nobody to protect.
+    // The service bounds the count for the sake of others; here there are no others.
     const [parameters, values] = server ? [{ count: String(count) }, {}] : [{}, { count }];
     await run(command, ping, { target, ...parameters }, { config, values }, (screen) =>
       pingView(target, screen),

@@ -61,7 +61,7 @@ export function learnTranslators(client: DnsClient, clock: Clock = systemClock):
     });
 }
 
-/** What an address stands for if it has the well-known prefix or one that is known of the resolver; null for any other. */
+/** The IPv4 address in an address with the well-known prefix or a known prefix of the resolver; null for any other. */
 export function translationOf(client: DnsClient, ip: string): Translation | null {
   const address = tryParseIpv6(ip);
   if (address === null) return null;

@@ -57,7 +57,8 @@ export const translation = once(() =>
     })
     .meta({
       id: "Translation",
-      description: "An IPv6 address that leads to a translator (NAT64), and whom it stands for.",
+      description:
+        "An IPv6 address that leads to a translator (NAT64), and the IPv4 address inside.",
     }),
 );
 

@@ -48,12 +48,14 @@ function openReader(path: string) {
   try {
     const bytes = readRegularBytes(path);
     const reader = new Reader<never>(bytes);
-    const { ipVersion, searchTreeSize, binaryFormatMajorVersion } = reader.metadata;
+    const { ipVersion, searchTreeSize, binaryFormatMajorVersion, buildEpoch } = reader.metadata;
     const separator = bytes.subarray(searchTreeSize, searchTreeSize + SEPARATOR_BYTES);
-    const isWhole = separator.equals(Buffer.alloc(SEPARATOR_BYTES));
-    if (!isWhole || ![4, 6].includes(ipVersion) || binaryFormatMajorVersion !== 2) {
-      throw new Error("its metadata is not valid");
-    }
+    const isValid =
+      separator.equals(Buffer.alloc(SEPARATOR_BYTES)) &&
+      [4, 6].includes(ipVersion) &&
+      binaryFormatMajorVersion === 2 &&
+      !Number.isNaN(buildEpoch.getTime());
+    if (!isValid) throw new Error("its metadata is not valid");
     return reader;
   } catch (error) {
     const reason = `${reasonOf(error)}; it must be a complete MMDB file`;

@@ -235,7 +235,7 @@ export function traceResult() {
         dns64: translation()
           .exactOptional()
           .describe(
-            "The target leads to a translator, where the trace ends; absent if it does not, or it is not known.",
+            "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
           ),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),

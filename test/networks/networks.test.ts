@@ -103,11 +103,21 @@ describe("an ASN file", () => {
   });
 
   const whole = encodeMmdb(BLOCKS);
+  const epoch = whole.indexOf("build_epoch") + "build_epoch".length;
   test.each([
     ["is empty", Buffer.alloc(0)],
     ["is a text", Buffer.from("prefix,name\n".repeat(100))],
     ["lacks its end", whole.subarray(0, -150)],
     ["lacks its begin", whole.subarray(100)],
+    [
+      "has a text for the time of its build",
+      Buffer.concat([
+        whole.subarray(0, epoch),
+        Buffer.from([0x44]),
+        Buffer.from("none"),
+        whole.subarray(epoch + 5),
+      ]),
+    ],
     ["is of zeros", Buffer.alloc(100_000)],
   ])("is refused if it %s", (_, content) => {
     const path = file(content);
