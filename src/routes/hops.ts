@@ -75,8 +75,8 @@ export function presentAddress(
   return { ip, hostname: ip && (names.get(ip) ?? null) };
 }
 
-/** What is known of a hop's address: the interface to a link-local one, and whose network it is. */
-export function addressDetailsOf(
+/** What the details of every hop have: its network, and the interface to a link-local address. */
+export function hopDetails(
   address: Ipv6Address | null,
   scopeId: number,
   { networks }: Pick<Tools, "networks">,
@@ -88,8 +88,10 @@ export function addressDetailsOf(
   };
 }
 
-/** The details of a hop, unless there are none. */
-export function presentDetails<Details extends object>(details: Details): { details?: Details } {
+/** The key `details` with details, unless there are none. */
+export function withDetails<Details extends object>(
+  details: Details,
+): { readonly details?: Details } {
   return Object.keys(details).length > 0 ? { details } : {};
 }
 
@@ -104,10 +106,10 @@ export const hopFields = () => ({
   hostname: z.string().nullable().describe("Its name; null if none is known."),
 });
 
-/** The schemas of the details of every hop. */
-export const hopDetails = () => ({
-  zone: z.string().exactOptional().describe("The interface to a link-local address."),
-  network: network().exactOptional(),
+/** The schemas of `hopDetails`. */
+export const hopDetailFields = () => ({
+  zone: z.string().describe("The interface to a link-local address."),
+  network: network(),
 });
 
 /** The schema of the flow label of a run. */

@@ -3,10 +3,11 @@ import { formatIpv6 } from "../addr/format.ts";
 import { endpoint, type Tools } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
 import {
-  addressDetailsOf,
   flowLabelNumber,
+  hopDetailFields,
   hopDetails,
   hopFields,
   ipOrNull,
@@ -15,7 +16,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentDetails,
+  withDetails,
 } from "./hops.ts";
 import { PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -91,7 +92,7 @@ export const mtr = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) =>
         engine.mtr(
@@ -132,10 +133,10 @@ const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
 function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>, tools: Tools) {
   const { hop, sent, received, isLimited, addresses, times } = mtrHop;
-  const { address: first, scopeId } = addresses[0] ?? { address: null, scopeId: 0 };
+  const [first] = addresses;
   return {
     hop,
-    ...presentAddress(first, names),
+    ...presentAddress(first?.address ?? null, names),
     sent,
     received,
     loss: sent === 0 ? null : percent(sent - received, sent),
@@ -147,7 +148,7 @@ function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>
       received: count,
       share: percent(count, received),
     })),
-    ...presentDetails(addressDetailsOf(first, scopeId, tools)),
+    ...withDetails(hopDetails(first?.address ?? null, first?.scopeId ?? 0, tools)),
   };
 }
 
@@ -205,7 +206,7 @@ const mtrHop = once(() => {
       p50: time("The median"),
       p95: time("The time that 95 % of the answers did not exceed"),
       addresses: z.array(address).describe("Who answered, the most frequent first."),
-      details: z.strictObject(hopDetails()).exactOptional(),
+      details: z.strictObject(hopDetailFields()).partial().exactOptional(),
     })
     .meta({ id: "MtrHop", description: "The statistics of a hop." });
 });
@@ -219,7 +220,7 @@ function mtrRound() {
     .meta({ id: "MtrRound", description: "The hops after a round." });
 }
 
-export function mtrResult() {
+function mtrResult() {
   const path = z
     .strictObject({
       rounds: probes("Rounds that took it."),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import {
   type DoubtfulTooBig,
   LONGEST_SEARCH_MS,
@@ -10,8 +11,8 @@ import {
   type TooBig,
 } from "../icmp/mtu.ts";
 import {
-  addressDetailsOf,
   flowLabelNumber,
+  hopDetailFields,
   hopDetails,
   hopEvents,
   hopFields,
@@ -20,7 +21,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentDetails,
+  withDetails,
 } from "./hops.ts";
 import { PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
 
@@ -61,7 +62,7 @@ export const mtu = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      tools,
+      { ...tools, icmp: engineForTraces(tools.icmp) },
       longestMs,
       (engine, request, options) => {
         const onHop = (row: MtuHop) => {
@@ -98,12 +99,8 @@ function presentMtuHop(
   names: ReadonlyMap<string, string | null>,
   tools: Tools,
 ) {
-  return {
-    hop,
-    ...presentAddress(address, names),
-    mtu: mtuBytes,
-    ...presentDetails(addressDetailsOf(address, scopeId, tools)),
-  };
+  const details = hopDetails(address, scopeId, tools);
+  return { hop, ...presentAddress(address, names), mtu: mtuBytes, ...withDetails(details) };
 }
 
 function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: readonly MtuHop[]) {
@@ -121,12 +118,12 @@ const mtuHop = once(() =>
       mtu: bytes()
         .nullable()
         .describe("The largest packet in bytes that got through to it; null if it was silent."),
-      details: z.strictObject(hopDetails()).exactOptional(),
+      details: z.strictObject(hopDetailFields()).partial().exactOptional(),
     })
     .meta({ id: "MtuHop", description: "A hop, and the largest packet that reaches it." }),
 );
 
-export function mtuResult() {
+function mtuResult() {
   const position = (description: string) =>
     z.int().min(1).max(MAX_HOPS).nullable().describe(description);
   const about = {

@@ -8,8 +8,8 @@ import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
 import {
-  addressDetailsOf,
   flowLabelNumber,
+  hopDetailFields,
   hopDetails,
   hopEvents,
   hopFields,
@@ -20,7 +20,7 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
-  presentDetails,
+  withDetails,
 } from "./hops.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
@@ -115,7 +115,7 @@ function presentHop(
 ) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
   const details = {
-    ...addressDetailsOf(address, scopeId, tools),
+    ...hopDetails(address, scopeId, tools),
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
@@ -126,7 +126,7 @@ function presentHop(
     hop: hop.hop,
     ...presentAddress(address, names),
     rtt: rttMs === null ? null : round(rttMs, 3),
-    ...presentDetails(details),
+    ...withDetails(details),
   };
 }
 
@@ -172,7 +172,7 @@ const hopSchema = once(() => {
         .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
-          ...hopDetails(),
+          ...hopDetailFields(),
           rtts: z
             .array(z.number().min(0))
             .describe("All times in milliseconds, if there are several."),

@@ -20,6 +20,10 @@ const OTHER_ROUTER = parseIpv6("2a00:1450::2");
 const TARGET = parseIpv6("2a00:1450::80");
 const LINK_LOCAL = parseIpv6("fe80::1");
 
+/** The only address whose network is known. */
+const OWNED = parseIpv6("2a00:1450::3");
+const NETWORK = { asn: 64_496, name: "Example", prefix: "2a00::/12", source: "asn-file" } as const;
+
 /** Every address has this name. */
 const named = {
   query: async (_name: string, type: string) => ({
@@ -39,6 +43,7 @@ async function call(
     resolvers: { resolver_a: named, resolver_b: named, resolver_c: named },
     icmp: engine as unknown as IcmpEngine,
     probeSlots: new ProbeSlots(1),
+    networks: { find: (address) => (address === OWNED ? NETWORK : null) },
   };
   const events: [name: string, data: object][] = [];
   const allowedSeconds: number[] = [];
@@ -129,6 +134,7 @@ describe("loss by hop", () => {
     ["that is silent", { received: 0, addresses: [], times: null }, { ...nobody, loss: 100 }],
     ["that could not be asked", { sent: 0, received: 0, addresses: [], times: null }, { ...nobody, sent: 0, loss: null }],
     ["with a link-local address", { addresses: [{ address: LINK_LOCAL, scopeId: 1, received: 3 }] }, { ...SHOWN, ip: "fe80::1", addresses: [{ ...SHOWN.addresses[0], ip: "fe80::1" }], details: { zone: "lo" } }],
+    ["of a known network", { addresses: [{ address: OWNED, scopeId: 0, received: 3 }] }, { ...SHOWN, ip: "2a00:1450::3", addresses: [{ ...SHOWN.addresses[0], ip: "2a00:1450::3" }], details: { network: NETWORK } }],
   ])("shows a hop %s", async (_, hop, shown) => {
     const { result } = await ask({ ...DONE, hops: [{ ...HOP, ...hop }] } as MtrOutcome);
     expect(result["hops"]).toEqual([shown]);
@@ -238,6 +244,7 @@ describe("the path MTU", () => {
     const hops = [
       { ...row(1, 1500, LINK_LOCAL), scopeId: 1 },
       { ...row(2, null), address: null },
+      row(3, 1500, OWNED),
     ];
     const nothing = { verdict: "inconclusive", mtuBytes: null, told: null } as const;
     const { result } = await ask({ ...DONE, ...nothing, lastLarge: null, firstSmall: null, hops });
@@ -245,6 +252,7 @@ describe("the path MTU", () => {
     expect(result["hops"]).toEqual([
       { hop: 1, ip: "fe80::1", hostname: null, mtu: 1500, details: { zone: "lo" } },
       { hop: 2, ip: null, hostname: null, mtu: null },
+      { hop: 3, ip: "2a00:1450::3", hostname: null, mtu: 1500, details: { network: NETWORK } },
     ]);
   });
 
@@ -266,3 +274,12 @@ describe("the path MTU", () => {
     expect(allowedSeconds[0]).toBeCloseTo(16 + 2 * 1.5 + 10 + 3.2 + 0.25 + 60 + 3 * 3);
   });
 });
+
+test.each([mtr, mtu])(
+  "without the raw socket there is nothing to measure with",
+  async (endpoint) => {
+    const engine = { withoutRaw: { unavailable: "socket(AF_INET6, 3, 58): EPERM" } };
+    const refused = call(endpoint, {}, engine);
+    await expect(refused).rejects.toMatchObject({ code: "ICMP_UNAVAILABLE" });
+  },
+);
