@@ -220,7 +220,8 @@ function mtrRound() {
     .meta({ id: "MtrRound", description: "The hops after a round." });
 }
 
-function mtrResult() {
+/** The schema of the result. */
+export function mtrResult() {
   const path = z
     .strictObject({
       rounds: probes("Rounds that took it."),

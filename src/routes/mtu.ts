@@ -123,7 +123,8 @@ const mtuHop = once(() =>
     .meta({ id: "MtuHop", description: "A hop, and the largest packet that reaches it." }),
 );
 
-function mtuResult() {
+/** The schema of the result. */
+export function mtuResult() {
   const position = (description: string) =>
     z.int().min(1).max(MAX_HOPS).nullable().describe(description);
   const about = {
