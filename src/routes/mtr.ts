@@ -3,7 +3,6 @@ import { formatIpv6 } from "../addr/format.ts";
 import { endpoint, type Tools } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
-import { engineForTraces } from "../icmp/engine.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
 import {
   flowLabelNumber,
@@ -92,7 +91,7 @@ export const mtr = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      { ...tools, icmp: engineForTraces(tools.icmp) },
+      tools,
       longestMs,
       (engine, request, options) =>
         engine.mtr(

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
-import { engineForTraces } from "../icmp/engine.ts";
 import {
   type DoubtfulTooBig,
   LONGEST_SEARCH_MS,
@@ -62,7 +61,7 @@ export const mtu = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      { ...tools, icmp: engineForTraces(tools.icmp) },
+      tools,
       longestMs,
       (engine, request, options) => {
         const onHop = (row: MtuHop) => {

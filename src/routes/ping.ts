@@ -61,6 +61,7 @@ export const ping = endpoint({
           { ...request, count, intervalMs },
           { ...options, onSample: (sample) => call.onEvent?.("sample", present(sample)) },
         ),
+      tools.icmp,
     );
     const { source, timeoutMs, samples, lost, duplicates } = outcome;
     const unknown = lost.filter(({ reason }) => reason === "unknown").length;

@@ -4,7 +4,6 @@ import { translationOf } from "../dns/dns64.ts";
 import { translation } from "../http/dns-schemas.ts";
 import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
-import { engineForTraces } from "../icmp/engine.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
 import {
@@ -71,7 +70,7 @@ export const traceroute = endpoint({
     const { ip, outcome } = await probeTarget(
       target,
       call,
-      { ...tools, icmp: engineForTraces(tools.icmp) },
+      tools,
       longestMs,
       (engine, request, options) => {
         const onHop = (row: TraceHop) => {

@@ -217,8 +217,10 @@ describe("without CAP_NET_RAW", () => {
     const headers = { "X-API-Key": service.key };
     const ping = await fetch(`${service.url}/ping/::1?count=2`, { headers });
     expect(await ping.json()).toMatchObject({ stats: { received: 2 } });
-    const trace = await fetch(`${service.url}/traceroute/::1`, { headers });
-    expect(await trace.json()).toMatchObject({ error: { code: "ICMP_UNAVAILABLE" } });
+    for (const path of ["traceroute", "mtr", "mtu"]) {
+      const trace = await fetch(`${service.url}/${path}/::1`, { headers });
+      expect(await trace.json()).toMatchObject({ error: { code: "ICMP_UNAVAILABLE" } });
+    }
   });
 });
 
