@@ -154,7 +154,11 @@ function memory(): void {
 /** Nanoseconds of each step of the middleware, and the memory that five million addresses leave behind. */
 function middleware(): void {
   const log = createLog({ level: "info", format: "text", priorities: false, write: () => {} });
-  const trust = { trustedProxies: { unix: true, prefixes: [] }, plainHttpFrom: [] };
+  const trust = {
+    trustedProxies: { unix: true, prefixes: [] },
+    plainHttpFrom: [],
+    keylessFrom: [],
+  };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
   const keyring = new Keyring(join(folder, "none.json"), log);
   const limiter = new RateLimiter({ anonymous: 1e9, prefix: 1e9 });

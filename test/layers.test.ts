@@ -13,6 +13,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/cli/"],
   ["src/server/"],
   ["src/http/app.ts"],
+  ["src/page/"],
   ["src/routes/"],
   ["src/http/"],
   ["src/keys/", "src/limits/", "src/networks/"],
@@ -41,14 +42,18 @@ function layerOf(path: string): { level: number; member: string } | null {
   return null;
 }
 
-/** Specifiers of every static, dynamic and type import of a source file. */
-function importsOf(source: string): string[] {
-  const found = new Bun.Transpiler({ loader: "ts" }).scanImports(source).map(({ path }) => path);
+/** Specifiers of every static, dynamic and type import of a file. */
+async function importsOf(file: string): Promise<string[]> {
+  const source = await Bun.file(join(ROOT, file)).text();
+  const loader = file.endsWith("x") ? "tsx" : "ts";
+  const found = new Bun.Transpiler({ loader }).scanImports(source).map(({ path }) => path);
   const typeOnly = source.matchAll(/^\s*(?:import|export)\s+type\b[^;]*?from\s+"([^"]+)"/gm);
-  return [...found, ...[...typeOnly].map((match) => match[1] ?? "")];
+  // The scanner takes React for the runtime of JSX.
+  const real = found.filter((path) => !/^react(\/|$)/.test(path));
+  return [...real, ...[...typeOnly].map((match) => match[1] ?? "")];
 }
 
-const files = [...new Glob("{src,test,scripts}/**/*.ts").scanSync(ROOT)].sort();
+const files = [...new Glob("{src,test,scripts}/**/*.{ts,tsx}").scanSync(ROOT)].sort();
 
 test("every source file belongs to a layer", () => {
   const homeless = files.filter((file) => file.startsWith("src/") && layerOf(file) === null);
@@ -59,7 +64,7 @@ test("imports run one way", async () => {
   const upward: string[] = [];
   for (const file of files.filter((path) => path.startsWith("src/"))) {
     const from = layerOf(file);
-    for (const specifier of importsOf(await Bun.file(join(ROOT, file)).text())) {
+    for (const specifier of await importsOf(file)) {
       if (!specifier.startsWith(".")) continue;
       const target = relative(ROOT, join(ROOT, dirname(file), specifier));
       const to = layerOf(target);
@@ -77,7 +82,7 @@ test("imports run one way", async () => {
 test("bun:ffi is imported by src/platform/libc.ts alone", async () => {
   const importers: string[] = [];
   for (const file of files) {
-    if (importsOf(await Bun.file(join(ROOT, file)).text()).includes("bun:ffi")) {
+    if ((await importsOf(file)).includes("bun:ffi")) {
       importers.push(file);
     }
   }
@@ -89,9 +94,9 @@ test("imports name packages that package.json lists, and files with their .ts", 
   const packages = Object.keys(dependencies);
   const strange: string[] = [];
   for (const file of files.filter((path) => path.startsWith("src/"))) {
-    for (const specifier of importsOf(await Bun.file(join(ROOT, file)).text())) {
+    for (const specifier of await importsOf(file)) {
       const known = specifier.startsWith(".")
-        ? specifier.endsWith(".ts") || specifier.endsWith(".json")
+        ? /\.tsx?$/.test(specifier) || specifier.endsWith(".json")
         : specifier.startsWith("node:") ||
           specifier === "bun" ||
           specifier === "bun:ffi" ||

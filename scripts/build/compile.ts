@@ -1,6 +1,7 @@
 import { mkdtemp, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
+import { bundlePage } from "../../src/page/bundle.ts";
 import { ROOT, type Source } from "./source.ts";
 
 /** The machines that executables are built for. */
@@ -55,6 +56,11 @@ export async function compile(
     const result = await Bun.build({
       entrypoints: [join(ROOT, entryPoint)],
       root: ROOT,
+      // The executable has the page in it, and nothing to bundle it with.
+      files: {
+        [join(ROOT, "src/page/bundle.ts")]: `const page = ${JSON.stringify(await bundlePage())};
+          export const bundlePage = async () => page;`,
+      },
       compile: {
         target: `bun-${target}`,
         outfile: staged,

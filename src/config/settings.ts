@@ -73,6 +73,8 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
+    /** Whose clients may ping and trace without a key. */
+    keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     keysFile: read("SIXSCOPE_KEYS_FILE", join(stateDirectory, "keys.json"), absolutePath),
     /** The files that say whose network an address belongs to. */
     networkFiles: {

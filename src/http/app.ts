@@ -1,9 +1,17 @@
 import { type Context, Hono, type HonoRequest } from "hono";
 import { formatIp } from "../addr/ip.ts";
+import { pageFile, pageOf } from "../page/respond.ts";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { addressOf } from "../routes/my-ip.ts";
 import { AccessLog, CLIENT_GONE, loggedStatus } from "./access-log.ts";
-import { BASE_PATH, type Call, type Endpoint, type RequestInfo, type Tools } from "./endpoint.ts";
+import {
+  BASE_PATH,
+  type Call,
+  type Endpoint,
+  PAGE_ROUTES,
+  type RequestInfo,
+  type Tools,
+} from "./endpoint.ts";
 import { ApiError, type ErrorCode } from "./errors.ts";
 import { EVENT_STREAM_HEADERS, prefersEvents, streamEvents } from "./event-stream.ts";
 import {
@@ -47,9 +55,6 @@ type Handler = (context: Context<Env>) => Response | Promise<Response>;
 
 type Explain = (error: Error, info: RequestInfo) => ApiError;
 
-/** Where a shell gets the caller's address as plain text. */
-const PLAIN_ADDRESS_PATHS = ["/", "/ip"];
-
 /**
  * Builds the app: the middleware, then the endpoint, then the access log.
  *
@@ -90,9 +95,18 @@ export function createApp(dependencies: AppDependencies): App {
   for (const endpoint of ENDPOINTS) {
     add(routesOf(endpoint), handlerOf(endpoint, dependencies, explain));
   }
-  add(PLAIN_ADDRESS_PATHS, ({ env: info }) =>
-    respond(info, `${formatIp(addressOf(callOf(info)))}\n`, 200, { "Content-Type": "text/plain" }),
-  );
+  // Where a shell gets the caller's address as plain text, and a browser the page.
+  add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
+    const address = addressOf(callOf(info));
+    if (info.isPage) return pageOf(info, address, dependencies.networks);
+    const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
+    return respond(info, `${formatIp(address)}\n`, 200, { "Content-Type": "text/plain", ...vary });
+  });
+  add([PAGE_ROUTES.file], async ({ req, env: info }) => {
+    const response = await pageFile(info);
+    if (response === null) throw notFound(req);
+    return response;
+  });
   router.notFound(({ req, env }) => respondError(env, notFound(req)));
   router.onError((error, { env }) => respondError(env, explain(error, env)));
 
@@ -146,7 +160,7 @@ function handlerOf(
 ): Handler {
   return (context) => {
     const { req, env: info } = context;
-    if (needsKey && info.key === null) {
+    if (needsKey && info.key === null && info.caller.needsKey) {
       const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
       const note = sentKey(info.request.headers) === null ? undefined : invalid;
       throw new ApiError("UNAUTHORIZED", {}, note);
@@ -194,7 +208,9 @@ function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {
       return request.signal;
     },
     address: caller.address,
-    owner: key?.sha256 ?? "",
+    get owner() {
+      return key?.sha256 ?? (caller.address === null ? "" : formatIp(caller.address));
+    },
     allowSeconds,
   };
 }

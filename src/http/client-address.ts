@@ -15,7 +15,7 @@ export type Connection =
     };
 
 /** What the operator says about peers and clients. */
-type Trust = Pick<Config, "trustedProxies" | "plainHttpFrom">;
+type Trust = Pick<Config, "trustedProxies" | "plainHttpFrom" | "keylessFrom">;
 
 /** The peers whose forwarding headers are trusted. */
 type TrustedProxies = Trust["trustedProxies"];
@@ -27,6 +27,8 @@ export interface Caller {
   /** Whether the client used HTTPS, is on this machine, or may use plain HTTP. */
   readonly secure: boolean;
   readonly viaTrustedProxy: boolean;
+  /** Whether it needs a key for endpoints that need one. */
+  readonly needsKey: boolean;
   /** Whether a peer that is not trusted sent forwarding headers, which were ignored. */
   readonly untrustedForwarding: boolean;
 }
@@ -48,7 +50,7 @@ const NO_PORT = 0;
 export function identifyCaller(
   connection: Connection,
   headers: Headers,
-  { trustedProxies: trusted, plainHttpFrom }: Trust,
+  { trustedProxies: trusted, plainHttpFrom, keylessFrom }: Trust,
 ): Caller {
   const peer = connection.kind === "unix" ? null : parsePeer(connection.peer);
   // A TCP peer without a valid address is not trusted.
@@ -64,11 +66,14 @@ export function identifyCaller(
     protocols === null
       ? isDirect
       : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https");
+  const untrustedForwarding = forwarded && !viaTrustedProxy;
   return {
     address,
     secure: usedHttps || isIn(plainHttpFrom, address),
     viaTrustedProxy,
-    untrustedForwarding: forwarded && !viaTrustedProxy,
+    untrustedForwarding,
+    // The address of a proxy that is not trusted says nothing about its clients.
+    needsKey: untrustedForwarding || !isIn(keylessFrom, address),
   };
 }
 

@@ -14,6 +14,9 @@ import type { ValueOf } from "./schemas.ts";
 /** The prefix of every path. */
 export const BASE_PATH = "/api/v1";
 
+/** The paths of the page and its files. */
+export const PAGE_ROUTES = { page: "/", file: "/assets/:file" } as const;
+
 /** What is known of a request before it is routed. */
 export interface RequestInfo {
   readonly request: Request;
@@ -25,6 +28,8 @@ export interface RequestInfo {
   readonly headers: Readonly<Record<string, string>>;
   /** Keeps the connection open for a handler that may be silent for so many seconds. */
   readonly allowSeconds: (seconds: number) => void;
+  /** Whether it is for the page or one of its files, not for the API. */
+  readonly isPage: boolean;
   /** The pattern of the path; null if the path does not exist. */
   route: string | null;
   /** The code of the response if it is an error. */

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
-import { parseAccept } from "hono/utils/accept";
+import { prefers } from "./accept.ts";
 import type { ApiError } from "./errors.ts";
 
 const EVENT_STREAM = "text/event-stream";
@@ -15,15 +15,9 @@ export const EVENT_STREAM_HEADERS = {
   "X-Accel-Buffering": "no",
 } as const;
 
-/** Whether a request wants events rather than JSON; RFC 9110 section 12.5.1. Who takes both alike gets JSON. */
+/** Whether a request wants events rather than JSON. */
 export function prefersEvents(accept: string | null): boolean {
-  if (accept === null) return false;
-  const ranges = parseAccept(accept.toLowerCase());
-  const quality = (type: string) => ranges.find((range) => range.type === type)?.q;
-  const events = quality(EVENT_STREAM) ?? 0;
-  const json = quality("application/json");
-  if (json !== undefined) return events > json;
-  return events > 0 && events >= (quality("application/*") ?? quality("*/*") ?? 0);
+  return prefers(accept, EVENT_STREAM, "application/json");
 }
 
 /** A response under way. */

@@ -3,8 +3,9 @@ import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
+import { prefers } from "./accept.ts";
 import { type Caller, type Connection, identifyCaller } from "./client-address.ts";
-import type { RequestInfo } from "./endpoint.ts";
+import { PAGE_ROUTES, type RequestInfo } from "./endpoint.ts";
 import { ApiError } from "./errors.ts";
 import {
   CONSTANT_HEADERS,
@@ -26,6 +27,9 @@ const PREFLIGHT_HEADERS = {
  * nearly always keeps its connection for the next request, and a flood loses its own within a few answers.
  */
 const FREE_CLOSES = 1 / 16;
+
+/** Requests a minute for the page and its files, which cost nothing of the API's limit: one view is five at most. */
+const PAGE_RATE = { anonymous: 300, prefix: 3_000 };
 
 /** Request ids that are accepted from a trusted proxy. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
@@ -67,6 +71,7 @@ export function createMiddleware({
 }: MiddlewareDependencies): (request: Request, bindings: Bindings) => Admission {
   const { rate } = config;
   const rateLimiter = new RateLimiter(rate);
+  const pageLimiter = new RateLimiter(PAGE_RATE);
   let hasWarned = false;
 
   return (request, { connection, allowSeconds, route, draining }) => {
@@ -80,11 +85,14 @@ export function createMiddleware({
         { peer: address === null ? "unix" : formatIp(address) },
       );
     }
+    const isPage =
+      route === PAGE_ROUTES.file ||
+      (route === PAGE_ROUTES.page && prefers(sent.get("accept"), "text/html", "text/plain"));
     const keyText = sentKey(sent);
-    const key = keyText === null ? null : keyring.find(keyText);
+    const key = keyText === null || isPage ? null : keyring.find(keyText);
     const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
     // A missing or wrong key is charged to the address.
-    const state = rateLimiter.take(
+    const state = (isPage ? pageLimiter : rateLimiter).take(
       key === null
         ? { kind: "address", address }
         : { kind: "key", sha256: key.sha256, limit: key.limit ?? rate.key },
@@ -112,6 +120,7 @@ export function createMiddleware({
       key,
       headers,
       allowSeconds,
+      isPage,
       route,
     };
     if (secure && isPreflight) {

@@ -1,4 +1,5 @@
 import type { RequestInfo } from "./endpoint.ts";
+import { errorPage } from "./error-page.ts";
 import type { ApiError } from "./errors.ts";
 import { EVENT_STREAM_HEADERS } from "./event-stream.ts";
 
@@ -98,14 +99,14 @@ export const FURTHER_HEADERS: Readonly<Record<string, HeaderObject>> = {
 };
 
 /**
- * Responds with JSON and the headers of the request.
+ * Responds with JSON, or the text that the extra headers describe, and the headers of the request.
  *
  * @param json null for no body
  * @param extra further headers
  */
 export function respond(
   { headers, request }: RequestInfo,
-  json: string | null,
+  json: string | Uint8Array<ArrayBuffer> | null,
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
@@ -128,5 +129,17 @@ export function respondError(info: RequestInfo, error: ApiError): Response {
   if ("retryAfterSeconds" in details) headers["Retry-After"] = String(details.retryAfterSeconds);
   if (code === "UNAUTHORIZED") headers["WWW-Authenticate"] = API_KEY_SCHEME;
   if (code === "NOT_FOUND" && info.route !== null) headers["Allow"] = METHODS;
-  return respond(info, JSON.stringify(body), status, headers);
+  if (!info.isPage) return respond(info, JSON.stringify(body), status, headers);
+  const { html, securityPolicy } = errorPage(error, info.request.url);
+  return respond(info, html, status, { ...headers, ...pageHeaders(securityPolicy) });
+}
+
+/** The headers of an HTML page. */
+export function pageHeaders(securityPolicy: string) {
+  return {
+    "Content-Type": "text/html;charset=utf-8",
+    "Content-Security-Policy": securityPolicy,
+    "Referrer-Policy": "no-referrer",
+    Vary: "Accept",
+  };
 }

@@ -139,6 +139,7 @@ async function verdictOn(
   return isDecisive(unchecked) ? "bogus" : "unreachable";
 }
 
+/** The schema of the result. */
 export function dnsResult() {
   return z
     .strictObject({

@@ -132,7 +132,8 @@ const seq = () => z.int().min(1).max(MAX_COUNT).describe("The number of the requ
 
 const milliseconds = (what: string) => z.number().min(0).describe(`${what} in milliseconds.`);
 
-const pingSample = once(() =>
+/** The schema of an answered request. */
+export const pingSample = once(() =>
   z
     .strictObject({
       seq: seq(),
@@ -149,7 +150,8 @@ const pingSample = once(() =>
     .meta({ id: "PingSample", description: "An echo request that was answered in time." }),
 );
 
-const lostSample = once(() =>
+/** The schema of a request without a reply. */
+export const lostSample = once(() =>
   z
     .union([
       z.strictObject({
@@ -178,6 +180,7 @@ const lostSample = once(() =>
     .meta({ id: "LostSample", description: "An echo request without a reply." }),
 );
 
+/** The schema of the result. */
 export function pingResult() {
   const some = z.int().min(0).max(MAX_COUNT);
   const statistic = (which: string) =>

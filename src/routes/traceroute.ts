@@ -133,7 +133,8 @@ function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation
   return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
 
-const hopSchema = once(() => {
+/** The schema of a hop. */
+export const hopSchema = once(() => {
   const mtu = z.int().min(0).max(0xffff_ffff);
   const mpls = z
     .strictObject({
@@ -189,6 +190,7 @@ const hopSchema = once(() => {
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
 
+/** The schema of the result. */
 export function traceResult() {
   const error = z
     .strictObject({

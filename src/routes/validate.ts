@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6, formatIpv6Expanded } from "../addr/format.ts";
-import { tryParseIpv6 } from "../addr/ipv6.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { invalidAddress } from "../http/errors.ts";
 import { addressType, ipv6Text, textSchema } from "../http/schemas.ts";
 import { addressDetails, describeIpv6 } from "./address-details.ts";
@@ -72,14 +72,19 @@ export const validate = endpoint({
   handle({ address: text }, _, { networks }) {
     const address = tryParseIpv6(text);
     if (address === null) throw invalidAddress(text);
-    const details = describeIpv6(address);
-    const network = networks?.find(address);
-    return {
-      valid: true as const,
-      type: classifyIpv6(address),
-      compressed: formatIpv6(address),
-      expanded: formatIpv6Expanded(address),
-      details: network ? { ...details, network } : details,
-    };
+    return describeAddress(address, networks);
   },
 });
+
+/** The answer for a valid address. */
+export function describeAddress(address: Ipv6Address, networks: Tools["networks"]) {
+  const details = describeIpv6(address);
+  const network = networks?.find(address);
+  return {
+    valid: true as const,
+    type: classifyIpv6(address),
+    compressed: formatIpv6(address),
+    expanded: formatIpv6Expanded(address),
+    details: network ? { ...details, network } : details,
+  };
+}

@@ -31,6 +31,7 @@ describe("defaults", () => {
       tls: null,
       trustedProxies: { unix: true, prefixes: [] },
       plainHttpFrom: [],
+      keylessFrom: [],
       keysFile: resolve("keys.json"),
       networkFiles: { networksFile: null, asnFile: null },
       targetResolver: "resolver_a",

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
+import { bundlePage } from "../../src/page/bundle.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { metricsUrl, value } from "../lab/metrics.ts";
@@ -70,6 +71,21 @@ test("prints its version and its commit", async () => {
   const { commit } = await readSource();
   expect(stdout).toMatch(VERSION_LINE);
   expect(stdout).toContain(commit ?? "sixscope");
+});
+
+test("serves the same page as the source", async () => {
+  await using service = await startService({}, [], [executable]);
+  const get = (path: string) =>
+    fetch(new URL(path, service.url), { headers: { Accept: "text/html" } });
+  const html = await (await get("/")).text();
+  expect(html).toMatch(/<h1[^>]*>127\.0\.0\.1<\/h1>/);
+  for (const [path, { type, text }] of Object.entries(await bundlePage())) {
+    if (path === "/index.html") continue;
+    expect(html).toContain(path);
+    const response = await get(path);
+    expect(response.headers.get("content-type")).toBe(type);
+    expect(await response.text()).toBe(text);
+  }
 });
 
 dnsTest("serves all five endpoints", async () => {

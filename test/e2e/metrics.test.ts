@@ -144,9 +144,10 @@ describe("metrics", () => {
     const ask = (query: string) => fetch(`${service.url}/dns/${query}`);
     const queries = (labels: Record<string, string>) =>
       value(service, "sixscope_dns_query_duration_seconds_count", labels);
-    await ask("ns.example.test");
-    await ask("none.example.test");
-    await ask("ns.example.test?resolver=resolver_b");
+    // Questions for AAAA make the service ask for the resolver's NAT64 prefix too.
+    await ask("ns.example.test?type=A");
+    await ask("none.example.test?type=A");
+    await ask("ns.example.test?type=A&resolver=resolver_b");
     const answered = { resolver: "resolver_a", transport: "udp", outcome: "answer" };
     expect(await queries(answered)).toBe(1);
     expect(await queries({ ...answered, outcome: "name-error" })).toBe(1);

@@ -28,11 +28,13 @@ function setUp(options: Options = {}) {
         address: tryParseIp("192.0.2.1"),
         secure: true,
         viaTrustedProxy: false,
+        needsKey: true,
         untrustedForwarding: false,
       },
       headers: {},
       allowSeconds: () => {},
       route,
+      isPage: false,
     };
     accessLog.answered(info, loggedStatus(info.request, status), 1.25);
   };

@@ -9,6 +9,7 @@ const TRUST = {
     prefixes: ["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.2"].map(parsePrefix),
   },
   plainHttpFrom: ["192.168.7.0/24"].map(parsePrefix),
+  keylessFrom: ["192.168.7.0/24", "2001:db8:7::/48", "127.0.0.1"].map(parsePrefix),
 };
 
 function caller(peer: string | null, headers: Record<string, string>, encrypted = false) {
@@ -59,6 +60,20 @@ describe("the client's address", () => {
   test("is unknown if a unix socket's peer names none", () => {
     expect(caller(null, { "X-Forwarded-Proto": "https" }).address).toBeNull();
   });
+});
+
+// biome-ignore format: a table
+test.each<[string, string | null, Record<string, string>, boolean]>([
+  ["a peer in the prefixes needs no key", "2001:db8:7::1", {}, false],
+  ["a mapped peer", "::ffff:192.168.7.9", {}, false],
+  ["a peer outside", "2001:db8:8::1", {}, true],
+  ["a client behind a trusted proxy is judged by its own address", "10.0.0.1", { "X-Forwarded-For": "192.168.7.1" }, false],
+  ["a client outside behind a trusted proxy", "10.0.0.1", { "X-Forwarded-For": "192.0.2.1" }, true],
+  ["a claim of another peer", "192.0.2.1", { "X-Forwarded-For": "192.168.7.1" }, true],
+  ["a proxy in the prefixes that is not trusted: its clients could be anyone", "127.0.0.1", { Via: "1.1 proxy" }, true],
+  ["a unix socket's peer without an address", null, {}, true],
+])("whether a key is needed: %s", (_, peer, headers, expected) => {
+  expect(caller(peer, headers, true).needsKey).toBe(expected);
 });
 
 describe("the HTTPS rule", () => {

@@ -1,0 +1,133 @@
+import { formatMs } from "./numbers.ts";
+import { Below, Facts } from "./parts.tsx";
+import { PingChart } from "./ping-chart.tsx";
+import type { Place } from "./place.ts";
+import { pingText } from "./reports.ts";
+import { RunForm } from "./run-form.tsx";
+import { noteOf, samplesOf, statsOf } from "./samples.ts";
+import type { Run, Work } from "./state.ts";
+import { TEXTS } from "./texts.ts";
+import type { PingResult, Sample } from "./types.ts";
+
+const T = TEXTS.ping;
+
+const OPTIONS = [{ name: "count", label: T.count, default: "4" }];
+
+/** Milliseconds between two pings of a run that goes on. */
+const REPEAT_MS = 1000;
+
+/** Samples that a run that goes on shows. */
+const SHOWN = 60;
+
+function workOf({ subject, parameters }: Place): Work {
+  const query = new URLSearchParams(parameters).toString();
+  const path = `ping/${encodeURIComponent(subject)}${query && `?${query}`}`;
+  return { path, hasParts: true };
+}
+
+function onAndOn({ path }: Work): Work {
+  return { path: `${path.split("?")[0]}?count=1`, hasParts: true, repeatMs: REPEAT_MS };
+}
+
+/** Round-trip times as they come. */
+export function PingTool({ place, current }: { place: Place; current: Run | null }) {
+  const samples = samplesOf(current);
+  const result = current?.result as PingResult | null;
+  const timeoutMs = result?.details.timeout ?? null;
+  const stats = statsOf(samples);
+  return (
+    <>
+      <RunForm
+        place={place}
+        current={current}
+        needsKey={true}
+        label={TEXTS.target}
+        hint={TEXTS.targetHint}
+        example={TEXTS.dns.example}
+        options={OPTIONS}
+        workOf={workOf}
+        more={(start) => (
+          <button type="button" class="second" onClick={() => start(onAndOn)}>
+            {TEXTS.runOn}
+          </button>
+        )}
+      />
+      <div id="result">
+        <p class="announce" role="status">
+          {current &&
+            !current.isRunning &&
+            samples.length > 0 &&
+            T.done(stats.received, stats.sent)}
+          {current?.isRunning && samples.length === 0 && T.waiting}
+        </p>
+        {result && <p class="route mono">{T.from(result.ip, result.details.source)}</p>}
+        {samples.length > 0 && (
+          <>
+            <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />
+            <PingChart samples={samples.slice(-SHOWN)} count={columnsOf(place, samples)} />
+            <Samples samples={samples.slice(-SHOWN)} timeoutMs={timeoutMs} />
+          </>
+        )}
+      </div>
+      {current && (
+        <Below
+          place={place}
+          path={current.path}
+          needsKey={true}
+          result={result}
+          {...(result && { text: () => pingText(result, samples) })}
+        />
+      )}
+    </>
+  );
+}
+
+function columnsOf({ parameters }: Place, samples: readonly Sample[]): number {
+  const asked = Number(parameters["count"] ?? 4);
+  return Math.min(SHOWN, Math.max(asked, samples.length));
+}
+
+function Stats({ stats, duplicates }: { stats: ReturnType<typeof statsOf>; duplicates: number }) {
+  const time = (ms: number | null) => (ms === null ? TEXTS.none : `${formatMs(ms)} ${TEXTS.ms}`);
+  const loss = `${Number(stats.lossPercent.toFixed(1))} %`;
+  return (
+    <div class="stats">
+      <Facts
+        rows={[
+          [T.min, time(stats.min)],
+          [T.mean, time(stats.mean)],
+          [T.max, time(stats.max)],
+          [T.received, `${stats.received}/${stats.sent}`],
+          [T.loss, <span class={stats.lossPercent > 0 ? "bad" : ""}>{loss}</span>],
+        ]}
+      />
+      {duplicates > 0 && <p class="problem">{T.duplicates(duplicates)}</p>}
+    </div>
+  );
+}
+
+function Samples({ samples, timeoutMs }: { samples: readonly Sample[]; timeoutMs: number | null }) {
+  const notes = samples.map((sample) => noteOf(sample, timeoutMs));
+  return (
+    <table class="samples">
+      <thead>
+        <tr>
+          <th scope="col">{T.seq}</th>
+          <th scope="col">{T.rtt}</th>
+          <th scope="col">{T.hopLimit}</th>
+          {notes.some(Boolean) && <th scope="col">{T.note}</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {samples.map((sample, index) => (
+          <tr class={"reason" in sample ? "lost" : ""}>
+            <td>{sample.seq}</td>
+            <td>{"reason" in sample ? "–" : `${sample.rtt.toFixed(3)} ${TEXTS.ms}`}</td>
+            <td>{"reason" in sample ? "–" : sample.ttl}</td>
+            {notes.some(Boolean) && <td class="note">{notes[index]}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

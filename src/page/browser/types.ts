@@ -1,0 +1,29 @@
+import type { ERRORS, ErrorCode } from "../../http/errors.ts";
+import type { ValueOf } from "../../http/schemas.ts";
+import type { dnsResult } from "../../routes/dns.ts";
+import type { lostSample, pingResult, pingSample } from "../../routes/ping.ts";
+import type { hopSchema, traceResult } from "../../routes/traceroute.ts";
+import type { describeAddress } from "../../routes/validate.ts";
+
+export type { Caller } from "../respond.ts";
+
+/** The answers of the API, by the schemas that describe them. */
+export type Validation = ReturnType<typeof describeAddress>;
+export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
+export type DnsReply = NonNullable<DnsResult["details"]["resolvers"]>[number];
+export type DnsRecord = DnsResult["records"][number];
+export type PingResult = ValueOf<ReturnType<typeof pingResult>>;
+export type Sample =
+  | ValueOf<ReturnType<typeof pingSample>>
+  | ValueOf<ReturnType<typeof lostSample>>;
+export type Hop = ValueOf<ReturnType<typeof hopSchema>>;
+export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
+
+/** The error of an answer: its code decides what its details have. */
+export type Problem = {
+  readonly [Code in ErrorCode]: {
+    readonly code: Code;
+    readonly message: string;
+    readonly details: ValueOf<ReturnType<(typeof ERRORS)[Code]["details"]>>;
+  };
+}[ErrorCode];

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+
+/** A file of the page. */
+export interface PageFile {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** The files of the page by their paths: `/index.html`, the others with a hash of their content in their names. */
+export type PageFiles = Readonly<Record<string, PageFile>>;
+
+/**
+ * Bundles the page. In the executable, `scripts/build/compile.ts` has replaced it by its result.
+ *
+ * @throws AggregateError if the page does not compile
+ */
+export async function bundlePage(): Promise<PageFiles> {
+  const hashed = "assets/[name]-[hash].[ext]";
+  const { outputs } = await Bun.build({
+    entrypoints: [join(import.meta.dir, "browser/index.html")],
+    naming: { entry: "[name].[ext]", chunk: hashed, asset: hashed },
+    minify: true,
+    define: { "process.env.NODE_ENV": '"production"' },
+  });
+  const files = outputs.map(
+    async (output) =>
+      [output.path.replace(/^\./, ""), { type: output.type, text: await output.text() }] as const,
+  );
+  return Object.fromEntries(await Promise.all(files));
+}

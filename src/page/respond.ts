@@ -1,0 +1,81 @@
+import { formatIp, type IpAddress } from "../addr/ip.ts";
+import { RECORD_TYPES } from "../dns/record.ts";
+import { PAGE_ROUTES, type RequestInfo, type Tools } from "../http/endpoint.ts";
+import { pageHeaders, respond } from "../http/respond.ts";
+import { once } from "../http/schemas.ts";
+import { describeAddress } from "../routes/validate.ts";
+import { bundlePage, type PageFile } from "./bundle.ts";
+
+/** Everything comes from this service, and nothing is written into a script or a style. */
+const SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Seconds: the name of a file changes with its content. */
+const FILE_MAX_AGE = 31_536_000;
+
+/** What the page knows from the start. */
+export interface Caller {
+  readonly ip: string;
+  /** What `/validate` says about it; null for IPv4. */
+  readonly validation: ReturnType<typeof describeAddress> | null;
+  /** The types that `/dns` knows by name. */
+  readonly recordTypes: readonly string[];
+  /** Whether pings and traces need a key. */
+  readonly needsKey: boolean;
+}
+
+/** With `bun --watch` each view shows the page as it is in the source now. */
+const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
+
+const compressed = new WeakMap<PageFile, Uint8Array<ArrayBuffer>>();
+
+/** Responds with the page for a caller; its address is in the HTML, for browsers without JavaScript. */
+export async function pageOf(
+  info: RequestInfo,
+  address: IpAddress,
+  networks: Tools["networks"],
+): Promise<Response> {
+  const template = (await files())["/index.html"]?.text ?? "";
+  const caller: Caller = {
+    ip: formatIp(address),
+    validation: address.version === 6 ? describeAddress(address, networks) : null,
+    recordTypes: RECORD_TYPES,
+    needsKey: info.caller.needsKey,
+  };
+  const values: Readonly<Record<string, string>> = {
+    address: caller.ip,
+    kind: `IPv${address.version}`,
+    caller: JSON.stringify(caller),
+  };
+  const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));
+  const etag = `W/"${Bun.hash(html).toString(36)}"`;
+  const headers = {
+    ...pageHeaders(SECURITY_POLICY),
+    // The page contains the caller's address.
+    "Cache-Control": "private, no-cache",
+    ETag: etag,
+  };
+  const isKnown = info.request.headers.get("if-none-match") === etag;
+  return respond(info, isKnown ? null : html, isKnown ? 304 : 200, headers);
+}
+
+/** Responds with a file of the page, or null if there is none at the request's path. */
+export async function pageFile(info: RequestInfo): Promise<Response | null> {
+  const { pathname } = new URL(info.request.url);
+  const file = pathname === PAGE_ROUTES.page ? undefined : (await files())[pathname];
+  if (file === undefined) return null;
+  const isZipped = /\bgzip\b/.test(info.request.headers.get("accept-encoding") ?? "");
+  const headers = {
+    "Content-Type": file.type,
+    "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
+    Vary: "Accept-Encoding",
+    ...(isZipped && { "Content-Encoding": "gzip" }),
+  };
+  return respond(info, isZipped ? zipped(file) : file.text, 200, headers);
+}
+
+function zipped(file: PageFile): Uint8Array<ArrayBuffer> {
+  const known = compressed.get(file) ?? Bun.gzipSync(file.text, { level: 9 });
+  compressed.set(file, known);
+  return known;
+}

@@ -1,0 +1,54 @@
+/** SIXSCOPE_KEYLESS_FROM: who pings without a key, at whose cost, and what the page asks for. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { type Service, startService } from "../lab/service.ts";
+
+const labTest = testWith(labMissing);
+
+let service: Service;
+
+beforeAll(async () => {
+  if (labMissing !== null) return;
+  service = await startService({
+    SIXSCOPE_KEYLESS_FROM: "2001:db8:7::/48,192.0.2.0/24",
+    SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1",
+    SIXSCOPE_MAX_PROBES: "2",
+  });
+});
+
+afterAll(async () => {
+  if (labMissing === null) await service[Symbol.asyncDispose]();
+});
+
+const ask = (client: string, url = `${service.url}/ping/::1?count=1`, accept = "*/*") =>
+  fetch(url, {
+    headers: { "X-Forwarded-For": client, "X-Forwarded-Proto": "https", Accept: accept },
+  });
+
+labTest.each([
+  ["2001:db8:7::1", 200],
+  ["192.0.2.7", 200],
+  ["2001:db8:8::1", 401],
+  ["198.51.100.1", 401],
+])("%s gets %p, at the limit of its address", async (client, status) => {
+  const response = await ask(client);
+  expect(response.status).toBe(status);
+  expect(response.headers.get("x-ratelimit-limit")).toBe("100");
+});
+
+labTest.each([
+  ["2001:db8:7::1", false],
+  ["2001:db8:8::1", true],
+])("the page of %s asks for a key: %p", async (client, needsKey) => {
+  const html = await (await ask(client, new URL("/", service.url).href, "text/html")).text();
+  expect(html).toContain(`&quot;needsKey&quot;:${needsKey}`);
+});
+
+labTest("one address with all probe slots does not keep another out", async () => {
+  const long = `${service.url}/ping/::1?count=10`;
+  const running = [ask("2001:db8:7::1", long), ask("2001:db8:7::1", long)];
+  // Once both run, the same address is refused.
+  while ((await ask("2001:db8:7::1")).status !== 429) await Bun.sleep(10);
+  expect((await ask("2001:db8:7::2")).status).toBe(200);
+  expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200]);
+});

@@ -1,0 +1,353 @@
+/** The page in a real browser, on the stage: each tool once well and once for each kind of error. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { sixscope } from "../lab/service.ts";
+import { CALLER, MARKUP, PROXY_HEADERS, type Stage, startStage } from "./stage.ts";
+
+const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
+const pageTest = testWith(missing);
+
+let stage: Stage;
+let context: BrowserContext;
+let page: Page;
+/** What the browser complained about, and where else it went. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_KEY: "100000" });
+}, 60_000);
+
+afterAll(async () => {
+  if (missing === null) await stage[Symbol.asyncDispose]();
+});
+
+/** Each test is another client, so that none uses up the limit of another. */
+let client = 0;
+
+beforeEach(async () => {
+  if (missing !== null) return;
+  complaints.length = 0;
+  const address = client === 0 ? CALLER : `2001:db8:42:${client.toString(16)}::7`;
+  client++;
+  context = await stage.browser.newContext({
+    extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
+  });
+  await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
+    console.error("violation:", event.violatedDirective, event.blockedURI));`);
+  page = await newPage();
+});
+
+afterEach(async () => {
+  if (missing !== null) return;
+  await context.close();
+  // Of every test: the policy is kept, and nobody else is asked.
+  expect(complaints).toEqual([]);
+});
+
+async function newPage(): Promise<Page> {
+  const opened = await context.newPage();
+  opened.on("request", (request) => {
+    if (new URL(request.url()).origin !== new URL(stage.url).origin) complaints.push(request.url());
+  });
+  opened.on("pageerror", (error) => complaints.push(String(error)));
+  opened.on("console", (message) => {
+    const isAnswer = message.text().startsWith("Failed to load resource");
+    if (message.type() === "error" && !isAnswer) complaints.push(message.text());
+  });
+  return opened;
+}
+
+const open = async (hash = "") => void (await page.goto(`${stage.url}${hash}`));
+
+const button = (name: string) => page.getByRole("button", { name, exact: true });
+
+/** Opens a tool, gives it the key if it asks for one, and runs it to its end. */
+async function runTool(hash: string, key = stage.service.key): Promise<void> {
+  await open(hash);
+  if (await page.locator("#key").isVisible()) await page.fill("#key", key);
+  await button("Run").click();
+  await button("Run again").waitFor();
+}
+
+const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
+
+describe("My address", () => {
+  pageTest("shows the address, its name, its parts and its kind", async () => {
+    await open();
+    expect(await textOf("h1")).toBe(CALLER);
+    await page.getByText("laptop.office.example.test.").waitFor();
+    expect(await textOf(".legend")).toContain("Network prefix 2001:0db8:0042");
+    expect(await textOf(".facts")).toMatch(/MAC address 00:1b:44:11:3a:b7/);
+  });
+
+  pageTest("is there without JavaScript", async () => {
+    const plain = await stage.browser.newContext({
+      javaScriptEnabled: false,
+      extraHTTPHeaders: PROXY_HEADERS,
+    });
+    const view = await plain.newPage();
+    await view.goto(stage.url);
+    expect(await view.locator("h1").textContent()).toBe(CALLER);
+    expect(await view.locator("noscript").textContent()).toContain("need JavaScript");
+    await plain.close();
+  });
+
+  pageTest("costs one request of the limit, for the name", async () => {
+    await open();
+    await page.getByText("laptop.office").or(page.getByText("no PTR record")).waitFor();
+    expect(await textOf(".limit")).toBe("99 of 100 requests left");
+  });
+});
+
+describe("Validate", () => {
+  pageTest("checks what is typed, and marks embedded addresses in place", async () => {
+    await open("#/validate");
+    await page.locator("#address").pressSequentially("2002:c000:0207::1");
+    await page.getByText("6to4: 192.0.2.7").waitFor();
+    const marked = page.locator(".digit.part-ipv4 span");
+    expect((await marked.allTextContents()).join("")).toBe("c0000207");
+    expect(page.url()).toEndWith("#/validate/2002:c000:0207::1");
+  });
+
+  pageTest("shows the API's message at the field", async () => {
+    await open("#/validate/2001:db8::g");
+    const message = await textOf("#address-problem");
+    expect(message).toContain("neither a hex digit nor a colon (at character 11)");
+    expect(await page.locator("#address").getAttribute("aria-invalid")).toBe("true");
+  });
+});
+
+describe("DNS", () => {
+  pageTest("shows three resolvers side by side, and marks what differs", async () => {
+    await runTool("#/dns/www.example.test");
+    expect(await page.locator(".reply h2").allTextContents()).toEqual([
+      "Resolver A",
+      "Resolver B",
+      "Resolver C",
+    ]);
+    expect(await textOf(".verdict")).toBe("The resolvers differ: other records.");
+    expect(await page.locator(".different .mono").allTextContents()).toEqual([
+      "2001:db8:2::80",
+      "2001:db8:2::80",
+      "2001:db8:2::81",
+    ]);
+  });
+
+  pageTest("says that they agree", async () => {
+    await runTool("#/dns/same.example.test");
+    expect(await textOf(".verdict")).toBe("The three resolvers agree.");
+    expect(await page.locator(".different").count()).toBe(0);
+  });
+
+  pageTest(
+    "shows a name that does not exist at the field, and what each resolver said",
+    async () => {
+      await runTool("#/dns/missing.example.test");
+      expect(await textOf("#subject-problem")).toContain("does not exist according to resolver_a");
+      expect(await page.locator(".reply .tag").allTextContents()).toEqual(
+        Array(3).fill("NXDOMAIN"),
+      );
+    },
+  );
+
+  pageTest("shows a name that is not valid at the field", async () => {
+    await runTool("#/dns/a..example");
+    expect(await textOf("#subject-problem")).toContain("it has an empty label");
+  });
+
+  pageTest("shows markup in a record as text", async () => {
+    await runTool("#/dns/text.example.test?type=TXT");
+    expect(await page.locator(".data .mono").first().textContent()).toBe(`"${MARKUP}"`);
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.title()).not.toBe("hostile");
+  });
+});
+
+describe("Ping", () => {
+  pageTest("has a dot for each reply and a cross for each loss, with its reason", async () => {
+    await runTool("#/ping/lossy.example.test?count=6");
+    expect(await page.locator(".dot").count()).toBe(4);
+    expect(await page.locator(".cross").count()).toBe(2);
+    expect(await page.locator(".note").allTextContents()).toEqual([
+      ...["", "no reply within 2000 ms", "", ""],
+      ...["no reply within 2000 ms", ""],
+    ]);
+    expect(await textOf(".announce")).toBe("4 of 6 requests were answered.");
+  });
+
+  pageTest("runs on until it is stopped", async () => {
+    await open("#/ping/www.example.test");
+    await page.fill("#key", stage.service.key);
+    await button("Run on, one a second").click();
+    await page.locator(".dot").nth(1).waitFor();
+    await button("Stop").click();
+    await button("Run again").waitFor();
+    const dots = await page.locator(".dot").count();
+    expect(dots).toBeGreaterThanOrEqual(2);
+    expect(await page.locator(".samples tbody tr").count()).toBe(dots);
+  });
+
+  pageTest("shows a count that is out of range at its field", async () => {
+    await runTool("#/ping/www.example.test?count=0");
+    expect(await textOf("#count-problem")).toContain("must be a whole number from 1 to 10");
+  });
+
+  pageTest.each([
+    ["ipv4only.example.test", "exists but has no AAAA record"],
+    ["192.0.2.1", "is not a valid IPv6 address"],
+    ["ff02::1", "cannot be probed"],
+    ["2001:db9::1", "ENETUNREACH"],
+  ])("%s: the error is at the field", async (target, message) => {
+    await runTool(`#/ping/${target}`);
+    expect(await textOf("#subject-problem")).toContain(message);
+  });
+});
+
+describe("Trace", () => {
+  pageTest("has every hop with name, time, silence and labels, and says why it ended", async () => {
+    await runTool("#/trace/www.example.test");
+    expect(await page.locator(".position").allTextContents()).toEqual(
+      Array.from({ length: 13 }, (_, hop) => String(hop + 1)),
+    );
+    expect(await page.locator(".hop").nth(0).textContent()).toContain(
+      "gateway.office.example.test",
+    );
+    expect(await page.locator(".hop").nth(3).textContent()).toContain("no answer");
+    expect(await page.locator(".hop").nth(4).textContent()).toContain("MPLS 24015");
+    expect(await textOf(".verdict")).toContain("The target replied.");
+  });
+
+  pageTest("shows each hop as soon as it answers, in the order of their delays", async () => {
+    await open("#/trace/slow.example.test");
+    await page.fill("#key", stage.service.key);
+    await page.evaluate(`globalThis.counts = [];
+      new MutationObserver(() => {
+        const answered = document.querySelectorAll(".hop:not(.silent)").length;
+        if (answered !== (counts.at(-1) ?? 0)) counts.push(answered);
+      }).observe(document.body, { childList: true, subtree: true });`);
+    await button("Run").click();
+    await button("Run again").waitFor();
+    expect(await page.evaluate("counts")).toEqual([1, 2, 3, 4]);
+  });
+
+  pageTest("says which router ended it", async () => {
+    await runTool("#/trace/unreachable.example.test");
+    expect(await textOf(".verdict")).toContain("2001:db8:100:44::1 answered no-route.");
+  });
+
+  pageTest("shows markup in a router's name as text", async () => {
+    await runTool("#/trace/hostile.example.test");
+    const name = await page.locator(".hop .name").first().textContent();
+    expect(name).toContain("<img\\032src=x\\032onerror=");
+    expect(await page.locator("main img").count()).toBe(0);
+  });
+
+  pageTest("frees its probe slot when its page is left", async () => {
+    await open("#/trace/silent.example.test");
+    await page.fill("#key", stage.service.key);
+    await button("Run").click();
+    await page.locator(".hop").nth(2).waitFor();
+    await page.close();
+    // The log has 499 for a client that left.
+    await stage.service.says("status=499");
+  });
+});
+
+describe("the key", () => {
+  pageTest("is asked for once, stays in the tab, and can be forgotten", async () => {
+    await runTool("#/ping/www.example.test?count=1");
+    expect(await textOf(".kept")).toContain("stays in this tab");
+    await page.reload();
+    expect(await page.locator("#key").count()).toBe(0);
+    page = await newPage();
+    await open("#/ping");
+    expect(await page.locator("#key").count()).toBe(1);
+    await runTool("#/ping/www.example.test?count=1");
+    await button("Forget it").click();
+    expect(await page.locator("#key").count()).toBe(1);
+    expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+  });
+
+  pageTest("stays on the device if one ticks that", async () => {
+    await open("#/ping/www.example.test?count=1");
+    await page.fill("#key", stage.service.key);
+    await page.getByLabel("Keep it on this device").check();
+    await button("Run").click();
+    await button("Run again").waitFor();
+    page = await newPage();
+    await open("#/trace/www.example.test");
+    expect(await textOf(".kept")).toContain("kept on this device");
+    expect(page.url()).not.toContain("sx_");
+  });
+
+  pageTest("that is wrong is refused at its field, and not kept", async () => {
+    await runTool("#/ping/www.example.test", "sx_wrong");
+    expect(await textOf("#key-problem")).toContain("unknown, revoked or expired");
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  });
+
+  pageTest("that is revoked is asked for again", async () => {
+    const settings = { SIXSCOPE_KEYS_FILE: stage.service.keysFile };
+    const { stdout } = await sixscope(["keys", "add", "guest"], settings);
+    const key = stdout.split("\n")[0] ?? "";
+    await stage.service.says("keys");
+    await runTool("#/ping/www.example.test?count=1", key);
+    expect(await page.locator(".dot").count()).toBe(1);
+    await sixscope(["keys", "revoke", "guest"], settings);
+    for (;;) {
+      await button("Run again").click();
+      await button("Run again").waitFor();
+      if (await page.locator("#key-problem").isVisible()) break;
+      await Bun.sleep(50);
+    }
+    expect(await textOf("#key-problem")).toContain("unknown, revoked or expired");
+  });
+});
+
+describe("a place", () => {
+  pageTest("has a URL that shows the same inputs, and runs with one click", async () => {
+    await open("#/trace/www.example.test?maxHops=3");
+    expect(await page.inputValue("#subject")).toBe("www.example.test");
+    expect(await page.inputValue("#maxHops")).toBe("3");
+    expect(await page.locator(".hop").count()).toBe(0);
+    await runTool("#/trace/www.example.test?maxHops=3");
+    expect(await page.locator(".hop").count()).toBe(3);
+    expect(page.url()).toEndWith("#/trace/www.example.test?maxHops=3");
+  });
+
+  pageTest("comes back with its result by the back button", async () => {
+    await runTool("#/dns/same.example.test");
+    await page.fill("#subject", "www.example.test");
+    await button("Run again").click();
+    await page.locator(".different").first().waitFor();
+    await page.goBack();
+    await page.getByText("The three resolvers agree.").waitFor();
+    expect(await page.inputValue("#subject")).toBe("same.example.test");
+    await page.goForward();
+    await page.locator(".different").first().waitFor();
+  });
+
+  pageTest("keeps its inputs over a reload", async () => {
+    await runTool("#/dns/same.example.test?type=A");
+    await page.reload();
+    expect(await page.inputValue("#subject")).toBe("same.example.test");
+    expect(await page.inputValue("#type")).toBe("A");
+  });
+});
+
+pageTest("a caller over its limit sees a countdown", async () => {
+  await open("#/dns/same.example.test");
+  await page.evaluate(async () => {
+    for (let request = 0; request < 100; request++) await fetch("api/v1/myip");
+  });
+  await button("Run").click();
+  await page.locator("#subject-problem").waitFor();
+  expect(await textOf("#subject-problem")).toContain("is used up");
+  expect(await textOf(".limit")).toBe("0 of 100 requests left");
+  const seconds = async () => Number(/\d+/.exec(await textOf(".countdown"))?.[0]);
+  const first = await seconds();
+  while ((await seconds()) === first) await Bun.sleep(100);
+  expect(await seconds()).toBeLessThan(first);
+  expect(await page.locator("button.main").isDisabled()).toBe(true);
+});
