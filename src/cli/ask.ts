@@ -7,6 +7,8 @@ import { ApiError } from "../http/errors.ts";
 import { readParameters, sentTexts } from "../http/parameters.ts";
 import { openIcmpIfAllowed } from "../icmp/engine.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { openNetworks } from "../networks/networks.ts";
+import { createLog } from "../util/log.ts";
 import { rawSocketRemedy } from "./terminal.ts";
 
 /** What a tool asks: an endpoint, and its parameters as a request would send them. */
@@ -44,7 +46,7 @@ export interface OwnChoices {
 /** Does the work in this process, with the resolvers of this machine as `resolver_a`. */
 export function askHere(environment: NodeJS.ProcessEnv, { config, values }: OwnChoices): Ask {
   return async ({ endpoint, parameters }, signal, onEvent) => {
-    const tools = openTools({ ...configHere(environment), ...config });
+    const tools = await openTools({ ...configHere(environment), ...config });
     const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent };
     try {
       const read = readParameters(endpoint.parameters, sentTexts(parameters));
@@ -67,15 +69,22 @@ function withoutRights({ code, details }: ApiError, environment: NodeJS.ProcessE
   return `no raw socket (${details.reason}); ${remedy}, or let a service do it with --server URL`;
 }
 
-function openTools(config: Config): Tools {
+async function openTools(config: Config): Promise<Tools> {
   const [a, b, c] = RESOLVER_NAMES;
   const client = (name: typeof a | typeof b | typeof c) =>
     createDnsClient({ servers: config.resolvers[name] });
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    priorities: false,
+    write: (line) => process.stderr.write(line),
+  });
   return {
     config,
     resolvers: { [a]: client(a), [b]: client(b), [c]: client(c) },
     icmp: openIcmpIfAllowed(),
     probeSlots: new ProbeSlots(1),
+    networks: await openNetworks(config.networkFiles, log),
   };
 }
 

@@ -122,9 +122,11 @@ function hopLines(hops: readonly (Hop | undefined)[]): Line[] {
 
 /** What else a hop said. */
 function notes({ ip, details = {} }: Hop): string {
-  const { zone, addresses = [], mpls = [], mtu } = details;
+  const { zone, addresses = [], mpls = [], mtu, network } = details;
   const others = addresses.filter((address) => address !== ip);
+  const asn = network?.asn ? `AS${network.asn}` : null;
   return [
+    ...[asn, network?.name].filter((each) => typeof each === "string"),
     ...(zone === undefined ? [] : [`on ${zone}`]),
     ...(others.length === 0 ? [] : [`also ${others.join(" ")}`]),
     ...(mpls.length === 0 ? [] : [`MPLS ${mpls.map(({ label }) => label).join(" ")}`]),

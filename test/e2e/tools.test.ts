@@ -1,6 +1,8 @@
 /** The tools at the command line: in a pipe, in a terminal, and through a service somewhere else. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type Internet, startInternet } from "../lab/internet.ts";
@@ -38,12 +40,14 @@ const missing = tunMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
 const terminalTest = testWith(missing, programMissing("script"));
 
+let folder: string;
 let knot: KnotServer;
 let internet: Internet;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
   if (missing !== null) return;
+  folder = mkdtempSync(join(tmpdir(), "sixscope-tools-"));
   knot = await startKnot({ zones: { "8.b.d.0.1.0.0.2.ip6.arpa.": NAMES, "example.test.": ZONE } });
   internet = await startInternet({
     destinations: [
@@ -63,6 +67,7 @@ afterAll(async () => {
   if (missing !== null) return;
   await internet[Symbol.asyncDispose]();
   await knot.stop();
+  rmSync(folder, { recursive: true });
 });
 
 const tool = (...args: string[]) => sixscope(args, environment);
@@ -126,6 +131,15 @@ ${TARGET} reached in 6 hops
 
 ${TARGET} not reached: max-hops
 `);
+  });
+
+  labTest("trace names the networks of the operator's file", async () => {
+    const file = join(folder, "networks.csv");
+    writeFileSync(file, "2001:db8:1::/64,Example Transit\n");
+    const settings = { ...environment, SIXSCOPE_NETWORKS_FILE: file };
+    const { stdout, stderr } = await sixscope(["trace", "-n", "-m", "1", TARGET], settings);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^ {2}1 .* ms {2}2001:db8:1::1 {2}Example Transit$/m);
   });
 
   const lookUps: [string[], number, RegExp][] = [
