@@ -31,6 +31,7 @@ const SCENES: Readonly<Record<string, { readonly hash: string; readonly isRun?: 
   "ping-lossy": { hash: "#/ping/lossy.example.test?count=8", isRun: true },
   trace: { hash: "#/trace/www.example.test", isRun: true },
   "trace-unreachable": { hash: "#/trace/unreachable.example.test", isRun: true },
+  docs: { hash: "docs" },
   "key-wrong": { hash: "#/trace/www.example.test", isRun: true },
 };
 

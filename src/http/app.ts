@@ -98,10 +98,13 @@ export function createApp(dependencies: AppDependencies): App {
   // Where a shell gets the caller's address as plain text, and a browser the page.
   add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
     const address = addressOf(callOf(info));
-    if (info.isPage) return pageOf(info, address, dependencies.networks);
+    if (info.isPage) return pageOf(info, "/index.html", address, dependencies.networks);
     const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
     return respond(info, `${formatIp(address)}\n`, 200, { "Content-Type": "text/plain", ...vary });
   });
+  add([PAGE_ROUTES.docs], ({ env: info }) =>
+    pageOf(info, "/docs.html", addressOf(callOf(info)), dependencies.networks),
+  );
   add([PAGE_ROUTES.file], async ({ req, env: info }) => {
     const response = await pageFile(info);
     if (response === null) throw notFound(req);

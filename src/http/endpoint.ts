@@ -15,7 +15,7 @@ import type { ValueOf } from "./schemas.ts";
 export const BASE_PATH = "/api/v1";
 
 /** The paths of the page and its files. */
-export const PAGE_ROUTES = { page: "/", file: "/assets/:file" } as const;
+export const PAGE_ROUTES = { page: "/", docs: "/docs", file: "/assets/:file" } as const;
 
 /** What is known of a request before it is routed. */
 export interface RequestInfo {

@@ -87,6 +87,7 @@ export function createMiddleware({
     }
     const isPage =
       route === PAGE_ROUTES.file ||
+      route === PAGE_ROUTES.docs ||
       (route === PAGE_ROUTES.page && prefers(sent.get("accept"), "text/html", "text/plain"));
     const keyText = sentKey(sent);
     const key = keyText === null || isPage ? null : keyring.find(keyText);

@@ -6,7 +6,7 @@ export interface PageFile {
   readonly text: string;
 }
 
-/** The files of the page by their paths: `/index.html`, the others with a hash of their content in their names. */
+/** The files of the page by their paths: `/index.html` and `/docs.html`, the others with a hash of their content in their names. */
 export type PageFiles = Readonly<Record<string, PageFile>>;
 
 /**
@@ -17,7 +17,8 @@ export type PageFiles = Readonly<Record<string, PageFile>>;
 export async function bundlePage(): Promise<PageFiles> {
   const hashed = "assets/[name]-[hash].[ext]";
   const { outputs } = await Bun.build({
-    entrypoints: [join(import.meta.dir, "browser/index.html")],
+    entrypoints: ["index.html", "docs.html"].map((name) => join(import.meta.dir, "browser", name)),
+    splitting: true,
     naming: { entry: "[name].[ext]", chunk: hashed, asset: hashed },
     minify: true,
     define: { "process.env.NODE_ENV": '"production"' },

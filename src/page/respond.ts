@@ -1,6 +1,6 @@
 import { formatIp, type IpAddress } from "../addr/ip.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
-import { PAGE_ROUTES, type RequestInfo, type Tools } from "../http/endpoint.ts";
+import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { pageHeaders, respond } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
 import { describeAddress } from "../routes/validate.ts";
@@ -29,13 +29,14 @@ const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePag
 
 const compressed = new WeakMap<PageFile, Uint8Array<ArrayBuffer>>();
 
-/** Responds with the page for a caller; its address is in the HTML, for browsers without JavaScript. */
+/** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
 export async function pageOf(
   info: RequestInfo,
+  path: "/index.html" | "/docs.html",
   address: IpAddress,
   networks: Tools["networks"],
 ): Promise<Response> {
-  const template = (await files())["/index.html"]?.text ?? "";
+  const template = (await files())[path]?.text ?? "";
   const caller: Caller = {
     ip: formatIp(address),
     validation: address.version === 6 ? describeAddress(address, networks) : null,
@@ -62,7 +63,7 @@ export async function pageOf(
 /** Responds with a file of the page, or null if there is none at the request's path. */
 export async function pageFile(info: RequestInfo): Promise<Response | null> {
   const { pathname } = new URL(info.request.url);
-  const file = pathname === PAGE_ROUTES.page ? undefined : (await files())[pathname];
+  const file = (await files())[pathname];
   if (file === undefined) return null;
   const isZipped = /\bgzip\b/.test(info.request.headers.get("accept-encoding") ?? "");
   const headers = {

@@ -26,6 +26,7 @@ const PLACES = [
   ["#/ping/lossy.example.test?count=3", "Run"],
   ["#/trace/www.example.test", "Run"],
   ["#/trace/unreachable.example.test", "Run"],
+  ["docs", null],
 ] as const;
 
 const rows = (["light", "dark"] as const).flatMap((scheme) =>

@@ -336,6 +336,32 @@ describe("a place", () => {
   });
 });
 
+describe("/docs", () => {
+  pageTest("describes every endpoint, and calls one", async () => {
+    await open("docs");
+    await page.locator(".endpoint").first().waitFor();
+    const paths = await page.locator(".endpoint h2 .mono").allTextContents();
+    expect(paths).toEqual(
+      [
+        ...["/myip", "/validate", "/dns/{hostname}", "/ping/{target}", "/traceroute/{target}"],
+        "/openapi.json",
+      ].map((path) => `GET ${path}`),
+    );
+    await page.fill("#validateAddress-address", "2001:db8::7");
+    const validate = page.locator("#validateAddress");
+    await validate.getByRole("button", { name: "Send" }).click();
+    await validate.getByText('"compressed": "2001:db8::7"').waitFor();
+  });
+
+  pageTest("shows the API's error, and takes the key", async () => {
+    await open("docs");
+    const ping = page.locator("#ping");
+    await ping.locator("#ping-key").fill("sx_wrong");
+    await ping.getByRole("button", { name: "Send" }).click();
+    await ping.getByText('"code": "UNAUTHORIZED"').waitFor();
+  });
+});
+
 pageTest("a caller over its limit sees a countdown", async () => {
   await open("#/dns/same.example.test");
   await page.evaluate(async () => {

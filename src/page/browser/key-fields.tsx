@@ -10,6 +10,7 @@ export function KeyFields(props: {
   onDevice: boolean;
   onOnDevice: (value: boolean) => void;
   problem: string | null;
+  id?: string;
 }) {
   const { value, onValue, onDevice, onOnDevice, problem } = props;
   const stored = storedKey();
@@ -30,7 +31,7 @@ export function KeyFields(props: {
   return (
     <fieldset class="key">
       <Field
-        name="key"
+        name={props.id ?? "key"}
         label={TEXTS.key}
         value={value}
         onValue={onValue}

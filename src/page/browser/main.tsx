@@ -26,6 +26,9 @@ function Page() {
             <NavLink tool={tool} isCurrent={tool === place.tool} />
           ))}
         </nav>
+        <a class="aside" href="docs">
+          {TEXTS.docs.link}
+        </a>
         <p class="limit">{limit && TEXTS.limit(limit.remaining, limit.limit)}</p>
       </header>
       <main>

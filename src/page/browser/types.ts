@@ -1,4 +1,5 @@
 import type { ERRORS, ErrorCode } from "../../http/errors.ts";
+import type { describeInterface } from "../../http/openapi.ts";
 import type { ValueOf } from "../../http/schemas.ts";
 import type { dnsResult } from "../../routes/dns.ts";
 import type { lostSample, pingResult, pingSample } from "../../routes/ping.ts";
@@ -18,6 +19,10 @@ export type Sample =
   | ValueOf<ReturnType<typeof lostSample>>;
 export type Hop = ValueOf<ReturnType<typeof hopSchema>>;
 export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
+
+/** The interface document, and an endpoint of it. */
+export type Interface = ReturnType<typeof describeInterface>;
+export type Operation = Interface["paths"][string]["get"];
 
 /** The error of an answer: its code decides what its details have. */
 export type Problem = {
