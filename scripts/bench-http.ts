@@ -62,6 +62,9 @@ await run([process.execPath, join(ROOT, "scripts/build.ts")]);
 const ours = await startSixscope("sixscope", "warn", "10000000");
 const logged = await startSixscope("sixscope, request lines logged", "info", "10000000");
 const refusing = await startSixscope("sixscope, over the rate limit", "info", "1");
+const observed = await startSixscope("sixscope, with metrics", "warn", "10000000", {
+  SIXSCOPE_METRICS_LISTEN: "127.0.0.1:0",
+});
 const sample = await fetch(`${ours.url}${PATHS[0]}`);
 const headers = [...sample.headers].filter(([name]) => !["date", "content-length"].includes(name));
 const bodies = await Promise.all(
@@ -80,6 +83,7 @@ try {
     await compare(path, path === PATHS[0], [ours, logged, ...peers]);
   }
   await compare(PATHS[0], false, [logged, refusing]);
+  await compare(PATHS[0], false, [ours, observed]);
   memory();
   middleware();
 } finally {
@@ -206,13 +210,19 @@ function middleware(): void {
   }
 }
 
-async function startSixscope(name: string, level: string, rate: string): Promise<Server> {
+async function startSixscope(
+  name: string,
+  level: string,
+  rate: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Server> {
   const child = Bun.spawn([join(ROOT, "dist/sixscope")], {
     env: {
       SIXSCOPE_LISTEN: "127.0.0.1:0",
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
       SIXSCOPE_RATE_ANONYMOUS: rate,
       SIXSCOPE_LOG_LEVEL: level,
+      ...settings,
       // As in systemd/sixscope.service.
       BUN_JSC_forceRAMSize: "67108864",
     },

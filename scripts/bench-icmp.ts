@@ -1,14 +1,16 @@
 /**
- * Measures ping and traceroute beside the system's programs, in the same run and the same network:
+ * Measures ping, traceroute and the path MTU beside the system's programs, in the same run and the same network:
  * `bun run bench icmp`. It runs in its own network namespace, as the tests do.
  */
 import "../test/lab/enter.ts";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openIcmp } from "../src/icmp/engine.ts";
 import { parseIpv6 } from "../test/addr/parse.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import type { Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
+import { nftRule } from "../test/lab/nft.ts";
 import { findProgram, run } from "../test/lab/run.ts";
 import { type Service, startService } from "../test/lab/service.ts";
 import { median } from "./measure.ts";
@@ -151,6 +153,45 @@ async function traces(): Promise<void> {
   table(`A trace over ${HOPS} hops: time, and how many hops it names`, rows);
 }
 
+/** IPv6 packets that this network namespace has sent. */
+function packetsSent(): number {
+  const [, count] = /^Ip6OutRequests\s+(\d+)/m.exec(readFileSync("/proc/net/snmp6", "utf8")) ?? [];
+  return Number(count);
+}
+
+async function pathMtus(): Promise<void> {
+  await using chain = await startKernelChain({ routers: 6 });
+  const request = { target: parseIpv6(chain.target), maxHops: 30, timeoutMs: 2000 };
+  const rows: Record<string, Record<string, string>> = {};
+  /** The time, the packets and the MTU. */
+  const measure = async (work: () => Promise<unknown>) => {
+    await run(["ip", "-6", "route", "flush", "cache"]);
+    const before = packetsSent();
+    const { ms, result } = await timed(work);
+    return `${ms.toFixed(0)} ms, ${packetsSent() - before} packets, ${result}`;
+  };
+  const compare = async (name: string) => {
+    const sixscope = await measure(async () => {
+      const outcome = await engine.mtu(request);
+      return outcome.kind === "done" ? outcome.mtuBytes : outcome.kind;
+    });
+    const tracepath = await measure(async () => {
+      const text = await output("tracepath", "-6", "-n", "-m", "10", chain.target);
+      return /Resume: pmtu (\d+)/.exec(text)?.[1] ?? "not installed";
+    });
+    rows[name] = { sixscope, tracepath };
+  };
+  await compare("1500 everywhere");
+  await chain.setMtu(4, 1420);
+  await compare("1420 behind hop 3");
+  if (findProgram("nft") !== null) {
+    const rule = nftRule("output", "icmpv6 type packet-too-big drop");
+    await chain.exec(3, ["nft", "-f", "-"], rule);
+    await compare("the same, Packet Too Big is filtered");
+  }
+  table("The path MTU over six kernel routers: time, packets, MTU", rows);
+}
+
 async function throughput(): Promise<void> {
   const PACKETS = 500_000;
   const exchange = join(import.meta.dir, "../test/icmp/exchange.ts");
@@ -170,5 +211,6 @@ async function throughput(): Promise<void> {
 
 await rtt();
 await traces();
+await pathMtus();
 await throughput();
 await engine.close();

@@ -16,7 +16,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/page/"],
   ["src/routes/"],
   ["src/http/"],
-  ["src/keys/", "src/limits/"],
+  ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],
   ["src/icmp/", "src/dns/"],
   ["src/addr/"],

@@ -78,6 +78,8 @@ export async function compile(
       minify: true,
       sourcemap: "linked",
       bytecode: true,
+      // What a command imports when it runs is not loaded at the start of the service.
+      splitting: true,
       metafile: true,
     });
     await ignoreVariables(staged, FOREIGN_VARIABLES);

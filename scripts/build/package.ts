@@ -1,8 +1,11 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Glob } from "bun";
+import { describeCommands } from "../../src/cli/command-line.ts";
+import { completionScript, SHELLS, type Shell } from "../../src/cli/completion.ts";
 import { run } from "../../test/lab/run.ts";
 import type { Target } from "./compile.ts";
+import { manualPage } from "./manual.ts";
 import { ROOT, type Source } from "./source.ts";
 import {
   type Contents,
@@ -26,9 +29,27 @@ const PRIVATE_FOLDER_MODE = 0o700;
 
 /** README, and all pages and pictures that it links to, as they are in the project. */
 const documentation = (folder: string): readonly PackagedFile[] =>
-  ["*.md", "docs/*.md", "docs/images/*.png"]
+  ["*.md", "docs/**"]
     .flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)])
     .map((path) => [join(folder, path), inProject(path), FILE_MODE]);
+
+/** Where Debian's shells look for the completion of a command. */
+const DEBIAN_COMPLETIONS: Readonly<Record<Shell, string>> = {
+  bash: "usr/share/bash-completion/completions/sixscope",
+  zsh: "usr/share/zsh/vendor-completions/_sixscope",
+  fish: "usr/share/fish/vendor_completions.d/sixscope.fish",
+};
+
+const ARCHIVE_COMPLETIONS: Readonly<Record<Shell, string>> = {
+  bash: "completions/sixscope",
+  zsh: "completions/_sixscope",
+  fish: "completions/sixscope.fish",
+};
+
+const completions = (paths: Readonly<Record<Shell, string>>): readonly PackagedFile[] =>
+  SHELLS.map((shell) => [paths[shell], Buffer.from(`${completionScript(shell)}\n`), FILE_MODE]);
+
+const manual = (source: Source) => Buffer.from(manualPage(describeCommands({}), source));
 
 /** Makes a Debian package. */
 export async function makeDebianPackage(
@@ -44,6 +65,8 @@ export async function makeDebianPackage(
       ["usr/lib/sysusers.d/sixscope.conf", inProject("systemd/sixscope.sysusers"), FILE_MODE],
       ["etc/sixscope/sixscope.env", inProject("systemd/sixscope.env"), FILE_MODE],
       ...documentation("usr/share/doc/sixscope"),
+      ["usr/share/man/man1/sixscope.1.gz", Bun.gzipSync(manual(source), { level: 9 }), FILE_MODE],
+      ...completions(DEBIAN_COMPLETIONS),
       ["usr/share/doc/sixscope/copyright", inProject("LICENSE"), FILE_MODE],
       ["usr/share/doc/sixscope/THIRD-PARTY-NOTICES", notices, FILE_MODE],
       [
@@ -106,6 +129,8 @@ export async function makeArchive(
       ["sixscope.service", inProject("systemd/sixscope.service"), FILE_MODE],
       ["sixscope.sysusers", inProject("systemd/sixscope.sysusers"), FILE_MODE],
       ["sixscope.env", inProject("systemd/sixscope.env"), FILE_MODE],
+      ["sixscope.1", manual(source), FILE_MODE],
+      ...completions(ARCHIVE_COMPLETIONS),
       ...documentation("."),
       ["LICENSE", inProject("LICENSE"), FILE_MODE],
       ["THIRD-PARTY-NOTICES", notices, FILE_MODE],

@@ -8,8 +8,8 @@ import { ROOT, type Source } from "./source.ts";
 export const EXECUTABLE_MODE = 0o755;
 export const FILE_MODE = 0o644;
 
-/** A file of a package: its path in the package, its source, and its mode. */
-export type PackagedFile = readonly [path: string, from: string, mode: number];
+/** A file of a package: its path in the package, the path or the bytes of its source, and its mode. */
+export type PackagedFile = readonly [path: string, from: string | Uint8Array, mode: number];
 
 /** The paths of the files that were built for a package. */
 export interface Contents {
@@ -54,12 +54,12 @@ export async function staged(
   }
 }
 
-/** Copies files into a folder, and creates the folders between. */
+/** Copies or writes files into a folder, and creates the folders between. */
 export async function place(folder: string, files: readonly PackagedFile[]): Promise<void> {
   for (const [path, from, mode] of files) {
     const to = join(folder, path);
     await mkdir(dirname(to), { recursive: true, mode: EXECUTABLE_MODE });
-    await copyFile(from, to);
+    await (typeof from === "string" ? copyFile(from, to) : Bun.write(to, from));
     await chmod(to, mode);
   }
 }

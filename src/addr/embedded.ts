@@ -1,6 +1,7 @@
 import { type TypeEntry, typeEntry } from "./classify.ts";
 import { type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, ipv6ToBytes } from "./ipv6.ts";
+import { formatPrefix, type Prefix, prefixOf } from "./prefix.ts";
 
 /** The mechanisms that put one IPv4 address into an IPv6 address. */
 export const EMBEDDINGS = [
@@ -69,6 +70,33 @@ export function embeddedIpv4(
 export function localNat64Candidates(address: Ipv6Address): readonly Ipv4Address[] {
   if (typeEntry(address).type !== "Nat64Local") return [];
   return [96, 64, 56, 48].map((prefixLength) => extractNat64(address, prefixLength));
+}
+
+/** Bits of a translator's prefix, RFC 6052 section 2.2. */
+const NAT64_LENGTHS = [32, 40, 48, 56, 64, 96] as const;
+
+/** The IPv4 addresses of ipv4only.arpa: 192.0.0.170 and 192.0.0.171, RFC 7050 section 8.2. */
+const IPV4_ONLY: readonly number[] = [0xc00000aa, 0xc00000ab];
+
+/**
+ * The prefixes with which a resolver makes IPv6 addresses, by those that it gives ipv4only.arpa: what
+ * precedes the well-known IPv4 addresses; RFC 7050 section 3. If one of them is in several places, the
+ * place counts where both are.
+ */
+export function nat64Prefixes(addresses: readonly Ipv6Address[]): readonly Prefix[] {
+  const found = new Map<string, { readonly prefix: Prefix; readonly inside: Set<number> }>();
+  for (const address of addresses) {
+    for (const length of NAT64_LENGTHS) {
+      const { word } = extractNat64(address, length);
+      if (!IPV4_ONLY.includes(word)) continue;
+      const prefix = prefixOf(address, length);
+      const inside = found.get(formatPrefix(prefix))?.inside ?? new Set();
+      found.set(formatPrefix(prefix), { prefix, inside: inside.add(word) });
+    }
+  }
+  const places = [...found.values()];
+  const certain = places.length === 1 ? places : places.filter(({ inside }) => inside.size === 2);
+  return certain.map(({ prefix }) => prefix);
 }
 
 /** The IPv4 address after a translator's prefix of 32, 40, 48, 56, 64 or 96 bits; RFC 6052 section 2.3. */

@@ -1,5 +1,6 @@
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
+import { checkDns64 } from "./doctor/dns64.ts";
 import { type Finding, formatFinding, ok, problem, unknown } from "./doctor/finding.ts";
 import {
   checkAddress,
@@ -9,6 +10,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
   checkHidden,
@@ -23,20 +25,18 @@ import {
   installedService,
   installedSettings,
 } from "./installed.ts";
-import { print, readArguments, UsageError } from "./terminal.ts";
+import { print } from "./terminal.ts";
 
 /**
  * `sixscope doctor [--json]`: checks what operators get wrong, one line each. For root and for the
  * service's user it checks the installed service, with its settings.
  *
- * @throws UsageError, Error if there is a problem
+ * @throws Error if there is a problem
  */
 export async function runDoctor(
-  argv: readonly string[],
+  { json = false }: { readonly json?: boolean },
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { values, positionals } = readArguments(argv, { json: { type: "boolean" } });
-  if (positionals.length > 0) throw new UsageError("doctor takes no arguments but --json");
   const installed = installedService(environment);
   const findings =
     installed === null || installed.isOurs
@@ -44,9 +44,7 @@ export async function runDoctor(
       : [...checkMachine(), ...checkService(installed), invisible(installed)];
   const problems = findings.filter(({ state }) => state === "problem").length;
   await print(
-    values.json
-      ? JSON.stringify({ problems, findings }, null, 2)
-      : findings.map(formatFinding).join("\n"),
+    json ? JSON.stringify({ problems, findings }, null, 2) : findings.map(formatFinding).join("\n"),
   );
   if (problems > 0) throw new Error("there are problems; the lines above say what to do");
 }
@@ -120,11 +118,14 @@ async function checkConfigured(
   config: Config,
   service: InstalledService | null,
 ): Promise<readonly Finding[]> {
-  const { tls, keysFile } = config;
+  const { tls, keysFile, networkFiles } = config;
   const nowMs = Date.now();
-  const findings = [checkListeners(config), ...(await checkResolvers(config.resolvers))];
+  const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
+  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
   if (service !== null) {
-    findings.push(...checkHidden([keysFile, ...Object.values(tls ?? {})], service.unit));
+    const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
+    const named = files.filter((file) => file !== null);
+    findings.push(...checkHidden(named, service.unit));
   }
   const asUser = () => {
     if (process.geteuid?.() === 0 && service?.user) become(service.user);
@@ -136,6 +137,6 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(checkKeys(keysFile, nowMs));
+  findings.push(checkKeys(keysFile, nowMs), ...(await checkNetworks(networkFiles)));
   return findings;
 }

@@ -1,5 +1,6 @@
 import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { parseConfig } from "../config/settings.ts";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
@@ -15,34 +16,7 @@ import { lastError, libc, SystemError } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
-import { invocation, print, readArguments, UsageError, write } from "./terminal.ts";
-
-/**
- * `sixscope keys …`: creates, lists and revokes API keys in the keys file of the service.
- *
- * @throws UsageError, KeyFileError, ConfigError
- */
-export async function runKeys(
-  argv: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<void> {
-  const [action, ...rest] = argv;
-  const findFile = () => findKeysFile(argv, environment);
-  switch (action) {
-    case "add":
-      return await addKey(rest, findFile);
-    case "list":
-      return await print(listKeys(rest, findFile));
-    case "revoke":
-      return await print(revokeKey(rest, findFile));
-    default:
-      throw new UsageError(
-        action === undefined
-          ? "keys needs an action: add, list or revoke"
-          : `unknown action: keys ${action}`,
-      );
-  }
-}
+import { invocation, write } from "./terminal.ts";
 
 /**
  * The keys file that the settings name; those of the installed service if there is one. Root becomes
@@ -50,12 +24,12 @@ export async function runKeys(
  *
  * @throws KeyFileError for another user, whose key no service would read
  */
-function findKeysFile(argv: readonly string[], environment: NodeJS.ProcessEnv): string {
+function findKeysFile(environment: NodeJS.ProcessEnv): string {
   const service = installedService(environment);
   if (service === null) return behindLinks(parseConfig(environment).keysFile);
   const { user, userName, isOurs } = service;
   if (!isOurs) {
-    const command = ["sudo sixscope keys", ...argv.map(shellQuote)].join(" ");
+    const command = ["sudo sixscope", ...Bun.argv.slice(2).map(shellQuote)].join(" ");
     throw new KeyFileError(
       `the keys of the installed service belong to ${userName}; run: ${command}, or set SIXSCOPE_KEYS_FILE for a service of your own`,
     );
@@ -115,31 +89,33 @@ function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-async function addKey(argv: readonly string[], findFile: () => string): Promise<void> {
-  const { values, positionals } = readArguments(argv, {
-    limit: { type: "string" },
-    expires: { type: "string" },
-  });
-  const name = onlyName(positionals);
-  if (!isNewKeyName(name)) {
-    throw new UsageError(
-      `${JSON.stringify(name)} cannot be a name: use up to 64 letters, digits, single spaces inside and . _ @ -`,
-    );
-  }
-  const limit = values["limit"];
-  if (limit !== undefined && !/^[1-9][0-9]{0,6}$/.test(limit)) {
-    throw new UsageError(`--limit ${limit}: must be a whole number from 1 to 9999999`);
-  }
-  const expires = values["expires"];
+/** What `keys add` takes beside the name. */
+export interface KeyOptions {
+  /** Requests a minute. */
+  readonly limit?: number;
+  /** A time in ISO 8601. */
+  readonly expires?: string;
+}
+
+/**
+ * `sixscope keys add NAME`: creates a key in the keys file of the service, and prints it once.
+ *
+ * @throws KeyFileError, ConfigError
+ */
+export async function addKey(
+  name: string,
+  { limit, expires }: KeyOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
     sha256: hashApiKey(key).toString("hex"),
     created: new Date().toISOString(),
-    ...(limit === undefined ? {} : { limit: Number(limit) }),
-    ...(expires === undefined ? {} : { expires: parseExpiry(expires) }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(expires === undefined ? {} : { expires }),
   };
-  const path = findFile();
+  const path = findKeysFile(environment);
   changeKeys(path, (keys) => {
     const isTaken = keys.some((other) => other.name === name && isActive(other, Date.now()));
     if (isTaken) {
@@ -159,10 +135,13 @@ It is stored in ${path}; a service that reads this file accepts the key within a
   });
 }
 
-function listKeys(argv: readonly string[], findFile: () => string): string {
-  if (readArguments(argv, {}).positionals.length > 0)
-    throw new UsageError("keys list takes no arguments");
-  const path = findFile();
+/**
+ * `sixscope keys list`: the keys without secrets, as text.
+ *
+ * @throws KeyFileError, ConfigError
+ */
+export function listKeys(environment: NodeJS.ProcessEnv): string {
+  const path = findKeysFile(environment);
   const keys = readKeyFile(path);
   if (keys.length === 0) return `No keys in ${path}. Create one: ${invocation()} keys add NAME`;
   const width = Math.max(...keys.map(({ name }) => name.length), "NAME".length);
@@ -176,9 +155,13 @@ function listKeys(argv: readonly string[], findFile: () => string): string {
   return [row("NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"), ...rows].join("\n");
 }
 
-function revokeKey(argv: readonly string[], findFile: () => string): string {
-  const name = onlyName(readArguments(argv, {}).positionals);
-  const path = findFile();
+/**
+ * `sixscope keys revoke NAME`: makes a key invalid from now on, and says so.
+ *
+ * @throws KeyFileError, ConfigError
+ */
+export function revokeKey(name: string, environment: NodeJS.ProcessEnv): string {
+  const path = findKeysFile(environment);
   changeKeys(path, (keys) => {
     const isRevocable = (key: KeyRecord) => key.name === name && key.revoked === undefined;
     if (!keys.some(isRevocable)) {
@@ -224,8 +207,26 @@ function openFolder(path: string): number {
   }
 }
 
-/** A date means the end of that day in UTC. */
-function parseExpiry(text: string): string {
+/** @throws InvalidArgumentError for a text that cannot be the name of a new key */
+export function parseKeyName(text: string): string {
+  if (isNewKeyName(text)) return text;
+  throw new InvalidArgumentError(
+    "It cannot be a name: use up to 64 letters, digits, single spaces inside and . _ @ -",
+  );
+}
+
+/** @throws InvalidArgumentError for a text that is no limit */
+export function parseLimit(text: string): number {
+  if (/^[1-9][0-9]{0,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number from 1 to 9999999.");
+}
+
+/**
+ * The time in ISO 8601 at which a key expires. A date means the end of that day in UTC.
+ *
+ * @throws InvalidArgumentError also for a time in the past
+ */
+export function parseExpiry(text: string): string {
   const time = z.iso.date().safeParse(text).success
     ? `${text}T23:59:59.999Z`
     : text.replace(/T\d\d:\d\d(?=[Z+-])/, "$&:00");
@@ -233,18 +234,10 @@ function parseExpiry(text: string): string {
   const expires = isTime ? new Date(time).toISOString() : "";
   // An offset can move the time beyond the year 9999, which the keys file cannot hold.
   if (!z.iso.datetime().safeParse(expires).success) {
-    throw new UsageError(
-      `--expires ${text}: must be a date such as 2027-01-31 (valid to the end of that day in UTC) or a time such as 2027-01-31T12:00:00Z`,
+    throw new InvalidArgumentError(
+      "It must be a date such as 2027-01-31 (valid to the end of that day in UTC) or a time such as 2027-01-31T12:00:00Z.",
     );
   }
-  if (Date.parse(expires) <= Date.now())
-    throw new UsageError(`--expires ${text}: must be in the future`);
-  return expires;
-}
-
-function onlyName(positionals: readonly string[]): string {
-  const [name, ...more] = positionals;
-  if (name === undefined) throw new UsageError("the NAME of the key is missing");
-  if (more.length > 0) throw new UsageError("too many names; put a name with spaces in quotes");
-  return name;
+  if (Date.parse(expires) > Date.now()) return expires;
+  throw new InvalidArgumentError("It must be in the future.");
 }

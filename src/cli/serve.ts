@@ -10,16 +10,16 @@ import {
 import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
-import { type IcmpEngine, type NoIcmp, openIcmp } from "../icmp/engine.ts";
-import { RawSocket } from "../icmp/socket.ts";
+import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
-import type { Metrics } from "../server/metrics.ts";
+import { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
@@ -48,25 +48,19 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   const icmp = openIcmpOrReason(config);
   const keyring = new Keyring(config.keysFile, log);
+  const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
-  // Loaded only if it is used: the library takes milliseconds and memory.
-  const metrics =
-    config.metricsListen.length > 0 ? new (await import("../server/metrics.ts")).Metrics() : null;
-  const app = createApp({
-    config,
-    log,
-    keyring,
-    resolvers: createResolvers(config, metrics),
-    icmp,
-    probeSlots,
-    onAnswered: metrics?.answered,
-  });
+  const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
+  const resolvers = createResolvers(config, metrics);
+  const tools = { config, resolvers, icmp, probeSlots, networks };
+  const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
     manager.reload(() => {
       keyring.reload();
+      networks?.reload();
       renewal?.reload();
     }),
   );
@@ -74,20 +68,29 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const exposed =
     metrics &&
     (await listen(
-      metrics.expose({ icmp, probeSlots, keyring, renewal }),
+      metrics.expose({ ...tools, keyring, renewal }),
       { listen: config.metricsListen },
       null,
       log,
     ));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   keyring.watch();
+  networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {
     log.warn(`this listener refuses every other machine: ${REFUSING_ADVICE}`, {
       listener: formatListenAddress(address),
     });
   }
-  for (const line of startLines(config, listening.urls, icmp, keyring, environment)) say(line);
+  for (const line of startLines(
+    config,
+    listening.urls,
+    exposed?.urls ?? [],
+    icmp,
+    keyring,
+    environment,
+  ))
+    say(line);
   manager.ready();
   manager.watch(
     () =>
@@ -97,11 +100,13 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await stopSignal();
   manager.stopping(config.stopGraceMs);
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
+  exposed?.drain();
   const secondSignal = stopSignal().then(() => listening.stop(0));
   await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
   await exposed?.stop(0);
   stopCounting();
   keyring.close();
+  networks?.close();
   renewal?.close();
   if (!("unavailable" in icmp)) {
     icmp.close();
@@ -110,13 +115,14 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-function openIcmpOrReason({ listen }: Config): IcmpEngine | NoIcmp {
+function openIcmpOrReason({ listen, metricsListen }: Config): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
-      listen.some((address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT),
+      [...listen, ...metricsListen].some(
+        (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
+      ),
     );
-    const fd = inheritedRawSocket();
-    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
+    return openIcmpIfAllowed(inheritedRawSocket());
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;
@@ -139,28 +145,41 @@ function createResolvers(
 function startLines(
   { keysFile, trustedProxies }: Config,
   urls: readonly string[],
+  metricsUrls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
   keyring: Keyring,
   environment: NodeJS.ProcessEnv,
 ): string[] {
   const keys = keyring.activeCount();
+  const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   const nextStep =
     keys > 0
       ? exampleRequest(urls, trustedProxies.unix)
       : `create a key for ping and traceroute: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
-    "unavailable" in icmp
-      ? withPriority(noRawSockets(icmp, environment), "warn", STREAM.output, environment)
-      : "raw sockets: ready for ping and traceroute",
+    ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
+    withoutRaw === null
+      ? "raw sockets: ready for ping and traceroute"
+      : withPriority(
+          noRawSockets(icmp, withoutRaw, environment),
+          "warn",
+          STREAM.output,
+          environment,
+        ),
     `API keys: ${keys} in ${keysFile}`,
     `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
   ];
 }
 
-function noRawSockets(icmp: NoIcmp, environment: NodeJS.ProcessEnv): string {
-  const remedy = rawSocketRemedy(icmp, environment);
-  return `raw sockets: none (${icmp.unavailable}), so ping and traceroute answer ICMP_UNAVAILABLE; ${remedy}`;
+function noRawSockets(
+  icmp: IcmpEngine | NoIcmp,
+  withoutRaw: NoIcmp,
+  environment: NodeJS.ProcessEnv,
+): string {
+  const remedy = rawSocketRemedy(withoutRaw, environment);
+  const what = icmp === withoutRaw ? "ping and traceroute answer" : "traceroute answers";
+  return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
 }
 
 /** A curl command to paste, for the first listener that answers this machine directly. */

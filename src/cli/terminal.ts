@@ -1,33 +1,11 @@
 import { writeSync } from "node:fs";
-import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { type NoIcmp, remedyFor } from "../icmp/engine.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
-
-/** A command line that is not valid; exit status 2. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
 
 /** How to call this program from a terminal, for messages. */
 export function invocation(): string {
   if (Bun.main.startsWith("/$bunfs/")) return "sixscope";
   return process.execPath.includes("/_npx/") ? "npx -y bun@1.4.4 run sixscope" : "bun run sixscope";
-}
-
-/**
- * Reads the arguments of a command.
- *
- * @throws UsageError
- */
-export function readArguments<const Options extends ParseArgsOptionsConfig>(
-  argv: readonly string[],
-  options: Options,
-) {
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(reasonOf(error));
-  }
 }
 
 /** What whoever starts the service does to give it a raw socket. */

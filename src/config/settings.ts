@@ -48,12 +48,15 @@ const MAX_PROBLEMS = 10;
 const CERT = "SIXSCOPE_TLS_CERT";
 const KEY = "SIXSCOPE_TLS_KEY";
 
+/** Which service the command-line tools ask, and its key; the service ignores them. */
+export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
+
 const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
 /**
  * Reads the settings from environment variables; an empty value of a known one means the default.
  *
- * @param folder the folder that a relative SIXSCOPE_KEYS_FILE starts from, by default the current one
+ * @param folder the folder that relative paths of keys and networks start from, by default the current one
  * @throws ConfigError with every problem at once
  */
 export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
@@ -62,6 +65,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   const keyFile = optional(KEY, String);
   if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
   if (environment[KEY] && !environment[CERT]) report(KEY, [`needs ${CERT}; set both or neither`]);
+  const absolutePath = (text: string) => resolve(folder, text);
   const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
@@ -71,11 +75,12 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
     /** Whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
-    /** An absolute path. */
-    keysFile: resolve(
-      folder,
-      optional("SIXSCOPE_KEYS_FILE", String) ?? join(stateDirectory, "keys.json"),
-    ),
+    keysFile: read("SIXSCOPE_KEYS_FILE", join(stateDirectory, "keys.json"), absolutePath),
+    /** The files that say whose network an address belongs to. */
+    networkFiles: {
+      networksFile: optional("SIXSCOPE_NETWORKS_FILE", absolutePath),
+      asnFile: optional("SIXSCOPE_ASN_FILE", absolutePath),
+    },
     resolvers: {
       resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
@@ -103,6 +108,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     /** Whether request lines name the clients' addresses. */
     logClients: read("SIXSCOPE_LOG_CLIENTS", "yes", choice(["yes", "no"])) === "yes",
   };
+  for (const name of Object.values(TOOL_SETTINGS)) optional(name, String);
   finish();
   return Object.freeze(config);
 }

@@ -10,10 +10,15 @@ const MAX_PATH_CHARACTERS = 100;
 /** At most so many lines per error status are logged each minute; the rest is counted. */
 const MAX_LINES = 100;
 
-/** The status in the log if the client disconnected first, as nginx has it. */
-const CLIENT_GONE = 499;
+/** The status in log and metrics if the client disconnected first, as nginx has it. */
+export const CLIENT_GONE = 499;
 
 const MINUTE_MS = 60_000;
+
+/** The status that the operator sees: `CLIENT_GONE` if the client disconnected first. */
+export function loggedStatus(request: Request, status: number): number {
+  return status === 500 && request.signal.aborted ? CLIENT_GONE : status;
+}
 
 /** Logs requests and faults, within a number of lines per minute for those that cost their sender no quota. */
 export class AccessLog {
@@ -28,10 +33,9 @@ export class AccessLog {
     this.#clients = clients;
   }
 
-  /** Logs a request that was answered after so many milliseconds. */
+  /** Logs a request that was answered after so many milliseconds; see `loggedStatus`. */
   answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
     if (!this.#log.writes("info")) return;
-    if (status === 500 && request.signal.aborted) status = CLIENT_GONE;
     const isFree = status >= 400 || status === 204;
     if (isFree && !this.#mayLog(`status ${status}`)) return;
     const { address } = caller;

@@ -3,7 +3,7 @@ import { formatIp } from "../addr/ip.ts";
 import { pageFile, pageOf } from "../page/respond.ts";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { addressOf } from "../routes/my-ip.ts";
-import { AccessLog } from "./access-log.ts";
+import { AccessLog, CLIENT_GONE, loggedStatus } from "./access-log.ts";
 import {
   BASE_PATH,
   type Call,
@@ -25,9 +25,11 @@ import { respond, respondError } from "./respond.ts";
 
 /** What is known of a request that is answered. */
 export interface Answered {
+  /** One pattern for all ways to write a path; null if the path does not exist. */
   readonly route: string | null;
+  /** As in the access log. */
   readonly status: number;
-  /** The code of an error. */
+  /** The code of an error; undefined if the client disconnected first. */
   readonly code: ErrorCode | undefined;
   /** Milliseconds from the request to the response. */
   readonly ms: number;
@@ -64,17 +66,19 @@ export function createApp(dependencies: AppDependencies): App {
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
   const handlers = new Map<string, Handler>();
+  const mainRoutes = new Map<string, string | undefined>();
   const add = (routes: readonly string[], handler: Handler) => {
     for (const route of routes) {
       handlers.set(route, handler);
+      mainRoutes.set(route, routes[0]);
       router.all(route, (context) => {
         const { req, env: info } = context;
+        const { method, path } = req;
         if (info.route === null || handlers.get(info.route) !== handler) {
           info.route = null;
           throw notFound(req);
         }
-        if (req.method === "GET" || req.method === "HEAD") return handler(context);
-        const { method, path } = req;
+        if (method === "GET" || method === "HEAD") return handler(context);
         throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
       });
     }
@@ -94,11 +98,13 @@ export function createApp(dependencies: AppDependencies): App {
   // Where a shell gets the caller's address as plain text, and a browser the page.
   add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
     const address = addressOf(callOf(info));
-    if (info.isPage) return pageOf(info, "/index.html", address);
+    if (info.isPage) return pageOf(info, "/index.html", address, dependencies.networks);
     const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
     return respond(info, `${formatIp(address)}\n`, 200, { "Content-Type": "text/plain", ...vary });
   });
-  add([PAGE_ROUTES.docs], ({ env: info }) => pageOf(info, "/docs.html", addressOf(callOf(info))));
+  add([PAGE_ROUTES.docs], ({ env: info }) =>
+    pageOf(info, "/docs.html", addressOf(callOf(info)), dependencies.networks),
+  );
   add([PAGE_ROUTES.file], async ({ req, env: info }) => {
     const response = await pageFile(info);
     if (response === null) throw notFound(req);
@@ -113,10 +119,16 @@ export function createApp(dependencies: AppDependencies): App {
       const startMs = performance.now();
       const { info, response } = admit(request, bindings);
       return whenDone(response ?? router.fetch(request, info), (response) => {
-        const answered = (status: number) => {
+        const answered = (sent: number) => {
           const ms = performance.now() - startMs;
+          const status = loggedStatus(request, sent);
           accessLog.answered(info, status, ms);
-          onAnswered?.({ route: info.route, status, code: info.code, ms });
+          onAnswered?.({
+            route: info.route === null ? null : (mainRoutes.get(info.route) ?? null),
+            status,
+            code: status === CLIENT_GONE ? undefined : info.code,
+            ms,
+          });
         };
         if (info.ended === undefined) answered(response.status);
         else void info.ended.then(answered);

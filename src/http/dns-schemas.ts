@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { TRANSPORTS } from "../dns/sockets.ts";
-import { extendedError, once, resolverName } from "./schemas.ts";
+import { extendedError, ipv4Text, ipv6Text, once, resolverName } from "./schemas.ts";
 
 /** What a resolver can say about DNSSEC. */
 export const DNSSEC_VERDICTS = ["secure", "insecure", "bogus", "unreachable"] as const;
@@ -47,6 +47,21 @@ const dnsAttempt = once(() =>
     .meta({ id: "DnsAttempt", description: "One attempt at a server of a resolver." }),
 );
 
+/** An address that leads to a translator. */
+export const translation = once(() =>
+  z
+    .strictObject({
+      ip: ipv6Text("The address."),
+      prefix: z.string().describe("The translator's prefix, in CIDR notation."),
+      ipv4: ipv4Text("The IPv4 address inside, RFC 6052."),
+    })
+    .meta({
+      id: "Translation",
+      description:
+        "An IPv6 address that leads to a translator (NAT64), and the IPv4 address inside.",
+    }),
+);
+
 /** What one resolver said, as answers and errors have it in their details. */
 export function dnsDetails() {
   return {
@@ -79,6 +94,10 @@ export function dnsDetails() {
       })
       .exactOptional()
       .describe("The SOA record that came with a negative answer."),
+    dns64: z
+      .array(translation())
+      .exactOptional()
+      .describe("The addresses that lead to a translator; absent if there are none."),
     attempts: z.array(dnsAttempt()).describe("Every attempt at a server, in order."),
   };
 }

@@ -5,6 +5,7 @@ import type { DnsClient } from "../dns/client.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import type { KeyRecord } from "../keys/key-file.ts";
 import type { ProbeSlots } from "../limits/probe-slots.ts";
+import type { Networks } from "../networks/networks.ts";
 import type { Caller } from "./client-address.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Parameters, ValuesOf } from "./parameters.ts";
@@ -58,6 +59,8 @@ export interface Tools {
   /** The engine, or the reason why the service has no raw socket. */
   readonly icmp: IcmpEngine | NoIcmp;
   readonly probeSlots: ProbeSlots;
+  /** Absent if the operator has named no file of networks. */
+  readonly networks?: Pick<Networks, "find"> | null;
 }
 
 /** A path of the API: its handler, and its metadata for the router and the OpenAPI document. */

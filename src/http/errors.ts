@@ -150,7 +150,7 @@ export const ERRORS = {
   }),
   UNAUTHORIZED: kind({
     status: 401,
-    meaning: "ping or traceroute without a valid key",
+    meaning: "an endpoint that sends probes, without a valid key",
     details: () => z.strictObject({}),
     message: (_, problem = "This endpoint needs an API key; send it in the header X-API-Key") =>
       `${problem}.`,

@@ -6,11 +6,11 @@ import type { Parameter } from "./parameters.ts";
 import { COMMON_HEADERS, FURTHER_HEADERS } from "./respond.ts";
 import { once } from "./schemas.ts";
 
-const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, ping and traceroute.
+const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, ping, traceroute, loss by hop and path MTU.
 
-Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can be called from any web page: a CORS preflight returns 204 and does not count against the rate limit. Requests must use HTTPS, except on the service's own machine. Unknown query parameters are ignored; duplicates of known parameters are rejected. Any other path or method returns \`components.responses.NotFound\`. Headers or bodies that are too large are rejected with 431 or 413, without JSON.
+Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can be called from any web page: a CORS preflight returns 204 and does not count against the rate limit. Requests must use HTTPS, except on the service's own machine. Unknown query parameters are ignored; duplicates of known parameters are rejected. Any other path or method returns \`NOT_FOUND\`. Headers or bodies that are too large are rejected with 431 or 413, without JSON.
 
-With \`Accept: text/event-stream\`, endpoints that take their time return server-sent events: each part of the result as soon as it is known, then \`result\` with the whole or \`error\`. A part replaces the one before it with the same \`seq\` or \`hop\`.
+With \`Accept: text/event-stream\`, endpoints that take their time return server-sent events: each part of the result as soon as it is known, then \`result\` with the whole or \`error\`. A part replaces the one before it with the same \`seq\` or \`hop\`; a \`round\` replaces every earlier one.
 
 Times are in milliseconds, \`loss\` is a percentage, and the \`ttl\` of a DNS record is in seconds. \`null\` means that no answer came.`;
 
@@ -22,7 +22,13 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   "INVALID_PARAMETER",
   "HTTPS_REQUIRED",
   "RATE_LIMITED",
+  "NOT_FOUND",
   "INTERNAL_ERROR",
+];
+
+const TAGS = [
+  { name: "Look-ups", description: "What needs no key." },
+  { name: "Probes", description: "What sends packets to a target, and needs a key." },
 ];
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
@@ -38,14 +44,15 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
       title: "sixscope",
       version: VERSION,
       description: DESCRIPTION,
+      contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: BASE_PATH }],
+    tags: TAGS,
     paths: Object.fromEntries(
       endpoints.map((endpoint) => [endpoint.path, { get: describeOperation(endpoint) }]),
     ),
     components: {
-      responses: { NotFound: describeErrors(["NOT_FOUND"]) },
       examples: Object.fromEntries(CODES.map((code) => [code, { value: exampleOf(code) }])),
       headers: { ...COMMON_HEADERS, ...FURTHER_HEADERS },
       securitySchemes: {
@@ -78,13 +85,20 @@ function describeOperation(endpoint: Endpoint) {
     events.length > 0 ? ["X-Accel-Buffering"] : [],
     result,
     { [operationId]: { value: endpoint.example } },
-    events.length > 0 ? [...events, ["result", result], ["error", oneOf(codes)]] : [],
+    events.length > 0
+      ? [
+          ...events,
+          ["result", result],
+          ["error", anyOf(codes.filter((code) => code !== "NOT_FOUND"))],
+        ]
+      : [],
   );
   const failures = [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(
     ([status, together]) => [status, describeErrors(together)] as const,
   );
   return {
     operationId,
+    tags: [needsKey ? "Probes" : "Look-ups"],
     summary,
     description,
     security: [...(needsKey ? [] : [{}]), { [KEY_SCHEME]: [] }, { [BEARER_SCHEME]: [] }],
@@ -98,16 +112,16 @@ function describeErrors(codes: readonly ErrorCode[]) {
   return describeResponse(
     codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}.`).join("\n\n"),
     codes.flatMap((code) => ERRORS[code].headers ?? []),
-    oneOf(codes),
+    anyOf(codes),
     Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
   );
 }
 
 /** The schema of errors with one of these codes. */
-function oneOf(codes: readonly ErrorCode[]) {
+function anyOf(codes: readonly ErrorCode[]) {
   const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
   const [only, ...more] = schemas;
-  return only !== undefined && more.length === 0 ? only : { oneOf: schemas };
+  return only !== undefined && more.length === 0 ? only : { anyOf: schemas };
 }
 
 /** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */

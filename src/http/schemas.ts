@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { TYPE_TABLE } from "../addr/classify.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
+import { NETWORK_SOURCES } from "../networks/network.ts";
 
 /** Makes a value on the first call, and returns the same one afterwards. */
 export function once<T>(make: () => T): () => T {
@@ -48,6 +49,25 @@ export const resolverName = once(() =>
   z
     .enum(RESOLVER_NAMES)
     .meta({ id: "ResolverName", description: "A resolver that the operator has configured." }),
+);
+
+/** The network that an address belongs to. */
+export const network = once(() =>
+  z
+    .strictObject({
+      asn: z
+        .int()
+        .min(1)
+        .max(0xffff_ffff)
+        .nullable()
+        .describe("The number of its autonomous system; null if it is not known."),
+      name: z.string().nullable().describe("Its name; null if it is not known."),
+      prefix: z.string().describe("The block of addresses that is known to belong to it, as CIDR."),
+      source: z
+        .enum(NETWORK_SOURCES)
+        .describe("The operator's file that says so: of the own networks, or of all."),
+    })
+    .meta({ id: "Network", description: "The network that an address belongs to." }),
 );
 
 /** A resolver's reason for its answer. */

@@ -1,7 +1,10 @@
+import { SystemError } from "../platform/libc.ts";
+import { DatagramSocket } from "./datagram-socket.ts";
 import { type MtrOptions, type MtrOutcome, type MtrRequest, mtr } from "./mtr.ts";
 import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
 import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
+import { RawSocket } from "./socket.ts";
 import { createTraceroute, type TraceRequest, type Traceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
@@ -10,6 +13,8 @@ export interface IcmpEngine {
   readonly traceroute: Traceroute;
   mtr(request: MtrRequest, options?: MtrOptions): Promise<MtrOutcome>;
   mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
+  /** Why it has no raw socket and can only ping; null if it has one. */
+  readonly withoutRaw: NoIcmp | null;
   readonly counters: Readonly<Prober["counters"]>;
   /** Probes without an answer so far. */
   readonly outstanding: number;
@@ -34,11 +39,39 @@ export function remedyFor({ unavailable }: NoIcmp): string {
 }
 
 /**
- * Opens the raw socket for pings and traces.
+ * Opens the engine with the raw socket, or without privileges with the datagram socket where the kernel
+ * lets this process have one, or tells why there is neither.
+ *
+ * @param fd a raw ICMPv6 socket that is open already, or null to open one
+ */
+export function openIcmpIfAllowed(fd: number | null = null): IcmpEngine | NoIcmp {
+  try {
+    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
+  } catch (error) {
+    if (!(error instanceof SystemError)) throw error;
+    const withoutRaw = { unavailable: error.message };
+    try {
+      return openIcmp({ openSocket: () => new DatagramSocket() }, withoutRaw);
+    } catch {
+      return withoutRaw;
+    }
+  }
+}
+
+/** The engine for traces, which need the raw socket. */
+export function engineForTraces(icmp: IcmpEngine | NoIcmp): IcmpEngine | NoIcmp {
+  return ("withoutRaw" in icmp && icmp.withoutRaw) || icmp;
+}
+
+/**
+ * Opens a socket, by default the raw one, for pings and traces.
  *
  * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
  */
-export function openIcmp(options: ProberOptions = {}): IcmpEngine {
+export function openIcmp(
+  options: ProberOptions = {},
+  withoutRaw: NoIcmp | null = null,
+): IcmpEngine {
   const prober = new Prober(options);
   const traceroute = createTraceroute(prober);
   return {
@@ -46,6 +79,7 @@ export function openIcmp(options: ProberOptions = {}): IcmpEngine {
     traceroute,
     mtr: (request, own) => mtr(prober, traceroute, request, own),
     mtu: (request, own) => measureMtu(prober, traceroute, request, own),
+    withoutRaw,
     counters: prober.counters,
     get outstanding() {
       return prober.outstanding;

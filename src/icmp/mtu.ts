@@ -1,18 +1,22 @@
+import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
+import { pause } from "../util/clock.ts";
 import { errorMeaning } from "./icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "./message.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
 import type { ProbeRequest, Prober } from "./prober.ts";
-import { type Fate, type FoundSize, searchSize } from "./size-search.ts";
+import { type Fate, type FoundSize, type SizeTrial, searchSize } from "./size-search.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
-/** The largest packet that a hop has answered. */
+/** A hop, and the largest packet that got through to it. */
 export interface MtuHop {
   /** From 1. */
   readonly hop: number;
   /** Null for a silent hop. */
   readonly address: Ipv6Address | null;
-  /** Null for a silent hop. */
+  /** Index of the interface to a link-local `address`, 0 otherwise. */
+  readonly scopeId: number;
+  /** Null for a hop that is silent, or answers so seldom that its silence does not tell. */
   readonly mtuBytes: number | null;
 }
 
@@ -38,7 +42,7 @@ export interface DoubtfulTooBig extends TooBig {
  * - `narrowed`: larger packets are answered with Packet Too Big;
  * - `blackHole`: larger packets vanish;
  * - `below1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5);
- * - `inconclusive`: the target answers nothing.
+ * - `inconclusive`: the target answers nothing, or so seldom that its silence does not tell.
  */
 export type MtuVerdict = "clear" | "narrowed" | "blackHole" | "below1280" | "inconclusive";
 
@@ -73,12 +77,12 @@ export interface MtuOptions extends RunOptions {
 const LEAST_MTU = 1280;
 /** Sizes of usual links, each with the next one that does not fit, and a packet as `ping` sends it. */
 const USUAL_BYTES: readonly number[] = [
-  ...[65_535, 9000, 1500, 1492].flatMap((bytes) => [bytes, bytes + 1]),
+  ...[65_536, 9000, 1500, 1492].flatMap((bytes) => [bytes, bytes + 1]),
   LEAST_MTU,
   104,
 ];
-/** Larger packets do not exist without the jumbo payload option. */
-const NO_BYTES = 65_536;
+/** Packets of this size do not exist without the jumbo payload option. */
+const NO_BYTES = IPV6_HEADER_BYTES + 65_536;
 const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
 /** Further than any path goes, as for a ping. */
 const HOP_LIMIT = 64;
@@ -86,11 +90,29 @@ const HOP_LIMIT = 64;
 const MAX_TRIES = 3;
 /** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
 const MIN_WAIT_MS = 200;
+/** The longest wait for an answer in milliseconds, whatever the time to the hop. */
+const MAX_WAIT_MS = 2000;
+/** The pause before sizes are compared again in milliseconds: then hops that send one answer a second send one. */
+const LIMIT_MS = 1000;
+/** How often two sizes are compared. */
+const MAX_COMPARISONS = 3;
+/** When searches begin nothing more, in milliseconds. */
+const MAX_SEARCH_MS = 60_000;
+/** The longest time of the searches, to the target and then to all routers at once, in milliseconds. */
+export const LONGEST_SEARCH_MS = MAX_SEARCH_MS + MAX_COMPARISONS * (LIMIT_MS + MAX_WAIT_MS);
+/** Different doubtful messages that are kept. */
+const MAX_DOUBTFUL = 16;
 
 /** What routers have said about our packets. */
 interface Messages {
   readonly told: TooBig[];
-  readonly doubtful: DoubtfulTooBig[];
+  /** Each once. */
+  readonly doubtful: Map<string, DoubtfulTooBig>;
+}
+
+function noteDoubtful({ doubtful }: Messages, message: DoubtfulTooBig): void {
+  const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
+  if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
 }
 
 /**
@@ -109,91 +131,123 @@ export async function measureMtu(
   const traced = await traceroute(request, { signal });
   if (traced.kind !== "done") return traced;
   const { source, flowLabel, reached } = traced;
-  const messages: Messages = { told: [], doubtful: [] };
-  const search = (
-    hopLimit: number,
-    rttMs: number | null,
-    first: readonly number[],
-    refusedBytes: number,
-  ) => {
-    const waitMs = Math.min(timeoutMs, Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity)));
+  const messages: Messages = { told: [], doubtful: new Map() };
+  const endMs = prober.clock.nowMs() + MAX_SEARCH_MS;
+  const trialOf = (hopLimit: number, rttMs: number | null, comparisons: number): SizeTrial => {
+    const waitMs = Math.min(timeoutMs, MAX_WAIT_MS, Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity)));
     const path = { target, scopeId, source, flowLabel, signal };
-    const probe = { ...path, hopLimit, timeoutMs: waitMs };
-    return searchSize((bytes) => trySize(prober, probe, bytes, messages), first, refusedBytes);
+    const ask = (bytes: number) =>
+      askSize(prober, { ...path, hopLimit, timeoutMs: waitMs }, bytes, messages);
+    return {
+      try: (bytes) => trySize(ask, bytes),
+      async compare(bytes, smallerBytes) {
+        for (let count = 0; count < comparisons; count++) {
+          if (count > 0) await pause(prober.clock, LIMIT_MS, signal);
+          // The larger one arrives first: if only one answer is allowed, it gets it.
+          const [large, small] = await Promise.all([ask(bytes), ask(smallerBytes)]);
+          if (!isSilent(large) || !isSilent(small)) return large;
+        }
+        return null;
+      },
+      isOver: () => signal.aborted || prober.clock.nowMs() > endMs,
+    };
   };
 
   const last = reached ? traced.hops.length : 0;
   const targetRttMs = traced.hops[last - 1]?.rttMs ?? null;
-  const whole = await search(HOP_LIMIT, targetRttMs, USUAL_BYTES, NO_BYTES);
+  const toTarget = trialOf(HOP_LIMIT, targetRttMs, reached ? MAX_COMPARISONS : 1);
+  const whole = await searchSize(toTarget, USUAL_BYTES, NO_BYTES);
   const isUsual = whole.bytes >= LEAST_MTU;
   const first = isUsual ? [whole.bytes, whole.bytes + 1, whole.sentBytes] : USUAL_BYTES;
-  const hops = await Promise.all(
-    traced.hops.map(async ({ hop, address, rttMs }): Promise<MtuHop> => {
+  const measured = await Promise.all(
+    traced.hops.map(async ({ hop, address, scopeId, rttMs }): Promise<MtuHop> => {
+      const trial = trialOf(hop, rttMs, MAX_COMPARISONS);
       const found =
-        hop === last ? whole : address && (await search(hop, rttMs, first, whole.refusedBytes));
-      const measured = { hop, address, mtuBytes: found?.bytes || null };
-      if (!signal.aborted) onHop?.(measured);
-      return measured;
+        hop === last ? whole : address && (await searchSize(trial, first, whole.refusedBytes));
+      const isKnown = found && (found.isCertain || found.bytes > whole.bytes);
+      const row = { hop, address, scopeId, mtuBytes: (isKnown && found.bytes) || null };
+      if (!signal.aborted) onHop?.(row);
+      return row;
     }),
   );
   if (signal.aborted) return { kind: "aborted" };
-  return { kind: "done", source, flowLabel, hops, ...conclude(whole, hops, messages) };
+  const hops = measured.map((row, at) => atLeast(row, measured.slice(at)));
+  return { kind: "done", source, flowLabel, hops, ...conclude(whole, measured, messages) };
 }
 
+/** What got through to hops behind a hop got through to it too, also if it limits its answers. */
+function atLeast(row: MtuHop, behind: readonly MtuHop[]): MtuHop {
+  if (row.address === null) return row;
+  return { ...row, mtuBytes: Math.max(...behind.map(({ mtuBytes }) => mtuBytes ?? 0)) || null };
+}
+
+const isSilent = ({ kind, hintBytes }: Fate) => kind === "lost" && hintBytes === undefined;
+
 /** Sends packets of one size until one is answered. */
-async function trySize(
+async function trySize(ask: (bytes: number) => Promise<Fate>, bytes: number): Promise<Fate> {
+  let fate = await ask(bytes);
+  for (let tries = 1; tries < MAX_TRIES && isSilent(fate); tries++) fate = await ask(bytes);
+  return fate;
+}
+
+/** Sends one packet of a size. */
+async function askSize(
   prober: Prober,
   probe: ProbeRequest,
   bytes: number,
-  { told, doubtful }: Messages,
+  messages: Messages,
 ): Promise<Fate> {
   const onForged = (from: Ipv6Address, type: number, mtuBytes: number) => {
     if (type !== TYPE.packetTooBig) return;
-    doubtful.push({ from, mtuBytes, sentBytes: bytes, doubt: "not-ours" });
+    noteDoubtful(messages, { from, mtuBytes, sentBytes: bytes, doubt: "not-ours" });
   };
   const payloadBytes = bytes - HEADERS_BYTES;
-  for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const answer = await prober.probe({ ...probe, payloadBytes, onForged });
-    if (answer.kind === "reply") return { kind: "passed" };
-    if (answer.kind === "refused") return { kind: "refused" };
-    if (answer.kind !== "error") continue;
-    const { type, code, parameter: mtuBytes, from } = answer;
-    const isHop = probe.hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";
-    if (isHop) return { kind: "passed" };
-    if (type !== TYPE.packetTooBig) continue;
-    const tooBig = { from, mtuBytes, sentBytes: bytes };
-    if (mtuBytes >= LEAST_MTU && mtuBytes < bytes) {
-      told.push(tooBig);
-      return { kind: "lost", hintBytes: mtuBytes };
-    }
-    doubtful.push({ ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
+  const answer = await prober.probe({ ...probe, payloadBytes, onForged });
+  if (answer.kind === "reply") return { kind: "passed" };
+  if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
+  if (answer.kind !== "error") return { kind: "lost" };
+  const { type, code, parameter: mtuBytes, from } = answer;
+  const isHop = probe.hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";
+  if (isHop) return { kind: "passed" };
+  if (type !== TYPE.packetTooBig) return { kind: "lost" };
+  const tooBig = { from, mtuBytes, sentBytes: bytes };
+  if (mtuBytes >= LEAST_MTU && mtuBytes < bytes) {
+    messages.told.push(tooBig);
+    return { kind: "lost", hintBytes: mtuBytes };
   }
+  noteDoubtful(messages, { ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
   return { kind: "lost" };
 }
 
 /** What the sizes and the messages mean. */
-function conclude(whole: FoundSize, hops: readonly MtuHop[], { told, doubtful }: Messages) {
+function conclude(whole: FoundSize, hops: readonly MtuHop[], messages: Messages) {
   const { bytes } = whole;
+  const { told, doubtful } = messages;
   const teller = told.findLast(({ mtuBytes }) => mtuBytes === bytes) ?? null;
   const verdict = verdictOf(whole, teller !== null);
   const isNarrow = verdict !== "clear" && verdict !== "inconclusive";
   const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > bytes);
   const behind = hops.slice(lastLarge?.hop ?? 0);
   const firstSmall = behind.find(({ mtuBytes }) => isNarrow && mtuBytes !== null);
-  const disproved = told.filter(({ mtuBytes }) => mtuBytes < bytes);
+  for (const each of told) {
+    if (each.mtuBytes < bytes) noteDoubtful(messages, { ...each, doubt: "disproved" });
+  }
   return {
     verdict,
     mtuBytes: bytes || null,
     told: verdict === "narrowed" ? teller : null,
-    doubtful: [...doubtful, ...disproved.map((each) => ({ ...each, doubt: "disproved" as const }))],
+    doubtful: [...doubtful.values()],
     lastLarge: lastLarge?.hop ?? null,
     firstSmall: firstSmall?.hop ?? null,
   };
 }
 
-function verdictOf({ bytes, above }: FoundSize, isTold: boolean): MtuVerdict {
+function verdictOf({ bytes, above, isCertain }: FoundSize, isTold: boolean): MtuVerdict {
   if (bytes === 0) return "inconclusive";
-  if (bytes < LEAST_MTU) return "below1280";
-  if (above.kind === "refused") return "clear";
-  return isTold || above.hintBytes !== undefined ? "narrowed" : "blackHole";
+  if (bytes >= LEAST_MTU) {
+    if (above.kind === "refused") return "clear";
+    if (isTold || above.hintBytes !== undefined) return "narrowed";
+  }
+  if (!isCertain) return "inconclusive";
+  return bytes < LEAST_MTU ? "below1280" : "blackHole";
 }

@@ -203,7 +203,7 @@ export class Prober {
     this.#forget(nowMs);
     this.#renewTag(nowMs);
     if (!this.#limit.take(target, source, nowMs)) return null;
-    const identifier = this.#tag * 256 + (flowLabel >>> 12);
+    const identifier = this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);

@@ -1,13 +1,12 @@
 import { classifyIpv6 } from "../addr/classify.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
-import { addressOf, errnoName, libc, SystemError } from "../platform/libc.ts";
+import { errnoName, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
   alignControl,
   bpfOption,
   CMSGHDR,
   CONTROL,
-  IOVEC,
   IPPROTO_ICMPV6,
   MEMORY,
   MSG_DONTWAIT,
@@ -17,6 +16,7 @@ import {
   SOCKADDR,
 } from "../platform/linux.ts";
 import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
+import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
 
 /** An echo request to send. */
 export interface OutgoingPacket {
@@ -53,6 +53,8 @@ export interface Route {
 
 /** What the prober needs of the operating system. Nothing blocks. */
 export interface IcmpSocket {
+  /** The identifier that the kernel gives all probes, 16 bits; absent if the prober chooses it. */
+  readonly identifier?: number;
   /** Asks the routing table without sending anything; an errno name if there is no route. */
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
   /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
@@ -74,8 +76,6 @@ const MAX_SENT_BYTES = 65_535;
 const MAX_RECEIVED_BYTES = 1280;
 /** Packets leave whole, whatever MTU the kernel believes a path to have; linux/in6.h, IPV6_PMTUDISC_PROBE. */
 const PROBE_MTU = 3;
-/** More than twice the room for the control messages that the socket asks for. */
-const MAX_CONTROL_BYTES = 128;
 /** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
 const MAX_APART_MS = 0.01;
 const MAX_CLOCK_READINGS = 5;
@@ -87,72 +87,34 @@ const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const PACKET_INFO_BYTES = 20;
 
-/**
- * A `struct msghdr` with all that it points to. The parts lie in one buffer, so that the collector can
- * neither free nor move one of them while the kernel follows a pointer to it.
- */
-class MessageBuffer {
-  static readonly #IOV = MSGHDR.bytes;
-  static readonly #NAME = MessageBuffer.#IOV + IOVEC.bytes;
-  static readonly #CONTROL = alignControl(MessageBuffer.#NAME + SOCKADDR.bytes);
-  static readonly #MESSAGE = MessageBuffer.#CONTROL + MAX_CONTROL_BYTES;
+/** A socket option, its value, and whether it is set on another descriptor than the socket's. */
+type OptionValue = readonly [option: readonly [number, number], value: Uint8Array, fd?: number];
 
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly view: DataView;
-  /** Where the `msghdr` is in memory. */
-  readonly address: ReturnType<typeof addressOf>;
-  readonly name: Uint8Array;
-  readonly control = MessageBuffer.#CONTROL;
-  readonly message: Uint8Array;
-
-  constructor(messageBytes: number) {
-    this.bytes = new Uint8Array(new ArrayBuffer(MessageBuffer.#MESSAGE + messageBytes));
-    this.view = new DataView(this.bytes.buffer);
-    this.address = addressOf(this.bytes);
-    this.name = this.bytes.subarray(MessageBuffer.#NAME, MessageBuffer.#NAME + SOCKADDR.bytes);
-    this.message = this.bytes.subarray(MessageBuffer.#MESSAGE);
-    const pointTo = (at: number, part: number) =>
-      this.view.setBigUint64(at, BigInt(this.address + part), true);
-    pointTo(MSGHDR.name, MessageBuffer.#NAME);
-    pointTo(MSGHDR.iov, MessageBuffer.#IOV);
-    pointTo(MSGHDR.control, MessageBuffer.#CONTROL);
-    pointTo(MessageBuffer.#IOV + IOVEC.base, MessageBuffer.#MESSAGE);
-    this.view.setUint32(MSGHDR.iovLength, 1, true);
-    this.prepare(MAX_CONTROL_BYTES, messageBytes);
-  }
-
-  /** Sets the lengths, which `recvmsg` overwrites. */
-  prepare(controlBytes: number, messageBytes: number): void {
-    this.view.setUint32(MSGHDR.nameLength, SOCKADDR.bytes, true);
-    this.view.setUint32(MSGHDR.controlLength, controlBytes, true);
-    this.view.setUint32(MessageBuffer.#IOV + IOVEC.length, messageBytes, true);
-  }
-}
-
-/** The raw socket, which receives only echo replies and errors about probes with its tag. */
-export class RawSocket implements IcmpSocket {
+/** What the raw socket and the datagram socket have in common. */
+export abstract class EchoSocket implements IcmpSocket {
   readonly #libc = libc();
   readonly #out = new MessageBuffer(MAX_SENT_BYTES);
-  readonly #in = new MessageBuffer(MAX_RECEIVED_BYTES);
+  /** The last packet that was read. */
+  protected readonly received = new MessageBuffer(MAX_RECEIVED_BYTES);
   readonly #timespec = new Uint8Array(new ArrayBuffer(16));
   readonly #timespecView = new DataView(this.#timespec.buffer);
   readonly #memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
   readonly #memoryBytes = int(MEMORY.words * 4);
-  readonly #fd: number;
+  protected readonly fd: number;
   /** Asks the routing table. Kept, because a process can run out of descriptors. */
   readonly #router: number = -1;
   #isOpen = true;
 
   /**
-   * @param tag the high byte of the identifiers, 8 bits
-   * @param fd a raw ICMPv6 socket that is open already, or null to open one
-   * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
+   * @param fd an ICMPv6 socket, which this one closes
+   * @param options what to set on it beside the options of both kinds
+   * @throws SystemError if an option is refused
    */
-  constructor(tag: number, fd: number | null = null) {
-    this.#fd = fd ?? this.#open(SOCK.raw, IPPROTO_ICMPV6);
+  constructor(fd: number, options: readonly OptionValue[]) {
+    this.fd = fd;
     try {
-      this.#router = this.#open(SOCK.dgram, 0);
-      this.#configure(tag);
+      this.#router = openSocket(SOCK.dgram, 0);
+      this.#configure(options);
     } catch (error) {
       this.close();
       throw error;
@@ -164,8 +126,8 @@ export class RawSocket implements IcmpSocket {
     const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
     writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
     const code =
-      this.#failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
-      this.#failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
+      failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
+      failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
     this.#libc.connect(this.#router, DISCONNECT, SOCKADDR.bytes);
     // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
     if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
@@ -187,14 +149,19 @@ export class RawSocket implements IcmpSocket {
     out.message.set(message);
     out.prepare(end - out.control, message.length);
     const sentMs = performance.now();
-    return this.#failure(this.#libc.sendmsg(this.#fd, out.address, MSG_DONTWAIT)) ?? sentMs;
+    return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
   }
 
   receive(): ReceivedPacket | null {
+    return this.read(MSG_DONTWAIT);
+  }
+
+  /** Receives with flags of recvmsg(2). */
+  protected read(flags: number): ReceivedPacket | null {
     if (!this.#isOpen) return null;
-    const { view, name, message, address } = this.#in;
-    this.#in.prepare(MAX_CONTROL_BYTES, MAX_RECEIVED_BYTES);
-    const length = Number(this.#libc.recvmsg(this.#fd, address, MSG_DONTWAIT));
+    const { view, name, message, address } = this.received;
+    this.received.prepare(MAX_CONTROL_BYTES, MAX_RECEIVED_BYTES);
+    const length = Number(this.#libc.recvmsg(this.fd, address, flags));
     // A pending error of the socket is cleared by reading it and counts as no packet.
     if (length < 0) return null;
     const readMs = this.#readClocks();
@@ -210,19 +177,16 @@ export class RawSocket implements IcmpSocket {
     };
   }
 
-  pass(tag: number, other: number): boolean {
-    const program = bpfOption(encodeTagProgram(tag, other));
-    return this.#setOption(OPTION.attachFilter, program) === null;
-  }
+  abstract pass(tag: number, other: number): boolean;
 
   dropped(): number {
     const [level, name] = OPTION.memory;
-    this.#libc.getsockopt(this.#fd, level, name, this.#memory, this.#memoryBytes);
+    this.#libc.getsockopt(this.fd, level, name, this.#memory, this.#memoryBytes);
     return this.#memory[MEMORY.dropped] as number;
   }
 
   close(): void {
-    if (this.#isOpen) for (const fd of [this.#fd, this.#router]) this.#libc.close(fd);
+    if (this.#isOpen) for (const fd of [this.fd, this.#router]) this.#libc.close(fd);
     this.#isOpen = false;
   }
 
@@ -241,23 +205,28 @@ export class RawSocket implements IcmpSocket {
 
   /** How long ago the kernel stamped the packet, and its hop limit. */
   #readControl(): { readonly ageMs: number; readonly hopLimit: number } {
-    const { view, control } = this.#in;
-    let ageMs = 0;
-    let hopLimit = 0;
+    const { view } = this.received;
+    const stamp = this.findControl(CONTROL.timestampNs);
+    const hopLimit = this.findControl(CONTROL.hopLimit);
+    return {
+      ageMs: stamp === null ? 0 : millisecondsBetween(view, stamp, this.#timespecView, 0),
+      hopLimit: hopLimit === null ? 0 : view.getInt32(hopLimit, true),
+    };
+  }
+
+  /** Where `received` has the data of a control message; null if it has none of this kind. */
+  protected findControl(wanted: readonly [number, number]): number | null {
+    const { view, control } = this.received;
     const end = control + view.getUint32(MSGHDR.controlLength, true);
     for (let at = control; at + CMSGHDR.bytes <= end; ) {
       const length = view.getUint32(at + CMSGHDR.length, true);
       if (length < CMSGHDR.bytes || at + length > end) break;
       const level = view.getInt32(at + CMSGHDR.level, true);
       const type = view.getInt32(at + CMSGHDR.type, true);
-      const data = at + CMSGHDR.bytes;
-      if (isControl(CONTROL.timestampNs, level, type)) {
-        ageMs = millisecondsBetween(view, data, this.#timespecView, 0);
-      }
-      if (isControl(CONTROL.hopLimit, level, type)) hopLimit = view.getInt32(data, true);
+      if (level === wanted[0] && type === wanted[1]) return at + CMSGHDR.bytes;
       at += alignControl(length);
     }
-    return { ageMs, hopLimit };
+    return null;
   }
 
   /** Returns where the next control message goes. */
@@ -271,11 +240,10 @@ export class RawSocket implements IcmpSocket {
     return at + alignControl(length);
   }
 
-  #configure(tag: number): void {
+  #configure(options: readonly OptionValue[]): void {
     const size = int(BUFFER_BYTES);
     const required = [
-      [OPTION.icmp6Filter, encodeTypeFilter()],
-      [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
+      ...options,
       [OPTION.timestampNs, int(1)],
       [OPTION.receiveHopLimit, int(1)],
       [OPTION.flowInfoSend, int(1)],
@@ -285,37 +253,55 @@ export class RawSocket implements IcmpSocket {
       [OPTION.mtuDiscover, int(PROBE_MTU)],
       [OPTION.receiveBuffer, size],
       [OPTION.sendBuffer, size],
-    ] as const;
+    ] satisfies OptionValue[];
     for (const [option, value, fd] of required) {
-      const code = this.#setOption(option, value, fd);
+      const code = this.setOption(option, value, fd);
       if (code !== null) throw new SystemError(`setsockopt(${option.join(", ")})`, code);
     }
     // Beyond the system's limit, where the process may.
-    this.#setOption(OPTION.receiveBufferForce, size);
-    this.#setOption(OPTION.sendBufferForce, size);
+    this.setOption(OPTION.receiveBufferForce, size);
+    this.setOption(OPTION.sendBufferForce, size);
     // Discard what arrived before the filters were set.
-    while (this.receive() !== null);
+    while (this.read(MSG_DONTWAIT) !== null);
   }
 
-  #setOption([level, name]: readonly [number, number], value: Uint8Array, fd = this.#fd) {
-    return this.#failure(this.#libc.setsockopt(fd, level, name, value, value.byteLength));
-  }
-
-  #open(type: number, protocol: number): number {
-    const fd = this.#libc.socket(AF_INET6, type | SOCK.nonblock | SOCK.cloexec, protocol);
-    const code = this.#failure(fd);
-    if (code !== null) throw new SystemError(`socket(AF_INET6, ${type}, ${protocol})`, code);
-    return fd;
-  }
-
-  /** The errno name if the call that returned this has just failed, else null. */
-  #failure(result: number | bigint): string | null {
-    return result < 0 ? errnoName(this.#libc.errno()) : null;
+  /** Returns the errno name if the option is refused, else null. */
+  protected setOption([level, name]: readonly [number, number], value: Uint8Array, fd = this.fd) {
+    return failure(this.#libc.setsockopt(fd, level, name, value, value.byteLength));
   }
 }
 
-function isControl(wanted: readonly [number, number], level: number, type: number): boolean {
-  return level === wanted[0] && type === wanted[1];
+/** The raw socket, which receives only echo replies and errors about probes with its tag. */
+export class RawSocket extends EchoSocket {
+  /**
+   * @param tag the high byte of the identifiers, 8 bits
+   * @param fd a raw ICMPv6 socket that is open already, or null to open one
+   * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
+   */
+  constructor(tag: number, fd: number | null = null) {
+    super(fd ?? openSocket(SOCK.raw, IPPROTO_ICMPV6), [
+      [OPTION.icmp6Filter, encodeTypeFilter()],
+      [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
+    ]);
+  }
+
+  pass(tag: number, other: number): boolean {
+    const program = bpfOption(encodeTagProgram(tag, other));
+    return this.setOption(OPTION.attachFilter, program) === null;
+  }
+}
+
+/** Opens an IPv6 socket that does not block. @throws SystemError */
+export function openSocket(type: number, protocol: number): number {
+  const fd = libc().socket(AF_INET6, type | SOCK.nonblock | SOCK.cloexec, protocol);
+  const code = failure(fd);
+  if (code !== null) throw new SystemError(`socket(AF_INET6, ${type}, ${protocol})`, code);
+  return fd;
+}
+
+/** The errno name if the call that returned this has just failed, else null. */
+function failure(result: number | bigint): string | null {
+  return result < 0 ? errnoName(libc().errno()) : null;
 }
 
 /** From one `struct timespec` to another; each has 64 bits of seconds and of nanoseconds. */
@@ -352,11 +338,11 @@ function writeName(
 }
 
 /** The address in a `struct sockaddr_in6`. */
-function addressIn(name: Uint8Array): Ipv6Address {
+export function addressIn(name: Uint8Array): Ipv6Address {
   return ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
 }
 
 /** A C int in memory. */
-function int(value: number): Uint8Array<ArrayBuffer> {
+export function int(value: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
 }

@@ -1,6 +1,6 @@
 import { formatIp, type IpAddress } from "../addr/ip.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
-import type { RequestInfo } from "../http/endpoint.ts";
+import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { pageHeaders, respond } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
 import { describeAddress } from "../routes/validate.ts";
@@ -34,11 +34,12 @@ export async function pageOf(
   info: RequestInfo,
   path: "/index.html" | "/docs.html",
   address: IpAddress,
+  networks: Tools["networks"],
 ): Promise<Response> {
   const template = (await files())[path]?.text ?? "";
   const caller: Caller = {
     ip: formatIp(address),
-    validation: address.version === 6 ? describeAddress(address) : null,
+    validation: address.version === 6 ? describeAddress(address, networks) : null,
     recordTypes: RECORD_TYPES,
     needsKey: info.caller.needsKey,
   };

@@ -71,6 +71,7 @@ export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
 /** Every C library function that sixscope calls; each man page is in section 2 or 3. */
 const FUNCTIONS = {
   adjtimex: { args: [C.pointer], returns: C.int },
+  bind: { args: [C.int, C.pointer, C.uint], returns: C.int },
   clock_gettime: { args: [C.int, C.pointer], returns: C.int },
   close: { args: [C.int], returns: C.int },
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },

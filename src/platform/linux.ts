@@ -12,6 +12,8 @@ export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x8
 export const IPPROTO_ICMPV6 = 58;
 /** Fails with EAGAIN instead of waiting; bits/socket.h. */
 export const MSG_DONTWAIT = 0x40;
+/** Receives from the queue of errors; bits/socket.h. */
+export const MSG_ERRQUEUE = 0x2000;
 /** Raises no SIGPIPE if the peer has closed; bits/socket.h. */
 export const MSG_NOSIGNAL = 0x4000;
 
@@ -21,6 +23,7 @@ export const SHUT_RDWR = 2;
 /** Socket options, as level and name. */
 export const OPTION = {
   type: [1, 3],
+  error: [1, 4],
   sendBuffer: [1, 7],
   receiveBuffer: [1, 8],
   attachFilter: [1, 26],
@@ -34,6 +37,7 @@ export const OPTION = {
   memory: [1, 55],
   userTimeout: [6, 18],
   mtuDiscover: [41, 23],
+  receiveErrors: [41, 25],
   flowInfoSend: [41, 33],
   receiveHopLimit: [41, 51],
   autoFlowLabel: [41, 70],
@@ -46,6 +50,7 @@ export const MEMORY = { words: 9, dropped: 8 } as const;
 /** Control messages, as level and type. */
 export const CONTROL = {
   timestampNs: [1, 35],
+  error: [41, 25],
   packetInfo: [41, 50],
   hopLimit: [41, 52],
 } as const;
@@ -90,6 +95,16 @@ export const MSGHDR = {
 
 /** `struct cmsghdr`, with its data behind it. */
 export const CMSGHDR = { bytes: 16, length: 0, level: 8, type: 12 } as const;
+
+/** `struct sock_extended_err`, with the `sockaddr_in6` of the error's sender behind it; linux/errqueue.h. */
+export const EXTENDED_ERROR = {
+  bytes: 16,
+  origin: 4,
+  type: 5,
+  code: 6,
+  info: 8,
+  icmp6: 3,
+} as const;
 
 /** Where the next control message begins: at a multiple of 8 bytes. */
 export function alignControl(bytes: number): number {

@@ -4,16 +4,21 @@ import { dirname } from "node:path";
 /** What users who are neither a file's owner nor in its group may do with it; inode(7). */
 const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
 
+/** The text of a file, as `readRegularBytes` reads it. */
+export function readRegularFile(path: string): string {
+  return readRegularBytes(path).toString("utf8");
+}
+
 /**
- * The text of a file; it never waits, as for the writer of a FIFO.
+ * The content of a file; it never waits, as for the writer of a FIFO.
  *
  * @throws Error if it cannot be read, also if it is not a regular file
  */
-export function readRegularFile(path: string): string {
+export function readRegularBytes(path: string): Buffer {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
-    return readFileSync(file, "utf8");
+    return readFileSync(file);
   } finally {
     closeSync(file);
   }

@@ -13,7 +13,7 @@ import {
   SPECIAL_PURPOSE_BLOCKS,
   type SpecialPurposeBlock,
 } from "../addr/registry.ts";
-import { ipv4Text, ipv6Text } from "../http/schemas.ts";
+import { ipv4Text, ipv6Text, network } from "../http/schemas.ts";
 
 const month = (description: string) =>
   z
@@ -26,7 +26,7 @@ const rfc = () => z.string().regex(/^RFC \d+$/);
 const flag = (description: string) =>
   z.boolean().nullable().exactOptional().describe(`${description} Null for N/A.`);
 
-/** The schema of everything that can be derived from an address alone. */
+/** The schema of everything that is known of an address. */
 export function addressDetails() {
   return z
     .strictObject({
@@ -69,10 +69,11 @@ export function addressDetails() {
         .regex(/^[01]{16}(:[01]{16}){7}$/)
         .describe("The 128 bits in eight groups of 16."),
       registrySnapshot: month("The month of the IANA registries used."),
+      network: network().exactOptional(),
     })
     .meta({
       id: "AddressDetails",
-      description: "What can be derived from an address alone; keys that do not apply are absent.",
+      description: "What is known of an address; keys that do not apply are absent.",
     });
 }
 

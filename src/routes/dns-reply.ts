@@ -1,4 +1,5 @@
 import type { ResolverName } from "../config/settings.ts";
+import type { Translation } from "../dns/dns64.ts";
 import { withoutFinalDot } from "../dns/name.ts";
 import type { DnsOutcome } from "../dns/outcome.ts";
 import type { DnsRecord } from "../dns/record.ts";
@@ -11,12 +12,14 @@ export interface Reply {
   readonly outcome: DnsOutcome;
   /** Its verdict about DNSSEC, if it was asked for one. */
   readonly verdict?: (typeof DNSSEC_VERDICTS)[number];
+  /** Its addresses that lead to a translator. */
+  readonly translations?: readonly Translation[];
 }
 
 type Answered = Extract<DnsOutcome, { readonly rcode: string }>;
 
 /** What a reply has in the details of an answer or an error. */
-export function detailsOf({ outcome, verdict, resolver }: Reply) {
+export function detailsOf({ outcome, verdict, resolver, translations = [] }: Reply) {
   const { question, attempts } = outcome;
   const dnssec = verdict !== undefined && { dnssec: { verdict, resolver } };
   if (!("server" in outcome)) return { question, attempts, ...dnssec };
@@ -30,6 +33,7 @@ export function detailsOf({ outcome, verdict, resolver }: Reply) {
     extendedErrors,
     ...(incomplete && { incomplete: true as const }),
     ...(soa !== null && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
+    ...(translations.length > 0 && { dns64: translations }),
     ...dnssec,
     attempts,
   };

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
+import { learnTranslators, translationsIn } from "../dns/dns64.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import type { QuestionFlags } from "../dns/message.ts";
 import { type DnsOutcome, isDecisive } from "../dns/outcome.ts";
@@ -95,12 +96,17 @@ export const dns = endpoint({
         : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
-      const query = (flags: QuestionFlags) =>
-        resolvers[name].query(parsed.name, type, { signal, ...flags });
-      if (dnssec === "no") return { resolver: name, outcome: await query({}) };
-      allowSeconds((2 * QUERY_TIMEOUT_MS) / 1000);
-      const outcome = await query({ dnssec: true });
-      return { resolver: name, outcome, verdict: await verdictOn(outcome, query) };
+      const client = resolvers[name];
+      const query = (flags: QuestionFlags) => client.query(parsed.name, type, { signal, ...flags });
+      if (type === "AAAA") learnTranslators(client);
+      if (dnssec === "yes") allowSeconds((2 * QUERY_TIMEOUT_MS) / 1000);
+      const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
+      return {
+        resolver: name,
+        outcome,
+        translations: translationsIn(client, outcome),
+        ...(dnssec === "yes" && { verdict: await verdictOn(outcome, query) }),
+      };
     };
     const asked = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
     const replies = await Promise.all(asked.map(ask));
@@ -116,6 +122,9 @@ export const dns = endpoint({
     };
   },
 });
+
+/** The records of a name. */
+export type DnsResult = z.output<ReturnType<typeof dnsResult>>;
 
 /** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
 async function verdictOn(

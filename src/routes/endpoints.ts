@@ -3,6 +3,8 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { describeInterface } from "../http/openapi.ts";
 import { once } from "../http/schemas.ts";
 import { dns } from "./dns.ts";
+import { mtr } from "./mtr.ts";
+import { mtu } from "./mtu.ts";
 import { myIp } from "./my-ip.ts";
 import { ping } from "./ping.ts";
 import { traceroute } from "./traceroute.ts";
@@ -26,7 +28,16 @@ const openApi = endpoint({
 });
 
 /** Every endpoint. To add one, write a file that defines it, and add it here. */
-export const ENDPOINTS: readonly Endpoint[] = [myIp, validate, dns, ping, traceroute, openApi];
+export const ENDPOINTS: readonly Endpoint[] = [
+  myIp,
+  validate,
+  dns,
+  ping,
+  traceroute,
+  mtr,
+  mtu,
+  openApi,
+];
 
 /** The OpenAPI document as text. */
-export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS), null, 2));
+export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS)));

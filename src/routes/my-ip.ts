@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { formatIp, type IpAddress } from "../addr/ip.ts";
 import { type Call, endpoint } from "../http/endpoint.ts";
-import { ipText } from "../http/schemas.ts";
+import { ipText, network } from "../http/schemas.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
 export const myIp = endpoint({
@@ -19,13 +19,20 @@ export const myIp = endpoint({
           .literal([4, 6])
           .meta({ type: "integer", description: "The IP version of your connection." }),
         isIPv6: z.boolean().describe("Whether your connection is IPv6."),
+        details: z
+          .strictObject({ network: network() })
+          .exactOptional()
+          .describe("Your network; absent if the operator's files do not have it."),
       })
       .meta({ id: "MyIp", description: "The address of a client." }),
   example: { ip: "2001:db8::1", version: 6, isIPv6: true },
   errors: [],
-  handle(_, call) {
+  handle(_, call, { networks }) {
     const address = addressOf(call);
-    return { ip: formatIp(address), version: address.version, isIPv6: address.version === 6 };
+    const { version } = address;
+    const found = { ip: formatIp(address), version, isIPv6: version === 6 };
+    const network = networks?.find(address);
+    return network ? { ...found, details: { network } } : found;
   },
 });
 

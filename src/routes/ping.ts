@@ -61,6 +61,7 @@ export const ping = endpoint({
           { ...request, count, intervalMs },
           { ...options, onSample: (sample) => call.onEvent?.("sample", present(sample)) },
         ),
+      tools.icmp,
     );
     const { source, timeoutMs, samples, lost, duplicates } = outcome;
     const unknown = lost.filter(({ reason }) => reason === "unknown").length;
@@ -68,12 +69,11 @@ export const ping = endpoint({
       target,
       ip,
       results: samples.map(presentAnswered),
-      stats: {
-        transmitted: count,
-        received: samples.length,
-        loss: round(((lost.length - unknown) / count) * 100, 2),
-        ...summarize(samples),
-      },
+      stats: summarize(
+        samples.map(({ rttMs }) => rttMs),
+        lost.length - unknown,
+        count,
+      ),
       details: {
         source: formatIpv6(source),
         timeout: timeoutMs,
@@ -85,6 +85,9 @@ export const ping = endpoint({
     };
   },
 });
+
+/** The result of a ping. */
+export type PingResult = z.output<ReturnType<typeof pingResult>>;
 
 /** A sample as the answer shows it. */
 function present(sample: Sample) {
@@ -111,12 +114,14 @@ function presentLost(sample: LostSample) {
     : { ...others, ...rtt };
 }
 
-/** Least, mean and greatest round-trip time in milliseconds; null without a reply. */
-function summarize(samples: readonly PingSample[]) {
-  if (samples.length === 0) return { min: null, avg: null, max: null };
-  const times = samples.map(({ rttMs }) => rttMs);
+/** The statistics of a ping from its round-trip times in milliseconds. */
+export function summarize(times: readonly number[], lost: number, transmitted: number) {
+  const loss = transmitted === 0 ? 0 : round((lost / transmitted) * 100, 2);
+  const counts = { transmitted, received: times.length, loss };
+  if (times.length === 0) return { ...counts, min: null, avg: null, max: null };
   const sum = times.reduce((total, time) => total + time, 0);
   return {
+    ...counts,
     min: round(Math.min(...times), 3),
     avg: round(sum / times.length, 3),
     max: round(Math.max(...times), 3),

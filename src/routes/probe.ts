@@ -4,7 +4,7 @@ import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import type { Call, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
 import { textSchema } from "../http/schemas.ts";
-import type { IcmpEngine } from "../icmp/engine.ts";
+import { engineForTraces, type IcmpEngine } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
@@ -51,6 +51,7 @@ export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
  * Runs a ping or a trace to a target in a probe slot, after the target is resolved and the policy checked.
  *
  * @param longestMs the longest time of the run itself, for which the connection stays open
+ * @param icmp the engine; by default it needs a raw socket, as everything but a ping does
  * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, NETWORK_UNREACHABLE if this machine could not
  *   send a single packet, and those of `parseTarget` and `resolveTarget`
  */
@@ -64,8 +65,9 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
     request: RunRequest,
     options: RunOptions,
   ) => Promise<Outcome | NoResult>,
+  icmp: Tools["icmp"] = engineForTraces(tools.icmp),
 ): Promise<{ readonly ip: string; readonly outcome: Outcome }> {
-  const { icmp, probeSlots } = tools;
+  const { probeSlots } = tools;
   const parsed = parseTarget(text);
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);

@@ -3,6 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { objectionTo } from "../addr/policy.ts";
 import { lookupAddresses } from "../dns/client.ts";
+import { learnTranslators } from "../dns/dns64.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import type { Tools } from "../http/endpoint.ts";
 import { ApiError, invalidAddress } from "../http/errors.ts";
@@ -79,6 +80,7 @@ async function lookUp(
   { config: { targetResolver: resolver }, resolvers }: Tools,
   signal: AbortSignal,
 ): Promise<Ipv6Address> {
+  learnTranslators(resolvers[resolver]);
   const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });
   const reply = { resolver, outcome };
   requireAnswer(reply, text);

@@ -1,18 +1,27 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { type Call, endpoint } from "../http/endpoint.ts";
-import { choiceParameter, integerParameter } from "../http/parameters.ts";
+import { translationOf } from "../dns/dns64.ts";
+import { translation } from "../http/dns-schemas.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
-import { interfaceName } from "../icmp/interfaces.ts";
-import { SILENCE_MS } from "../icmp/prober.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
-import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
-import { hopNames, NAMES_MS } from "./hop-names.ts";
+import {
+  flowLabelNumber,
+  hopDetailFields,
+  hopDetails,
+  hopEvents,
+  hopFields,
+  ipOrNull,
+  longestTraceMs,
+  MAX_HOPS,
+  maxHopsParameter,
+  namesFor,
+  namesParameter,
+  presentAddress,
+  withDetails,
+} from "./hops.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
-
-/** The greatest hop limit of a trace. */
-const MAX_HOPS = 64;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
 export const traceroute = endpoint({
@@ -24,25 +33,28 @@ export const traceroute = endpoint({
   needsKey: true,
   parameters: {
     target: targetParameter,
-    maxHops: integerParameter({
-      minimum: 1,
-      maximum: MAX_HOPS,
-      default: 30,
-      description: "Hops after which the trace ends.",
-      example: 30,
-    }),
-    names: choiceParameter(["yes", "no"], {
-      default: "yes",
-      description: "Whether to look up the names of the hops.",
-      example: "no",
-    }),
+    maxHops: maxHopsParameter,
+    names: namesParameter,
   },
   response: traceResult,
   example: {
     target: "www.example.com",
     ip: "2001:db8::80",
     hops: [
-      { hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net", rtt: 0.412 },
+      {
+        hop: 1,
+        ip: "2001:db8:1::1",
+        hostname: "router.example.net",
+        rtt: 0.412,
+        details: {
+          network: {
+            asn: 64496,
+            name: "Example Networks",
+            prefix: "2001:db8::/32",
+            source: "asn-file",
+          },
+        },
+      },
       { hop: 2, ip: null, hostname: null, rtt: null },
       { hop: 3, ip: "2001:db8::80", hostname: "web.example.com", rtt: 11.204 },
     ],
@@ -51,18 +63,10 @@ export const traceroute = endpoint({
   events: () => ({ hop: hopSchema() }),
   errors: PROBE_ERRORS,
   async handle({ target, maxHops, names: wanted }, call, tools) {
-    const { probeTimeoutMs, targetResolver, resolvers } = tools.config;
-    const isNamed = wanted === "yes";
     const rows: TraceHop[] = [];
-    const onName = () => show(certainHops(rows));
-    const names = hopNames(
-      tools.resolvers[targetResolver],
-      resolvers[targetResolver],
-      call.signal,
-      onName,
-    );
-    const show = eventsOf(names.names, call);
-    const longestMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
+    const names = namesFor(wanted, call, tools, () => show(certainHops(rows)));
+    const show = hopEvents((row: TraceHop) => presentHop(row, names.names, tools), call);
+    const longestMs = longestTraceMs(tools.config.probeTimeoutMs);
     const { ip, outcome } = await probeTarget(
       target,
       call,
@@ -73,7 +77,7 @@ export const traceroute = endpoint({
           rows[row.hop - 1] = row;
           show(certainHops(rows));
           // The names are looked up while the trace runs.
-          if (isNamed && row.address) names.ask(row.address);
+          if (row.address) names.ask(row.address);
         };
         return engine.traceroute({ ...request, maxHops }, { ...options, onHop });
       },
@@ -81,16 +85,18 @@ export const traceroute = endpoint({
     const { hops, reached, reason, error, otherSource, refused, source, flowLabel } = outcome;
     show(hops);
     const known = await names.known();
+    const dns64 = translationOf(tools.resolvers[tools.config.targetResolver], ip);
     return {
       target,
       ip,
-      hops: hops.map((hop) => presentHop(hop, known)),
+      hops: hops.map((hop) => presentHop(hop, known, tools)),
       details: {
         reached,
         reason,
         ...(error && { error: { ...error, from: formatIpv6(error.from) } }),
         ...(otherSource && { otherSource: formatIpv6(otherSource) }),
         ...(refused.length > 0 && { refused }),
+        ...(dns64 && { dns64 }),
         source: formatIpv6(source),
         flowLabel,
       },
@@ -98,27 +104,17 @@ export const traceroute = endpoint({
   },
 });
 
-/** Tells of each row that was not told before, or has changed. */
-function eventsOf(names: ReadonlyMap<string, string | null>, { onEvent }: Call) {
-  const told: string[] = [];
-  return (rows: readonly TraceHop[]): void => {
-    if (onEvent === undefined) return;
-    for (const row of rows) {
-      const data = presentHop(row, names);
-      const text = JSON.stringify(data);
-      if (told[row.hop] === text) continue;
-      told[row.hop] = text;
-      onEvent("hop", data);
-    }
-  };
-}
+/** The result of a trace. */
+export type TraceResult = z.output<ReturnType<typeof traceResult>>;
 
-function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
+function presentHop(
+  hop: TraceHop,
+  names: ReadonlyMap<string, string | null>,
+  tools: Pick<Tools, "networks">,
+) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
-  const ip = address && formatIpv6(address);
-  const zone = scopeId === 0 ? null : (interfaceName(scopeId) ?? String(scopeId));
   const details = {
-    ...(zone !== null && { zone }),
+    ...hopDetails(address, scopeId, tools),
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
     ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
     ...(mpls.length > 0 && { mpls }),
@@ -127,10 +123,9 @@ function presentHop(hop: TraceHop, names: ReadonlyMap<string, string | null>) {
   };
   return {
     hop: hop.hop,
-    ip,
-    hostname: ip && (names.get(ip) ?? null),
+    ...presentAddress(address, names),
     rtt: rttMs === null ? null : round(rttMs, 3),
-    ...(Object.keys(details).length > 0 && { details }),
+    ...withDetails(details),
   };
 }
 
@@ -140,8 +135,6 @@ function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation
 
 /** The schema of a hop. */
 export const hopSchema = once(() => {
-  const ipOrNull = (description: string) =>
-    z.string().nullable().meta({ format: "ipv6", description });
   const mtu = z.int().min(0).max(0xffff_ffff);
   const mpls = z
     .strictObject({
@@ -171,9 +164,7 @@ export const hopSchema = once(() => {
     });
   return z
     .strictObject({
-      hop: z.int().min(1).max(MAX_HOPS).describe("The position, from 1."),
-      ip: ipOrNull("The hop's address; null if it was silent."),
-      hostname: z.string().nullable().describe("Its name; null if none is known."),
+      ...hopFields(),
       rtt: z
         .number()
         .min(0)
@@ -181,7 +172,7 @@ export const hopSchema = once(() => {
         .describe("The round-trip time to it in milliseconds; null if it was silent."),
       details: z
         .strictObject({
-          zone: z.string().describe("The interface to a link-local address."),
+          ...hopDetailFields(),
           rtts: z
             .array(z.number().min(0))
             .describe("All times in milliseconds, if there are several."),
@@ -194,7 +185,7 @@ export const hopSchema = once(() => {
         })
         .partial()
         .exactOptional()
-        .describe("What else the hop said; absent if it said nothing."),
+        .describe("What else is known of the hop; absent if nothing is."),
     })
     .meta({ id: "Hop", description: "A hop of a trace." });
 });
@@ -242,14 +233,13 @@ export function traceResult() {
           )
           .exactOptional()
           .describe("Hops that the service's machine refused to ask, or to ask again."),
-        source: ipv6Text("The source address of the probes."),
-        flowLabel: z
-          .int()
-          .min(0)
-          .max(0xf_ffff)
+        dns64: translation()
+          .exactOptional()
           .describe(
-            "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
+            "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
           ),
+        source: ipv6Text("The source address of the probes."),
+        flowLabel: flowLabelNumber(),
       }),
     })
     .meta({ id: "TraceResult", description: "The result of a trace." });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6, formatIpv6Expanded } from "../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
-import { endpoint } from "../http/endpoint.ts";
+import { endpoint, type Tools } from "../http/endpoint.ts";
 import { invalidAddress } from "../http/errors.ts";
 import { addressType, ipv6Text, textSchema } from "../http/schemas.ts";
 import { addressDetails, describeIpv6 } from "./address-details.ts";
@@ -13,7 +13,7 @@ export const validate = endpoint({
   operationId: "validateAddress",
   summary: "Type and text forms of an IPv6 address",
   description:
-    "Zone, prefix length, brackets and white space are not part of an address. Everything is derived from the address and the IANA registries alone.",
+    "Zone, prefix length, brackets and white space are not part of an address. Everything is derived from the address and the IANA registries alone, except the network, which is in the operator's files.",
   needsKey: false,
   parameters: {
     address: {
@@ -69,20 +69,22 @@ export const validate = endpoint({
     },
   },
   errors: ["INVALID_ADDRESS"],
-  handle({ address: text }) {
+  handle({ address: text }, _, { networks }) {
     const address = tryParseIpv6(text);
     if (address === null) throw invalidAddress(text);
-    return describeAddress(address);
+    return describeAddress(address, networks);
   },
 });
 
 /** The answer for a valid address. */
-export function describeAddress(address: Ipv6Address) {
+export function describeAddress(address: Ipv6Address, networks: Tools["networks"]) {
+  const details = describeIpv6(address);
+  const network = networks?.find(address);
   return {
     valid: true as const,
     type: classifyIpv6(address),
     compressed: formatIpv6(address),
     expanded: formatIpv6Expanded(address),
-    details: describeIpv6(address),
+    details: network ? { ...details, network } : details,
   };
 }

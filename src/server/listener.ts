@@ -67,13 +67,18 @@ export class Listener {
     return this.servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
   }
 
+  /** Closes each connection after its next response, and answers `/readyz` with 503. */
+  drain(): void {
+    this.#isStopping = true;
+  }
+
   /**
    * Accepts no new connections; resolves when running requests have their responses.
    *
    * @param closeAll closes connections with running requests too
    */
   async stop(closeAll: boolean): Promise<void> {
-    this.#isStopping = true;
+    this.drain();
     await Promise.all(this.servers.map((server) => server.stop(closeAll)));
     if (closeAll && this.#address.kind === "unix") rmSync(this.#address.path, { force: true });
   }

@@ -65,6 +65,10 @@ export async function listen(
       boundUnreadResponses();
       await Promise.all(renewed);
     },
+    /** Says that the service stops, and goes on to answer. */
+    drain(): void {
+      for (const listener of listeners) listener.drain();
+    },
     /**
      * Accepts no new connections, and closes all others when running requests have their responses,
      * or after `graceMs` milliseconds.
@@ -104,7 +108,7 @@ function whyNot(address: ListenAddress, error: unknown): string {
   switch (code) {
     case "EADDRINUSE": {
       const users = listenersOn(address.port).join(" and ") || "another process";
-      return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN to another port`;
+      return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
     }
     case "EADDRNOTAVAIL":
       return "this machine does not have the address (EADDRNOTAVAIL); see ip address";

@@ -4,8 +4,10 @@ import {
   embeddedIpv4,
   extractNat64,
   localNat64Candidates,
+  nat64Prefixes,
 } from "../../src/addr/embedded.ts";
 import { formatIpv4 } from "../../src/addr/ipv4.ts";
+import { formatPrefix } from "../../src/addr/prefix.ts";
 import { parseIpv6 } from "./parse.ts";
 
 /** One line for each embedded address. */
@@ -80,5 +82,38 @@ describe("extractNat64, RFC 6052 section 2.4", () => {
     ["2001:db8:1c0:2:ff21:ffff:ffff:ffff", 40],
   ] as const)("%s after a /%i is 192.0.2.33", (text, length) => {
     expect(formatIpv4(extractNat64(parseIpv6(text), length))).toBe("192.0.2.33");
+  });
+});
+
+describe("nat64Prefixes, RFC 7050 section 3", () => {
+  // What a resolver answers for ipv4only.arpa.
+  const rows: [string, string[], string[]][] = [
+    ["a /32", ["2001:db8:c000:aa::", "2001:db8:c000:ab::"], ["2001:db8::/32"]],
+    ["a /40", ["2001:db8:1c0:0:aa::", "2001:db8:1c0:0:ab::"], ["2001:db8:100::/40"]],
+    ["a /48", ["2001:db8:122:c000:0:aa00::", "2001:db8:122:c000:0:ab00::"], ["2001:db8:122::/48"]],
+    ["a /56", ["2001:db8:122:3c0:0:aa::", "2001:db8:122:3c0:0:ab::"], ["2001:db8:122:300::/56"]],
+    [
+      "a /64",
+      ["2001:db8:122:344:c0:0:aa00:0", "2001:db8:122:344:c0:0:ab00:0"],
+      ["2001:db8:122:344::/64"],
+    ],
+    ["a /96", ["64:ff9b::192.0.0.170", "64:ff9b::192.0.0.171"], ["64:ff9b::/96"]],
+    ["only one of the two", ["64:ff9b::192.0.0.171"], ["64:ff9b::/96"]],
+    [
+      "two prefixes",
+      ["64:ff9b::c000:aa", "64:ff9b::c000:ab", "2001:db8::c000:aa", "2001:db8::c000:ab"],
+      ["64:ff9b::/96", "2001:db8::/96"],
+    ],
+    [
+      "a prefix that contains a well-known address itself",
+      ["2001:db8:c000:aa::c000:aa", "2001:db8:c000:aa::c000:ab"],
+      ["2001:db8:c000:aa::/96"],
+    ],
+    ["the same, and only one: its place is uncertain", ["2001:db8:c000:aa::c000:aa"], []],
+    ["addresses that a resolver invents", ["2001:db8::1", "64:ff9b::192.0.2.1"], []],
+    ["nothing", [], []],
+  ];
+  test.each(rows)("%s", (_, addresses, prefixes) => {
+    expect(nat64Prefixes(addresses.map(parseIpv6)).map(formatPrefix)).toEqual(prefixes);
   });
 });

@@ -97,6 +97,11 @@ tlsTest("files that the unit hides are a problem", async () => {
   expect(said).toMatch(/^problem .* \/home\/key\.pem: ProtectHome=/m);
 });
 
+machineTest("a file of networks that the unit hides is a problem", async () => {
+  const said = await doctor("settings SIXSCOPE_NETWORKS_FILE=/root/networks.csv");
+  expect(said).toMatch(/^problem .* \/root\/networks\.csv: ProtectHome=.* hides/m);
+});
+
 tlsTest("files that only the default unit would hide are not", async () => {
   const said = await doctor(`${linked}
     systemd_shows ActiveState=active ProtectHome=read-only \\

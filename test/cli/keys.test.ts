@@ -122,39 +122,47 @@ describe("keys list", () => {
 
 describe("wrong usage ends with status 2 and shows the usage", () => {
   const rows: [string, string[], string][] = [
-    ["no action", [], "keys needs an action: add, list or revoke"],
-    ["unknown action", ["remove"], "unknown action: keys remove"],
-    ["no name", ["add"], "the NAME of the key is missing"],
-    ["two names", ["add", "a", "b"], "too many names"],
+    ["no action", [], "Usage: sixscope keys [options] [command]"],
+    ["unknown action", ["remove"], "unknown command 'remove'"],
+    ["no name", ["add"], "missing required argument 'name'"],
+    ["two names", ["add", "a", "b"], "too many arguments for 'add'"],
     ["a name with a line break", ["add", "a\nb"], "cannot be a name"],
     ["a name with a space behind it", ["add", "a "], "cannot be a name"],
     ["a name with two spaces", ["add", "ab  cd"], "cannot be a name"],
-    ["a limit of zero", ["add", "a", "--limit", "0"], "--limit 0"],
-    ["a limit that is not a number", ["add", "a", "--limit", "1e3"], "--limit 1e3"],
-    ["a day that does not exist", ["add", "a", "--expires", "2099-02-30"], "--expires 2099-02-30"],
+    ["a limit of zero", ["add", "a", "--limit", "0"], "--limit <n>' argument '0' is invalid"],
+    [
+      "a limit that is not a number",
+      ["add", "a", "--limit", "1e3"],
+      "--limit <n>' argument '1e3' is invalid",
+    ],
+    [
+      "a day that does not exist",
+      ["add", "a", "--expires", "2099-02-30"],
+      "--expires <date>' argument '2099-02-30' is invalid",
+    ],
     [
       "a time on such a day",
       ["add", "a", "--expires", "2099-02-30T12:00:00Z"],
-      "--expires 2099-02-30T12",
+      "--expires <date>' argument '2099-02-30T12",
     ],
     [
       "a time without a zone",
       ["add", "a", "--expires", "2099-01-30T12:00:00"],
-      "--expires 2099-01-30T12",
+      "--expires <date>' argument '2099-01-30T12",
     ],
     ["a date in the past", ["add", "a", "--expires", "2020-01-01"], "must be in the future"],
     [
       "a year with five digits",
       ["add", "a", "--expires", "9999-12-31T23:00:00-05:00"],
-      "--expires 9999-12",
+      "--expires <date>' argument '9999-12",
     ],
-    ["unknown option", ["add", "a", "--days", "3"], "--days"],
+    ["unknown option", ["add", "a", "--days", "3"], "unknown option '--days'"],
   ];
   test.each(rows)("%s", async (_, args, said) => {
     const { status, stderr } = await keys(...args);
     expect(status).toBe(2);
     expect(stderr).toContain(said);
-    expect(stderr).toContain("sixscope keys add NAME");
+    expect(stderr).toContain("Usage: sixscope keys ");
   });
 });
 
@@ -263,7 +271,7 @@ test("a link at the path of the temporary file is not followed", async () => {
 test("--help after a command prints the help", async () => {
   for (const args of [["add", "--help"], ["--help"]]) {
     const { status, stdout } = await keys(...args);
-    expect({ status, helps: stdout.includes("sixscope keys revoke NAME") }).toEqual({
+    expect({ status, helps: stdout.startsWith("Usage: sixscope keys ") }).toEqual({
       status: 0,
       helps: true,
     });

@@ -33,6 +33,7 @@ describe("defaults", () => {
       plainHttpFrom: [],
       keylessFrom: [],
       keysFile: resolve("keys.json"),
+      networkFiles: { networksFile: null, asnFile: null },
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
@@ -242,6 +243,12 @@ describe("problems", () => {
       'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 10000',
       'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT; set both or neither',
     ]);
+  });
+
+  test("the settings of the command-line tools are known and ignored", () => {
+    const ours = { SIXSCOPE_SERVER: "https://six.example.com", SIXSCOPE_KEY: "sx_secret" };
+    expect(problemsOf(ours)).toEqual([]);
+    expect(parseConfig(ours)).toEqual(parseConfig({}));
   });
 
   test("an unknown name that is like no setting points to the documentation", () => {

@@ -17,6 +17,7 @@ import { readSource } from "../../scripts/build/source.ts";
 import { bundlePage } from "../../src/page/bundle.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { metricsUrl, value } from "../lab/metrics.ts";
 import { run } from "../lab/run.ts";
 import { sixscope, startService } from "../lab/service.ts";
 
@@ -27,6 +28,9 @@ const labTest = testWith(labMissing);
 const dnsTest = testWith(labMissing, programMissing("knotd"));
 const userTest = testWith(labMissing, programMissing("setpriv"));
 const curlTest = testWith(labMissing, programMissing("curl"));
+
+/** The root of a user namespace has capabilities, which an ordinary user lacks. */
+const WITHOUT_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
 
 let folder: string;
 let executable: string;
@@ -106,6 +110,16 @@ dnsTest("serves all five endpoints", async () => {
   expect(service.stderr()).not.toContain("error");
 });
 
+labTest("shows its metrics, and probes for Prometheus", async () => {
+  const environment = { SIXSCOPE_METRICS_LISTEN: "[::1]:0" };
+  await using service = await startService(environment, [], [executable]);
+  const { version, commit } = await readSource();
+  const build = { version, commit: commit ?? "" };
+  expect(await value(service, "sixscope_build_info", build)).toBe(1);
+  const probed = await fetch(`${metricsUrl(service)}/probe?target=::1&count=1`);
+  expect(await probed.text()).toContain("\nprobe_success 1\n");
+});
+
 describe("in a hostile folder", () => {
   const variables: Record<string, string>[] = [
     {},
@@ -159,6 +173,27 @@ userTest(
     expect((await fetch(`${service.url}/myip`)).status).toBe(200);
   },
 );
+
+userTest("an ordinary user pings where ping_group_range includes the group", async () => {
+  const range = "/proc/sys/net/ipv4/ping_group_range";
+  const before = readFileSync(range, "utf8");
+  const asUser = [...(await asOrdinaryUser(folder)), ...WITHOUT_CAPABILITIES, executable];
+  writeFileSync(range, "0 65535");
+  const ping = await sixscope(["ping", "-c", "1", "::1"], {}, asUser);
+  const trace = await sixscope(["trace", "::1"], {}, asUser);
+  writeFileSync(range, before);
+  expect(ping).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining("1 received"),
+    stderr: "",
+  });
+  for (const { status, stderr } of [trace, await sixscope(["ping", "::1"], {}, asUser)]) {
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^sixscope: no raw socket \(.*: EPERM\); (start it with sudo|grant CAP_NET_RAW), or let a service do it with --server URL\n$/,
+    );
+  }
+});
 
 /** The command that runs another one as an unprivileged user, who also gets the folder. */
 async function asOrdinaryUser(folder: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** Ping and traceroute through the whole service, over real kernel routers. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
+import { readEvents } from "../lab/events.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
@@ -69,6 +70,24 @@ labTest("a trace to a target behind 12 routers shows all 13 hops in order", asyn
     })),
     details: expect.objectContaining({ reached: true, reason: "reached" }),
   });
+});
+
+labTest("a stream tells of a hop again when its name has come", async () => {
+  const response = await fetch(`${service.url}/traceroute/${chain.target}`, {
+    headers: { "X-API-Key": service.key, Accept: "text/event-stream" },
+  });
+  const events = await Array.fromAsync(readEvents(response));
+  const result = events.pop()?.data as { hops: { hop: number; hostname: string | null }[] };
+  const hops = events.map(({ data }) => data as (typeof result.hops)[number]);
+  expect(result.hops.map(({ hop }) => hops.findLast((row) => row.hop === hop))).toEqual(
+    result.hops,
+  );
+  const named = hops.filter(({ hostname }) => hostname !== null).map(({ hop }) => hop);
+  expect(named.toSorted((a, b) => a - b)).toEqual([1, ROUTERS + 1]);
+  expect(hops.filter(({ hop }) => hop === 1).map(({ hostname }) => hostname)).toEqual([
+    null,
+    "first-router.example.test",
+  ]);
 });
 
 labTest("our own client resolves a name and follows its CNAME chain", async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
+import { describeCommands } from "../../src/cli/command-line.ts";
 import { ERRORS } from "../../src/http/errors.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
@@ -74,7 +75,8 @@ function examplesOf(text: string) {
 
 /** Replaces the values that differ from run to run. */
 function withoutMeasurements(value: unknown): unknown {
-  const VOLATILE = ["rtt", "min", "avg", "max", "queryTime", "ms", "flowLabel", "server"];
+  const TIMES = ["rtt", "last", "min", "avg", "max", "stdDev", "jitter", "p50", "p95", "ms"];
+  const VOLATILE = [...TIMES, "queryTime", "flowLabel", "server"];
   return JSON.parse(
     JSON.stringify(value, (name, entry) => (VOLATILE.includes(name) ? "measured" : entry)),
   );
@@ -101,7 +103,9 @@ ${command.replaceAll("http://[::1]:8080", base)}`;
 describe("examples", () => {
   test("show all endpoints and an error", () => {
     const endpoints = apiExamples.map(({ path }) => path.split(/[/?]/)[3]);
-    expect(new Set(endpoints)).toEqual(new Set(["myip", "validate", "dns", "ping", "traceroute"]));
+    expect(new Set(endpoints)).toEqual(
+      new Set(["myip", "validate", "dns", "ping", "traceroute", "mtr", "mtu"]),
+    );
     expect(
       apiExamples.some(({ answer }) => typeof answer === "object" && "error" in (answer ?? {})),
     ).toBe(true);
@@ -178,6 +182,17 @@ describe("tables", () => {
       needsKey: key === " needed",
     }));
     expect(told).toEqual(documented);
+  });
+
+  test("the tools are commands, with these options", () => {
+    const commands = describeCommands({}).commands;
+    const rows = [...readme.matchAll(/^\| `sixscope ([\w-]+)[^`]*` \|(.*)\|$/gm)];
+    expect(rows.length).toBeGreaterThan(0);
+    for (const [, name, told = ""] of rows) {
+      const command = commands.find((one) => one.name() === name);
+      const flags = command?.options.flatMap(({ short, long }) => [short, long]);
+      for (const [, flag] of told.matchAll(/`(--?[\w-]+)`/g)) expect(flags).toContain(flag);
+    }
   });
 
   test("every endpoint has a section in docs/api.md", () => {

@@ -147,9 +147,18 @@ describe("start", () => {
 describe("command line", () => {
   const rows: [string[], number, RegExp][] = [
     [["--version"], 0, /^sixscope \d+\.\d+\.\d+\n$/],
-    [["--help"], 0, /keys add NAME/],
-    [["serv"], 2, /unknown command: serv/],
-    [["serve", "--port", "1"], 2, /serve takes no arguments/],
+    [["-v"], 0, /^sixscope \d+\.\d+\.\d+\n$/],
+    [["--help"], 0, /^ {2}keys +create, list and revoke API keys$/m],
+    [["help", "keys", "add"], 0, /^Example: sixscope keys add me/m],
+    [
+      ["serv"],
+      2,
+      /^sixscope: unknown command 'serv'\n\(Did you mean serve\?\)\n\nUsage: sixscope /,
+    ],
+    [["serve", "--port", "1"], 2, /^sixscope: unknown option '--port'\n\nUsage: sixscope serve /],
+    [["serve", "now"], 2, /^sixscope: too many arguments for 'serve'.*\n\nUsage: sixscope serve /],
+    [["doctor", "--yaml"], 2, /^sixscope: unknown option '--yaml'\n\nUsage: sixscope doctor /],
+    [["completion", "tcsh"], 2, /^sixscope: .*'tcsh' is invalid.* bash, zsh, fish\.\n/],
   ];
   test.each(rows)("%p ends with status %d", async (args, status, said) => {
     const result = await sixscope(args);
@@ -191,6 +200,28 @@ describe("without CAP_NET_RAW", () => {
       }
     },
   );
+
+  dropTest("ping works where ping_group_range includes its group", async () => {
+    const range = "/proc/sys/net/ipv4/ping_group_range";
+    const before = readFileSync(range, "utf8");
+    writeFileSync(range, "0 65535");
+    await using service = await startService({}, [
+      ...["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--"],
+    ]);
+    writeFileSync(range, before);
+    expect(service.startLines).toContainEqual(
+      expect.stringMatching(
+        /^raw sockets: none \(.*: EPERM\), so traceroute answers ICMP_UNAVAILABLE; /,
+      ),
+    );
+    const headers = { "X-API-Key": service.key };
+    const ping = await fetch(`${service.url}/ping/::1?count=2`, { headers });
+    expect(await ping.json()).toMatchObject({ stats: { received: 2 } });
+    for (const path of ["traceroute", "mtr", "mtu"]) {
+      const trace = await fetch(`${service.url}/${path}/::1`, { headers });
+      expect(await trace.json()).toMatchObject({ error: { code: "ICMP_UNAVAILABLE" } });
+    }
+  });
 });
 
 /** How many echo requests were sent or received in this network namespace. */

@@ -78,7 +78,8 @@ const TARGETS: readonly Destination[] = [
   { to: "2001:db8:ff::1", ...path() },
   {
     to: "2001:db8:ff::2",
-    ...path(() => ({ loss: ONE_IN_FOUR, forwardLoss: 0.02 }), { loss: ONE_IN_FOUR }),
+    // The target seems to be farther away until it replies to the probe that it missed.
+    ...path(() => ({ loss: ONE_IN_FOUR, forwardLoss: 0.02 }), { loss: [1] }),
   },
   { to: "2001:db8:ff::3", ...path((hop) => ({ silent: [5, 6, 28, 29].includes(hop) })) },
   { to: "2001:db8:ff::4", ...path((hop) => (hop === 7 ? { error: { type: 1, code: 0 } } : {})) },
@@ -104,28 +105,48 @@ const PATHS: [kind: string, target: string][] = [
 ];
 
 describe("over a simulated internet", () => {
-  tunTest("the first hop comes long before the trace of 30 hops ends", async () => {
-    await using _ = await startInternet({ destinations: TARGETS });
-    const order: string[] = [];
-    for await (const { event, data } of readEvents(await ask("/traceroute/2001:db8:ff::3"))) {
-      if (order.length === 0) {
-        // So long that others are answered meanwhile.
-        for (let other = 1; other <= 3; other++) await fetch(`${service.url}/myip`);
-        order.push("/myip");
-      }
-      order.push(event === "hop" ? `hop ${(data as { hop: number }).hop}` : event);
+  tunTest(
+    "the hops of a trace of 30 come as they answer, and at the end the silent one",
+    async () => {
+      await using _ = await startInternet({ destinations: TARGETS });
+      const events = await stream("/traceroute/2001:db8:ff::3");
+      const order = events.map(({ event, data }) =>
+        event === "hop" ? (data as { hop: number }).hop : event,
+      );
+      expect(order[0]).toBe(1);
+      expect(order.indexOf(20)).toBeLessThan(order.indexOf(5));
+      expect(order.at(-1)).toBe("result");
+    },
+  );
+
+  tunTest("the hops come long before the trace ends", async () => {
+    const to = "2001:db8:ff::6";
+    await using _ = await startInternet({
+      destinations: [{ to, ...path(), end: { silent: true } }],
+    });
+    // The trace would wait 10 s for its target.
+    await using own = await startService({ SIXSCOPE_PROBE_TIMEOUT_MS: "10000" });
+    const gone = new AbortController();
+    const response = await ask(`/traceroute/${to}`, { signal: gone.signal }, own);
+    const hops = new Set<number>();
+    const events = readEvents(response);
+    while (hops.size < 29) {
+      const { event, data } = (await events.next()).value;
+      expect(event).toBe("hop");
+      hops.add(data.hop);
     }
-    expect(order.slice(0, 2)).toEqual(["/myip", "hop 1"]);
-    expect(order.indexOf("hop 20")).toBeLessThan(order.indexOf("hop 5"));
-    expect(order.at(-1)).toBe("result");
+    gone.abort();
+    const id = response.headers.get("x-request-id");
+    await own.says(`id=${id} `);
+    expect(own.stderr()).toMatch(new RegExp(`id=${id} .* status=499 `));
   });
 
   tunTest.each(PATHS)("a trace of a path that is %s: events, result, answer", async (_, target) => {
     await using _internet = await startInternet({ destinations: TARGETS });
     // Who asks at the same time shares the trace.
     const [events, shared] = await Promise.all([
-      stream(`/traceroute/${target}`),
-      plain(`/traceroute/${target}`),
+      stream(`/traceroute/${target}?maxHops=40`),
+      plain(`/traceroute/${target}?maxHops=40`),
     ]);
     const { inOrder, result } = fold(events);
     expect(inOrder).toEqual(result.hops as object[]);
@@ -200,6 +221,16 @@ describe("over loopback", () => {
     await own.says(`id=${id} `);
     expect(own.stderr()).toMatch(new RegExp(`id=${id} .* status=499 `));
     expect((await ask("/ping/::1?count=1", {}, own)).status).toBe(200);
+  });
+
+  tunTest("a service that stops lets a stream end first", async () => {
+    await using own = await startService();
+    const events = readEvents(await ask("/ping/::1?count=5", {}, own));
+    const seen = [(await events.next()).value];
+    own.signal("SIGTERM");
+    seen.push(...(await Array.fromAsync(events)));
+    expect(fold(seen).result.results).toHaveLength(5);
+    expect(await own.exited).toBe(0);
   });
 
   tunTest("HEAD has the headers of the stream and no body", async () => {

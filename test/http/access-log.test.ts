@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { tryParseIp } from "../../src/addr/ip.ts";
-import { AccessLog } from "../../src/http/access-log.ts";
+import { AccessLog, loggedStatus } from "../../src/http/access-log.ts";
 import type { KeyRecord } from "../../src/keys/key-file.ts";
 import { createLog, type LogFormat } from "../../src/util/log.ts";
 
@@ -36,7 +36,7 @@ function setUp(options: Options = {}) {
       route,
       isPage: false,
     };
-    accessLog.answered(info, status, 1.25);
+    accessLog.answered(info, loggedStatus(info.request, status), 1.25);
   };
   const get = () => answered(200, "/dns/:hostname");
   const getNothing = () => answered(404, null, {}, "/nothing");

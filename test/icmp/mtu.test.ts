@@ -4,8 +4,10 @@ import { formatIpv6 } from "../../src/addr/format.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { MtuHop, MtuOutcome } from "../../src/icmp/mtu.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { startInternet } from "../lab/internet.ts";
+import type { Router } from "../lab/internet-description.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
-import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
+import { describeWith, labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
 import { run } from "../lab/run.ts";
 import {
@@ -38,17 +40,8 @@ describeWith(labMissing)("through four kernel routers", () => {
     await chain?.stop();
   });
 
-  /** Sets the MTU of link `number`, which ends at that node, at both its ends or at the far one only. */
-  async function setLink(number: number, mtu: number, ends: "both" | "far" = "both") {
-    const near = ["ip", "link", "set", number === 1 ? chain.device : "downlink", "mtu", `${mtu}`];
-    await chain.exec(number, ["ip", "link", "set", "uplink", "mtu", `${mtu}`]);
-    if (ends === "far") return;
-    if (number === 1) await run(near);
-    else await chain.exec(number - 1, near);
-  }
-
   beforeEach(async () => {
-    for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, 1500);
+    for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, 1500);
     await run(["ip", "-6", "route", "flush", "cache"]);
   });
 
@@ -76,7 +69,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     [3, 1437],
     [TARGET_NODE, 1480],
   ])("link %p with an MTU of %p narrows the path, and its router says so", async (link, mtu) => {
-    await setLink(link, mtu);
+    await chain.setMtu(link, mtu);
     const outcome = await measure();
     expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: mtu, told: { mtuBytes: mtu } });
     expect(formatIpv6((outcome.told as { from: typeof SOURCE }).from)).toBe(
@@ -87,31 +80,31 @@ describeWith(labMissing)("through four kernel routers", () => {
   });
 
   test("a narrow link of this machine does not narrow the path", async () => {
-    await setLink(1, 1460);
+    await chain.setMtu(1, 1460);
     expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1460, told: null });
   });
 
   test("two narrowings are both found", async () => {
-    await setLink(2, 1480);
-    await setLink(4, 1420);
+    await chain.setMtu(2, 1480);
+    await chain.setMtu(4, 1420);
     const outcome = await measure();
     expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: 1420 });
     expect(sizes(outcome)).toEqual([1500, 1480, 1480, 1420, 1420]);
   });
 
   test("jumbo frames pass as far as the links carry them, and the kernel's cache does not matter", async () => {
-    for (let number = 1; number <= TARGET_NODE; number++) await setLink(number, 9000);
-    await setLink(4, 1500);
+    for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, 9000);
+    await chain.setMtu(4, 1500);
     const narrowed = await measure();
     expect(narrowed).toMatchObject({ verdict: "narrowed", mtuBytes: 1500 });
     expect(sizes(narrowed)).toEqual([9000, 9000, 9000, 1500, 1500]);
-    await setLink(4, 9000);
+    await chain.setMtu(4, 9000);
     expect(await run(["ip", "-6", "route", "get", chain.target])).toContain("mtu 1500");
     expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 9000 });
   });
 
   test("packets that a link loses without a word are a black hole", async () => {
-    await setLink(3, 1437, "far");
+    await chain.setMtu(3, 1437, "far");
     // A veth takes four bytes more, for the tag of a VLAN.
     const mtu = 1441;
     const outcome = await measure();
@@ -125,12 +118,47 @@ describeWith(labMissing)("through four kernel routers", () => {
     expect(sizes(outcome)).toEqual([1500, 1500, mtu, mtu, mtu]);
   });
 
+  test("a router without a route back is silent, so a narrow link behind it is a black hole", async () => {
+    const back = chain.hops[0]?.replace(/2$/, "/64") as string;
+    const shown = await chain.exec(3, ["ip", "-6", "route", "show", back]);
+    await chain.setMtu(4, 1420);
+    await chain.exec(3, ["ip", "-6", "route", "del", back]);
+    // Replies pass it by source: only what it sends itself has no way.
+    await chain.exec(3, ["ip", "-6", "route", "add", ...shown.trim().split(/\s+/), "table", "100"]);
+    await chain.exec(3, ["ip", "-6", "rule", "add", "iif", "downlink", "table", "100"]);
+    try {
+      const outcome = await measure();
+      expect(outcome).toMatchObject({ verdict: "blackHole", mtuBytes: 1420, told: null });
+      expect([outcome.lastLarge, outcome.firstSmall]).toEqual([2, 4]);
+      expect(sizes(outcome)).toEqual([1500, 1500, null, 1420, 1420]);
+    } finally {
+      await chain.exec(3, ["ip", "-6", "route", "add", ...shown.trim().split(/\s+/)]);
+      await chain.exec(3, ["ip", "-6", "rule", "del", "iif", "downlink", "table", "100"]);
+    }
+  });
+
+  testWith(programMissing("tracepath"))("the MTU and its hop are those of tracepath", async () => {
+    await chain.setMtu(3, 1420);
+    const outcome = await measure();
+    // The kernel remembers what the router has told us.
+    await run(["ip", "-6", "route", "flush", "cache"]);
+    const shown = await run(["tracepath", "-6", "-n", chain.target]);
+    const teller = formatIpv6((outcome.told as { from: typeof SOURCE }).from);
+    expect(shown).toMatch(new RegExp(` ${teller} .* pmtu ${outcome.mtuBytes}\n`));
+    expect(shown).toContain(`Resume: pmtu ${outcome.mtuBytes} hops ${outcome.hops.length} `);
+  });
+
+  test("the loopback carries more than any other link", async () => {
+    const request = { target: parseIpv6("::1"), maxHops: 30, timeoutMs: 1000 };
+    expect(await engine.mtu(request)).toMatchObject({ verdict: "clear", mtuBytes: 65_536 });
+  });
+
   describeWith(programMissing("nft"))("with a firewall", () => {
     const set = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
     const clear = (node: number) => set(node, "flush ruleset");
 
     test("that drops Packet Too Big: a black hole", async () => {
-      await setLink(3, 1420);
+      await chain.setMtu(3, 1420);
       await set(2, nftRule("output", "icmpv6 type packet-too-big drop"));
       try {
         const outcome = await measure();
@@ -141,8 +169,38 @@ describeWith(labMissing)("through four kernel routers", () => {
       }
     });
 
+    const LIMIT = "limit rate over 1/second burst 1 packets drop";
+
+    test.each([
+      ["narrowed", "icmpv6 type packet-too-big limit rate over 2/second burst 1 packets drop"],
+      ["blackHole", "icmpv6 type packet-too-big drop"],
+    ])("and all routers send one error a second: %s where it is", async (verdict, rule) => {
+      await chain.setMtu(3, 1420);
+      for (let node = 1; node <= ROUTERS; node++) {
+        const rules = [`icmpv6 type time-exceeded ${LIMIT}`, ...(node === 2 ? [rule] : [])];
+        await set(node, nftRule("output", rules.join("\n")));
+      }
+      try {
+        const outcome = await measure();
+        expect(outcome).toMatchObject({ verdict, mtuBytes: 1420, lastLarge: 2, firstSmall: 3 });
+        expect(sizes(outcome)).toEqual([1500, 1500, 1420, 1420, 1420]);
+      } finally {
+        for (let node = 1; node <= ROUTERS; node++) await clear(node);
+      }
+    });
+
+    test("whose target answers once a second: clear", async () => {
+      const all = `icmpv6 type echo-reply ${LIMIT}`;
+      await set(TARGET_NODE, nftRule("output", all));
+      try {
+        expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1500 });
+      } finally {
+        await clear(TARGET_NODE);
+      }
+    }, 30_000);
+
     test("that limits Packet Too Big to some a second: narrowed", async () => {
-      await setLink(3, 1420);
+      await chain.setMtu(3, 1420);
       const limit = "icmpv6 type packet-too-big limit rate over 5/second burst 1 packets drop";
       await set(2, nftRule("output", limit));
       try {
@@ -165,7 +223,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     });
 
     test("that drops all echo requests: inconclusive, and the routers before it are measured", async () => {
-      await setLink(2, 1420);
+      await chain.setMtu(2, 1420);
       await set(4, nftRule("forward", "icmpv6 type echo-request drop"));
       try {
         const outcome = await measure();
@@ -178,11 +236,53 @@ describeWith(labMissing)("through four kernel routers", () => {
   });
 });
 
-describe("over a path of three stations whose second link carries 1400 bytes", () => {
-  /** What the first router does with a larger packet. */
-  type Refuse = (...packet: Parameters<Network>) => Exclude<ReturnType<Network>, string>;
+describeWith(tunMissing)("over a simulated internet", () => {
+  /** Measures past two routers, where the link behind the first one carries 1400 bytes. */
+  async function measure(first: Partial<Router>): Promise<Done> {
+    const address = (hop: number) => `2001:db8:1::${hop}`;
+    const routers = [{ address: address(1), mtu: 1400, ...first }, { address: address(2) }];
+    await using _ = await startInternet({ destinations: [{ to: "2001:db8:2::/48", routers }] });
+    const engine = openIcmp();
+    const request = { target: parseIpv6("2001:db8:2::7"), maxHops: 30, timeoutMs: 1000 };
+    const outcome = await engine.mtu(request);
+    engine.close();
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    return outcome;
+  }
 
-  function start(refuse: Refuse) {
+  test("a Packet Too Big that tells the truth is believed", async () => {
+    expect(await measure({})).toMatchObject({
+      verdict: "narrowed",
+      mtuBytes: 1400,
+      told: { from: parseIpv6("2001:db8:1::1"), mtuBytes: 1400 },
+      doubtful: [],
+    });
+  });
+
+  // biome-ignore format: a table
+  test.each<[string, Partial<Router>, string, string]>([
+    ["less than IPv6 needs", { claimedMtu: 1000 }, "blackHole", "below-1280"],
+    ["more than was sent", { claimedMtu: 9000 }, "blackHole", "not-smaller"],
+    ["less than passes", { claimedMtu: 1300 }, "narrowed", "disproved"],
+    ["for a packet to another address", { rules: [{ change: "destination" }] }, "blackHole", "not-ours"],
+  ])("one that claims %s is named and not believed", async (_name, first, verdict, doubt) => {
+    const outcome = await measure(first);
+    expect(outcome).toMatchObject({ verdict, mtuBytes: 1400, told: null });
+    const from = parseIpv6("2001:db8:1::1");
+    expect(outcome.doubtful).toEqual([expect.objectContaining({ from, doubt })]);
+  });
+
+  test("a router that sends one error a minute shows what got through to those behind it", async () => {
+    const limited = { rateLimit: { intervalMs: 60_000, burst: 1 }, mtu: 1500 };
+    const outcome = await measure(limited);
+    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500 });
+    expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500]);
+  });
+});
+
+describe("over a path of three stations whose second link carries 1400 bytes", () => {
+  /** @param refuse what becomes of a larger packet */
+  function start(refuse: Network) {
     const clock = new VirtualClock();
     const socket = new FakeSocket(clock, (packet, sentMs) => {
       const bytes = packet.message.length + 40;
@@ -199,12 +299,12 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
   const REQUEST = { target: stationAddress(3), maxHops: 30, timeoutMs: 1000 };
   const ROUTER = stationAddress(1);
   const tooBig =
-    (parameter: number, others = {}): Refuse =>
+    (parameter: number, others = {}): Network =>
     (packet) => [
       { delayMs: 1, from: ROUTER, message: icmpError(packet, 2, 0, { parameter, ...others }) },
     ];
 
-  test.each<[string, Refuse, string, string]>([
+  test.each<[string, Network, string, string]>([
     ["less than IPv6 needs", tooBig(1000), "blackHole", "below-1280"],
     ["as much as was sent", tooBig(1500), "blackHole", "not-smaller"],
     ["less than passes", tooBig(1300), "narrowed", "disproved"],
@@ -219,6 +319,20 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       expect(outcome.doubtful).toContainEqual(expect.objectContaining({ from: ROUTER, doubt }));
     },
   );
+
+  test("a router that lies in ever new ways does not fill the answer", async () => {
+    let claimed = 0;
+    const { clock, engine } = start((...packet) => tooBig(claimed++)(...packet));
+    const { doubtful } = (await clock.run(engine.mtu(REQUEST))) as Done;
+    expect(claimed).toBeGreaterThan(16);
+    expect(doubtful).toHaveLength(16);
+  });
+
+  test("what this machine refuses for another reason than its link is a black hole", async () => {
+    const { clock, engine } = start(() => "EPERM");
+    const outcome = await clock.run(engine.mtu(REQUEST));
+    expect(outcome).toMatchObject({ verdict: "blackHole", mtuBytes: 1400 });
+  });
 
   test("each hop is told as soon as it is measured", async () => {
     const { clock, engine } = start(tooBig(1400));

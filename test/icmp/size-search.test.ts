@@ -1,5 +1,15 @@
 import { expect, test } from "bun:test";
-import { type Fate, searchSize } from "../../src/icmp/size-search.ts";
+import { type Fate, type SizeTrial, searchSize as search } from "../../src/icmp/size-search.ts";
+
+/** Searches where comparisons are not answered, unless others are given. */
+function searchSize(
+  trySize: SizeTrial["try"],
+  first: readonly number[],
+  refusedBytes: number,
+  compare: SizeTrial["compare"] = async () => null,
+) {
+  return search({ try: trySize, compare, isOver: () => false }, first, refusedBytes);
+}
 
 const FIRST = [65_535, 9000, 9001, 1500, 1501, 1280, 104];
 
@@ -59,4 +69,63 @@ test("a small size that is lost by chance does not hide a larger one that passes
   const withLoss = async (bytes: number) =>
     bytes === 1280 ? ({ kind: "lost" } as const) : await trySize(bytes);
   expect((await searchSize(withLoss, FIRST, 65_536)).bytes).toBe(1500);
+});
+
+test("hints that lie again and again end nothing but themselves", async () => {
+  let steps = 0;
+  let isAnswered = true;
+  const { trySize } = path(1437, 65_535, (bytes) => bytes - 1);
+  const counted = async (bytes: number) => {
+    // All sizes of a step are tried before the first one is answered.
+    if (isAnswered) steps++;
+    isAnswered = false;
+    await null;
+    isAnswered = true;
+    return await trySize(bytes);
+  };
+  const found = await searchSize(counted, [65_535, ...FIRST], 65_536);
+  expect(found.bytes).toBe(1437);
+  expect(steps).toBeLessThanOrEqual(1 + 4 + 7);
+});
+
+test("without hints, all sizes need no more steps than are foreseen", async () => {
+  const { tried, trySize } = path(9002, 65_535);
+  await searchSize(trySize, FIRST, 65_576);
+  expect((tried.length - FIRST.length) / 4).toBeLessThanOrEqual(7);
+});
+
+test("silence that is a limit is found out by comparing", async () => {
+  const { trySize } = path(1500, 1500);
+  let answers = 2;
+  const limited = async (bytes: number) => {
+    const fate = await trySize(bytes);
+    return fate.kind === "passed" && answers-- <= 0 ? ({ kind: "lost" } as const) : fate;
+  };
+  const compared: [number, number][] = [];
+  const compare = async (bytes: number, smaller: number) => {
+    compared.push([bytes, smaller]);
+    return await trySize(bytes);
+  };
+  const found = await searchSize(limited, [104, 1280, 1400, 1500, 1501], 65_536, compare);
+  expect(found).toMatchObject({ bytes: 1500, above: { kind: "refused" }, isCertain: true });
+  expect(compared).toEqual([[1500, 1280]]);
+});
+
+test("silence is certain once a smaller size is answered, the largest size first", async () => {
+  const { trySize } = path(1437, 1500);
+  const compared: number[] = [];
+  const compare = async (bytes: number) => {
+    compared.push(bytes);
+    return await trySize(bytes);
+  };
+  const found = await searchSize(trySize, FIRST, 65_536, compare);
+  expect(found).toMatchObject({ bytes: 1437, above: { kind: "lost" }, isCertain: true });
+  expect(compared).toEqual([1500, 1438]);
+});
+
+test("silence is not certain if nothing is answered, or no time is left", async () => {
+  const { trySize } = path(1437, 1500);
+  expect(await searchSize(trySize, FIRST, 65_536)).toMatchObject({ bytes: 1437, isCertain: false });
+  const late = { try: trySize, compare: trySize, isOver: () => true };
+  expect(await search(late, FIRST, 65_536)).toMatchObject({ bytes: 1280, isCertain: false });
 });

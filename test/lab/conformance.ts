@@ -11,7 +11,7 @@ export const interfaceDocument: ReturnType<typeof describeInterface> = JSON.pars
 
 const { paths, components } = interfaceDocument;
 
-type Documented = (typeof components.responses)["NotFound"];
+type Documented = (typeof paths)[string]["get"]["responses"][string];
 
 /** Headers of the connection and the body, which HTTP defines. */
 const TRANSPORT_HEADERS = [
@@ -36,15 +36,14 @@ const PREFLIGHT_HEADERS = [
 ];
 
 const operations = Object.entries(paths).map(([path, { get }]) => ({
-  form: new RegExp(`^${BASE_PATH}${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
+  form: new RegExp(`^${BASE_PATH}${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`),
   responses: get.responses,
 }));
 
-/** Responses to requests outside the operations: errors of every request, and NotFound. */
+/** Responses to requests outside the operations: the errors of every request. */
 const elsewhere: Readonly<Record<string, Documented | undefined>> = {
   ...paths["/openapi.json"]?.get.responses,
   200: undefined,
-  404: components.responses.NotFound,
 };
 
 const ajv = addFormats(new Ajv2020({ allErrors: true, allowUnionTypes: true }));
@@ -78,7 +77,7 @@ export async function requireDocumented(
   const text = isStream ? await read.catch(() => "") : await read;
   const isPreflight = method === "OPTIONS" && response.status === 204;
   const problems = isPreflight
-    ? [...headerProblems(response, components.responses.NotFound, PREFLIGHT_HEADERS)]
+    ? [...headerProblems(response, elsewhere[404] as Documented, PREFLIGHT_HEADERS)]
     : [...answerProblems(method, pathname, response, text)];
   if ((isPreflight || method === "HEAD") && text !== "") problems.push("there is a body");
   if (problems.length === 0) return;
@@ -93,7 +92,7 @@ function* answerProblems(method: string, pathname: string, response: Response, t
   if (pathname.startsWith("/assets/") || response.headers.has("content-security-policy")) return;
   const isPlain = isRead && PLAIN_PATHS.includes(pathname) && response.status === 200;
   if (isPlain) {
-    yield* headerProblems(response, components.responses.NotFound, ["vary"]);
+    yield* headerProblems(response, elsewhere[404] as Documented, ["vary"]);
     if (response.headers.get("content-type") !== "text/plain") yield "it is not plain text";
     return;
   }
@@ -136,6 +135,9 @@ function* headerProblems(
   }
 }
 
+/** What supervisors ask, which is no part of the API. */
+const HEALTH = ["/healthz", "/readyz"];
+
 const plainFetch = globalThis.fetch;
 const origins = new Set<string>();
 
@@ -159,7 +161,8 @@ const checkedFetch = Object.assign(
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const response = await plainFetch(input, init);
     const { url, method } = input instanceof Request ? input : { url: input, method: "GET" };
-    if (origins.has(new URL(url).origin)) {
+    const { origin, pathname } = new URL(url);
+    if (origins.has(origin) && !HEALTH.includes(pathname)) {
       const checked = requireDocumented(init?.method ?? method, new URL(url), response);
       // A stream is checked when it ends; nobody catches what is wrong then, so the test fails.
       if (response.headers.get("content-type") !== EVENT_STREAM) await checked;

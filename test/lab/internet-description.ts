@@ -68,6 +68,8 @@ export type Router = Node & {
   readonly rateLimit?: RateLimit;
   /** MTU of the link behind it: larger packets are answered with Packet Too Big. */
   readonly mtu?: number;
+  /** The MTU that its Packet Too Big claims; default `mtu`. */
+  readonly claimedMtu?: number;
   /** Answers this instead of forwarding. */
   readonly error?: ErrorKind;
   /** Packets that it does not forward; default none. */

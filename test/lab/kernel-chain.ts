@@ -24,6 +24,8 @@ export type KernelChain = AsyncDisposable & {
    * @throws Error when its status is not 0
    */
   exec(node: number, command: readonly string[], input?: string): Promise<string>;
+  /** Sets the MTU of the link that ends at a node, at both its ends or at the far one only. */
+  setMtu(node: number, bytes: number, ends?: "both" | "far"): Promise<void>;
   /** Ends what still runs inside and removes every namespace, device and route. */
   stop(): Promise<void>;
 };
@@ -107,6 +109,20 @@ export async function startKernelChain({ routers }: KernelChainOptions): Promise
     await run(node === 0 ? command : inside(node, command), `${commands.join("\n")}\n`);
   };
 
+  const setMtu = async (node: number, bytes: number, ends = "both") => {
+    const command = (interfaceName: string) => [
+      "ip",
+      "link",
+      "set",
+      interfaceName,
+      "mtu",
+      `${bytes}`,
+    ];
+    await run(inside(node, command("uplink")));
+    if (ends === "far") return;
+    await run(node === 1 ? command(device) : inside(node - 1, command("downlink")));
+  };
+
   const tearDown = async () => {
     await run(["sh", "-c", KILL_INSIDE, "sh", ...nodes.map(name)]);
     await runIp([`link del ${device}`, ...nodes.map((node) => `netns del ${name(node)}`)]);
@@ -135,6 +151,7 @@ export async function startKernelChain({ routers }: KernelChainOptions): Promise
     device,
     inside,
     exec: (node, command, input) => run(inside(node, command), input),
+    setMtu,
     stop,
     [Symbol.asyncDispose]: stop,
   };

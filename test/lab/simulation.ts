@@ -98,7 +98,7 @@ function errorAbout(
 ): Uint8Array {
   const labels = "extensions" in node ? node.extensions : undefined;
   if (labels === undefined || (type !== DESTINATION_UNREACHABLE && type !== TIME_EXCEEDED)) {
-    const word = type === PACKET_TOO_BIG && "mtu" in node ? (node.mtu ?? 0) : 0;
+    const word = type === PACKET_TOO_BIG && "mtu" in node ? (node.claimedMtu ?? node.mtu ?? 0) : 0;
     const quotation = arrived.subarray(0, quotationBytes);
     return formatError({ type, code, word, quotation, extensions: new Uint8Array() });
   }

@@ -9,6 +9,8 @@ export interface UnboundOptions {
   readonly server: SocketAddress;
   /** DNSKEY records that it trusts, in presentation form. */
   readonly trustAnchors?: readonly string[];
+  /** The prefix with which it makes IPv6 addresses of IPv4 addresses (DNS64). */
+  readonly dns64?: string;
   /** The certificate for DNS over TLS and HTTPS. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
 }
@@ -18,7 +20,8 @@ export type Unbound = Started & { readonly tlsPort: number; readonly httpsPort: 
 
 /** Starts `unbound` on ::1 and waits until it answers. @throws Error with its output if it does not */
 export async function startUnbound(options: UnboundOptions): Promise<Unbound> {
-  const { zones, server, trustAnchors = [], tls } = options;
+  const { zones, server, trustAnchors = [], dns64, tls } = options;
+  const modules = dns64 === undefined ? "validator iterator" : "dns64 validator iterator";
   const [tlsPort, httpsPort] = [await freePort(), await freePort()];
   const encrypted = tls && [
     ...[`interface: ::1@${tlsPort}`, `interface: ::1@${httpsPort}`],
@@ -32,9 +35,10 @@ export async function startUnbound(options: UnboundOptions): Promise<Unbound> {
       "server:",
       ...[`directory: ${folder}`, 'chroot: ""', 'username: ""', 'pidfile: ""', "use-syslog: no"],
       ...["access-control: ::/0 allow", "do-not-query-localhost: no", "ede: yes"],
-      ...['module-config: "validator iterator"', "minimal-responses: yes", "log-servfail: yes"],
+      ...[`module-config: "${modules}"`, "minimal-responses: yes", "log-servfail: yes"],
       ...[`port: ${port}`, `interface: ::1@${port}`, "do-ip4: no"],
       ...trustAnchors.map((anchor) => `trust-anchor: "${anchor}"`),
+      ...(dns64 === undefined ? [] : [`dns64-prefix: ${dns64}`]),
       ...(encrypted ?? []),
       ...["remote-control:", "control-enable: no"],
       ...zones.flatMap((zone) => ["stub-zone:", `name: ${zone}`, `stub-addr: ::1@${server.port}`]),

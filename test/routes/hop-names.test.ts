@@ -60,6 +60,20 @@ test("names are waited for until so long after the last answer, and then given u
   expect(aborted).toHaveLength(2);
 });
 
+test("a name that comes after all were given up changes nothing", async () => {
+  const { promise: late, resolve } = Promise.withResolvers<unknown>();
+  const client = { query: () => late } as unknown as DnsClient;
+  const clock = new VirtualClock();
+  let told = 0;
+  const onName = () => void told++;
+  const names = hopNames(client, [], new AbortController().signal, onName, clock);
+  names.ask(FIRST);
+  const known = await clock.run(names.known());
+  resolve({ kind: "answer", records: [{ type: "PTR", value: "late.example." }] });
+  await clock.pass(1);
+  expect([told, ...known.values()]).toEqual([0, null]);
+});
+
 test("a trace that goes on for longer does not wait for names", async () => {
   const { clock, names, startMs } = start([GLOBAL], null);
   names.ask(FIRST);

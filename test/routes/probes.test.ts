@@ -212,6 +212,33 @@ test("an answer of a trace says what reached the target in its place, and what w
   expect(body["details"]).toMatchObject({ otherSource: "2001:db8::80", refused });
 });
 
+test("a trace to a name says that its target leads to a translator of the resolver", async () => {
+  const asked: string[] = [];
+  const dns = {
+    query: async (name: string) => {
+      asked.push(name);
+      const ends = name === "ipv4only.arpa" ? ["c000:aa", "c000:ab"] : ["c000:221"];
+      const records = ends.map((end) => ({ type: "AAAA", value: `2001:db8:64::${end}`, ttl: 60 }));
+      return { kind: "answer", rcode: "NOERROR", records };
+    },
+  } as unknown as DnsClient;
+  const engine = { traceroute: async () => TRACED } as unknown as IcmpEngine;
+  const trace = async (target: string) => {
+    const parameters = { target, maxHops: 30, names: "no" };
+    const tools = toolsWith(engine, dns);
+    const { details } = (await traceroute.handle(parameters, CALL, tools)) as { details: object };
+    return details;
+  };
+  const ip = "2001:db8:64::c000:221";
+  expect(await trace(ip)).not.toHaveProperty("dns64");
+  expect(asked).toEqual([]);
+  const dns64 = { ip, prefix: "2001:db8:64::/96", ipv4: "192.0.2.33" };
+  expect(await trace("www.example.test")).toMatchObject({ dns64 });
+  expect(asked.toSorted()).toEqual(["ipv4only.arpa", "www.example.test"]);
+  expect(await trace(ip)).toMatchObject({ dns64 });
+  expect(await trace("2001:db8:65::1")).not.toHaveProperty("dns64");
+});
+
 test("a target's name is looked up before a slot is taken", async () => {
   const running: number[] = [];
   const tools = toolsWith(
@@ -225,7 +252,8 @@ test("a target's name is looked up before a slot is taken", async () => {
   );
   const pending = ping.handle({ target: "www.example.test", count: 1 }, CALL, tools);
   await expect(pending).rejects.toMatchObject({ code: "RESOLVER_TIMEOUT" });
-  expect(running).toEqual([0]);
+  // The resolver's DNS64 prefix and the name.
+  expect(running).toEqual([0, 0]);
 });
 
 test.each([

@@ -113,7 +113,7 @@ export function checkExecutable(path: string): Finding {
 }
 
 /** A nearby resolver answers well within this time. */
-const RESOLVER_TIMEOUT_MS = 2000;
+export const RESOLVER_TIMEOUT_MS = 2000;
 
 /** Whether each resolver answers, over each family that it has addresses of. */
 export async function checkResolvers(resolvers: Config["resolvers"]): Promise<readonly Finding[]> {

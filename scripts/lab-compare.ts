@@ -1,0 +1,228 @@
+/**
+ * Prints our answer beside the standard program's for each network of the laboratory: `bun
+ * scripts/lab-compare.ts [PART OF A CASE'S NAME]`. It runs in its own network namespace, as the tests do.
+ */
+import "../test/lab/enter.ts";
+import { startInternet } from "../test/lab/internet.ts";
+import type { Router } from "../test/lab/internet-description.ts";
+import { startKernelChain } from "../test/lab/kernel-chain.ts";
+import { nftRule } from "../test/lab/nft.ts";
+import { findProgram, LAB_VARIABLE, run } from "../test/lab/run.ts";
+import { startService } from "../test/lab/service.ts";
+import { skip } from "./skip.ts";
+
+const ROUTERS = 6;
+const TARGET_NODE = ROUTERS + 1;
+const LEFT_COLUMNS = 64;
+
+const where = process.env[LAB_VARIABLE] ?? "the laboratory was not entered";
+if (where !== "inside") skip({ reason: where, canBeInstalled: false });
+for (const program of ["ping", "traceroute", "mtr", "tracepath", "nft"]) {
+  if (findProgram(program) === null) {
+    skip({ reason: `${program} is not installed`, canBeInstalled: true });
+  }
+}
+
+/** What is in the answers. */
+interface Answer {
+  readonly error?: { readonly code: string };
+  readonly mtu?: number | null;
+  readonly verdict?: string;
+  readonly told?: { readonly from: string; readonly hop: number; readonly mtu: number } | null;
+  readonly lastLarge?: number | null;
+  readonly firstSmall?: number | null;
+  readonly results?: readonly {
+    readonly seq: number;
+    readonly ttl: number;
+    readonly rtt: number;
+  }[];
+  readonly stats?: {
+    readonly transmitted: number;
+    readonly received: number;
+    readonly loss: number;
+  };
+  readonly hops?: readonly {
+    readonly hop: number;
+    readonly ip: string | null;
+    readonly rtt?: number | null;
+    readonly mtu?: number | null;
+    readonly loss?: number | null;
+    readonly sent?: number;
+    readonly avg?: number | null;
+    readonly limited?: boolean;
+  }[];
+  readonly details?: {
+    readonly reason?: string;
+    readonly lost?: readonly {
+      readonly seq: number;
+      readonly reason: string;
+      readonly from?: string;
+    }[];
+    readonly doubtful?: readonly {
+      readonly from: string;
+      readonly mtu: number;
+      readonly doubt: string;
+    }[];
+  };
+}
+
+/** Each of our tools: its parameters, its answer in lines, and the program beside it. */
+const TOOLS = {
+  ping: {
+    query: "count=5",
+    lines: ({ results = [], stats, details }: Answer) => [
+      ...results.map(({ seq, ttl, rtt }) => `seq ${seq}  ttl ${ttl}  ${rtt} ms`),
+      ...(details?.lost ?? []).map(
+        ({ seq, reason, from = "" }) => `seq ${seq}  ${reason}  ${from}`,
+      ),
+      `${stats?.received} of ${stats?.transmitted} answered, loss ${stats?.loss} %`,
+    ],
+    program: ["ping", "-6", "-n", "-c", "5", "-i", "0.2", "-W", "3.2"],
+  },
+  traceroute: {
+    query: "names=no",
+    lines: ({ hops = [], details }: Answer) => [
+      ...hops.map(({ hop, ip, rtt }) => `${hop}  ${ip ?? "silent"}  ${rtt ?? ""}`),
+      `${details?.reason}`,
+    ],
+    program: ["traceroute", "-6", "-n", "-I", "-q", "1", "-w", "1", "-m", "15"],
+  },
+  mtr: {
+    query: "names=no&rounds=20&intervalMs=200",
+    lines: ({ hops = [] }: Answer) =>
+      hops.map(
+        ({ hop, ip, sent, loss, avg, limited }) =>
+          `${hop}  ${ip ?? "silent"}  sent ${sent}  loss ${loss} %  avg ${avg}${limited ? "  limited" : ""}`,
+      ),
+    program: ["mtr", "-6", "-n", "-r", "-w", "-c", "20", "-i", "0.2", "-G", "1"],
+  },
+  mtu: {
+    query: "names=no",
+    lines: ({ mtu, verdict, told, lastLarge, firstSmall, hops = [], details }: Answer) => [
+      ...hops.map(({ hop, ip, mtu }) => `${hop}  ${ip ?? "silent"}  ${mtu ?? "unknown"}`),
+      `${verdict}  mtu ${mtu}`,
+      ...(told ? [`told by ${told.from} (hop ${told.hop})`] : []),
+      ...(firstSmall
+        ? [`larger packets end between hops ${lastLarge ?? 0} and ${firstSmall}`]
+        : []),
+      ...(details?.doubtful ?? []).map(
+        (each) => `not believed: ${each.mtu} of ${each.from} (${each.doubt})`,
+      ),
+    ],
+    program: ["tracepath", "-6", "-n", "-m", "12"],
+  },
+} as const;
+
+type Tool = keyof typeof TOOLS;
+
+await using service = await startService({ SIXSCOPE_RESOLVER_A: "[::1]:9" });
+await using chain = await startKernelChain({ routers: ROUTERS });
+
+async function ours(tool: Tool, target: string): Promise<string[]> {
+  const { query, lines } = TOOLS[tool];
+  const response = await fetch(`${service.url}/${tool}/${target}?${query}`, {
+    headers: { "X-API-Key": service.key },
+  });
+  const answer = (await response.json()) as Answer;
+  return answer.error ? [answer.error.code] : lines(answer);
+}
+
+/** What the program prints in at most 60 s, whatever its exit status. */
+async function theirs(tool: Tool, target: string): Promise<string[]> {
+  const script = 'timeout 60 "$@" 2>&1 || true';
+  const text = await run(["sh", "-c", script, "sh", ...TOOLS[tool].program, target]);
+  return text.split("\n").filter((line) => line.trim() !== "");
+}
+
+/** Lines below a title with the time that they took; the kernel has forgotten the path MTU before. */
+async function timed(title: string, lines: () => Promise<string[]>): Promise<string[]> {
+  await run(["ip", "-6", "route", "flush", "cache"]);
+  const from = performance.now();
+  const found = await lines();
+  return [`${title}: ${((performance.now() - from) / 1000).toFixed(2)} s`, ...found];
+}
+
+/** Prints what both say, one after the other, so that limits of routers hit both alike. */
+async function compare(target: string, tools: readonly Tool[]): Promise<void> {
+  for (const tool of tools) {
+    const left = await timed(`sixscope ${tool}`, () => ours(tool, target));
+    await Bun.sleep(1500);
+    const right = await timed(TOOLS[tool].program.join(" "), () => theirs(tool, target));
+    console.log();
+    for (let at = 0; at < Math.max(left.length, right.length); at++) {
+      console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS)}${right[at] ?? ""}`.trimEnd());
+    }
+  }
+}
+
+const everyRouter = Array.from({ length: ROUTERS }, (_, index) => index + 1);
+const nft = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
+
+const setMtus = async (mtu: number) => {
+  for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, mtu);
+};
+
+/** A firewall rule in some routers. */
+const rule = (hook: Parameters<typeof nftRule>[0], text: string, ...nodes: number[]) =>
+  Promise.all(nodes.map((node) => nft(node, nftRule(hook, text))));
+
+/** A case: what makes the network so, the tools to compare, and the target if it is not the chain's. */
+type Case = readonly [
+  name: string,
+  setUp: () => Promise<unknown>,
+  tools: readonly Tool[],
+  target?: string,
+];
+
+const nothing = async () => {};
+const TOO_BIG = "icmpv6 type packet-too-big";
+const ONE_A_SECOND = "limit rate over 1/second burst 1 packets drop";
+/** The prefix of the first link, which holds our own address. */
+const own = chain.source.replace(/1$/, "");
+
+// biome-ignore format: a table
+const CASES: readonly Case[] = [
+  ["all is well", nothing, ["ping", "traceroute", "mtr", "mtu"]],
+  ["a host that is not there", nothing, ["ping", "traceroute"], `${own}99`],
+  ["the anycast address of a link's routers", nothing, ["ping", "traceroute"], `${chain.hops[1]?.replace(/2$/, "")}`],
+  ["a router that rejects", () => rule("forward", "icmpv6 type echo-request reject with icmpv6 admin-prohibited", 4), ["ping", "traceroute"]],
+  ["a router that drops", () => rule("forward", "icmpv6 type echo-request drop", 4), ["ping", "traceroute"]],
+  ["a target that limits its replies", () => rule("output", "icmpv6 type echo-reply limit rate over 2/second burst 1 packets drop", TARGET_NODE), ["traceroute"]],
+  ["one error a second from all routers", () => rule("output", `icmpv6 type { time-exceeded, packet-too-big } ${ONE_A_SECOND}`, ...everyRouter), ["traceroute", "mtr", "mtu"]],
+  ["loss of 10 % at hop 5 that goes on", () => rule("forward", "icmpv6 type echo-request numgen random mod 10 == 0 drop", 4), ["mtr"]],
+  ["loss of 10 % at hop 5 alone", () => rule("output", "icmpv6 type time-exceeded numgen random mod 10 == 0 drop", 5), ["mtr"]],
+  ["MTU 1280 at the first hop", () => chain.setMtu(2, 1280), ["mtu"]],
+  ["MTU 1420 in the middle", () => chain.setMtu(4, 1420), ["mtu"]],
+  ["MTU 1480 at the last hop", () => chain.setMtu(TARGET_NODE, 1480), ["mtu"]],
+  ["two narrowings", async () => { await chain.setMtu(2, 1480); await chain.setMtu(5, 1420); }, ["mtu"]],
+  ["jumbo frames, narrowed to 1500", async () => { await setMtus(9000); await chain.setMtu(4, 1500); }, ["mtu"]],
+  ["Packet Too Big is filtered", async () => { await chain.setMtu(4, 1420); await rule("output", `${TOO_BIG} drop`, 3); }, ["mtu"]],
+  ["Packet Too Big is limited", async () => { await chain.setMtu(4, 1420); await rule("output", `${TOO_BIG} ${ONE_A_SECOND}`, 3); }, ["mtu"]],
+  ["a router without a way back, before a narrow link", async () => { await chain.setMtu(4, 1420); await rule("output", `ip6 daddr ${chain.source} drop`, 3); }, ["traceroute", "mtu"]],
+  ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
+];
+
+/** Routers over a TUN device, the first of which lies about the link behind it. */
+const LIES: readonly (readonly [name: string, router: Partial<Router>])[] = [
+  ["Packet Too Big claims 1000", { claimedMtu: 1000 }],
+  ["Packet Too Big claims 9000", { claimedMtu: 9000 }],
+  ["Packet Too Big claims 1300 of 1400", { claimedMtu: 1300 }],
+  ["Packet Too Big quotes another packet", { rules: [{ change: "destination" }] }],
+];
+
+const wanted = Bun.argv[2] ?? "";
+for (const [name, setUp, tools, target = chain.target] of CASES) {
+  if (!name.includes(wanted)) continue;
+  console.log(`\n== ${name} ==`);
+  await setUp();
+  await compare(target, tools);
+  for (const node of [...everyRouter, TARGET_NODE]) await nft(node, "flush ruleset");
+  await setMtus(1500);
+}
+for (const [name, lie] of LIES) {
+  if (!name.includes(wanted)) continue;
+  console.log(`\n== ${name} ==`);
+  const routers = [{ address: "2001:db8:1::1", mtu: 1400, ...lie }, { address: "2001:db8:1::2" }];
+  await using _ = await startInternet({ destinations: [{ to: "2001:db8:2::/48", routers }] });
+  await compare("2001:db8:2::7", ["mtu"]);
+}

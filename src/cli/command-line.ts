@@ -1,0 +1,144 @@
+import { Argument, Command, CommanderError } from "commander";
+import { STREAM, withPriority } from "../platform/systemd.ts";
+import { interfaceText } from "../routes/endpoints.ts";
+import { COMMIT, VERSION } from "../util/version.ts";
+import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
+import { runDoctor } from "./doctor.ts";
+import {
+  addKey,
+  type KeyOptions,
+  listKeys,
+  parseExpiry,
+  parseKeyName,
+  parseLimit,
+  revokeKey,
+} from "./keys.ts";
+import { runServe } from "./serve.ts";
+import { print, say } from "./terminal.ts";
+import { addTools } from "./tool-commands.ts";
+
+/** Wrong usage; the parser itself has no fixed status for it. */
+const WRONG_USAGE = 2;
+
+/**
+ * Runs a command and returns the exit status: 0 done, 1 failed, 2 wrong usage.
+ *
+ * @throws whatever the command throws
+ */
+export async function runCommandLine(
+  argv: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
+  let status = 0;
+  try {
+    const commands = describeCommands(environment, (one) => {
+      status = one;
+    });
+    await commands.parseAsync(argv, { from: "user" });
+    return status;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? 0 : WRONG_USAGE;
+  }
+}
+
+/**
+ * All commands: the parser, the help, the completion and the manual page are made from this.
+ *
+ * @param setStatus takes the exit status of a tool
+ */
+export function describeCommands(
+  environment: NodeJS.ProcessEnv,
+  setStatus: (status: number) => void = () => {},
+): Command {
+  const program = new Command("sixscope")
+    .description("IPv6 diagnostics as a JSON HTTP API")
+    .version(
+      `sixscope ${VERSION}${COMMIT === null ? "" : ` (${COMMIT})`}`,
+      "-v, --version",
+      "print the version",
+    )
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [command]", "print the help of a command")
+    .showHelpAfterError()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => say(text.trimEnd()),
+      writeErr: (text) =>
+        process.stderr.write(withPriority(text, "error", STREAM.error, environment)),
+      outputError: (text, write) => write(text.replace(/^error: /, "sixscope: ")),
+    });
+  addServiceCommands(program, environment);
+  addTools(program, environment, setStatus);
+  program
+    .command("completion")
+    .summary("print a script that completes commands in a shell")
+    .description(
+      "Prints a script that completes commands, options and their values in a shell. The packages install it.\n\nExample: sixscope completion bash > ~/.local/share/bash-completion/completions/sixscope",
+    )
+    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
+    .action((shell: Shell) => print(completionScript(shell)));
+  program
+    .command("__complete", { hidden: true })
+    .argument("[words...]")
+    .allowUnknownOption()
+    .action((words: string[]) => print(candidates(program, words).join("\n")));
+  return program;
+}
+
+function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): void {
+  program
+    .command("serve")
+    .summary("run the service; without a command, sixscope does this")
+    .description(
+      "Runs the service until SIGTERM or SIGINT. Its settings are environment variables that begin with SIXSCOPE_; docs/configuration.md lists them.\n\nExample: SIXSCOPE_LISTEN=[::1]:8080 sixscope serve",
+    )
+    .action(() => runServe(environment));
+  program
+    .command("doctor")
+    .summary("find problems and say how to solve them")
+    .description(
+      "Checks the machine, the settings and the installed service, and says what to do.\n\nExample: sudo sixscope doctor",
+    )
+    .option("--json", "print one JSON document")
+    .action((options: { json?: boolean }) => runDoctor(options, environment));
+  const keys = program
+    .command("keys")
+    .helpCommand(false)
+    .summary("create, list and revoke API keys")
+    .description(
+      "Creates, lists and revokes the API keys of the service.\n\nExample: sixscope keys add me",
+    );
+  keys
+    .command("add")
+    .summary("create a key and print it once")
+    .description(
+      "Creates a key and prints it once; only its SHA-256 is stored.\n\nExample: sixscope keys add me --limit 5000 --expires 2027-01-31",
+    )
+    .argument("<name>", "the name of the key", parseKeyName)
+    .option("--limit <n>", "requests a minute, instead of SIXSCOPE_RATE_KEY", parseLimit)
+    .option(
+      "--expires <date>",
+      "the last day of the key in UTC, or a time such as 2027-01-31T12:00:00Z",
+      parseExpiry,
+    )
+    .action((name: string, options: KeyOptions) => addKey(name, options, environment));
+  keys
+    .command("list")
+    .summary("show the keys, without secrets")
+    .description("Shows the keys, without secrets.\n\nExample: sixscope keys list")
+    .action(() => print(listKeys(environment)));
+  keys
+    .command("revoke")
+    .summary("reject a key from now on")
+    .description("Rejects a key from now on.\n\nExample: sixscope keys revoke me")
+    .argument("<name>", "the name of the key")
+    .action((name: string) => print(revokeKey(name, environment)));
+  program
+    .command("openapi")
+    .summary("print the API as an OpenAPI 3.1 document")
+    .description(
+      "Prints the API as an OpenAPI 3.1 document.\n\nExample: sixscope openapi > sixscope.json",
+    )
+    .action(() => print(JSON.stringify(JSON.parse(interfaceText()), null, 2)));
+}

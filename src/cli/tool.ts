@@ -1,0 +1,70 @@
+import type { Ask, Question } from "./ask.ts";
+import { Screen } from "./screen.ts";
+
+/** How an answer is printed. */
+export interface Output {
+  /** The API's document instead of lines. */
+  readonly json?: boolean;
+  /** With `json`, one event a line (NDJSON). */
+  readonly stream?: boolean;
+}
+
+/** What a tool shows of its answer, on a screen. */
+export interface View {
+  /** Shows a part of the answer as it comes. */
+  event?(data: unknown): void;
+  /**
+   * Shows the result, or the summary of what there is if the run was interrupted (null).
+   *
+   * @returns whether the question is answered
+   */
+  end(result: unknown): boolean;
+}
+
+/** Exit statuses of a tool. */
+const STATUS = { answered: 0, unanswered: 1, wrongUsage: 2 } as const;
+
+/**
+ * Asks a question, prints the answer as it comes, and returns the exit status. SIGINT ends the work and
+ * shows what there is; a reader that goes away ends it too.
+ *
+ * @param isTextAsked whether a text that cannot be read answers the question, and is not wrong usage
+ * @throws Error if the service cannot be asked
+ */
+export async function runTool(
+  ask: Ask,
+  question: Question,
+  makeView: (screen: Screen) => View,
+  { json = false, stream = false }: Output,
+  environment: NodeJS.ProcessEnv,
+  isTextAsked = false,
+): Promise<number> {
+  const interrupt = new AbortController();
+  const end = () => interrupt.abort();
+  process.once("SIGINT", end);
+  const screen = new Screen(environment, json, end);
+  const view = makeView(screen);
+  const writeEvent = (name: string, data: string) =>
+    screen.write(`{"event":${JSON.stringify(name)},"data":${data}}\n`);
+  try {
+    const { json: document, error } = await ask(question, interrupt.signal, (name, data) => {
+      if (json && stream) writeEvent(name, JSON.stringify(data));
+      view.event?.(data);
+    });
+    if (json && stream) writeEvent(error === null ? "result" : "error", document);
+    else if (json) screen.write(`${document}\n`);
+    if (error === null) return statusOf(view.end(JSON.parse(document)));
+    if (!json) screen.complain(error.message);
+    const isWrong = error.code.startsWith("INVALID_") && !isTextAsked;
+    return isWrong ? STATUS.wrongUsage : STATUS.unanswered;
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    return statusOf(view.end(null));
+  } finally {
+    await screen.flush();
+  }
+}
+
+function statusOf(isAnswered: boolean): number {
+  return isAnswered ? STATUS.answered : STATUS.unanswered;
+}

@@ -1,0 +1,80 @@
+import { extractNat64, nat64Prefixes } from "../addr/embedded.ts";
+import { formatIpv4 } from "../addr/ipv4.ts";
+import { tryParseIpv6 } from "../addr/ipv6.ts";
+import { formatPrefix, type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
+import { type Clock, systemClock } from "../util/clock.ts";
+import { type DnsClient, lookupAddresses, type QueryOptions } from "./client.ts";
+import { type DnsOutcome, isDecisive } from "./outcome.ts";
+
+/** An address that leads to a translator from IPv6 to IPv4. */
+export interface Translation {
+  readonly ip: string;
+  /** The translator's prefix, in CIDR notation. */
+  readonly prefix: string;
+  /** The IPv4 address inside. */
+  readonly ipv4: string;
+}
+
+/** For how long the prefixes of a resolver are remembered, and the time until one is asked again that did not answer. */
+const REMEMBER_MS = 3_600_000;
+const RETRY_MS = 60_000;
+
+/** A name that has no IPv6 address but those that a resolver makes, RFC 7050 section 8.2. */
+const IPV4_ONLY = "ipv4only.arpa";
+
+/** RFC 6052 section 2.1. */
+const WELL_KNOWN = parsePrefix("64:ff9b::/96");
+
+/** What is remembered of a resolver. */
+interface Memory {
+  prefixes: readonly Prefix[];
+  /** When to ask it again. */
+  dueMs: number;
+}
+
+const memories = new WeakMap<DnsClient, Memory>();
+
+/** The prefixes with which a resolver makes IPv6 addresses; null if it does not answer. */
+export async function askTranslators(
+  client: DnsClient,
+  options?: QueryOptions,
+): Promise<readonly Prefix[] | null> {
+  const { outcome, addresses } = await lookupAddresses(client, IPV4_ONLY, options);
+  return isDecisive(outcome) ? nat64Prefixes(addresses) : null;
+}
+
+/**
+ * Asks a resolver for its prefixes in the background, at most once an hour; call it together with a
+ * question that the resolver gets anyway. What it answered before is valid until it answers again.
+ */
+export function learnTranslators(client: DnsClient, clock: Clock = systemClock): void {
+  const memory = memories.get(client) ?? { prefixes: [], dueMs: Number.NEGATIVE_INFINITY };
+  if (clock.nowMs() < memory.dueMs) return;
+  memories.set(client, memory);
+  memory.dueMs = Number.POSITIVE_INFINITY;
+  // A fault shows in the question that comes with it.
+  void askTranslators(client)
+    .catch(() => null)
+    .then((prefixes) => {
+      memory.prefixes = prefixes ?? memory.prefixes;
+      memory.dueMs = clock.nowMs() + (prefixes === null ? RETRY_MS : REMEMBER_MS);
+    });
+}
+
+/** The IPv4 address in an address with the well-known prefix or a known prefix of the resolver; null for any other. */
+export function translationOf(client: DnsClient, ip: string): Translation | null {
+  const address = tryParseIpv6(ip);
+  if (address === null) return null;
+  const prefixes = [WELL_KNOWN, ...(memories.get(client)?.prefixes ?? [])];
+  const prefix = prefixes.find((each) => prefixContains(each, address));
+  if (prefix === undefined) return null;
+  const ipv4 = extractNat64(address, prefix.length);
+  return { ip, prefix: formatPrefix(prefix), ipv4: formatIpv4(ipv4) };
+}
+
+/** The addresses in an answer of a resolver that lead to a translator. */
+export function translationsIn(client: DnsClient, outcome: DnsOutcome): readonly Translation[] {
+  const records = "records" in outcome ? outcome.records : [];
+  const addresses = records.filter(({ type }) => type === "AAAA");
+  return addresses.flatMap(({ value }) => translationOf(client, value) ?? []);
+}

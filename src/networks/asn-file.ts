@@ -1,0 +1,86 @@
+import { Reader } from "mmdb-lib";
+import { formatIp, type IpAddress } from "../addr/ip.ts";
+import { formatPrefix, prefixOf } from "../addr/prefix.ts";
+import { readRegularBytes } from "../platform/regular-file.ts";
+import { reasonOf } from "../util/errors.ts";
+import { printable } from "../util/text.ts";
+import { NetworkFileError, type NetworkTable } from "./network.ts";
+
+/** The names of a record's fields: GeoLite and DB-IP Lite, IPinfo Lite, iptoasn; then older files of IPinfo. */
+const NUMBER_FIELDS = ["autonomous_system_number", "asn", "as_number", "AS_number"];
+const NAME_FIELDS = [
+  "autonomous_system_organization",
+  "as_name",
+  "as_description",
+  "AS_description",
+  "name",
+];
+
+/** Zero bytes between the tree and the data. */
+const SEPARATOR_BYTES = 16;
+
+const MAX_ASN = 0xffff_ffff;
+
+/**
+ * Reads a file in the MaxMind DB format that contains autonomous systems.
+ *
+ * @throws NetworkFileError if it cannot be read, or is not such a file
+ */
+export function readAsnFile(path: string): NetworkTable {
+  const reader = openReader(path);
+  const { ipVersion, databaseType, buildEpoch } = reader.metadata;
+  return {
+    summary: `${databaseType} of ${buildEpoch.toISOString().slice(0, 10)}`,
+    find(ip) {
+      // Files contain IPv4 as ::/96, and those without IPv6 would take the first bits for IPv4.
+      if (ip.version === 6 && (ipVersion === 4 || isInIpv4Part(ip))) return null;
+      const [record, length] = reader.getWithPrefixLength(formatIp(ip));
+      const asn = asnOf(fieldOf(record, NUMBER_FIELDS));
+      const name = nameOf(fieldOf(record, NAME_FIELDS));
+      // 0 is for addresses that are not routed, RFC 7607.
+      if (asn === 0 || (asn === null && name === null)) return null;
+      return { asn, name, prefix: formatPrefix(prefixOf(ip, length)), source: "asn-file" };
+    },
+  };
+}
+
+function openReader(path: string) {
+  try {
+    const bytes = readRegularBytes(path);
+    const reader = new Reader<never>(bytes);
+    const { ipVersion, searchTreeSize, binaryFormatMajorVersion, buildEpoch } = reader.metadata;
+    const separator = bytes.subarray(searchTreeSize, searchTreeSize + SEPARATOR_BYTES);
+    const isValid =
+      separator.equals(Buffer.alloc(SEPARATOR_BYTES)) &&
+      [4, 6].includes(ipVersion) &&
+      binaryFormatMajorVersion === 2 &&
+      !Number.isNaN(buildEpoch.getTime());
+    if (!isValid) throw new Error("its metadata is not valid");
+    return reader;
+  } catch (error) {
+    const reason = `${reasonOf(error)}; it must be a complete MMDB file`;
+    throw new NetworkFileError(`cannot read the ASN file ${path}: ${reason}`, { cause: error });
+  }
+}
+
+function isInIpv4Part(ip: Extract<IpAddress, { version: 6 }>): boolean {
+  return ip.word0 === 0 && ip.word1 === 0 && ip.word2 === 0;
+}
+
+/** The first of these fields that a record has. */
+function fieldOf(record: unknown, names: readonly string[]): unknown {
+  if (typeof record !== "object" || record === null) return undefined;
+  const fields = record as Readonly<Record<string, unknown>>;
+  return names.map((name) => fields[name]).find((value) => value !== undefined);
+}
+
+/** From 64496, "64496" or "AS64496". */
+function asnOf(value: unknown): number | null {
+  const [, digits] = /^(?:AS)?([0-9]{1,10})$/i.exec(String(value)) ?? [];
+  const asn = Number(digits);
+  return asn <= MAX_ASN ? asn : null;
+}
+
+function nameOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? printable(value) : null;
+}

@@ -1,0 +1,28 @@
+import type { IpAddress } from "../addr/ip.ts";
+
+/** The files that say whose network it is; the first one that knows an address wins. */
+export const NETWORK_SOURCES = ["networks-file", "asn-file"] as const;
+
+/** The network that an address belongs to. */
+export interface Network {
+  /** The number of its autonomous system; null if the file does not say. */
+  readonly asn: number | null;
+  /** Its name; null if the file does not say. */
+  readonly name: string | null;
+  /** The block of addresses that the file has a row for, in CIDR notation. */
+  readonly prefix: string;
+  readonly source: (typeof NETWORK_SOURCES)[number];
+}
+
+/** What a file of networks contains. */
+export interface NetworkTable {
+  /** What is in it, for people. */
+  readonly summary: string;
+  /** The network of an address, or null. @throws Error if the file is damaged where the address is */
+  find(ip: IpAddress): Network | null;
+}
+
+/** A file of networks cannot be used; the message says which file and why. */
+export class NetworkFileError extends Error {
+  override readonly name = "NetworkFileError";
+}

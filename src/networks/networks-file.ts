@@ -1,0 +1,81 @@
+import {
+  AddressError,
+  formatPrefix,
+  type Prefix,
+  parsePrefix,
+  prefixOf,
+  unmapPrefix,
+} from "../addr/prefix.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
+import { reasonOf } from "../util/errors.ts";
+import { printable, quote } from "../util/text.ts";
+import { NetworkFileError, type NetworkTable } from "./network.ts";
+
+/** The first line of many CSV files. */
+const HEADER = /^prefix,name$/i;
+
+/** A name that contains a comma or a quotation mark, RFC 4180 section 2. */
+const QUOTED = /^"((?:[^"]|"")*)"$/;
+
+/**
+ * Reads a CSV file of networks: `prefix,name` on each line; empty lines and those with # are comments.
+ *
+ * @throws NetworkFileError if it cannot be read, or a line is not valid
+ */
+export function readNetworksFile(path: string): NetworkTable {
+  /** Names by prefix, and the lengths of the prefixes of each family. */
+  const names = new Map<string, string>();
+  const lengths = { 4: new Set<number>(), 6: new Set<number>() };
+  for (const [index, line] of readLines(path).entries()) {
+    // Some editors begin a file with U+FEFF, which trim removes.
+    const row = line.trim();
+    if (row === "" || row.startsWith("#") || (index === 0 && HEADER.test(row))) continue;
+    try {
+      const { prefix, name } = parseRow(row);
+      const text = formatPrefix(prefix);
+      if (names.has(text)) throw new AddressError(`${text} is listed twice`);
+      names.set(text, name);
+      lengths[prefix.network.version].add(prefix.length);
+    } catch (error) {
+      if (!(error instanceof AddressError)) throw error;
+      throw unusable(path, `line ${index + 1}, ${quote(row)}: ${error.message}`, error);
+    }
+  }
+  const longestFirst = {
+    4: [...lengths[4]].toSorted((a, b) => b - a),
+    6: [...lengths[6]].toSorted((a, b) => b - a),
+  };
+  return {
+    summary: `networks: ${names.size}`,
+    find(ip) {
+      for (const length of longestFirst[ip.version]) {
+        const prefix = formatPrefix(prefixOf(ip, length));
+        const name = names.get(prefix);
+        if (name !== undefined) return { asn: null, name, prefix, source: "networks-file" };
+      }
+      return null;
+    },
+  };
+}
+
+function readLines(path: string): string[] {
+  try {
+    return readRegularFile(path).split("\n");
+  } catch (error) {
+    throw unusable(path, reasonOf(error), error);
+  }
+}
+
+function unusable(path: string, reason: string, cause: unknown): NetworkFileError {
+  return new NetworkFileError(`cannot use the networks file ${path}: ${reason}`, { cause });
+}
+
+/** @throws AddressError */
+function parseRow(row: string): { readonly prefix: Prefix; readonly name: string } {
+  const [prefix = "", ...rest] = row.split(",");
+  const written = rest.join(",").trim();
+  const [, quoted] = QUOTED.exec(written) ?? [];
+  const name = quoted?.replaceAll('""', '"') ?? written;
+  if (name === "") throw new AddressError("it must be a prefix, a comma and a name");
+  return { prefix: unmapPrefix(parsePrefix(prefix.trim())), name: printable(name) };
+}

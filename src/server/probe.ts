@@ -1,0 +1,195 @@
+/** `/probe`: one ping, trace or query for Prometheus, with the names of blackbox_exporter. */
+import type { Endpoint, Tools } from "../http/endpoint.ts";
+import { ApiError, type ErrorCode } from "../http/errors.ts";
+import { readParameters, sentTexts } from "../http/parameters.ts";
+import type { ValueOf } from "../http/schemas.ts";
+import { dns, type dnsResult } from "../routes/dns.ts";
+import { mtr, type mtrResult } from "../routes/mtr.ts";
+import { mtu, type mtuResult } from "../routes/mtu.ts";
+import { ping, type pingResult } from "../routes/ping.ts";
+import { type traceResult, traceroute } from "../routes/traceroute.ts";
+import { metric, type Reading, respondMetrics } from "./exposition.ts";
+
+/** What the answer needs before Prometheus gives up, as blackbox_exporter has it. */
+const MARGIN_SECONDS = 0.5;
+
+/** Errors that say nothing about the target. */
+const OWN_ERRORS: readonly ErrorCode[] = ["TOO_MANY_PROBES", "ICMP_UNAVAILABLE"];
+
+const QUANTILES = [0, 0.5, 0.9, 1];
+
+type Measurement = readonly [name: string, help: string, reading: Reading];
+
+interface Module {
+  readonly endpoint: Endpoint;
+  /** Parameters of the endpoint unless the request has them. */
+  readonly defaults: Readonly<Record<string, string>>;
+  /** Reads the endpoint's result. */
+  measure(result: never): {
+    readonly success: boolean;
+    readonly measurements: readonly Measurement[];
+  };
+}
+
+const MODULES: Readonly<Record<string, Module>> = {
+  ping6: {
+    endpoint: ping,
+    defaults: { count: "10" },
+    measure({ ip, results, stats }: ValueOf<ReturnType<typeof pingResult>>) {
+      const { loss, received, avg } = stats;
+      const lost = lossRatio(loss / 100);
+      const [first] = results;
+      if (first === undefined || avg === null) {
+        return { success: false, measurements: [...addressMetrics(ip), lost] };
+      }
+      const seconds = results.map(({ rtt }) => rtt / 1000).toSorted((a, b) => a - b);
+      const quantiles = QUANTILES.map((quantile) => {
+        const value = seconds[Math.max(0, Math.ceil(quantile * received) - 1)] ?? Number.NaN;
+        return [{ quantile: `${quantile}` }, value] as const;
+      });
+      const measurements: readonly Measurement[] = [
+        ...addressMetrics(ip),
+        lost,
+        ["probe_rtt_seconds", "Round-trip times.", quantiles],
+        [
+          "probe_icmp_duration_seconds",
+          "The mean round-trip time.",
+          [[{ phase: "rtt" }, avg / 1000]],
+        ],
+        ["probe_icmp_reply_hop_limit", "The hop limit of the first reply.", first.ttl],
+      ];
+      return { success: true, measurements };
+    },
+  },
+  trace6: {
+    endpoint: traceroute,
+    defaults: { names: "no" },
+    measure({ ip, hops, details }: ValueOf<ReturnType<typeof traceResult>>) {
+      return {
+        success: details.reached,
+        measurements: [...addressMetrics(ip), ...pathMetrics(hops)],
+      };
+    },
+  },
+  mtr6: {
+    endpoint: mtr,
+    defaults: { names: "no" },
+    measure({ ip, hops, details }: ValueOf<ReturnType<typeof mtrResult>>) {
+      const { reached } = details;
+      const loss = hops.at(-1)?.loss ?? null;
+      const measurements = [...addressMetrics(ip), ...pathMetrics(hops)];
+      if (reached && loss !== null) measurements.push(lossRatio(loss / 100));
+      return { success: reached, measurements };
+    },
+  },
+  mtu6: {
+    endpoint: mtu,
+    defaults: { names: "no" },
+    measure({ ip, mtu: bytes }: ValueOf<ReturnType<typeof mtuResult>>) {
+      const measured: readonly Measurement[] =
+        bytes === null ? [] : [["probe_mtu_bytes", "The path MTU.", bytes]];
+      return { success: bytes !== null, measurements: [...addressMetrics(ip), ...measured] };
+    },
+  },
+  dns6: {
+    endpoint: dns,
+    defaults: {},
+    measure({ records, queryTime, details }: ValueOf<ReturnType<typeof dnsResult>>) {
+      return {
+        success: records.length > 0,
+        measurements: [
+          protocolMetric(details.server?.startsWith("[") ? 6 : 4),
+          ["probe_dns_answer_rrs", "Records in the answer.", records.length],
+          [
+            "probe_dns_duration_seconds",
+            "Time from the query to the answer.",
+            [[{ phase: "request" }, queryTime / 1000]],
+          ],
+        ],
+      };
+    },
+  },
+};
+
+/**
+ * Runs the module of a request on its target. A wrong request is a 400, and a service that cannot probe
+ * now a 503, so that only what the target or the path does is `probe_success 0`.
+ */
+export async function probeResponse(
+  request: Request,
+  allowSeconds: (seconds: number) => void,
+  tools: Tools,
+): Promise<Response> {
+  const {
+    module: name = "ping6",
+    target,
+    ...parameters
+  } = Object.fromEntries(new URL(request.url).searchParams);
+  const module = Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;
+  if (module === undefined) {
+    return refuse(400, `module ${name} is not one of ${Object.keys(MODULES).join(", ")}`);
+  }
+  if (target === undefined) return refuse(400, "the parameter target is missing");
+  const { endpoint, defaults } = module;
+  const startMs = performance.now();
+  const signal = signalOf(request);
+  let success = false;
+  let measurements: readonly Measurement[] = [];
+  try {
+    const sent = sentTexts({ ...defaults, ...parameters, target, hostname: target });
+    const call = { signal, address: null, owner: "probe", allowSeconds };
+    const result = await endpoint.handle(readParameters(endpoint.parameters, sent), call, tools);
+    ({ success, measurements } = module.measure(result as never));
+  } catch (error) {
+    const known = error instanceof ApiError ? error : null;
+    if (known?.status === 400) return refuse(400, known.message);
+    if (known && OWN_ERRORS.includes(known.code)) return refuse(503, known.message);
+    if (known === null && !signal.aborted) throw error;
+    const reason = known?.code ?? "TIMEOUT";
+    measurements = [["probe_failure_info", "Why there is no result.", [[{ reason }, 1]]]];
+  }
+  const seconds = (performance.now() - startMs) / 1000;
+  const all: readonly Measurement[] = [
+    ["probe_success", "1 if the probe succeeded.", Number(success)],
+    ["probe_duration_seconds", "How long the probe took.", seconds],
+    ...measurements,
+  ];
+  return respondMetrics(
+    all.map(([name, help, reading]) => metric("gauge", name, help, () => reading)),
+  );
+}
+
+/** Aborts when Prometheus has gone or is about to give up. */
+function signalOf({ headers, signal }: Request): AbortSignal {
+  const seconds = Number(headers.get("X-Prometheus-Scrape-Timeout-Seconds"));
+  if (!(seconds > 0)) return signal;
+  const ms = Math.max(0, seconds - MARGIN_SECONDS) * 1000;
+  return AbortSignal.any([signal, AbortSignal.timeout(Math.round(ms))]);
+}
+
+function addressMetrics(ip: string): readonly Measurement[] {
+  return [
+    protocolMetric(6),
+    ["probe_ip_addr_hash", "Changes with the address.", Bun.hash.crc32(ip)],
+  ];
+}
+
+function pathMetrics(hops: readonly { readonly ip: string | null }[]): readonly Measurement[] {
+  const path = hops.map(({ ip }) => ip ?? "*").join(" ");
+  return [
+    ["probe_hop_count", "Hops to the end of the trace.", hops.length],
+    ["probe_path_hash", "Changes with the addresses of the hops.", Bun.hash.crc32(path)],
+  ];
+}
+
+function lossRatio(ratio: number): Measurement {
+  return ["probe_loss_ratio", "Requests without a reply.", ratio];
+}
+
+function protocolMetric(version: 4 | 6): Measurement {
+  return ["probe_ip_protocol", "The IP version of the probe.", version];
+}
+
+function refuse(status: number, reason: string): Response {
+  return new Response(`${reason}\n`, { status });
+}

@@ -1,0 +1,93 @@
+/** Completion in real shells, from the scripts that the packages install. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeCommands } from "../../src/cli/command-line.ts";
+import { candidates, completionScript } from "../../src/cli/completion.ts";
+import { programMissing, testWith } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const zshTest = testWith(programMissing("zsh"), programMissing("script"));
+const fishTest = testWith(programMissing("fish"));
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "sixscope-completion-"));
+  writeFileSync(join(folder, "sixscope"), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+  chmodSync(join(folder, "sixscope"), 0o755);
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("candidates", () => {
+  const program = describeCommands({});
+  const rows: [string, string[]][] = [
+    ["d", ["doctor", "dns"]],
+    ["ping --c", ["--count"]],
+    ["traceroute -n -m 3 --j", ["--json"]],
+    ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
+    ["keys ", ["add", "list", "revoke"]],
+    ["keys add --l", ["--limit"]],
+    ["keys add --limit ", []],
+    ["keys add --limit 5 --e", ["--expires"]],
+    ["completion ", ["bash", "zsh", "fish"]],
+    ["completion f", ["fish"]],
+    ["nonsense ", []],
+    ["doctor -", ["--json", "-h", "--help"]],
+  ];
+  test.each(rows)("of %p", (line, expected) => {
+    const words = candidates(program, line.split(" ")).map((text) => text.split("\t")[0] ?? "");
+    expect(words).toEqual(expected);
+  });
+
+  test("say what they mean", () => {
+    expect(candidates(program, ["docto"])).toEqual([
+      "doctor\tfind problems and say how to solve them",
+    ]);
+  });
+});
+
+/** What each shell offers for the command line that the cursor is behind. */
+const LINES: [string, string[]][] = [
+  ["sixscope keys ", ["add", "list", "revoke"]],
+  ["sixscope completion f", ["fish"]],
+  ["sixscope doctor --j", ["--json"]],
+];
+
+test.each(LINES)("bash completes %p", async (line, expected) => {
+  const script = `PATH='${folder}':"$PATH"
+    ${completionScript("bash")}
+    COMP_LINE=$1 COMP_POINT=\${#1}
+    read -ra COMP_WORDS <<< "$1"; [[ $1 == *' ' ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+    _sixscope; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const output = await run(["bash", "-c", script, "bash", line]);
+  expect(output.trim().split("\n")).toEqual(expected);
+});
+
+fishTest.each(LINES)("fish completes %p", async (line, expected) => {
+  const script = `set PATH '${folder}' $PATH\n${completionScript("fish")}\ncomplete -C '${line}'`;
+  const output = await run(["fish", "--no-config", "-c", script]);
+  const words = output
+    .trim()
+    .split("\n")
+    .map((text) => text.split("\t")[0]);
+  expect(words.toSorted()).toEqual(expected.toSorted());
+});
+
+zshTest("zsh completes what is typed before a tab", async () => {
+  const settings = join(folder, "settings.zsh");
+  writeFileSync(
+    settings,
+    `PATH='${folder}':"$PATH"
+    autoload -U compinit && compinit -u -d '${folder}/dump'
+    ${completionScript("zsh")}`,
+  );
+  const typed = `source ${settings}\nsixscope completion f\t\nexit\n`;
+  expect(await run(["script", "-qec", "zsh -f -i", "/dev/null"], typed)).toContain(
+    completionScript("fish"),
+  );
+});

@@ -1,0 +1,188 @@
+/** `/probe`: targets as Prometheus watches them through the service. */
+import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { type KnotServer, startKnot } from "../lab/dns-server.ts";
+import { startInternet } from "../lab/internet.ts";
+import { labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { metricsUrl, seriesIn, until, value } from "../lab/metrics.ts";
+import { type Service, startService } from "../lab/service.ts";
+
+const missing = labMissing ?? programMissing("knotd");
+const labTest = testWith(missing);
+const internetTest = testWith(missing, tunMissing);
+
+const SETTINGS = { SIXSCOPE_METRICS_LISTEN: "127.0.0.1:0" };
+
+let knot: KnotServer;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  knot = await startKnot({
+    zones: { "example.test.": "@ SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n" },
+  });
+});
+
+afterAll(async () => await knot?.stop());
+
+describe("/probe", () => {
+  /** The answer of /probe as numbers by series, or its status. */
+  async function probe(service: Service, query: string, timeoutSeconds?: string) {
+    const headers = timeoutSeconds
+      ? { "X-Prometheus-Scrape-Timeout-Seconds": timeoutSeconds }
+      : undefined;
+    const response = await fetch(`${metricsUrl(service)}/probe?${query}`, { headers });
+    if (response.status !== 200) return response.status;
+    return seriesIn(await response.text());
+  }
+
+  labTest("measures a target with the names of blackbox_exporter", async () => {
+    await using service = await startService({
+      ...SETTINGS,
+      SIXSCOPE_PING_INTERVAL_MS: "10",
+      SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
+    });
+    const hash = Bun.hash.crc32("::1");
+    const number = expect.any(Number);
+    expect(await probe(service, "module=ping6&target=ns.example.test")).toEqual({
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_loss_ratio: 0,
+      'probe_rtt_seconds{quantile="0"}': number,
+      'probe_rtt_seconds{quantile="0.5"}': number,
+      'probe_rtt_seconds{quantile="0.9"}': number,
+      'probe_rtt_seconds{quantile="1"}': number,
+      'probe_icmp_duration_seconds{phase="rtt"}': number,
+      probe_icmp_reply_hop_limit: 64,
+    });
+    expect(await value(service, "sixscope_probes_sent_total")).toBe(10);
+    await probe(service, "target=::1&count=2");
+    expect(await value(service, "sixscope_probes_sent_total")).toBe(12);
+    expect(await probe(service, "module=trace6&target=::1")).toEqual({
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_hop_count: 1,
+      probe_path_hash: hash,
+    });
+    expect(await probe(service, "module=mtr6&target=::1&rounds=2")).toEqual({
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_hop_count: 1,
+      probe_path_hash: hash,
+      probe_loss_ratio: 0,
+    });
+    expect(await probe(service, "module=mtu6&target=::1")).toEqual({
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_mtu_bytes: 65_536,
+    });
+    const answered = {
+      probe_success: 1,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_dns_answer_rrs: 1,
+      'probe_dns_duration_seconds{phase="request"}': number,
+    };
+    expect(await probe(service, "module=dns6&target=ns.example.test")).toEqual(answered);
+    expect(await probe(service, "module=dns6&target=ns.example.test&type=TXT")).toEqual({
+      ...answered,
+      probe_success: 0,
+      probe_dns_answer_rrs: 0,
+    });
+  });
+
+  internetTest("loss, round-trip times and the path are those of the network", async () => {
+    const router = (host: string) => ({ address: `2001:db8:1::${host}` });
+    await using _ = await startInternet({
+      destinations: [
+        { to: "2001:db8:2::1", routers: [router("1"), router("2")], end: { rttMs: 20 } },
+        { to: "2001:db8:2::2", routers: [router("1"), router("3")] },
+        {
+          to: "2001:db8:3::1",
+          end: { rttMs: 20, loss: [2, 5], rules: [{ probes: [1], copies: 3 }] },
+        },
+        { to: "2001:db8:4::/64", routers: [router("1")], end: "blackhole" },
+      ],
+    });
+    await using service = await startService({
+      ...SETTINGS,
+      SIXSCOPE_PING_INTERVAL_MS: "10",
+      SIXSCOPE_PROBE_TIMEOUT_MS: "1000",
+    });
+    expect(await probe(service, "module=trace6&target=2001:db8:2::1")).toMatchObject({
+      probe_success: 1,
+      probe_hop_count: 3,
+      probe_path_hash: Bun.hash.crc32("2001:db8:1::1 2001:db8:1::2 2001:db8:2::1"),
+    });
+    expect(await probe(service, "module=trace6&target=2001:db8:2::2")).toMatchObject({
+      probe_path_hash: Bun.hash.crc32("2001:db8:1::1 2001:db8:1::3 2001:db8:2::2"),
+    });
+    const lossy = await probe(service, "target=2001:db8:3::1");
+    expect(lossy).toMatchObject({ probe_success: 1, probe_loss_ratio: 0.2 });
+    const quantiles = [0, 0.5, 0.9, 1].map(
+      (quantile) => Object(lossy)[`probe_rtt_seconds{quantile="${quantile}"}`],
+    );
+    expect(quantiles).toEqual(quantiles.toSorted((a, b) => a - b));
+    expect(quantiles[0]).toBeGreaterThanOrEqual(0.02);
+    const duplicates = { kind: "duplicate" };
+    expect(await value(service, "sixscope_probe_packets_total", duplicates)).toBe(2);
+    expect(await probe(service, "target=2001:db8:4::1&count=2")).toEqual({
+      probe_success: 0,
+      probe_duration_seconds: expect.any(Number),
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: Bun.hash.crc32("2001:db8:4::1"),
+      probe_loss_ratio: 1,
+    });
+    expect(await probe(service, "module=trace6&target=2001:db8:4::1")).toMatchObject({
+      probe_success: 0,
+      probe_hop_count: expect.any(Number),
+    });
+  });
+
+  labTest("a failed probe is a result; a wrong request and a busy service are not", async () => {
+    await using service = await startService({
+      ...SETTINGS,
+      SIXSCOPE_MAX_PROBES: "1",
+      SIXSCOPE_PING_INTERVAL_MS: "10000",
+      SIXSCOPE_TARGETS_DENY: "2001:db8:bad::/48",
+      SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
+    });
+    const failed = (reason: string) => ({
+      probe_success: 0,
+      probe_duration_seconds: expect.any(Number),
+      [`probe_failure_info{reason="${reason}"}`]: 1,
+    });
+    expect(await probe(service, "target=none.example.test")).toEqual(failed("HOSTNAME_NOT_FOUND"));
+    expect(await probe(service, "target=2001:db8:ffff::1")).toEqual(failed("NETWORK_UNREACHABLE"));
+    for (const query of [
+      "",
+      "module=http_2xx&target=::1",
+      "module=toString&target=::1",
+      "target=192.0.2.1",
+      "target=::1&count=11",
+      "target=2001:db8:bad::1",
+    ]) {
+      expect([query, await probe(service, query)]).toEqual([query, 400]);
+    }
+    const slow = probe(service, "target=::1&count=2", "600");
+    await until(async () => (await value(service, "sixscope_probe_slots_used")) === 1);
+    expect(await probe(service, "target=::1")).toBe(503);
+    service.signal("SIGTERM");
+    await slow.catch(() => "stopped");
+  });
+
+  labTest("ends before Prometheus gives up, and gives its slot back", async () => {
+    await using service = await startService({ ...SETTINGS, SIXSCOPE_PING_INTERVAL_MS: "10000" });
+    expect(await probe(service, "target=::1&count=10", "0.6")).toMatchObject({
+      probe_success: 0,
+      'probe_failure_info{reason="TIMEOUT"}': 1,
+    });
+    expect(await value(service, "sixscope_probe_slots_used")).toBe(0);
+  });
+});
