@@ -71,13 +71,14 @@ export function openConnections(
   return connections;
 }
 
-/** What is above the bound of a network, which falls until the bound for all holds too. */
-function surplusOf(connections: ReadonlyMap<string, readonly number[]>): number[] {
+/** What is above the bound of a network, which is halved until the bound for all holds; each network keeps one if there is room. */
+export function surplusOf(connections: ReadonlyMap<string, readonly number[]>): number[] {
   const networks = [...connections.values()];
   let bound: number = MAX_CONNECTIONS.network;
   const total = () => networks.reduce((sum, { length }) => sum + Math.min(length, bound), 0);
-  while (total() > MAX_CONNECTIONS.all) bound -= 1;
-  return networks.flatMap((own) => own.slice(bound));
+  while (bound > 1 && total() > MAX_CONNECTIONS.all) bound /= 2;
+  const kept = networks.flatMap((own) => own.slice(0, bound));
+  return [...networks.flatMap((own) => own.slice(bound)), ...kept.slice(MAX_CONNECTIONS.all)];
 }
 
 /** Whether the lowest free descriptor is so high that a bound can be broken. */
