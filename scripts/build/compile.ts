@@ -1,6 +1,6 @@
 import { mkdtemp, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Glob } from "bun";
+import { type BunPlugin, Glob } from "bun";
 import { bundlePage } from "../../src/page/bundle.ts";
 import { ROOT, type Source } from "./source.ts";
 
@@ -56,11 +56,7 @@ export async function compile(
     const result = await Bun.build({
       entrypoints: [join(ROOT, entryPoint)],
       root: ROOT,
-      // The executable has the page in it, and nothing to bundle it with.
-      files: {
-        [join(ROOT, "src/page/bundle.ts")]: `const page = ${JSON.stringify(await bundlePage())};
-          export const bundlePage = async () => page;`,
-      },
+      plugins: [await pageInIt()],
       compile: {
         target: `bun-${target}`,
         outfile: staged,
@@ -88,6 +84,21 @@ export async function compile(
   } finally {
     await rm(stage, { recursive: true });
   }
+}
+
+/**
+ * Replaces the bundler of the page by its result: the executable has nothing to bundle the page with.
+ * Not by the option `files`, which puts the path of this folder into the names of chunks.
+ */
+async function pageInIt(): Promise<BunPlugin> {
+  const contents = `const page = ${JSON.stringify(await bundlePage())};
+    export const bundlePage = async () => page;`;
+  return {
+    name: "page",
+    setup: (build) => {
+      build.onLoad({ filter: /\/src\/page\/bundle\.ts$/ }, () => ({ contents, loader: "ts" }));
+    },
+  };
 }
 
 /**

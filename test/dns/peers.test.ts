@@ -77,10 +77,13 @@ for (const [program, start] of Object.entries(PEERS)) {
       const client = createDnsClient({ servers: [peer.endpoint] });
       const outcome = await client.query(name, type, { timeoutMs: 30_000 });
       const shown = "records" in outcome ? outcome.records : [];
+      const values = shown.map((record) => `${record.type} ${record.value}`);
+      // Some servers write a synthesized alias in lower case. Once in 32 times the query is in lower
+      // case, too, and the alias gets the case that the caller gave, as if the server had copied it.
+      const isSynthesized = lines.some((line) => /\sDNAME\s/.test(line));
+      const spelt = (value: string): string => (isSynthesized ? value.toLowerCase() : value);
       // Servers change the order from one answer to the next.
-      expect(shown.map((record) => `${record.type} ${record.value}`).toSorted()).toEqual(
-        expected.toSorted(),
-      );
+      expect(values.map(spelt).toSorted()).toEqual(expected.map(spelt).toSorted());
       expect(expected.length).toBeGreaterThan(0);
     });
   });
