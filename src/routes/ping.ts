@@ -1,17 +1,17 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import type { LostSample, PingSample, Sample } from "../icmp/ping.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
+import { locatable } from "../locations/locatable.ts";
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 /** Echo requests per ping. */
 const MAX_COUNT = 10;
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
-export const ping = endpoint({
+export const ping = locatable({
   path: "/ping/{target}",
   operationId: "ping",
   summary: "Round-trip times to a target (beta)",
@@ -212,6 +212,7 @@ export function pingResult() {
       results: z.array(pingSample()).describe("The requests that were answered, in order."),
       stats,
       details: z.strictObject({
+        ...atLocation(),
         source: ipv6Text("The source address of the requests."),
         timeout: z.int().min(1).describe("Milliseconds to wait for an answer."),
         lost: z.array(lostSample()).describe("The requests without a reply, in order."),

@@ -2,10 +2,11 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { translation } from "../http/dns-schemas.ts";
-import { endpoint, type Tools } from "../http/endpoint.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import type { Tools } from "../http/endpoint.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import type { InterfaceInformation } from "../icmp/icmp-error.ts";
 import { certainHops, type TraceHop, type TraceReason } from "../icmp/trace-report.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
   hopDetailFields,
@@ -24,7 +25,7 @@ import {
 import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
-export const traceroute = endpoint({
+export const traceroute = locatable({
   path: "/traceroute/{target}",
   operationId: "traceroute",
   summary: "The routers on the path to a target (beta)",
@@ -207,6 +208,7 @@ export function traceResult() {
       ip: ipv6Text("The address that was traced."),
       hops: z.array(hopSchema()).describe("The hops in route order."),
       details: z.strictObject({
+        ...atLocation(),
         reached: z.boolean().describe("Whether the target replied."),
         reason: z
           .enum([
