@@ -161,17 +161,17 @@ function severalResults(result: z.ZodType) {
     .meta({ id: `${idOf(result)}s`, description: "What several locations measured." });
 }
 
-/** The schemas of events, which also have the location that measured if the request names one. */
+/** The schemas of events, which have the location that measures if the request names one. */
 function eventsWithLocation(events: Readonly<Record<string, z.ZodType>>) {
-  const location = locationName().exactOptional().describe("Where; absent without `from`.");
-  const extend = (schema: z.ZodType): z.ZodType =>
+  const located = (schema: z.ZodType): z.ZodType =>
     schema instanceof z.ZodUnion
-      ? z.union(schema.options.map((option) => extend(option as z.ZodType)))
-      : (schema as z.ZodObject).extend({ location });
+      ? z.union(schema.options.map((option) => located(option as z.ZodType)))
+      : (schema as z.ZodObject).extend({ location: locationName() });
   return Object.fromEntries(
     Object.entries(events).map(([name, schema]) => {
-      const { id, ...others } = z.globalRegistry.get(schema) ?? {};
-      return [name, extend(schema).meta({ ...others, id: `${id}Event` })];
+      const { id, description } = z.globalRegistry.get(schema) ?? {};
+      const either = z.union([schema, located(schema)]);
+      return [name, either.meta({ id: `${id}Event`, ...(description && { description }) })];
     }),
   );
 }
