@@ -10,6 +10,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkNats } from "./doctor/nats.ts";
 import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
@@ -123,7 +124,12 @@ async function checkConfigured(
   const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
   const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
   if (service !== null) {
-    const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
+    const files = [
+      keysFile,
+      ...Object.values(networkFiles),
+      config.nats?.credsFile ?? null,
+      ...Object.values(tls ?? {}),
+    ];
     const named = files.filter((file) => file !== null);
     findings.push(...checkHidden(named, service.unit));
   }
@@ -137,6 +143,10 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(checkKeys(keysFile, nowMs), ...(await checkNetworks(networkFiles)));
+  findings.push(
+    checkKeys(keysFile, nowMs),
+    ...(await checkNetworks(networkFiles)),
+    ...(await checkNats(config)),
+  );
   return findings;
 }

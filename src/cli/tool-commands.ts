@@ -1,5 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import { RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
+import { ALL_LOCATIONS, RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -12,11 +12,12 @@ import { type Ask, askHere, configHere, type OwnChoices } from "./ask.ts";
 import { askServer, parseServer } from "./ask-server.ts";
 import type { Screen } from "./screen.ts";
 import { type Output, runTool, type View } from "./tool.ts";
-import { addressView, dnsView, fieldsView, pingView, traceView } from "./views.ts";
+import { addressView, dnsView, fieldsView, locationsView, pingView, traceView } from "./views.ts";
 
 /** Options of every tool. */
 interface ToolOptions extends Output {
   readonly server?: URL;
+  readonly from?: string;
 }
 
 /** Milliseconds, as the settings of the service allow. */
@@ -48,11 +49,19 @@ export function addTools(
   const run: Run = async (command, endpoint, parameters, view, own = {}) => {
     const options = command.opts<ToolOptions>();
     if (options.stream && !options.json) command.error("error: --stream needs --json");
+    const { from } = options;
+    if (from !== undefined && !options.server) {
+      command.error("error: only a service knows other locations; name one with --server URL");
+    }
+    const question = {
+      endpoint,
+      parameters: { ...parameters, ...(from !== undefined && { from }) },
+    };
+    const isAboutSeveral = from === ALL_LOCATIONS || from?.includes(",");
+    const shown: typeof view = isAboutSeveral ? (screen) => locationsView(screen, view) : view;
     const ask = askerOf(command, options, own, environment);
     const isTextAsked = endpoint === validate;
-    setStatus(
-      await runTool(ask, { endpoint, parameters }, view, options, environment, isTextAsked),
-    );
+    setStatus(await runTool(ask, question, shown, options, environment, isTextAsked));
   };
   addPing(program, run);
   addTrace(program, run);
@@ -124,7 +133,8 @@ function addDns(program: Command, run: Run, environment: NodeJS.ProcessEnv): voi
       )
       .addArgument(wordsOfDns())
       .option("-x, --reverse <address>", "look up the name of an address")
-      .option("--dnssec", "ask for the resolver's DNSSEC verdict"),
+      .option("--dnssec", "ask for the resolver's DNSSEC verdict")
+      .addOption(fromOption()),
     false,
   ).action(async (words: string[], { reverse, dnssec }, command: Command) => {
     const { resolver, config, rest } = splitServer(words, command, environment);
@@ -189,7 +199,17 @@ function withOutput(command: Command, hasEvents: boolean): Command {
         .argParser(parseServer),
     )
     .option("--json", "print the JSON document of the API");
-  return hasEvents ? command.option("--stream", "with --json, print one event a line") : command;
+  return hasEvents
+    ? command.option("--stream", "with --json, print one event a line").addOption(fromOption())
+    : command;
+}
+
+/** Where a service measures instead. */
+function fromOption(): Option {
+  return new Option(
+    "--from <locations>",
+    "with --server, measure at another location, at several (a,b), or at all",
+  );
 }
 
 function askerOf(

@@ -5,6 +5,7 @@ import type { Answered, App } from "../http/app.ts";
 import type { Tools } from "../http/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../http/errors.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { Locations } from "../locations/locations.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
@@ -23,6 +24,7 @@ const LAG_INTERVAL_MS = 250;
 export interface Sources extends Tools {
   readonly keyring: Keyring;
   readonly renewal: CertificateRenewal | null;
+  readonly locations: Locations;
 }
 
 /** Counts what happens, and shows it with the state of the service. */
@@ -91,6 +93,7 @@ export class Metrics {
       ...processMetrics(),
       ...stateMetrics(sources),
       ...probeMetrics(sources),
+      ...locationMetrics(sources),
     ];
     return {
       routes: ["/metrics", "/probe"],
@@ -191,6 +194,30 @@ function probeMetrics({ icmp, probeSlots }: Sources): readonly Metric[] {
       const { sent, answered, refused, dropped, ...unusual } = counters;
       return byLabel("kind", unusual);
     }),
+  ];
+}
+
+function locationMetrics({ locations }: Sources): readonly Metric[] {
+  if (locations.isConnected === null) return [];
+  return [
+    metric("gauge", "sixscope_nats_connected", "1 if there is a connection to NATS.", () =>
+      Number(locations.isConnected),
+    ),
+    metric(
+      "gauge",
+      "sixscope_locations",
+      "Locations that can be asked, with the own.",
+      () => locations.list().length,
+    ),
+    metric("counter", "sixscope_location_asks", "Asks to other locations.", () =>
+      byLabel("outcome", locations.asked),
+    ),
+    metric(
+      "gauge",
+      "sixscope_location_answers_running",
+      "Asks of other instances that run.",
+      () => locations.running,
+    ),
   ];
 }
 
