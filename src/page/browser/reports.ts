@@ -1,7 +1,10 @@
-import { formatMs } from "./numbers.ts";
+import { mtrVerdict } from "./mtr-verdict.ts";
+import { mtuNotes, mtuVerdict } from "./mtu-verdict.ts";
+import { formatMs, formatPercent } from "./numbers.ts";
 import { noteOf, statsOf } from "./samples.ts";
 import { TEXTS } from "./texts.ts";
-import type { DnsReply, PingResult, Sample, TraceResult } from "./types.ts";
+import type { DnsReply, MtrResult, MtuResult, PingResult, Sample, TraceResult } from "./types.ts";
+import { whoText } from "./who.tsx";
 
 /** A table as text: columns as wide as their widest cell; numbers at the right. */
 function table(rows: readonly (readonly string[])[]): string {
@@ -11,7 +14,7 @@ function table(rows: readonly (readonly string[])[]): string {
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) =>
-        /^[\d.]+$/.test(cell)
+        /^[\d.]+%?$/.test(cell)
           ? cell.padStart(widths[column] ?? 0)
           : cell.padEnd(widths[column] ?? 0),
       )
@@ -24,12 +27,42 @@ function table(rows: readonly (readonly string[])[]): string {
 export function traceText({ target, ip, hops, details }: TraceResult): string {
   const rows = hops.map(({ hop, ip: address, hostname, rtt, details: told }) => [
     `${hop}.`,
-    address === null ? "???" : hostname === null ? address : `${hostname} (${address})`,
+    whoText({ ip: address, hostname }),
     rtt === null ? "" : rtt.toFixed(3),
     (told?.mpls ?? []).map(({ label }) => `MPLS ${label}`).join(" "),
   ]);
   const head = `${TEXTS.tools.trace}: ${target} (${ip}) from ${details.source}`;
   return `${head}\n${table([["", "Host", TEXTS.ms, ""], ...rows])}\n${TEXTS.trace.reasons[details.reason]}\n`;
+}
+
+/** Statistics as text, in the columns of mtr's report. */
+export function mtrText(result: MtrResult): string {
+  const { target, ip, hops, details } = result;
+  const time = (ms: number | null) => (ms ?? 0).toFixed(1);
+  const rows = hops.map(({ hop, ip, hostname, loss, sent, last, avg, min, max, stdDev }) => [
+    `${hop}.|-- ${whoText({ ip, hostname })}`,
+    ...[`${(loss ?? 0).toFixed(1)}%`, String(sent)],
+    ...[last, avg, min, max, stdDev].map(time),
+  ]);
+  const head = ["HOST", "Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"];
+  return [
+    `${TEXTS.tools.mtr}: ${target} (${ip}) from ${details.source}`,
+    table([head, ...rows]),
+    `${mtrVerdict(result).text}\n`,
+  ].join("\n");
+}
+
+/** A path MTU as text. */
+export function mtuText(result: MtuResult): string {
+  const { target, ip, mtu, hops, details } = result;
+  const rows = hops.map((hop) => [`${hop.hop}.`, whoText(hop), String(hop.mtu ?? "")]);
+  return [
+    `${TEXTS.tools.mtu}: ${target} (${ip}) from ${details.source}`,
+    table([["", "Host", TEXTS.mtu.unit], ...rows]),
+    [mtu !== null && TEXTS.mtu.bytes(mtu), mtuVerdict(result).text].filter(Boolean).join(". "),
+    ...mtuNotes(result).map(({ from, text }) => `${from}: ${text}`),
+    "",
+  ].join("\n");
 }
 
 /** A ping as text, like a report of ping. */
@@ -44,7 +77,7 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
   return [
     `${TEXTS.tools.ping}: ${target} (${ip}) from ${details.source}`,
     ...lines,
-    `${sent} sent, ${received} received, ${Number(lossPercent.toFixed(1))} % lost, min/mean/max ${times.join("/")} ms`,
+    `${sent} sent, ${received} received, ${formatPercent(lossPercent)} lost, min/mean/max ${times.join("/")} ms`,
     "",
   ].join("\n");
 }
