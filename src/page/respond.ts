@@ -3,7 +3,9 @@ import { RECORD_TYPES } from "../dns/record.ts";
 import type { RequestInfo, Tools } from "../http/endpoint.ts";
 import { pageHeaders, respond } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
+import type { Network } from "../networks/network.ts";
 import { describeAddress } from "../routes/validate.ts";
+import { TEXTS } from "./browser/texts.ts";
 import { bundlePage, type PageFile } from "./bundle.ts";
 
 /** Everything comes from this service, and nothing is written into a script or a style. */
@@ -18,6 +20,8 @@ export interface Caller {
   readonly ip: string;
   /** What `/validate` says about it; null for IPv4. */
   readonly validation: ReturnType<typeof describeAddress> | null;
+  /** Whose network it belongs to; null if that is not known. */
+  readonly network: Network | null;
   /** The types that `/dns` knows by name. */
   readonly recordTypes: readonly string[];
   /** Whether pings and traces need a key. */
@@ -40,12 +44,14 @@ export async function pageOf(
   const caller: Caller = {
     ip: formatIp(address),
     validation: address.version === 6 ? describeAddress(address, networks) : null,
+    network: networks?.find(address) ?? null,
     recordTypes: RECORD_TYPES,
     needsKey: info.caller.needsKey,
   };
   const values: Readonly<Record<string, string>> = {
+    ...TEXTS.page,
     address: caller.ip,
-    kind: `IPv${address.version}`,
+    label: TEXTS.address.label(address.version),
     caller: JSON.stringify(caller),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));

@@ -3,6 +3,9 @@ import { noteOf, statsOf } from "./samples.ts";
 import { TEXTS } from "./texts.ts";
 import type { DnsReply, PingResult, Sample, TraceResult } from "./types.ts";
 
+const T = TEXTS.trace;
+const { report } = TEXTS.ping;
+
 /** A table as text: columns as wide as their widest cell; numbers at the right. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
@@ -24,12 +27,15 @@ function table(rows: readonly (readonly string[])[]): string {
 export function traceText({ target, ip, hops, details }: TraceResult): string {
   const rows = hops.map(({ hop, ip: address, hostname, rtt, details: told }) => [
     `${hop}.`,
-    address === null ? "???" : hostname === null ? address : `${hostname} (${address})`,
+    address === null ? T.unanswered : hostname === null ? address : `${hostname} (${address})`,
     rtt === null ? "" : rtt.toFixed(3),
-    (told?.mpls ?? []).map(({ label }) => `MPLS ${label}`).join(" "),
+    [
+      ...(told?.network ? [TEXTS.network(told.network.asn, told.network.name)] : []),
+      ...(told?.mpls ?? []).map(({ label }) => T.label(label)),
+    ].join(", "),
   ]);
-  const head = `${TEXTS.tools.trace}: ${target} (${ip}) from ${details.source}`;
-  return `${head}\n${table([["", "Host", TEXTS.ms, ""], ...rows])}\n${TEXTS.trace.reasons[details.reason]}\n`;
+  const head = TEXTS.report(TEXTS.tools.trace, target, ip, details.source);
+  return `${head}\n${table([["", T.host, TEXTS.ms, ""], ...rows])}\n${T.reasons[details.reason]}\n`;
 }
 
 /** A ping as text, like a report of ping. */
@@ -37,14 +43,14 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
   const { sent, received, lossPercent, min, mean, max } = statsOf(samples);
   const lines = samples.map((sample) =>
     "reason" in sample
-      ? `seq=${sample.seq} ${noteOf(sample, details.timeout)}`
-      : `seq=${sample.seq} hop limit=${sample.ttl} time=${sample.rtt.toFixed(3)} ms ${noteOf(sample, null)}`.trimEnd(),
+      ? report.lost(sample.seq, noteOf(sample, details.timeout))
+      : report.reply(sample.seq, sample.ttl, sample.rtt.toFixed(3), noteOf(sample, null)),
   );
   const times = [min, mean, max].map((ms) => (ms === null ? TEXTS.none : formatMs(ms)));
   return [
-    `${TEXTS.tools.ping}: ${target} (${ip}) from ${details.source}`,
+    TEXTS.report(TEXTS.tools.ping, target, ip, details.source),
     ...lines,
-    `${sent} sent, ${received} received, ${Number(lossPercent.toFixed(1))} % lost, min/mean/max ${times.join("/")} ms`,
+    report.summary(sent, received, String(Number(lossPercent.toFixed(1))), times.join("/")),
     "",
   ].join("\n");
 }
@@ -53,7 +59,7 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
 export function dnsText(name: string, replies: readonly DnsReply[]): string {
   const blocks = replies.map(({ resolver, records, server, queryTime, rcode, outcome }) =>
     [
-      `; ${TEXTS.dns.resolvers[resolver]} ${server ?? ""} ${rcode ?? outcome}, ${queryTime} ms`,
+      `; ${TEXTS.dns.resolvers[resolver]} ${server ?? ""} ${rcode ?? outcome}, ${queryTime} ${TEXTS.ms}`,
       table(records.map(({ type, value, ttl }) => [String(ttl), type, value])),
     ]
       .filter((line) => line !== "")

@@ -1,6 +1,16 @@
 /** Every text of the page, in English. */
 export const TEXTS = {
   title: "sixscope",
+  /** Of the page without JavaScript. */
+  page: {
+    title: "sixscope: IPv6 looking glass",
+    docsTitle: "sixscope: API",
+    description: "Your address, IPv6 validation, DNS, ping and traceroute",
+    needsScript:
+      "The other tools on this page need JavaScript. In a shell, curl with this page's address prints yours.",
+    docsHeading: "sixscope API",
+    docsLink: "The OpenAPI document describes every endpoint.",
+  },
   tools: {
     address: "My address",
     validate: "Validate",
@@ -43,6 +53,8 @@ export const TEXTS = {
   copyLink: "Copy link",
   download: "Download JSON",
   sameFromShell: "The same from a shell",
+  report: (tool: string, target: string, ip: string, source: string) =>
+    `${tool}: ${target} (${ip}) from ${source}`,
   run: "Run",
   runAgain: "Run again",
   stop: "Stop",
@@ -65,6 +77,11 @@ export const TEXTS = {
   no: "no",
   notApplicable: "not applicable",
   none: "none",
+  network: (asn: number | null, name: string | null) =>
+    [asn !== null && `AS${asn}`, name].filter(Boolean).join(" "),
+  mtu: (bytes: number) => `MTU ${bytes}`,
+  translated: (ip: string, ipv4: string, prefix: string) =>
+    `${ip} leads to ${ipv4} through a translator (NAT64, ${prefix}).`,
 
   address: {
     label: (version: number) => `Your address (IPv${version})`,
@@ -85,6 +102,11 @@ export const TEXTS = {
     type: "Type",
     definedBy: "Defined by",
     scope: "Scope",
+    network: "Network",
+    networkSources: {
+      "networks-file": "from the operator's own list",
+      "asn-file": "from the operator's list of all networks",
+    },
     registry: "Special-purpose registry",
     registryRow: "Row",
     allocated: "Allocated",
@@ -183,6 +205,7 @@ export const TEXTS = {
     },
     ttl: (seconds: number) => `TTL ${seconds} s`,
     via: (server: string, transport: string) => `${server} over ${transport.toUpperCase()}`,
+    extendedError: (code: number) => `EDE ${code}`,
     incomplete: "The server followed the CNAME chain only so far; its end may have records.",
     authenticated: "validated with DNSSEC",
     verdicts: {
@@ -223,6 +246,13 @@ export const TEXTS = {
         `${from} answered ${name} (ICMPv6 type ${type}, code ${code})`,
     },
     duplicates: (count: number) => `${count} duplicate replies`,
+    report: {
+      reply: (seq: number, hopLimit: number, ms: string, note: string) =>
+        `seq=${seq} hop limit=${hopLimit} time=${ms} ms ${note}`.trimEnd(),
+      lost: (seq: number, reason: string) => `seq=${seq} ${reason}`,
+      summary: (sent: number, received: number, loss: string, times: string) =>
+        `${sent} sent, ${received} received, ${loss} % lost, min/mean/max ${times} ms`,
+    },
     done: (received: number, sent: number) => `${received} of ${sent} requests were answered.`,
   },
 
@@ -236,6 +266,10 @@ export const TEXTS = {
       `MPLS ${label}, class ${trafficClass}, TTL ${ttl}`,
     mtu: (bytes: number) => `next link MTU ${bytes}`,
     zone: (zone: string) => `on ${zone}`,
+    index: (index: number) => `#${index}`,
+    host: "Host",
+    unanswered: "???",
+    label: (label: number) => `MPLS ${label}`,
     interface: {
       incoming: "came in on",
       "sub-ip": "came in below IP on",

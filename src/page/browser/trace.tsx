@@ -63,7 +63,7 @@ function hopsOf(current: Run | null): Hop[] {
 /** Why the trace ended. */
 function Ending({ result }: { result: TraceResult }) {
   const { ip, details } = result;
-  const { reached, reason, error, otherSource, refused = [], source, flowLabel } = details;
+  const { reached, reason, error, otherSource, refused = [], dns64, source, flowLabel } = details;
   return (
     <>
       <p class={reached ? "verdict good" : "verdict bad"}>
@@ -73,6 +73,7 @@ function Ending({ result }: { result: TraceResult }) {
       {refused.map(({ hop, errno }) => (
         <p class="problem">{T.refused(hop, errno)}</p>
       ))}
+      {dns64 && <p>{TEXTS.translated(dns64.ip, dns64.ipv4, dns64.prefix)}</p>}
       <p class="route mono">{T.from(ip, source, flowLabel)}</p>
     </>
   );
@@ -130,14 +131,17 @@ function HopRow({ hop, scale }: { hop: Hop; scale: number }) {
 
 /** What else a hop said. */
 function Told({ details }: { details: NonNullable<Hop["details"]> }) {
-  const { zone, mpls = [], mtu, interfaces = [] } = details;
+  const { network, zone, mpls = [], mtu, interfaces = [] } = details;
   const told = [
+    ...(network === undefined ? [] : [TEXTS.network(network.asn, network.name)]),
     ...(zone === undefined ? [] : [T.zone(zone)]),
     ...mpls.map(({ label, ttl, trafficClass }) => T.mpls(label, ttl, trafficClass)),
     ...(mtu === undefined ? [] : [T.mtu(mtu)]),
     ...interfaces.map(({ role, name, address, index, mtu: bytes }) => {
-      const what = name ?? address ?? (index === null ? "" : `#${index}`);
-      return [T.interface[role], what, bytes !== null && `MTU ${bytes}`].filter(Boolean).join(" ");
+      const what = name ?? address ?? (index === null ? "" : T.index(index));
+      return [T.interface[role], what, bytes !== null && TEXTS.mtu(bytes)]
+        .filter(Boolean)
+        .join(" ");
     }),
   ];
   return (
