@@ -1,12 +1,12 @@
 import { formatIp, type IpAddress } from "../addr/ip.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import type { RequestInfo, Tools } from "../http/endpoint.ts";
-import { pageHeaders, respond } from "../http/respond.ts";
+import { pageHeaders, respond, respondZipped } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
 import type { Network } from "../networks/network.ts";
 import { describeAddress } from "../routes/validate.ts";
 import { TEXTS } from "./browser/texts.ts";
-import { bundlePage, type PageFile } from "./bundle.ts";
+import { bundlePage } from "./bundle.ts";
 
 /** Everything comes from this service, and nothing is written into a script or a style. */
 const SECURITY_POLICY =
@@ -30,8 +30,6 @@ export interface Caller {
 
 /** With `bun --watch` each view shows the page as it is in the source now. */
 const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
-
-const compressed = new WeakMap<PageFile, Uint8Array<ArrayBuffer>>();
 
 /** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
 export async function pageOf(
@@ -71,18 +69,8 @@ export async function pageFile(info: RequestInfo): Promise<Response | null> {
   const { pathname } = new URL(info.request.url);
   const file = (await files())[pathname];
   if (file === undefined) return null;
-  const isZipped = /\bgzip\b/.test(info.request.headers.get("accept-encoding") ?? "");
-  const headers = {
+  return respondZipped(info, file.text, {
     "Content-Type": file.type,
     "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
-    Vary: "Accept-Encoding",
-    ...(isZipped && { "Content-Encoding": "gzip" }),
-  };
-  return respond(info, isZipped ? zipped(file) : file.text, 200, headers);
-}
-
-function zipped(file: PageFile): Uint8Array<ArrayBuffer> {
-  const known = compressed.get(file) ?? Bun.gzipSync(file.text, { level: 9 });
-  compressed.set(file, known);
-  return known;
+  });
 }
