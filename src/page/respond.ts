@@ -29,7 +29,9 @@ export interface Caller {
 }
 
 /** With `bun --watch` each view shows the page as it is in the source now. */
-const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
+const files = process.execArgv.includes("--watch")
+  ? () => bundlePage(true)
+  : once(() => bundlePage());
 
 /** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
 export async function pageOf(

@@ -3,6 +3,7 @@ import { AddressTool } from "./address.tsx";
 import { DnsTool } from "./dns.tsx";
 import { PingTool } from "./ping.tsx";
 import { type Place, TOOLS, type Tool } from "./place.ts";
+import { reloadOnChange } from "./reload.ts";
 import { runAt, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { TraceTool } from "./trace.tsx";
@@ -67,5 +68,6 @@ function ToolAt({ place }: { place: Place }) {
 const page = document.getElementById("page");
 if (page !== null) {
   page.replaceChildren();
+  reloadOnChange();
   render(<Page />, page);
 }
