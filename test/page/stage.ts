@@ -196,6 +196,15 @@ export interface Stage extends AsyncDisposable {
 /** Headers of a proxy on this machine, for a caller with an address of its own. */
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
 
+/** Starts a browser that sends nothing but the requests of its pages. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: findProgram("chromium") ?? "",
+    // Root cannot use the sandbox.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
+  });
+}
+
 /** Starts everything. */
 export async function startStage(
   environment: Readonly<Record<string, string>> = {},
@@ -216,11 +225,7 @@ export async function startStage(
     ...environment,
   });
   stack.use(service);
-  const browser = await chromium.launch({
-    executablePath: findProgram("chromium") ?? "",
-    // Root cannot use the sandbox, and the browser must send only the page's requests.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
-  });
+  const browser = await startBrowser();
   stack.defer(() => browser.close());
   const url = new URL("/", service.urls.find((url) => url.includes("[::1]")) ?? service.url).href;
   return { service, url, browser, [Symbol.asyncDispose]: () => stack.disposeAsync() };

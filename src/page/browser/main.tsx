@@ -5,6 +5,7 @@ import { MtrTool } from "./mtr.tsx";
 import { MtuTool } from "./mtu.tsx";
 import { PingTool } from "./ping.tsx";
 import { type Place, TOOLS, type Tool } from "./place.ts";
+import { reloadOnChange } from "./reload.ts";
 import { runAt, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { TraceTool } from "./trace.tsx";
@@ -73,5 +74,6 @@ function ToolAt({ place }: { place: Place }) {
 const page = document.getElementById("page");
 if (page !== null) {
   page.replaceChildren();
+  reloadOnChange();
   render(<Page />, page);
 }

@@ -65,9 +65,11 @@ function Statistics({ hops }: { hops: readonly MtrHop[] }) {
     <table class="statistics" aria-label={T.table}>
       <thead>
         <tr>
-          {[T.hop, T.who, ...COLUMNS.map(([name]) => name), T.range(scale)].map((name) => (
-            <th scope="col">{name}</th>
-          ))}
+          {[T.hop, TEXTS.trace.host, ...COLUMNS.map(([name]) => name), T.range(scale)].map(
+            (name) => (
+              <th scope="col">{name}</th>
+            ),
+          )}
         </tr>
       </thead>
       <tbody>

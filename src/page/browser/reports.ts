@@ -6,6 +6,9 @@ import { TEXTS } from "./texts.ts";
 import type { DnsReply, MtrResult, MtuResult, PingResult, Sample, TraceResult } from "./types.ts";
 import { whoText } from "./who.tsx";
 
+const T = TEXTS.trace;
+const { report } = TEXTS.ping;
+
 /** A table as text: columns as wide as their widest cell; numbers at the right. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
@@ -29,10 +32,13 @@ export function traceText({ target, ip, hops, details }: TraceResult): string {
     `${hop}.`,
     whoText({ ip: address, hostname }),
     rtt === null ? "" : rtt.toFixed(3),
-    (told?.mpls ?? []).map(({ label }) => `MPLS ${label}`).join(" "),
+    [
+      ...(told?.network ? [TEXTS.network(told.network.asn, told.network.name)] : []),
+      ...(told?.mpls ?? []).map(({ label }) => T.label(label)),
+    ].join(", "),
   ]);
-  const head = `${TEXTS.tools.trace}: ${target} (${ip}) from ${details.source}`;
-  return `${head}\n${table([["", "Host", TEXTS.ms, ""], ...rows])}\n${TEXTS.trace.reasons[details.reason]}\n`;
+  const head = TEXTS.report(TEXTS.tools.trace, target, ip, details.source);
+  return `${head}\n${table([["", T.host, TEXTS.ms, ""], ...rows])}\n${T.reasons[details.reason]}\n`;
 }
 
 /** Statistics as text, in the columns of mtr's report. */
@@ -44,10 +50,9 @@ export function mtrText(result: MtrResult): string {
     ...[`${(loss ?? 0).toFixed(1)}%`, String(sent)],
     ...[last, avg, min, max, stdDev].map(time),
   ]);
-  const head = ["HOST", "Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"];
   return [
-    `${TEXTS.tools.mtr}: ${target} (${ip}) from ${details.source}`,
-    table([head, ...rows]),
+    TEXTS.report(TEXTS.tools.mtr, target, ip, details.source),
+    table([TEXTS.mtr.report, ...rows]),
     `${mtrVerdict(result).text}\n`,
   ].join("\n");
 }
@@ -57,8 +62,8 @@ export function mtuText(result: MtuResult): string {
   const { target, ip, mtu, hops, details } = result;
   const rows = hops.map((hop) => [`${hop.hop}.`, whoText(hop), String(hop.mtu ?? "")]);
   return [
-    `${TEXTS.tools.mtu}: ${target} (${ip}) from ${details.source}`,
-    table([["", "Host", TEXTS.mtu.unit], ...rows]),
+    TEXTS.report(TEXTS.tools.mtu, target, ip, details.source),
+    table([["", T.host, TEXTS.mtu.unit], ...rows]),
     [mtu !== null && TEXTS.mtu.bytes(mtu), mtuVerdict(result).text].filter(Boolean).join(". "),
     ...mtuNotes(result).map(({ from, text }) => `${from}: ${text}`),
     "",
@@ -70,14 +75,14 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
   const { sent, received, lossPercent, min, mean, max } = statsOf(samples);
   const lines = samples.map((sample) =>
     "reason" in sample
-      ? `seq=${sample.seq} ${noteOf(sample, details.timeout)}`
-      : `seq=${sample.seq} hop limit=${sample.ttl} time=${sample.rtt.toFixed(3)} ms ${noteOf(sample, null)}`.trimEnd(),
+      ? report.lost(sample.seq, noteOf(sample, details.timeout))
+      : report.reply(sample.seq, sample.ttl, sample.rtt.toFixed(3), noteOf(sample, null)),
   );
   const times = [min, mean, max].map((ms) => (ms === null ? TEXTS.none : formatMs(ms)));
   return [
-    `${TEXTS.tools.ping}: ${target} (${ip}) from ${details.source}`,
+    TEXTS.report(TEXTS.tools.ping, target, ip, details.source),
     ...lines,
-    `${sent} sent, ${received} received, ${formatPercent(lossPercent)} lost, min/mean/max ${times.join("/")} ms`,
+    report.summary(sent, received, formatPercent(lossPercent), times.join("/")),
     "",
   ].join("\n");
 }
@@ -86,7 +91,7 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
 export function dnsText(name: string, replies: readonly DnsReply[]): string {
   const blocks = replies.map(({ resolver, records, server, queryTime, rcode, outcome }) =>
     [
-      `; ${TEXTS.dns.resolvers[resolver]} ${server ?? ""} ${rcode ?? outcome}, ${queryTime} ms`,
+      `; ${TEXTS.dns.resolvers[resolver]} ${server ?? ""} ${rcode ?? outcome}, ${queryTime} ${TEXTS.ms}`,
       table(records.map(({ type, value, ttl }) => [String(ttl), type, value])),
     ]
       .filter((line) => line !== "")

@@ -1,6 +1,16 @@
 /** Every text of the page, in English. */
 export const TEXTS = {
   title: "sixscope",
+  /** Of the page without JavaScript. */
+  page: {
+    title: "sixscope: IPv6 looking glass",
+    docsTitle: "sixscope: API",
+    description: "Your address, IPv6 validation, DNS, ping, traceroute, loss by hop and path MTU",
+    needsScript:
+      "The other tools on this page need JavaScript. In a shell, curl with this page's address prints yours.",
+    docsHeading: "sixscope API",
+    docsLink: "The OpenAPI document describes every endpoint.",
+  },
   tools: {
     address: "My address",
     validate: "Validate",
@@ -47,6 +57,8 @@ export const TEXTS = {
   copyLink: "Copy link",
   download: "Download JSON",
   sameFromShell: "The same from a shell",
+  report: (tool: string, target: string, ip: string, source: string) =>
+    `${tool}: ${target} (${ip}) from ${source}`,
   run: "Run",
   runAgain: "Run again",
   stop: "Stop",
@@ -69,6 +81,11 @@ export const TEXTS = {
   no: "no",
   notApplicable: "not applicable",
   none: "none",
+  network: (asn: number | null, name: string | null) =>
+    [asn !== null && `AS${asn}`, name].filter(Boolean).join(" "),
+  linkMtu: (bytes: number) => `MTU ${bytes}`,
+  translated: (ip: string, ipv4: string, prefix: string) =>
+    `${ip} leads to ${ipv4} through a translator (NAT64, ${prefix}).`,
 
   address: {
     label: (version: number) => `Your address (IPv${version})`,
@@ -89,6 +106,11 @@ export const TEXTS = {
     type: "Type",
     definedBy: "Defined by",
     scope: "Scope",
+    network: "Network",
+    networkSources: {
+      "networks-file": "from the operator's own list",
+      "asn-file": "from the operator's list of all networks",
+    },
     registry: "Special-purpose registry",
     registryRow: "Row",
     allocated: "Allocated",
@@ -187,6 +209,7 @@ export const TEXTS = {
     },
     ttl: (seconds: number) => `TTL ${seconds} s`,
     via: (server: string, transport: string) => `${server} over ${transport.toUpperCase()}`,
+    extendedError: (code: number) => `EDE ${code}`,
     incomplete: "The server followed the CNAME chain only so far; its end may have records.",
     authenticated: "validated with DNSSEC",
     verdicts: {
@@ -227,6 +250,13 @@ export const TEXTS = {
         `${from} answered ${name} (ICMPv6 type ${type}, code ${code})`,
     },
     duplicates: (count: number) => `${count} duplicate replies`,
+    report: {
+      reply: (seq: number, hopLimit: number, ms: string, note: string) =>
+        `seq=${seq} hop limit=${hopLimit} time=${ms} ms ${note}`.trimEnd(),
+      lost: (seq: number, reason: string) => `seq=${seq} ${reason}`,
+      summary: (sent: number, received: number, loss: string, times: string) =>
+        `${sent} sent, ${received} received, ${loss} lost, min/mean/max ${times} ms`,
+    },
     done: (received: number, sent: number) => `${received} of ${sent} requests were answered.`,
   },
 
@@ -240,6 +270,10 @@ export const TEXTS = {
       `MPLS ${label}, class ${trafficClass}, TTL ${ttl}`,
     mtu: (bytes: number) => `next link MTU ${bytes}`,
     zone: (zone: string) => `on ${zone}`,
+    index: (index: number) => `#${index}`,
+    host: "Host",
+    unanswered: "???",
+    label: (label: number) => `MPLS ${label}`,
     interface: {
       incoming: "came in on",
       "sub-ip": "came in below IP on",
@@ -272,7 +306,6 @@ export const TEXTS = {
     round: (round: number) => `After round ${round}`,
     table: "Loss and times of the hops in milliseconds",
     hop: "Hop",
-    who: "Host",
     at: (hop: number, who: string | null) => (who === null ? `hop ${hop}` : `hop ${hop} (${who})`),
     loss: "Loss",
     sent: "Sent",
@@ -282,6 +315,8 @@ export const TEXTS = {
     max: "Max",
     stdDev: "StdDev",
     jitter: "Jitter",
+    /** The columns of mtr's report. */
+    report: ["HOST", "Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"],
     range: (scale: number) => `Median to 95 %, from 0 to ${scale} ms`,
     ends: (median: string, most: string) => `${median} to ${most}`,
     share: (share: string, who: string) => `${share} ${who}`,

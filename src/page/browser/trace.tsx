@@ -44,7 +44,7 @@ export function hopsOf<Row extends { readonly hop: number }>(current: Run | null
 /** Why the trace ended. */
 function Ending({ result }: { result: TraceResult }) {
   const { ip, details } = result;
-  const { reached, reason, error, otherSource, refused = [], source, flowLabel } = details;
+  const { reached, reason, error, otherSource, refused = [], dns64, source, flowLabel } = details;
   return (
     <>
       <p class={reached ? "verdict good" : "verdict bad"}>
@@ -54,6 +54,7 @@ function Ending({ result }: { result: TraceResult }) {
       {refused.map(({ hop, errno }) => (
         <p class="problem">{T.refused(hop, errno)}</p>
       ))}
+      {dns64 && <p>{TEXTS.translated(dns64.ip, dns64.ipv4, dns64.prefix)}</p>}
       <p class="route mono">{T.from(ip, source, flowLabel)}</p>
     </>
   );
@@ -106,8 +107,10 @@ function tagsOf(details: Hop["details"]): string[] {
     ...mpls.map(({ label, ttl, trafficClass }) => T.mpls(label, ttl, trafficClass)),
     ...(mtu === undefined ? [] : [T.mtu(mtu)]),
     ...interfaces.map(({ role, name, address, index, mtu: bytes }) => {
-      const what = name ?? address ?? (index === null ? "" : `#${index}`);
-      return [T.interface[role], what, bytes !== null && `MTU ${bytes}`].filter(Boolean).join(" ");
+      const what = name ?? address ?? (index === null ? "" : T.index(index));
+      return [T.interface[role], what, bytes !== null && TEXTS.linkMtu(bytes)]
+        .filter(Boolean)
+        .join(" ");
     }),
   ];
 }

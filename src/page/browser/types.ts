@@ -12,6 +12,7 @@ export type { Caller } from "../respond.ts";
 
 /** The answers of the API, by the schemas that describe them. */
 export type Validation = ReturnType<typeof describeAddress>;
+export type Network = NonNullable<NonNullable<Hop["details"]>["network"]>;
 export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
 export type DnsReply = NonNullable<DnsResult["details"]["resolvers"]>[number];
 export type DnsRecord = DnsResult["records"][number];

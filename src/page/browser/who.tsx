@@ -36,7 +36,7 @@ export function Who({ ip, hostname, branches = [], tags = [] }: WhoProps) {
 
 /** A hop in one line of text. */
 export function whoText({ ip, hostname }: Pick<WhoProps, "ip" | "hostname">): string {
-  return ip === null ? "???" : hostname === null ? ip : `${hostname} (${ip})`;
+  return ip === null ? TEXTS.trace.unanswered : hostname === null ? ip : `${hostname} (${ip})`;
 }
 
 /** What the details of every hop say: its zone, and its network. */
@@ -44,7 +44,8 @@ export function placeTags(
   details: Pick<NonNullable<Hop["details"]>, "zone" | "network"> = {},
 ): string[] {
   const { zone, network } = details;
-  const asn = network?.asn ? `AS${network.asn}` : null;
-  const owner = network && [asn, network.name].filter(Boolean).join(" ");
-  return [...(zone === undefined ? [] : [TEXTS.trace.zone(zone)]), ...(owner ? [owner] : [])];
+  return [
+    ...(network === undefined ? [] : [TEXTS.network(network.asn, network.name)]),
+    ...(zone === undefined ? [] : [TEXTS.trace.zone(zone)]),
+  ];
 }
