@@ -223,23 +223,29 @@ function verdictLines(result: MtuResult, columns: number): Line[] {
 }
 
 function meaningOf({ verdict, ip, mtu, told, lastLarge, firstSmall }: MtuResult): string {
-  const after = lastLarge === null ? "" : ` behind hop ${lastLarge}`;
-  const before = firstSmall === null ? "" : ` before hop ${firstSmall}`;
-  const where = `${after}${after && before && " and"}${before}`;
+  const where = stretchOf(lastLarge, firstSmall);
   switch (verdict) {
     case "clear":
-      return "clear, the path is as wide as this end of it";
+      return "clear, no link on the path is narrower than the first";
     case "narrowed":
       if (told === null) return `narrowed${where}, larger packets get Packet Too Big`;
       return `${told.from}${told.hop === null ? "" : ` at hop ${told.hop}`} said so (Packet Too Big)`;
     case "blackHole":
-      return `a black hole, larger packets vanish without a word${where}`;
+      return `a black hole, larger packets vanish${where}`;
     case "below1280":
       return `too narrow for IPv6, packets of 1280 bytes vanish${where}`;
     case "inconclusive":
       if (mtu === null) return `${ip} does not answer`;
       return `perhaps more, ${ip} answers too seldom to tell`;
   }
+}
+
+/** Where the path narrows, as far as it is known. */
+function stretchOf(lastLarge: number | null, firstSmall: number | null): string {
+  if (lastLarge === null) return firstSmall === null ? "" : ` before hop ${firstSmall}`;
+  return firstSmall === null
+    ? ` behind hop ${lastLarge}`
+    : ` between hops ${lastLarge} and ${firstSmall}`;
 }
 
 const DOUBTS = {
