@@ -128,6 +128,12 @@ export const mtr = endpoint({
   },
 });
 
+/** The result of repeated probes of every hop. */
+export type MtrResult = z.output<ReturnType<typeof mtrResult>>;
+
+/** What an event tells after each round. */
+export type MtrRound = z.output<ReturnType<typeof mtrRound>>;
+
 const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
 function presentMtrHop(mtrHop: MtrHop, names: ReadonlyMap<string, string | null>, tools: Tools) {

@@ -93,6 +93,9 @@ export const mtu = endpoint({
   },
 });
 
+/** The result of a measurement of the path MTU. */
+export type MtuResult = z.output<ReturnType<typeof mtuResult>>;
+
 function presentMtuHop(
   { hop, address, scopeId, mtuBytes }: MtuHop,
   names: ReadonlyMap<string, string | null>,
