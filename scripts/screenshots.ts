@@ -35,6 +35,7 @@ const SCENES: Readonly<Record<string, { readonly hash: string; readonly isRun?: 
   mtr: { hash: "#/mtr/www.example.test", isRun: true },
   "mtr-loss": { hash: "#/mtr/lossfar.example.test?rounds=20&intervalMs=100", isRun: true },
   "mtr-changing": { hash: "#/mtr/changing.example.test", isRun: true },
+  "mtr-wrong": { hash: "#/mtr/www.example.test?rounds=0", isRun: true },
   "mtu-narrow": { hash: "#/mtu/narrow.example.test", isRun: true },
   "mtu-blackhole": { hash: "#/mtu/blackhole.example.test", isRun: true },
   "mtu-clear": { hash: "#/mtu/www.example.test", isRun: true },

@@ -26,6 +26,11 @@ const PLACES = [
   ["#/ping/lossy.example.test?count=3", "Run"],
   ["#/trace/www.example.test", "Run"],
   ["#/trace/unreachable.example.test", "Run"],
+  ["#/mtr/lossfar.example.test?rounds=3", "Run"],
+  ["#/mtr/changing.example.test", "Run"],
+  ["#/mtr/www.example.test?rounds=0", "Run"],
+  ["#/mtu/narrow.example.test", "Run"],
+  ["#/mtu/blackhole.example.test", "Run"],
   ["docs", null],
 ] as const;
 

@@ -1,76 +1,18 @@
 /** The page in a real browser, on the stage: each tool once well and once for each kind of error. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
-import type { BrowserContext, Page } from "playwright-core";
-import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { beforeEach, describe, expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { sixscope } from "../lab/service.ts";
-import { CALLER, MARKUP, PROXY_HEADERS, type Stage, startStage } from "./stage.ts";
+import { CALLER, MARKUP, PROXY_HEADERS } from "./stage.ts";
+import { pageTest, visitStage } from "./visitor.ts";
 
-const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
-const pageTest = testWith(missing);
+const visit = visitStage(() => ({ SIXSCOPE_RATE_KEY: "100000" }));
+const { newPage, open, button, runTool, textOf } = visit;
 
-let stage: Stage;
-let context: BrowserContext;
 let page: Page;
-/** What the browser complained about, and where else it went. */
-const complaints: string[] = [];
 
-beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_KEY: "100000" });
-}, 60_000);
-
-afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
+beforeEach(() => {
+  page = visit.page;
 });
-
-/** Each test is another client, so that none uses up the limit of another. */
-let client = 0;
-
-beforeEach(async () => {
-  if (missing !== null) return;
-  complaints.length = 0;
-  const address = client === 0 ? CALLER : `2001:db8:42:${client.toString(16)}::7`;
-  client++;
-  context = await stage.browser.newContext({
-    extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
-  });
-  await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
-    console.error("violation:", event.violatedDirective, event.blockedURI));`);
-  page = await newPage();
-});
-
-afterEach(async () => {
-  if (missing !== null) return;
-  await context.close();
-  // Of every test: the policy is kept, and nobody else is asked.
-  expect(complaints).toEqual([]);
-});
-
-async function newPage(): Promise<Page> {
-  const opened = await context.newPage();
-  opened.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(stage.url).origin) complaints.push(request.url());
-  });
-  opened.on("pageerror", (error) => complaints.push(String(error)));
-  opened.on("console", (message) => {
-    const isAnswer = message.text().startsWith("Failed to load resource");
-    if (message.type() === "error" && !isAnswer) complaints.push(message.text());
-  });
-  return opened;
-}
-
-const open = async (hash = "") => void (await page.goto(`${stage.url}${hash}`));
-
-const button = (name: string) => page.getByRole("button", { name, exact: true });
-
-/** Opens a tool, gives it the key if it asks for one, and runs it to its end. */
-async function runTool(hash: string, key = stage.service.key): Promise<void> {
-  await open(hash);
-  if (await page.locator("#key").isVisible()) await page.fill("#key", key);
-  await button("Run").click();
-  await button("Run again").waitFor();
-}
-
-const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
 
 describe("My address", () => {
   pageTest("shows the address, its name, its parts and its kind", async () => {
@@ -82,12 +24,12 @@ describe("My address", () => {
   });
 
   pageTest("is there without JavaScript", async () => {
-    const plain = await stage.browser.newContext({
+    const plain = await visit.stage.browser.newContext({
       javaScriptEnabled: false,
       extraHTTPHeaders: PROXY_HEADERS,
     });
     const view = await plain.newPage();
-    await view.goto(stage.url);
+    await view.goto(visit.stage.url);
     expect(await view.locator("h1").textContent()).toBe(CALLER);
     expect(await view.locator("noscript").textContent()).toContain("need JavaScript");
     await plain.close();
@@ -178,7 +120,7 @@ describe("Ping", () => {
 
   pageTest("runs on until it is stopped", async () => {
     await open("#/ping/www.example.test");
-    await page.fill("#key", stage.service.key);
+    await page.fill("#key", visit.stage.service.key);
     await button("Run on, one a second").click();
     await page.locator(".dot").nth(1).waitFor();
     await button("Stop").click();
@@ -220,7 +162,7 @@ describe("Trace", () => {
 
   pageTest("shows each hop as soon as it answers, in the order of their delays", async () => {
     await open("#/trace/slow.example.test");
-    await page.fill("#key", stage.service.key);
+    await page.fill("#key", visit.stage.service.key);
     await page.evaluate(`globalThis.counts = [];
       new MutationObserver(() => {
         const answered = document.querySelectorAll(".hop:not(.silent)").length;
@@ -245,12 +187,12 @@ describe("Trace", () => {
 
   pageTest("frees its probe slot when its page is left", async () => {
     await open("#/trace/silent.example.test");
-    await page.fill("#key", stage.service.key);
+    await page.fill("#key", visit.stage.service.key);
     await button("Run").click();
     await page.locator(".hop").nth(2).waitFor();
     await page.close();
     // The log has 499 for a client that left.
-    await stage.service.says("status=499");
+    await visit.stage.service.says("status=499");
   });
 });
 
@@ -271,7 +213,7 @@ describe("the key", () => {
 
   pageTest("stays on the device if one ticks that", async () => {
     await open("#/ping/www.example.test?count=1");
-    await page.fill("#key", stage.service.key);
+    await page.fill("#key", visit.stage.service.key);
     await page.getByLabel("Keep it on this device").check();
     await button("Run").click();
     await button("Run again").waitFor();
@@ -288,10 +230,10 @@ describe("the key", () => {
   });
 
   pageTest("that is revoked is asked for again", async () => {
-    const settings = { SIXSCOPE_KEYS_FILE: stage.service.keysFile };
+    const settings = { SIXSCOPE_KEYS_FILE: visit.stage.service.keysFile };
     const { stdout } = await sixscope(["keys", "add", "guest"], settings);
     const key = stdout.split("\n")[0] ?? "";
-    await stage.service.says("keys");
+    await visit.stage.service.says("keys");
     await runTool("#/ping/www.example.test?count=1", key);
     expect(await page.locator(".dot").count()).toBe(1);
     await sixscope(["keys", "revoke", "guest"], settings);
