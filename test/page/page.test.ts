@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bu
 import type { BrowserContext, Page } from "playwright-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { sixscope } from "../lab/service.ts";
-import { CALLER, MARKUP, PROXY_HEADERS, type Stage, startStage } from "./stage.ts";
+import { CALLER, MARKUP, PROXY_HEADERS, runAt, type Stage, startStage } from "./stage.ts";
 
 const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
 const pageTest = testWith(missing);
@@ -64,10 +64,7 @@ const button = (name: string) => page.getByRole("button", { name, exact: true })
 
 /** Opens a tool, gives it the key if it asks for one, and runs it to its end. */
 async function runTool(hash: string, key = stage.service.key): Promise<void> {
-  await open(hash);
-  if (await page.locator("#key").isVisible()) await page.fill("#key", key);
-  await button("Run").click();
-  await button("Run again").waitFor();
+  await runAt(page, `${stage.url}${hash}`, key);
 }
 
 const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
@@ -79,6 +76,9 @@ describe("My address", () => {
     await page.getByText("laptop.office.example.test.").waitFor();
     expect(await textOf(".legend")).toContain("Network prefix 2001:0db8:0042");
     expect(await textOf(".facts")).toMatch(/MAC address 00:1b:44:11:3a:b7/);
+    expect(await textOf(".facts")).toContain(
+      "Example office 2001:db8:42::/48, from the operator's own list",
+    );
   });
 
   pageTest("is there without JavaScript", async () => {
@@ -154,6 +154,14 @@ describe("DNS", () => {
   pageTest("shows a name that is not valid at the field", async () => {
     await runTool("#/dns/a..example");
     expect(await textOf("#subject-problem")).toContain("it has an empty label");
+  });
+
+  pageTest("says which addresses lead to a translator, as a trace does", async () => {
+    const text = "64:ff9b::c000:207 leads to 192.0.2.7 through a translator (NAT64, 64:ff9b::/96).";
+    await runTool("#/dns/nat64.example.test");
+    expect(await page.getByText(text).count()).toBe(3);
+    await runTool("#/trace/nat64.example.test");
+    expect(await page.getByText(text).count()).toBe(1);
   });
 
   pageTest("shows markup in a record as text", async () => {
@@ -241,6 +249,32 @@ describe("Trace", () => {
     const name = await page.locator(".hop .name").first().textContent();
     expect(name).toContain("<img\\032src=x\\032onerror=");
     expect(await page.locator("main img").count()).toBe(0);
+  });
+
+  pageTest("shows addresses of one hop as branches, labels, interfaces, and networks", async () => {
+    await runTool("#/trace/told.example.test");
+    const hop = (position: number) => page.locator(".hop").nth(position - 1);
+    expect(await hop(2).locator(".ip").allTextContents()).toEqual(
+      expect.arrayContaining(["2001:db8:108:2::1", "2001:db8:108:2::fe"]),
+    );
+    expect(await hop(2).locator(".branch").count()).toBe(1);
+    expect(await hop(3).locator(".tag").allTextContents()).toEqual([
+      "MPLS 24015, class 0, TTL 10",
+      "MPLS 99999, class 0, TTL 1",
+      "came in on xe-0/0/1.100 MTU 9000",
+      "leaves by 2001:db8:108::2 MTU 1500",
+    ]);
+    await runTool("#/trace/www.example.test");
+    expect(await hop(1).locator(".tag").allTextContents()).toEqual(["AS64500 Example Access"]);
+    expect(await hop(13).locator(".tag").allTextContents()).toEqual([`AS64502 ${MARKUP}`]);
+  });
+
+  pageTest("says which link was too narrow, and for how many bytes", async () => {
+    await runTool("#/trace/narrow.example.test");
+    expect(await textOf(".verdict")).toContain("a link is too narrow");
+    expect(await page.locator(".hop").last().locator(".tag").textContent()).toBe(
+      "next link MTU 1280",
+    );
   });
 
   pageTest("frees its probe slot when its page is left", async () => {
