@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { reverseName } from "../../src/addr/format.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { startKnot } from "../lab/dns-server.ts";
@@ -238,6 +238,34 @@ export function startBrowser(): Promise<Browser> {
     // Root cannot use the sandbox.
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
   });
+}
+
+/**
+ * A new visitor at an address.
+ *
+ * @param complaints gets what the browser complains about, and each request that goes elsewhere
+ */
+export async function visitor(
+  { browser, url }: Pick<Stage, "browser" | "url">,
+  address: string,
+  complaints: string[],
+): Promise<BrowserContext> {
+  const context = await browser.newContext({
+    extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
+  });
+  await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
+    console.error("violation:", event.violatedDirective, event.blockedURI));`);
+  const { hostname } = new URL(url);
+  context.on("request", (request) => {
+    const asked = new URL(request.url());
+    if (asked.hostname !== hostname && asked.protocol !== "blob:") complaints.push(request.url());
+  });
+  context.on("weberror", (error) => complaints.push(String(error.error())));
+  context.on("console", (message) => {
+    const isAnswer = message.text().startsWith("Failed to load resource");
+    if (message.type() === "error" && !isAnswer) complaints.push(message.text());
+  });
+  return context;
 }
 
 /** Starts everything. */
