@@ -1,4 +1,4 @@
-/** What axe-core finds on each tool with a result, in light and dark. */
+/** What axe-core finds on each tool with a result, in light and dark and on paper; and how wide it is. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { source } from "axe-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
@@ -37,19 +37,27 @@ const PLACES = [
   "docs",
 ] as const;
 
-const rows = (["light", "dark"] as const).flatMap((scheme) =>
+const rows = (["light", "dark", "print"] as const).flatMap((scheme) =>
   PLACES.map((place) => [place, scheme] as const),
 );
 
-pageTest.each(rows)("%s in %s", async (hash, colorScheme) => {
+pageTest.each(rows)("%s in %s", async (hash, scheme) => {
   const context = await stage.browser.newContext({
-    colorScheme,
+    // On paper it is light all the same.
+    colorScheme: scheme === "light" ? "light" : "dark",
     reducedMotion: "reduce",
     extraHTTPHeaders: PROXY_HEADERS,
   });
   const page = await context.newPage();
   await runAt(page, `${stage.url}${hash}`, stage.service.key);
   await page.waitForLoadState("networkidle");
+  if (scheme === "print") {
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
+    expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
+      "rgb(255, 255, 255)",
+    );
+  }
   // The library is not part of the page, so its policy does not concern it.
   const found = await page.evaluate(`${source}; axe.run()`);
   const { violations } = found as import("axe-core").AxeResults;
