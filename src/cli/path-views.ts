@@ -92,7 +92,7 @@ function endOf({ hops, details: { reason, error, otherSource } }: TraceResult): 
   return `reached in ${plural(hops.length, "hop")}${other}`;
 }
 
-/** The titles of the columns of `mtrLines`. */
+/** The titles of the columns of `mtrLines` but the last. */
 const MTR_TITLES = "hop loss sent  last   avg  best worst stdev  ";
 
 /** A table of all hops, which changes in a terminal after each round, and where the path ends. */
@@ -102,30 +102,29 @@ export function mtrView(target: string, screen: Screen): View {
   return {
     event(data) {
       last = data as MtrRound;
-      const lines = mtrLines(last.hops, screen.columns);
-      screen.show([...lines, [], [["dim", `round ${last.round}`]]]);
+      screen.show(mtrLines(last.hops, screen.columns, `address, round ${last.round}`));
     },
     end(data) {
       const result = data as MtrResult | null;
-      const lines = mtrLines(result?.hops ?? last.hops, screen.columns);
+      screen.finish(mtrLines(result?.hops ?? last.hops, screen.columns, "address"));
       const title = titleOf(target, result);
       const end: Line[] =
         result === null
           ? [[title, " ", ["yellow", `interrupted after ${plural(last.round, "round")}`]]]
           : [[title, " ", mtrEnd(result)], ...pathLines(result.details.paths)];
-      screen.finish([...lines, [], ...end]);
+      screen.print([], ...end);
       return result?.details.reached ?? false;
     },
   };
 }
 
 /** The lines of the table; if addresses and names do not fit, names alone. */
-function mtrLines(hops: readonly MtrHop[], columns: number): Line[] {
+function mtrLines(hops: readonly MtrHop[], columns: number, lastTitle: string): Line[] {
   const width = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
   const names = Math.max(0, ...hops.map(({ hostname }) => hostname?.length ?? 0));
   const isWide = MTR_TITLES.length + width + 2 + names < columns;
   return [
-    [["dim", `${MTR_TITLES}address`]],
+    [["dim", `${MTR_TITLES}${lastTitle}`]],
     ...hops.map((hop): Line => {
       const { ip, hostname, sent, received, last, avg, min, max, stdDev } = hop;
       const number: Part = ["dim", String(hop.hop).padStart(3)];
@@ -200,12 +199,8 @@ export function mtuView(target: string, screen: Screen): View {
         return false;
       }
       const doubtful = result.details.doubtful.map((each): Line => [["yellow", doubtOf(each)]]);
-      screen.finish([
-        ...verdictLines(result, screen.columns),
-        [],
-        ...mtuLines(result.hops),
-        ...(doubtful.length > 0 ? [[], ...doubtful] : []),
-      ]);
+      screen.finish([...verdictLines(result, screen.columns), [], ...mtuLines(result.hops)]);
+      if (doubtful.length > 0) screen.print([], ...doubtful);
       return result.verdict !== "inconclusive";
     },
   };
