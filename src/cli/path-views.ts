@@ -19,7 +19,8 @@ export function traceView(target: string, screen: Screen): View {
   const hops: Hop[] = [];
   screen.print([["dim", `trace to ${target}`]]);
   return {
-    event(data) {
+    event(data, name) {
+      if (name !== "hop") return;
       const hop = data as Hop;
       hops[hop.hop - 1] = hop;
       screen.show(hopLines(hops));
@@ -37,6 +38,7 @@ export function traceView(target: string, screen: Screen): View {
           " ",
           [isReached ? "green" : "yellow", result === null ? "interrupted" : endOf(result)],
         ],
+        ...(result === null ? [] : allWays(result.details as Partial<Ways>)),
       );
       return isReached;
     },
@@ -90,6 +92,47 @@ function endOf({ hops, details: { reason, error, otherSource } }: TraceResult): 
   if (reason !== "reached") return `not reached: ${reason}`;
   const other = otherSource === undefined ? "" : `, which replied as ${otherSource}`;
   return `reached in ${plural(hops.length, "hop")}${other}`;
+}
+
+/** What a trace of several ways tells besides. */
+interface Ways {
+  readonly complete: boolean;
+  readonly labels: number;
+  readonly perPacket?: readonly number[];
+  readonly paths: readonly {
+    readonly flowLabel: number;
+    readonly labels: number;
+    readonly reached: boolean;
+    readonly reason: string;
+    readonly addresses: readonly (string | null)[];
+  }[];
+}
+
+/** Each way with a flow label that takes it, and where it differs from the first; nothing if only one was traced. */
+function allWays({ complete, labels, perPacket = [], paths = [] }: Partial<Ways>): Line[] {
+  if (paths.length === 0) return [];
+  const [first] = paths;
+  const found = `${plural(paths.length, "path")} for ${plural(labels ?? 0, "flow label")}`;
+  const widest = Math.max(...paths.map(({ flowLabel }) => String(flowLabel).length));
+  return [
+    [],
+    [["bold", complete ? `${found}, with 95 % confidence all` : `at least ${found}`]],
+    ...(perPacket.length > 0
+      ? [[["yellow", `balanced by packet at hop ${perPacket.join(", ")}`] as const]]
+      : []),
+    ...paths.flatMap(({ flowLabel, labels: count, reached, reason, addresses }): Line[] => [
+      [
+        `--flow-label ${String(flowLabel).padEnd(widest)}`,
+        ["dim", `  ${String(count).padStart(3)} of ${labels}  `],
+        [reached ? "green" : "yellow", reached ? plural(addresses.length, "hop") : reason],
+      ],
+      ...addresses.flatMap((address, at): Line[] =>
+        address === first?.addresses[at]
+          ? []
+          : [[["dim", String(at + 1).padStart(5)], `  ${address ?? "no reply"}`]],
+      ),
+    ]),
+  ];
 }
 
 /** The titles of the columns of `mtrLines` but the last. */

@@ -1,6 +1,6 @@
 /** What `mtr` and `mtu` show of an answer; test/e2e/path-tools.test.ts has the usual cases. */
 import { describe, expect, test } from "bun:test";
-import { mtrView, mtuView } from "../../src/cli/path-views.ts";
+import { mtrView, mtuView, traceView } from "../../src/cli/path-views.ts";
 import type { Line, Screen } from "../../src/cli/screen.ts";
 import type { View } from "../../src/cli/tool.ts";
 import type { MtrResult, MtrRound } from "../../src/routes/mtr.ts";
@@ -37,7 +37,7 @@ function shownBy(
 ) {
   const { screen, text } = fakeScreen(columns);
   const view = make(screen);
-  for (const event of events) view.event?.(event);
+  for (const event of events) view.event?.(event, "round");
   const answered = view.end(result);
   return { answered, lines: text };
 }
@@ -124,6 +124,47 @@ describe("mtr", () => {
     expect(lines[1]).toStartWith("  1   0%    1  1.23");
     expect(lines.at(-1)).toBe(`${TARGET} interrupted after 1 round`);
   });
+});
+
+describe("trace of several ways", () => {
+  const ways = (complete: boolean, perPacket?: number[]) => ({
+    ...{ complete, labels: 17, ...(perPacket && { perPacket }) },
+    paths: [
+      {
+        ...{ flowLabel: 493_374, labels: 9, reached: true, reason: "reached" },
+        addresses: ["2001:db8:1::1", "2001:db8:2::1", null, TARGET],
+      },
+      {
+        ...{ flowLabel: 123, labels: 8, reached: false, reason: "gap-limit" },
+        addresses: ["2001:db8:1::1", "2001:db8:2::2"],
+      },
+    ],
+  });
+  const shown = (details: object) => {
+    const about = { reached: true, reason: "reached", source: SOURCE, flowLabel: 493_374 };
+    const result = { target: TARGET, ip: TARGET, hops: [], details: { ...about, ...details } };
+    const { lines } = shownBy((screen) => traceView(TARGET, screen), result);
+    return lines.slice(lines.findIndex((line) => line.includes("reached in")) + 1);
+  };
+
+  test("shows each with its flow label, and where it differs from the first", () => {
+    expect(shown(ways(true))).toEqual([
+      "",
+      "2 paths for 17 flow labels, with 95 % confidence all",
+      "--flow-label 493374    9 of 17  4 hops",
+      "--flow-label 123       8 of 17  gap-limit",
+      "    2  2001:db8:2::2",
+    ]);
+  });
+
+  test("says what is not known", () => {
+    expect(shown(ways(false, [3, 4])).slice(1, 3)).toEqual([
+      "at least 2 paths for 17 flow labels",
+      "balanced by packet at hop 3, 4",
+    ]);
+  });
+
+  test("is not there if one way was traced", () => expect(shown({})).toEqual([]));
 });
 
 function mtuResult(given: Partial<MtuResult>): MtuResult {
