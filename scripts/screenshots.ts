@@ -32,6 +32,12 @@ const SCENES: Readonly<Record<string, { readonly hash: string; readonly isRun?: 
   "ping-lossy": { hash: "#/ping/lossy.example.test?count=8", isRun: true },
   trace: { hash: "#/trace/www.example.test", isRun: true },
   "trace-unreachable": { hash: "#/trace/unreachable.example.test", isRun: true },
+  mtr: { hash: "#/mtr/www.example.test", isRun: true },
+  "mtr-loss": { hash: "#/mtr/lossfar.example.test?rounds=20&intervalMs=100", isRun: true },
+  "mtr-changing": { hash: "#/mtr/changing.example.test", isRun: true },
+  "mtu-narrow": { hash: "#/mtu/narrow.example.test", isRun: true },
+  "mtu-blackhole": { hash: "#/mtu/blackhole.example.test", isRun: true },
+  "mtu-clear": { hash: "#/mtu/www.example.test", isRun: true },
   docs: { hash: "docs" },
   "key-wrong": { hash: "#/trace/www.example.test", isRun: true },
 };

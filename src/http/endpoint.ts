@@ -80,7 +80,7 @@ export interface Endpoint<P extends Parameters = Parameters, Schema extends z.Zo
   readonly events?: () => Readonly<Record<string, z.ZodType>>;
   /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED. */
   readonly errors: readonly ErrorCode[];
-  /** Returns the value of the response, or its JSON. */
+  /** Returns the value of the response, or its JSON if that is always the same. */
   handle(
     parameters: ValuesOf<P>,
     call: Call,

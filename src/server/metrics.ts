@@ -5,6 +5,7 @@ import type { Answered, App } from "../http/app.ts";
 import type { Tools } from "../http/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../http/errors.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { Networks } from "../networks/networks.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
@@ -23,6 +24,7 @@ const LAG_INTERVAL_MS = 250;
 export interface Sources extends Tools {
   readonly keyring: Keyring;
   readonly renewal: CertificateRenewal | null;
+  readonly networks: Networks | null;
 }
 
 /** Counts what happens, and shows it with the state of the service. */
@@ -121,7 +123,7 @@ function processMetrics(): readonly Metric[] {
   ];
 }
 
-function stateMetrics({ keyring, renewal }: Sources): readonly Metric[] {
+function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[] {
   const certificate = renewal && [
     metric(
       "gauge",
@@ -139,7 +141,7 @@ function stateMetrics({ keyring, renewal }: Sources): readonly Metric[] {
       Number(keyring.isUsable),
     ),
     metric("counter", "sixscope_file_reads", "Files that were read again.", () =>
-      Object.entries({ keys: keyring, certificate: renewal }).flatMap(([file, watched]) =>
+      Object.entries({ keys: keyring, certificate: renewal, networks }).flatMap(([file, watched]) =>
         Object.entries(watched?.reads ?? {}).map(
           ([outcome, count]) => [{ file, outcome }, count] as const,
         ),

@@ -394,6 +394,21 @@ describe("the document is available", () => {
     expect(remaining.toSorted()).toEqual(["98", "99"]);
   });
 
+  labTest.each([
+    ["gzip, deflate, br", "gzip"],
+    ["identity", null],
+  ])("Accept-Encoding: %s gets it compressed by %p", async (accepted, encoding) => {
+    const headers = { "Accept-Encoding": accepted };
+    const response = await fetch(`${service.url}/openapi.json`, { headers });
+    expect(response.headers.get("content-encoding")).toBe(encoding);
+    expect(response.headers.get("vary")).toBe("Accept-Encoding");
+    const text = await response.text();
+    expect(JSON.parse(text)).toEqual(JSON.parse(printed));
+    const head = await fetch(`${service.url}/openapi.json`, { method: "HEAD", headers });
+    const bytes = Number(head.headers.get("content-length"));
+    expect(bytes < text.length / 4).toBe(encoding !== null);
+  });
+
   labTest("and its example of /validate is what the service returns", async () => {
     const { parameters, responses } = operationAt("/validate");
     const response = await fetch(`${service.url}/validate?address=${parameters[0]?.example}`);

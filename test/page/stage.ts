@@ -21,6 +21,18 @@ export const TARGETS = {
   /** Routers whose names are markup. */
   hostile: "2001:db8:6::1",
   silent: "2001:db8:7::1",
+  /** Loses a quarter behind the third router; the second limits its answers. */
+  lossfar: "2001:db8:8::1",
+  /** Loses nothing, but the second router limits its answers. */
+  limited: "2001:db8:9::1",
+  /** The second router answers from two addresses in turn. */
+  changing: "2001:db8:a::1",
+  /** The fourth link carries 1420 bytes; the second router claims too little. */
+  narrow: "2001:db8:b::1",
+  /** A silent router drops what is larger than 1400 bytes. */
+  blackhole: "2001:db8:c::1",
+  /** A link carries less than every link has to. */
+  below1280: "2001:db8:d::1",
 } as const;
 
 /** Markup that runs a script if it is shown as markup. */
@@ -62,6 +74,31 @@ const farRouters: readonly (Router & { readonly name: string })[] = [
 
 const SLOW_MS = [150, 400, 650];
 
+/** Numbers of packets, as many as a whole suite sends, of which some of each `period` are meant. */
+const ofEach = (period: number, isMeant: (at: number) => boolean) =>
+  Array.from({ length: 20_000 }, (_, at) => at + 1).filter((at) => isMeant(at % period));
+
+/** Five routers in the block of a destination, some of them special. */
+const routersOf = (block: string, special: Readonly<Record<number, Partial<Router>>>): Router[] =>
+  [0.4, 2.1, 8.7, 9.2, 11.8].map((rttMs, at) => ({
+    address: `2001:db8:100:${block}${at + 1}::1`,
+    rttMs,
+    jitterMs: rttMs / 3,
+    ...special[at + 1],
+  }));
+
+const LIMITED: Partial<Router> = { rateLimit: { intervalMs: 1000, burst: 3 } };
+
+/** The special routers of a path, by the block of its destination. */
+const specialRouters: Readonly<Record<string, Readonly<Record<number, Partial<Router>>>>> = {
+  8: { 2: LIMITED, 3: { forwardLoss: ofEach(4, (at) => at === 0) } },
+  9: { 2: LIMITED },
+  a: { 2: { rules: [{ probes: ofEach(8, (at) => at > 4), change: "source" }] } },
+  b: { 2: { mtu: 1480, claimedMtu: 1000 }, 4: { mtu: 1420 } },
+  c: { 3: { mtu: 1400, silent: true } },
+  d: { 3: { mtu: 1000 } },
+};
+
 function startSimulation(): Promise<Internet> {
   const near = farRouters.slice(0, 3);
   return startInternet({
@@ -94,6 +131,11 @@ function startSimulation(): Promise<Internet> {
         end: { rttMs: 2 },
       },
       { to: "2001:db8:7::/48", routers: near, end: "blackhole" },
+      ...Object.entries(specialRouters).map(([block, special]) => ({
+        to: `2001:db8:${block}::/48`,
+        routers: routersOf(block, special),
+        end: { rttMs: 12, jitterMs: 2 },
+      })),
     ],
   });
 }
@@ -111,6 +153,11 @@ function zones(isThird: boolean): Record<string, string> {
     [TARGETS.far, "web17.hosting.example.test"],
     [CALLER, "laptop.office.example.test"],
     ["2001:db8:106::1", escaped(MARKUP)],
+    ...Object.keys(specialRouters).flatMap((block) =>
+      routersOf(block, {}).map(
+        ({ address }, at) => [address, `core${at + 1}.example.test`] as const,
+      ),
+    ),
   ];
   const www = isThird ? ["2001:db8:2::81"] : [TARGETS.far];
   return {
@@ -149,6 +196,15 @@ export interface Stage extends AsyncDisposable {
 /** Headers of a proxy on this machine, for a caller with an address of its own. */
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
 
+/** Starts a browser that sends nothing but the requests of its pages. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: findProgram("chromium") ?? "",
+    // Root cannot use the sandbox.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
+  });
+}
+
 /** Starts everything. */
 export async function startStage(
   environment: Readonly<Record<string, string>> = {},
@@ -169,11 +225,7 @@ export async function startStage(
     ...environment,
   });
   stack.use(service);
-  const browser = await chromium.launch({
-    executablePath: findProgram("chromium") ?? "",
-    // Root cannot use the sandbox, and the browser must send only the page's requests.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
-  });
+  const browser = await startBrowser();
   stack.defer(() => browser.close());
   const url = new URL("/", service.urls.find((url) => url.includes("[::1]")) ?? service.url).href;
   return { service, url, browser, [Symbol.asyncDispose]: () => stack.disposeAsync() };
