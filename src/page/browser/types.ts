@@ -3,7 +3,8 @@ import type { describeInterface } from "../../http/openapi.ts";
 import type { ValueOf } from "../../http/schemas.ts";
 import type { dnsResult } from "../../routes/dns.ts";
 import type { lostSample, pingResult, pingSample } from "../../routes/ping.ts";
-import type { hopSchema, traceResult } from "../../routes/traceroute.ts";
+import type { hopSchema } from "../../routes/trace-hop.ts";
+import type { traceResult } from "../../routes/traceroute.ts";
 import type { describeAddress } from "../../routes/validate.ts";
 
 export type { Caller } from "../respond.ts";
