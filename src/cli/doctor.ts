@@ -10,6 +10,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkMetricsListener } from "./doctor/metrics.ts";
 import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
@@ -120,8 +121,13 @@ async function checkConfigured(
 ): Promise<readonly Finding[]> {
   const { tls, keysFile, networkFiles } = config;
   const nowMs = Date.now();
+  const metrics = config.metricsListen.map(checkMetricsListener);
   const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
-  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
+  const findings = [
+    checkListeners(config),
+    ...(await Promise.all(metrics)),
+    ...(await Promise.all(answers)).flat(),
+  ];
   if (service !== null) {
     const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
     const named = files.filter((file) => file !== null);

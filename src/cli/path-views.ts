@@ -19,7 +19,8 @@ export function traceView(target: string, screen: Screen): View {
   const hops: Hop[] = [];
   screen.print([["dim", `trace to ${target}`]]);
   return {
-    event(data) {
+    event(data, name) {
+      if (name !== "hop") return;
       const hop = data as Hop;
       hops[hop.hop - 1] = hop;
       screen.show(hopLines(hops));
@@ -37,6 +38,7 @@ export function traceView(target: string, screen: Screen): View {
           " ",
           [isReached ? "green" : "yellow", result === null ? "interrupted" : endOf(result)],
         ],
+        ...(result === null ? [] : allWays(result.details as Partial<Ways>)),
       );
       return isReached;
     },
@@ -92,7 +94,48 @@ function endOf({ hops, details: { reason, error, otherSource } }: TraceResult): 
   return `reached in ${plural(hops.length, "hop")}${other}`;
 }
 
-/** The titles of the columns of `mtrLines`. */
+/** What a trace of several ways tells besides. */
+interface Ways {
+  readonly complete: boolean;
+  readonly labels: number;
+  readonly perPacket?: readonly number[];
+  readonly paths: readonly {
+    readonly flowLabel: number;
+    readonly labels: number;
+    readonly reached: boolean;
+    readonly reason: string;
+    readonly addresses: readonly (string | null)[];
+  }[];
+}
+
+/** Each way with a flow label that takes it, and where it differs from the first; nothing if only one was traced. */
+function allWays({ complete, labels, perPacket = [], paths = [] }: Partial<Ways>): Line[] {
+  if (paths.length === 0) return [];
+  const [first] = paths;
+  const found = `${plural(paths.length, "path")} for ${plural(labels ?? 0, "flow label")}`;
+  const widest = Math.max(...paths.map(({ flowLabel }) => String(flowLabel).length));
+  return [
+    [],
+    [["bold", complete ? `${found}, with 95 % confidence all` : `at least ${found}`]],
+    ...(perPacket.length > 0
+      ? [[["yellow", `balanced by packet at hop ${perPacket.join(", ")}`] as const]]
+      : []),
+    ...paths.flatMap(({ flowLabel, labels: count, reached, reason, addresses }): Line[] => [
+      [
+        `--flow-label ${String(flowLabel).padEnd(widest)}`,
+        ["dim", `  ${String(count).padStart(3)} of ${labels}  `],
+        [reached ? "green" : "yellow", reached ? plural(addresses.length, "hop") : reason],
+      ],
+      ...addresses.flatMap((address, at): Line[] =>
+        address === first?.addresses[at]
+          ? []
+          : [[["dim", String(at + 1).padStart(5)], `  ${address ?? "no reply"}`]],
+      ),
+    ]),
+  ];
+}
+
+/** The titles of the columns of `mtrLines` but the last. */
 const MTR_TITLES = "hop loss sent  last   avg  best worst stdev  ";
 
 /** A table of all hops, which changes in a terminal after each round, and where the path ends. */
@@ -102,30 +145,29 @@ export function mtrView(target: string, screen: Screen): View {
   return {
     event(data) {
       last = data as MtrRound;
-      const lines = mtrLines(last.hops, screen.columns);
-      screen.show([...lines, [], [["dim", `round ${last.round}`]]]);
+      screen.show(mtrLines(last.hops, screen.columns, `address, round ${last.round}`));
     },
     end(data) {
       const result = data as MtrResult | null;
-      const lines = mtrLines(result?.hops ?? last.hops, screen.columns);
+      screen.finish(mtrLines(result?.hops ?? last.hops, screen.columns, "address"));
       const title = titleOf(target, result);
       const end: Line[] =
         result === null
           ? [[title, " ", ["yellow", `interrupted after ${plural(last.round, "round")}`]]]
           : [[title, " ", mtrEnd(result)], ...pathLines(result.details.paths)];
-      screen.finish([...lines, [], ...end]);
+      screen.print([], ...end);
       return result?.details.reached ?? false;
     },
   };
 }
 
 /** The lines of the table; if addresses and names do not fit, names alone. */
-function mtrLines(hops: readonly MtrHop[], columns: number): Line[] {
+function mtrLines(hops: readonly MtrHop[], columns: number, lastTitle: string): Line[] {
   const width = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
   const names = Math.max(0, ...hops.map(({ hostname }) => hostname?.length ?? 0));
   const isWide = MTR_TITLES.length + width + 2 + names < columns;
   return [
-    [["dim", `${MTR_TITLES}address`]],
+    [["dim", `${MTR_TITLES}${lastTitle}`]],
     ...hops.map((hop): Line => {
       const { ip, hostname, sent, received, last, avg, min, max, stdDev } = hop;
       const number: Part = ["dim", String(hop.hop).padStart(3)];
@@ -200,12 +242,8 @@ export function mtuView(target: string, screen: Screen): View {
         return false;
       }
       const doubtful = result.details.doubtful.map((each): Line => [["yellow", doubtOf(each)]]);
-      screen.finish([
-        ...verdictLines(result, screen.columns),
-        [],
-        ...mtuLines(result.hops),
-        ...(doubtful.length > 0 ? [[], ...doubtful] : []),
-      ]);
+      screen.finish([...verdictLines(result, screen.columns), [], ...mtuLines(result.hops)]);
+      if (doubtful.length > 0) screen.print([], ...doubtful);
       return result.verdict !== "inconclusive";
     },
   };

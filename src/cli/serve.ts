@@ -155,12 +155,12 @@ function startLines(
   const nextStep =
     keys > 0
       ? exampleRequest(urls, trustedProxies.unix)
-      : `create a key for ping and traceroute: ${invocation()} keys add me`;
+      : `create a key to probe targets: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
     withoutRaw === null
-      ? "raw sockets: ready for ping and traceroute"
+      ? "raw sockets: ready to probe targets"
       : withPriority(
           noRawSockets(icmp, withoutRaw, environment),
           "warn",
@@ -178,7 +178,7 @@ function noRawSockets(
   environment: NodeJS.ProcessEnv,
 ): string {
   const remedy = rawSocketRemedy(withoutRaw, environment);
-  const what = icmp === withoutRaw ? "ping and traceroute answer" : "traceroute answers";
+  const what = icmp === withoutRaw ? "all probes answer" : "all probes but pings answer";
   return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
 }
 

@@ -14,8 +14,8 @@ export interface Output {
 
 /** What a tool shows of its answer, on a screen. */
 export interface View {
-  /** Shows a part of the answer as it comes. */
-  event?(data: unknown): void;
+  /** Shows a part of the answer as it comes, by the name of its event. */
+  event?(data: unknown, name: string): void;
   /**
    * Shows the result, or the summary of what there is if the run was interrupted (null).
    *
@@ -55,7 +55,7 @@ export async function runTool(
     const { json: document, error } = await ask(question, interrupt.signal, (name, data) => {
       if (json && stream) writeEvent(name, JSON.stringify(data));
       if (format !== undefined) events.push(data);
-      view.event?.(data);
+      view.event?.(data, name);
     });
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
     else if (json) screen.write(`${document}\n`);
