@@ -13,10 +13,12 @@ import { BASE_PATH } from "../http/endpoint.ts";
 import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { Locations } from "../locations/locations.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { ENDPOINTS } from "../routes/endpoints.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
 import { Metrics } from "../server/metrics.ts";
@@ -29,7 +31,7 @@ import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /** How long the end waits for a log that is not read. */
-const FLUSH_GRACE_MS = 1000;
+export const FLUSH_GRACE_MS = 1000;
 
 /**
  * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
@@ -52,7 +54,9 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const probeSlots = new ProbeSlots(config.maxProbes);
   const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
   const resolvers = createResolvers(config, metrics);
-  const tools = { config, resolvers, icmp, probeSlots, networks };
+  const locations = new Locations(config, true, log);
+  const tools = { config, resolvers, icmp, probeSlots, networks, locations };
+  locations.answer(ENDPOINTS, tools, log);
   const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
@@ -101,8 +105,11 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   manager.stopping(config.stopGraceMs);
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
   exposed?.drain();
-  const secondSignal = stopSignal().then(() => listening.stop(0));
-  await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
+  const finish = (graceMs: number) =>
+    Promise.all([listening.stop(graceMs), locations.leave(graceMs)]);
+  const secondSignal = stopSignal().then(() => finish(0));
+  await Promise.race([finish(config.stopGraceMs), secondSignal]);
+  await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
   keyring.close();
@@ -115,7 +122,11 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-function openIcmpOrReason({ listen, metricsListen }: Config): IcmpEngine | NoIcmp {
+/** The engine without the capabilities that it needs no longer, or the reason why there is none. */
+export function openIcmpOrReason({
+  listen,
+  metricsListen,
+}: Pick<Config, "listen" | "metricsListen">): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
       [...listen, ...metricsListen].some(
@@ -129,7 +140,8 @@ function openIcmpOrReason({ listen, metricsListen }: Config): IcmpEngine | NoIcm
   }
 }
 
-function createResolvers(
+/** A client for each resolver. */
+export function createResolvers(
   config: Config,
   metrics: Metrics | null,
 ): Readonly<Record<ResolverName, DnsClient>> {
@@ -172,7 +184,8 @@ function startLines(
   ];
 }
 
-function noRawSockets(
+/** That the service cannot trace, or not even ping, and what to do. */
+export function noRawSockets(
   icmp: IcmpEngine | NoIcmp,
   withoutRaw: NoIcmp,
   environment: NodeJS.ProcessEnv,
@@ -199,7 +212,8 @@ function exampleRequest(urls: readonly string[], trustsUnix: boolean): string {
   return `try a request${candidates.length > 0 ? `: ${candidates[0]}` : " through your proxy"}`;
 }
 
-function stopSignal(): Promise<void> {
+/** Resolves at the first SIGTERM or SIGINT from now on. */
+export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

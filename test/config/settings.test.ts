@@ -34,6 +34,8 @@ describe("defaults", () => {
       keylessFrom: [],
       keysFile: resolve("keys.json"),
       networkFiles: { networksFile: null, asnFile: null },
+      nats: null,
+      location: null,
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
