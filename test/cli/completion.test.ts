@@ -29,7 +29,7 @@ describe("candidates", () => {
     ["ping --c", ["--count"]],
     ["traceroute -n -m 3 --j", ["--json"]],
     ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
-    ["keys ", ["add", "list", "revoke"]],
+    ["keys ", ["add", "list", "revoke", "import"]],
     ["keys add --l", ["--limit"]],
     ["keys add --limit ", []],
     ["keys add --limit 5 --e", ["--expires"]],

@@ -33,6 +33,7 @@ describe("defaults", () => {
       plainHttpFrom: [],
       keylessFrom: [],
       keysFile: resolve("keys.json"),
+      valkey: null,
       networkFiles: { networksFile: null, asnFile: null },
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
