@@ -31,7 +31,7 @@ describe("candidates", () => {
     ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
     ["mtr --format ", ["mtr-report", "mtr-json", "atlas"]],
     ["mt", ["mtr", "mtu"]],
-    ["keys ", ["add", "list", "revoke"]],
+    ["keys ", ["add", "list", "revoke", "import"]],
     ["keys add --l", ["--limit"]],
     ["keys add --limit ", []],
     ["keys add --limit 5 --e", ["--expires"]],

@@ -142,6 +142,7 @@ describe("the contract in the document", () => {
     "INVALID_HOSTNAME",
     "TARGET_NOT_ALLOWED",
     "UNAUTHORIZED",
+    "KEYS_UNAVAILABLE",
     "HOSTNAME_NOT_FOUND",
     "NO_IPV6_ADDRESS",
     "TOO_MANY_PROBES",
