@@ -19,7 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/http/"],
   ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],
-  ["src/icmp/", "src/dns/"],
+  ["src/icmp/", "src/dns/", "src/valkey/"],
   ["src/addr/"],
   ["src/platform/"],
   ["src/util/"],

@@ -7,6 +7,7 @@ import { candidates, completionScript, SHELLS, type Shell } from "./completion.t
 import { runDoctor } from "./doctor.ts";
 import {
   addKey,
+  importKeys,
   type KeyOptions,
   listKeys,
   parseExpiry,
@@ -136,13 +137,21 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
     .command("list")
     .summary("show the keys, without secrets")
     .description("Shows the keys, without secrets.\n\nExample: sixscope keys list")
-    .action(() => print(listKeys(environment)));
+    .action(async () => print(await listKeys(environment)));
   keys
     .command("revoke")
     .summary("reject a key from now on")
     .description("Rejects a key from now on.\n\nExample: sixscope keys revoke me")
     .argument("<name>", "the name of the key")
-    .action((name: string) => print(revokeKey(name, environment)));
+    .action(async (name: string) => print(await revokeKey(name, environment)));
+  keys
+    .command("import")
+    .summary("copy the keys of a file to Valkey")
+    .description(
+      "Copies the keys of a file, by default of SIXSCOPE_KEYS_FILE, to Valkey for several instances. It can be repeated.\n\nExample: sixscope keys import /var/lib/sixscope/keys.json",
+    )
+    .argument("[file]", "the file with the keys")
+    .action(async (file?: string) => print(await importKeys(file, environment)));
   program
     .command("openapi")
     .summary("print the API as an OpenAPI 3.1 document")

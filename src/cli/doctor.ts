@@ -10,6 +10,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkMetricsListener } from "./doctor/metrics.ts";
 import { checkNats } from "./doctor/nats.ts";
 import { checkNetworks } from "./doctor/networks.ts";
 import {
@@ -20,6 +21,7 @@ import {
   checkService,
   checkTls,
 } from "./doctor/service.ts";
+import { checkValkey } from "./doctor/valkey.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -119,10 +121,15 @@ async function checkConfigured(
   config: Config,
   service: InstalledService | null,
 ): Promise<readonly Finding[]> {
-  const { tls, keysFile, networkFiles } = config;
+  const { tls, keysFile, valkey, networkFiles } = config;
   const nowMs = Date.now();
+  const metrics = config.metricsListen.map(checkMetricsListener);
   const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
-  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
+  const findings = [
+    checkListeners(config),
+    ...(await Promise.all(metrics)),
+    ...(await Promise.all(answers)).flat(),
+  ];
   if (service !== null) {
     const files = [
       keysFile,
@@ -143,10 +150,8 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(
-    checkKeys(keysFile, nowMs),
-    ...(await checkNetworks(networkFiles)),
-    ...(await checkNats(config)),
-  );
+  const keys = valkey === null ? [checkKeys(keysFile, nowMs)] : await checkValkey(valkey, nowMs);
+  const networks = await checkNetworks(networkFiles);
+  findings.push(...keys, ...networks, ...(await checkNats(config)));
   return findings;
 }

@@ -11,6 +11,7 @@ import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
 import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
+import type { TargetShare } from "../icmp/target-limit.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { Locations } from "../locations/locations.ts";
@@ -25,10 +26,14 @@ import { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
+import { publicUrl } from "../valkey/address.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 
 /** Lower ports need a capability. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
+
+/** How long the start waits for Valkey. */
+const VALKEY_GRACE_MS = 50;
 
 /** How long the end waits for a log that is not read. */
 export const FLUSH_GRACE_MS = 1000;
@@ -48,8 +53,11 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     priorities: isJournal(STREAM.error, environment),
     write: (line) => lines.write(line),
   });
-  const icmp = openIcmpOrReason(config);
-  const keyring = new Keyring(config.keysFile, log);
+  // Loaded only if it is used: what is alone must not start later, or grow.
+  const shared =
+    config.valkey && (await import("./shared.ts")).openShared(config.valkey, config, log);
+  const icmp = openIcmpOrReason(config, shared?.targetShare);
+  const keyring = shared?.keyring ?? new Keyring(config.keysFile, log);
   const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
   const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
@@ -57,13 +65,13 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const locations = new Locations(config, true, log);
   const tools = { config, resolvers, icmp, probeSlots, networks, locations };
   locations.answer(ENDPOINTS, tools, log);
-  const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });
+  const app = createApp({ ...tools, log, keyring, shared, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
     manager.reload(() => {
-      keyring.reload();
+      if (shared === null) keyring.reload();
       networks?.reload();
       renewal?.reload();
     }),
@@ -72,13 +80,15 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const exposed =
     metrics &&
     (await listen(
-      metrics.expose({ ...tools, keyring, renewal }),
+      metrics.expose({ ...tools, keyring, renewal, shared }),
       { listen: config.metricsListen },
       null,
       log,
     ));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
-  keyring.watch();
+  if (shared === null) keyring.watch();
+  // A new instance knows its keys at once, if Valkey answers as fast as it should.
+  else await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {
@@ -112,6 +122,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
+  shared?.valkey.close();
   keyring.close();
   networks?.close();
   renewal?.close();
@@ -122,18 +133,22 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-/** The engine without the capabilities that it needs no longer, or the reason why there is none. */
-export function openIcmpOrReason({
-  listen,
-  metricsListen,
-}: Pick<Config, "listen" | "metricsListen">): IcmpEngine | NoIcmp {
+/**
+ * The engine without the capabilities that it needs no longer, or the reason why there is none.
+ *
+ * @param share what of the bound for each target's network is this instance's, if there are several
+ */
+export function openIcmpOrReason(
+  { listen, metricsListen }: Pick<Config, "listen" | "metricsListen">,
+  share?: TargetShare,
+): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
       [...listen, ...metricsListen].some(
         (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
       ),
     );
-    return openIcmpIfAllowed(inheritedRawSocket());
+    return openIcmpIfAllowed(inheritedRawSocket(), share);
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;
@@ -155,7 +170,7 @@ export function createResolvers(
 
 /** Where it listens, whether it can probe, its keys, and what to type next. */
 function startLines(
-  { keysFile, trustedProxies }: Config,
+  { keysFile, trustedProxies, valkey }: Config,
   urls: readonly string[],
   metricsUrls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
@@ -167,19 +182,19 @@ function startLines(
   const nextStep =
     keys > 0
       ? exampleRequest(urls, trustedProxies.unix)
-      : `create a key for ping and traceroute: ${invocation()} keys add me`;
+      : `create a key to probe targets: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
     withoutRaw === null
-      ? "raw sockets: ready for ping and traceroute"
+      ? "raw sockets: ready to probe targets"
       : withPriority(
           noRawSockets(icmp, withoutRaw, environment),
           "warn",
           STREAM.output,
           environment,
         ),
-    `API keys: ${keys} in ${keysFile}`,
+    `API keys: ${keys} in ${valkey === null ? keysFile : publicUrl(valkey.url)}`,
     `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
   ];
 }
@@ -191,7 +206,7 @@ export function noRawSockets(
   environment: NodeJS.ProcessEnv,
 ): string {
   const remedy = rawSocketRemedy(withoutRaw, environment);
-  const what = icmp === withoutRaw ? "ping and traceroute answer" : "traceroute answers";
+  const what = icmp === withoutRaw ? "all probes answer" : "all probes but pings answer";
   return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
 }
 

@@ -2,8 +2,11 @@ import { join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
+import { reasonOf } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
+import { isValkeyUrl, VALKEY_URL_FORM } from "../valkey/address.ts";
 import {
   bothFamilies,
   isLoopback,
@@ -47,6 +50,8 @@ const MAX_PROBLEMS = 10;
 
 const CERT = "SIXSCOPE_TLS_CERT";
 const KEY = "SIXSCOPE_TLS_KEY";
+const VALKEY_URL = "SIXSCOPE_VALKEY_URL";
+const VALKEY_URL_FILE = "SIXSCOPE_VALKEY_URL_FILE";
 
 const NATS_URL = "SIXSCOPE_NATS_URL";
 const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
@@ -78,6 +83,13 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   const natsUrl = optional(NATS_URL, parseNatsUrl);
   const natsCreds = optional(NATS_CREDS, absolutePath);
   if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
+  const urlFromFile = (path: string) => parseValkeyUrl(readSecret(absolutePath(path)));
+  const urls = [optional(VALKEY_URL, parseValkeyUrl), optional(VALKEY_URL_FILE, urlFromFile)];
+  if (environment[VALKEY_URL] && environment[VALKEY_URL_FILE]) {
+    report(VALKEY_URL_FILE, [`${VALKEY_URL} is set too; set one of them`]);
+  }
+  const valkeyUrl = urls.find((url) => url !== null);
+  const valkeyPrefix = read("SIXSCOPE_VALKEY_PREFIX", "sixscope:", parseValkeyPrefix);
   const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
@@ -88,6 +100,8 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     /** Whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     keysFile: read("SIXSCOPE_KEYS_FILE", join(stateDirectory, "keys.json"), absolutePath),
+    /** The engine that counts limits and has the keys for several instances; null if this one is alone. */
+    valkey: valkeyUrl === undefined ? null : { url: valkeyUrl, prefix: valkeyPrefix },
     /** The files that say whose network an address belongs to. */
     networkFiles: {
       networksFile: optional("SIXSCOPE_NETWORKS_FILE", absolutePath),
@@ -155,7 +169,8 @@ function settingsReader(environment: NodeJS.ProcessEnv) {
 
   const report = (name: string, found: readonly string[]) => {
     const value = environment[name] ?? "";
-    const setting = isPem(value) || hasPassword(value) ? name : `${name}=${quote(value)}`;
+    const isSecret = name === VALKEY_URL || isPem(value) || hasPassword(value);
+    const setting = isSecret ? name : `${name}=${quote(value)}`;
     problems.push(...found.slice(0, MAX_PROBLEMS).map((problem) => `${setting}: ${problem}`));
     const more = found.length - MAX_PROBLEMS;
     if (more > 0) problems.push(`${setting}: ${more} more entries are not valid`);
@@ -268,6 +283,25 @@ function parseTrustedProxies(text: string) {
     unix: entries.includes("unix"),
     prefixes: entries.filter((entry) => entry !== "unix"),
   };
+}
+
+function parseValkeyUrl(text: string): string {
+  return isValkeyUrl(text) ? text : refuse(`must be ${VALKEY_URL_FORM}`);
+}
+
+function parseValkeyPrefix(text: string): string {
+  return /^[!-~]{1,64}$/.test(text)
+    ? text
+    : refuse("must be 1 to 64 printable ASCII characters without spaces");
+}
+
+/** The content of a file that keeps a secret. */
+function readSecret(path: string): string {
+  try {
+    return readRegularFile(path).trim();
+  } catch (error) {
+    return refuse(`cannot be read: ${reasonOf(error)}`);
+  }
 }
 
 function parsePrefixes(text: string) {

@@ -114,9 +114,9 @@ export interface Endpoint<P extends Parameters = Parameters, Schema extends z.Zo
   readonly example: NoInfer<ValueOf<Schema>>;
   /** What it tells while it works: the schemas of the data of events, by their names. */
   readonly events?: () => Readonly<Record<string, z.ZodType>>;
-  /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED. */
+  /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED and KEYS_UNAVAILABLE. */
   readonly errors: readonly ErrorCode[];
-  /** Returns the value of the response, or its JSON. */
+  /** Returns the value of the response, or its JSON if that is always the same. */
   handle(
     parameters: ValuesOf<P>,
     call: Call,

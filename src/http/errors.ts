@@ -307,6 +307,15 @@ export const ERRORS = {
       },
     },
   }),
+  KEYS_UNAVAILABLE: kind({
+    status: 500,
+    meaning:
+      "an endpoint that sends probes, if the service has not been able to check its keys for a day",
+    details: () => z.strictObject({}),
+    message: () =>
+      "This service cannot tell which API keys are valid, because it has not reached Valkey for a day; try again later, or tell its operator.",
+    example: { details: {} },
+  }),
   ICMP_UNAVAILABLE: kind({
     status: 500,
     meaning: "the service has no raw socket",

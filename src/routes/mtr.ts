@@ -7,6 +7,7 @@ import type { MtrHop, Times } from "../icmp/mtr-report.ts";
 import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
+  flowLabelParameter,
   hopDetailFields,
   hopDetails,
   hopFields,
@@ -16,9 +17,11 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
+  presentTraceError,
+  traceError,
   withDetails,
 } from "./hops.ts";
-import { PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
+import { dns64Field, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 const MAX_ROUNDS = 100;
 
@@ -47,6 +50,7 @@ export const mtr = locatable({
       example: 200,
     }),
     maxHops: maxHopsParameter,
+    flowLabel: flowLabelParameter,
     names: namesParameter,
   },
   response: mtrResult,
@@ -85,18 +89,19 @@ export const mtr = locatable({
   },
   events: () => ({ round: mtrRound() }),
   errors: PROBE_ERRORS,
-  async handle({ target, rounds, intervalMs, maxHops, names: wanted }, call, tools) {
+  async handle({ target, names: wanted, ...wish }, call, tools) {
+    const { rounds, intervalMs } = wish;
     const names = namesFor(wanted, call, tools);
     const { probeTimeoutMs } = tools.config;
     const longestMs = longestTraceMs(probeTimeoutMs) + (rounds - 1) * intervalMs + probeTimeoutMs;
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
       longestMs,
       (engine, request, options) =>
         engine.mtr(
-          { ...request, rounds, intervalMs, maxHops },
+          { ...request, ...wish },
           {
             ...options,
             onRound(round, { hops }) {
@@ -109,7 +114,7 @@ export const mtr = locatable({
           },
         ),
     );
-    const { hops, reached, paths, source, flowLabel } = outcome;
+    const { hops, reached, paths, error, source, flowLabel } = outcome;
     const known = await names.known();
     return {
       target,
@@ -122,12 +127,20 @@ export const mtr = locatable({
           ...path,
           addresses: addresses.map((address) => address && formatIpv6(address)),
         })),
+        ...(error && { error: presentTraceError(error) }),
+        ...dns64,
         source: formatIpv6(source),
         flowLabel,
       },
     };
   },
 });
+
+/** The result of repeated probes of every hop. */
+export type MtrResult = z.output<ReturnType<typeof mtrResult>>;
+
+/** What an event tells after each round. */
+export type MtrRound = z.output<ReturnType<typeof mtrRound>>;
 
 const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
@@ -241,6 +254,8 @@ export function mtrResult() {
         ...atLocation(),
         reached: z.boolean().describe("Whether the target ever replied."),
         paths: z.array(path).describe("The paths, in the order in which they were first taken."),
+        error: traceError().exactOptional(),
+        ...dns64Field(),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

@@ -12,6 +12,7 @@ import {
 import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
+  flowLabelParameter,
   hopDetailFields,
   hopDetails,
   hopEvents,
@@ -23,7 +24,7 @@ import {
   presentAddress,
   withDetails,
 } from "./hops.ts";
-import { PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
+import { dns64Field, PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
 
 /** The last hop that is measured, as for a trace by default. */
 const LAST_HOP = 30;
@@ -36,7 +37,7 @@ export const mtu = locatable({
   description:
     "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too.",
   needsKey: true,
-  parameters: { target: targetParameter, names: namesParameter },
+  parameters: { target: targetParameter, flowLabel: flowLabelParameter, names: namesParameter },
   response: mtuResult,
   example: {
     target: "www.example.com",
@@ -54,12 +55,12 @@ export const mtu = locatable({
   },
   events: () => ({ hop: mtuHop() }),
   errors: PROBE_ERRORS,
-  async handle({ target, names: wanted }, call, tools) {
+  async handle({ target, flowLabel, names: wanted }, call, tools) {
     const rows: MtuHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(rows));
     const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs) + LONGEST_SEARCH_MS;
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
@@ -70,7 +71,7 @@ export const mtu = locatable({
           show([row]);
           if (row.address) names.ask(row.address);
         };
-        return engine.mtu({ ...request, maxHops: LAST_HOP }, { ...options, onHop });
+        return engine.mtu({ ...request, maxHops: LAST_HOP, flowLabel }, { ...options, onHop });
       },
     );
     const { hops, mtuBytes, verdict, told, lastLarge, firstSmall, doubtful } = outcome;
@@ -87,12 +88,16 @@ export const mtu = locatable({
       hops: hops.map((hop) => presentMtuHop(hop, known, tools)),
       details: {
         doubtful: doubtful.map(({ doubt, ...each }) => ({ ...presentTooBig(each, hops), doubt })),
+        ...dns64,
         source: formatIpv6(outcome.source),
         flowLabel: outcome.flowLabel,
       },
     };
   },
 });
+
+/** The result of a measurement of the path MTU. */
+export type MtuResult = z.output<ReturnType<typeof mtuResult>>;
 
 function presentMtuHop(
   { hop, address, scopeId, mtuBytes }: MtuHop,
@@ -182,6 +187,7 @@ export function mtuResult() {
       details: z.strictObject({
         ...atLocation(),
         doubtful: z.array(doubtful).describe("Messages that are not believed."),
+        ...dns64Field(),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

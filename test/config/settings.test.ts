@@ -33,6 +33,7 @@ describe("defaults", () => {
       plainHttpFrom: [],
       keylessFrom: [],
       keysFile: resolve("keys.json"),
+      valkey: null,
       networkFiles: { networksFile: null, asnFile: null },
       nats: null,
       location: null,

@@ -1,8 +1,11 @@
 import { render, useEffect } from "hono/jsx/dom";
 import { AddressTool } from "./address.tsx";
 import { DnsTool } from "./dns.tsx";
+import { MtrTool } from "./mtr.tsx";
+import { MtuTool } from "./mtu.tsx";
 import { PingTool } from "./ping.tsx";
 import { type Place, TOOLS, type Tool } from "./place.ts";
+import { reloadOnChange } from "./reload.ts";
 import { runAt, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { TraceTool } from "./trace.tsx";
@@ -61,11 +64,16 @@ function ToolAt({ place }: { place: Place }) {
       return <PingTool place={place} current={current} />;
     case "trace":
       return <TraceTool place={place} current={current} />;
+    case "mtr":
+      return <MtrTool place={place} current={current} />;
+    case "mtu":
+      return <MtuTool place={place} current={current} />;
   }
 }
 
 const page = document.getElementById("page");
 if (page !== null) {
   page.replaceChildren();
+  reloadOnChange();
   render(<Page />, page);
 }

@@ -87,6 +87,16 @@ interface FieldProps {
   kind?: "text" | "number" | "password";
 }
 
+/** The error that a field caused. */
+export function ProblemOf({ name, problem }: { name: string; problem: string | null }) {
+  if (problem === null) return null;
+  return (
+    <p class="problem" id={`${name}-problem`} role="alert">
+      {problem}
+    </p>
+  );
+}
+
 /** A text field with its label, its hint, and the error that it caused. */
 export function Field(props: FieldProps) {
   const { name, label, value, onValue, hint, example, problem, kind = "text" } = props;
@@ -114,11 +124,7 @@ export function Field(props: FieldProps) {
           {hint}
         </p>
       )}
-      {problem && (
-        <p class="problem" id={`${name}-problem`} role="alert">
-          {problem}
-        </p>
-      )}
+      <ProblemOf name={name} problem={problem ?? null} />
     </div>
   );
 }
