@@ -206,6 +206,25 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(response.status).toBe(404);
   });
 
+  test.each([
+    ["capitals", "AMS"],
+    ["nothing", ""],
+    ["nothing behind a comma", "here,"],
+    ["a wildcard", "*"],
+    ["a subject", "here.ask"],
+    ["33 names", Array.from({ length: 33 }, (_, index) => `a${index}`).join()],
+  ])("from with %s is not valid", async (_, from) => {
+    expect(await ask(service, `/ping/::1?from=${from}`)).toMatchObject({
+      status: 400,
+      error: { code: "INVALID_PARAMETER", details: { parameter: "from" } },
+    });
+  });
+
+  test("a location that is named twice is asked once", async () => {
+    const { locations } = await ask(service, "/ping/::1?count=1&from=here,here");
+    expect(locations?.map(({ location }) => location)).toEqual(["here"]);
+  });
+
   test("an agent applies its own target policy, and checks parameters again", async () => {
     await using _agent = await startAgent({ ...settings("ams"), SIXSCOPE_TARGETS_DENY: "::1/128" });
     expect(await ask(service, "/ping/::1?from=ams")).toMatchObject({
@@ -423,6 +442,32 @@ describeWith(missing)("agents and an instance with a location", () => {
       await foreign.flush();
       while (cancelled.length === 0) await Bun.sleep(10);
       expect(cancelled).toEqual([inbox ?? ""]);
+    });
+
+    test("an agent that knows fewer parameters answers what it knows", async () => {
+      const { status, details, ...rest } = await ask(service, "/ping/::1?count=1");
+      const asked: unknown[] = [];
+      const subscription = foreign.subscribe("sixscope.ask.old", {
+        callback(_, message) {
+          asked.push(message.json());
+          say(message, { result: { ...rest, details } });
+        },
+      });
+      await foreign.flush();
+      const answer = await ask(service, "/ping/::1?count=4&from=old");
+      await ask(service, "/ping/::1?count=3&from=old");
+      subscription.unsubscribe();
+      expect(answer).toEqual({ status, ...rest, details: { location: "old", ...details } });
+      const [withDefault, other] = asked as { owner: string }[];
+      expect(withDefault).toEqual({
+        version: 1,
+        endpoint: "ping",
+        parameters: { target: "::1" },
+        owner: expect.stringMatching(/^[0-9a-f]{16}$/),
+        events: false,
+      } as never);
+      expect(other).toMatchObject({ parameters: { target: "::1", count: "3" } });
+      expect(other?.owner).toBe(withDefault?.owner as string);
     });
 
     test.each([
