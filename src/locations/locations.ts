@@ -11,7 +11,7 @@ import { NatsLink } from "./link.ts";
 import { announcementSchema, readMessage, SUBJECTS } from "./message.ts";
 
 /** How often an agent announces itself, and how long it is known. */
-const ANNOUNCE_MS = 5000;
+export const ANNOUNCE_MS = 5000;
 const KNOWN_MS = 3 * ANNOUNCE_MS;
 
 /** Locations that are known at once; more of them mean that something else uses the subjects. */
