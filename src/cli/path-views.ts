@@ -3,7 +3,7 @@ import type { MtuResult } from "../routes/mtu.ts";
 import type { TraceResult } from "../routes/traceroute.ts";
 import type { Line, Part, Screen } from "./screen.ts";
 import type { View } from "./tool.ts";
-import { milliseconds, NO_TIME, plural } from "./views.ts";
+import { milliseconds, NO_TIME, plural, translatorLines } from "./views.ts";
 
 type Hop = TraceResult["hops"][number];
 type MtrHop = MtrResult["hops"][number];
@@ -38,7 +38,9 @@ export function traceView(target: string, screen: Screen): View {
           " ",
           [isReached ? "green" : "yellow", result === null ? "interrupted" : endOf(result)],
         ],
-        ...(result === null ? [] : allWays(result.details as Partial<Ways>)),
+        ...(result === null
+          ? []
+          : [...translatorLines(result.details), ...allWays(result.details)]),
       );
       return isReached;
     },
@@ -88,28 +90,17 @@ function whose({ network, zone }: Pick<NonNullable<Hop["details"]>, "network" | 
 const joined = (notes: readonly string[]) => notes.map((note) => `  ${note}`).join("");
 
 function endOf({ hops, details: { reason, error, otherSource } }: TraceResult): string {
-  if (error !== undefined) return `not reached: ${error.name} from ${error.from}`;
+  if (error !== undefined) return notReached(error);
   if (reason !== "reached") return `not reached: ${reason}`;
   const other = otherSource === undefined ? "" : `, which replied as ${otherSource}`;
   return `reached in ${plural(hops.length, "hop")}${other}`;
 }
 
-/** What a trace of several ways tells besides. */
-interface Ways {
-  readonly complete: boolean;
-  readonly labels: number;
-  readonly perPacket?: readonly number[];
-  readonly paths: readonly {
-    readonly flowLabel: number;
-    readonly labels: number;
-    readonly reached: boolean;
-    readonly reason: string;
-    readonly addresses: readonly (string | null)[];
-  }[];
-}
+const notReached = ({ name, from }: NonNullable<TraceResult["details"]["error"]>) =>
+  `not reached: ${name} from ${from}`;
 
 /** Each way with a flow label that takes it, and where it differs from the first; nothing if only one was traced. */
-function allWays({ complete, labels, perPacket = [], paths = [] }: Partial<Ways>): Line[] {
+function allWays({ complete, labels, perPacket = [], paths = [] }: TraceResult["details"]): Line[] {
   if (paths.length === 0) return [];
   const [first] = paths;
   const found = `${plural(paths.length, "path")} for ${plural(labels ?? 0, "flow label")}`;
@@ -154,7 +145,11 @@ export function mtrView(target: string, screen: Screen): View {
       const end: Line[] =
         result === null
           ? [[title, " ", ["yellow", `interrupted after ${plural(last.round, "round")}`]]]
-          : [[title, " ", mtrEnd(result)], ...pathLines(result.details.paths)];
+          : [
+              [title, " ", mtrEnd(result)],
+              ...translatorLines(result.details),
+              ...pathLines(result.details.paths),
+            ];
       screen.print([], ...end);
       return result?.details.reached ?? false;
     },
@@ -204,6 +199,7 @@ function mtrNotes({ limited, addresses, details = {} }: MtrHop): string {
 }
 
 function mtrEnd({ hops, details }: MtrResult): Part {
+  if (details.error !== undefined) return ["yellow", notReached(details.error)];
   if (!details.reached) return ["yellow", "not reached"];
   const loss = hops.at(-1)?.loss ?? 0;
   return [
@@ -241,9 +237,12 @@ export function mtuView(target: string, screen: Screen): View {
         screen.finish([[["yellow", "interrupted"]], [], ...mtuLines(hops)]);
         return false;
       }
-      const doubtful = result.details.doubtful.map((each): Line => [["yellow", doubtOf(each)]]);
+      const notes = [
+        ...translatorLines(result.details),
+        ...result.details.doubtful.map((each): Line => [["yellow", doubtOf(each)]]),
+      ];
       screen.finish([...verdictLines(result, screen.columns), [], ...mtuLines(result.hops)]);
-      if (doubtful.length > 0) screen.print([], ...doubtful);
+      if (notes.length > 0) screen.print([], ...notes);
       return result.verdict !== "inconclusive";
     },
   };

@@ -118,6 +118,16 @@ describe("mtr", () => {
     expect(lossy.lines.at(-1)).toBe(`${TARGET} reached in 1 hop, 10 % of 10 probes lost`);
   });
 
+  test("says which error ends the path, and where a translator leads", () => {
+    const error = { type: 1, code: 0, name: "no-route", from: "2001:db8:3::1", fromTarget: false };
+    const dns64 = { ip: "64:ff9b::c000:201", prefix: "64:ff9b::/96", ipv4: "192.0.2.1" };
+    const details = { reached: false, error, dns64 };
+    expect(mtr(mtrResult([mtrHop(1, {})], details)).lines.slice(-2)).toEqual([
+      `${TARGET} not reached: no-route from 2001:db8:3::1`,
+      "leads to 192.0.2.1 through a translator (64:ff9b::/96)",
+    ]);
+  });
+
   test("shows what there is if it is interrupted", () => {
     const { answered, lines } = mtr(null, 80, [{ round: 1, hops: [mtrHop(1, { sent: 1 })] }]);
     expect(answered).toBe(false);
