@@ -20,6 +20,7 @@ import {
   checkService,
   checkTls,
 } from "./doctor/service.ts";
+import { checkValkey } from "./doctor/valkey.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -119,7 +120,7 @@ async function checkConfigured(
   config: Config,
   service: InstalledService | null,
 ): Promise<readonly Finding[]> {
-  const { tls, keysFile, networkFiles } = config;
+  const { tls, keysFile, valkey, networkFiles } = config;
   const nowMs = Date.now();
   const metrics = config.metricsListen.map(checkMetricsListener);
   const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
@@ -143,6 +144,7 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(checkKeys(keysFile, nowMs), ...(await checkNetworks(networkFiles)));
+  const keys = valkey === null ? [checkKeys(keysFile, nowMs)] : await checkValkey(valkey, nowMs);
+  findings.push(...keys, ...(await checkNetworks(networkFiles)));
   return findings;
 }

@@ -1,4 +1,5 @@
-import type { Ask, Question } from "./ask.ts";
+import type { Question } from "../http/endpoint.ts";
+import type { Ask } from "./ask.ts";
 import type { Format } from "./formats.ts";
 import { Screen } from "./screen.ts";
 

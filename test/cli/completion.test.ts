@@ -31,7 +31,7 @@ describe("candidates", () => {
     ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
     ["mtr --format ", ["mtr-report", "mtr-json", "atlas"]],
     ["mt", ["mtr", "mtu"]],
-    ["keys ", ["add", "list", "revoke"]],
+    ["keys ", ["add", "list", "revoke", "import"]],
     ["keys add --l", ["--limit"]],
     ["keys add --limit ", []],
     ["keys add --limit 5 --e", ["--expires"]],
@@ -54,7 +54,7 @@ describe("candidates", () => {
 
 /** What each shell offers for the command line that the cursor is behind. */
 const LINES: [string, string[]][] = [
-  ["sixscope keys ", ["add", "list", "revoke"]],
+  ["sixscope keys ", ["add", "list", "revoke", "import"]],
   ["sixscope completion f", ["fish"]],
   ["sixscope doctor --j", ["--json"]],
 ];

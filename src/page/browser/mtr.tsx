@@ -38,7 +38,7 @@ export function MtrTool({ place, current }: { place: Place; current: Run | null 
       text={result && (() => mtrText(result))}
     >
       {result && <p class="route mono">{TEXTS.trace.from(result.ip, source, flowLabel)}</p>}
-      {latest && !result && <p class="soft">{T.round(latest.round)}</p>}
+      {latest && !result && <p class="progress soft">{T.round(latest.round)}</p>}
       {hops.length > 0 && <Statistics hops={hops} />}
       {paths.length > 1 && <Ways paths={paths} />}
     </TargetTool>
