@@ -36,6 +36,13 @@ const SCENES: Readonly<Record<string, string>> = {
   trace: "#/trace/www.example.test",
   "trace-told": "#/trace/told.example.test",
   "trace-unreachable": "#/trace/unreachable.example.test",
+  mtr: "#/mtr/www.example.test",
+  "mtr-loss": "#/mtr/losing.example.test?rounds=20&intervalMs=100",
+  "mtr-changing": "#/mtr/changing.example.test",
+  "mtr-wrong": "#/mtr/www.example.test?rounds=0",
+  "mtu-narrow": "#/mtu/tunnel.example.test",
+  "mtu-blackhole": "#/mtu/blackhole.example.test",
+  "mtu-clear": "#/mtu/www.example.test",
   docs: "docs",
   "key-wrong": "#/trace/www.example.test",
 };

@@ -2,15 +2,18 @@ import { SystemError } from "../platform/libc.ts";
 import { DatagramSocket } from "./datagram-socket.ts";
 import { type MtrOptions, type MtrOutcome, type MtrRequest, mtr } from "./mtr.ts";
 import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
+import { type PathsOptions, type PathsOutcome, type PathsRequest, tracePaths } from "./paths.ts";
 import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
 import { RawSocket } from "./socket.ts";
+import type { TargetShare } from "./target-limit.ts";
 import { createTraceroute, type TraceRequest, type Traceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
 export interface IcmpEngine {
   ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
   readonly traceroute: Traceroute;
+  paths(request: PathsRequest, options?: PathsOptions): Promise<PathsOutcome>;
   mtr(request: MtrRequest, options?: MtrOptions): Promise<MtrOutcome>;
   mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
   /** Why it has no raw socket and can only ping; null if it has one. */
@@ -43,15 +46,19 @@ export function remedyFor({ unavailable }: NoIcmp): string {
  * lets this process have one, or tells why there is neither.
  *
  * @param fd a raw ICMPv6 socket that is open already, or null to open one
+ * @param share what it may send to each /64; without others, all that one may get
  */
-export function openIcmpIfAllowed(fd: number | null = null): IcmpEngine | NoIcmp {
+export function openIcmpIfAllowed(
+  fd: number | null = null,
+  share?: TargetShare,
+): IcmpEngine | NoIcmp {
   try {
-    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
+    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd), share });
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
     const withoutRaw = { unavailable: error.message };
     try {
-      return openIcmp({ openSocket: () => new DatagramSocket() }, withoutRaw);
+      return openIcmp({ openSocket: () => new DatagramSocket(), share }, withoutRaw);
     } catch {
       return withoutRaw;
     }
@@ -77,6 +84,7 @@ export function openIcmp(
   return {
     ping: (request, options) => ping(prober, request, options),
     traceroute,
+    paths: (request, own) => tracePaths(prober, traceroute, request, own),
     mtr: (request, own) => mtr(prober, traceroute, request, own),
     mtu: (request, own) => measureMtu(prober, traceroute, request, own),
     withoutRaw,

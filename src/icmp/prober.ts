@@ -9,7 +9,7 @@ import {
   type ReceivedPacket,
   type Route,
 } from "./socket.ts";
-import { TargetLimit } from "./target-limit.ts";
+import { TargetLimit, type TargetShare } from "./target-limit.ts";
 
 /** How often the socket is read while a probe is outstanding, in milliseconds. */
 const READ_INTERVAL_MS = 1;
@@ -82,6 +82,7 @@ export interface ProberOptions {
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
   readonly maxProbes?: number;
+  readonly share?: TargetShare | undefined;
 }
 
 /**
@@ -126,7 +127,7 @@ export class Prober {
   /** When the tag is changed. */
   #renewMs: number;
   readonly #socket: IcmpSocket;
-  readonly #limit = new TargetLimit();
+  readonly #limit: TargetLimit;
   readonly #closing = new AbortController();
   /** In the order of sending. */
   readonly #probes = new Map<number, Probe>();
@@ -139,8 +140,10 @@ export class Prober {
     clock = systemClock,
     random = (bytes) => crypto.getRandomValues(bytes),
     maxProbes = MAX_PROBES,
+    share,
   }: ProberOptions = {}) {
     this.clock = clock;
+    this.#limit = new TargetLimit(share);
     this.#random = random;
     this.#maxProbes = maxProbes;
     this.#tag = this.#randomBytes(1)[0] as number;
@@ -153,14 +156,18 @@ export class Prober {
     return this.#outstanding.size;
   }
 
-  /**
-   * The source address and a random flow label (RFC 6437 section 3) for the probes of a run; the label is 0 if
-   * another program prevents one. An errno name if there is no route.
-   */
-  route(target: Ipv6Address, scopeId: number): Route | string {
+  /** A random flow label that is not 0; RFC 6437 section 3. */
+  randomLabel(): number {
     const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
-    const label = ((a << 16) | (b << 8) | c) & 0xfffff;
-    return this.#socket.route(target, scopeId, label || 1);
+    return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+  }
+
+  /**
+   * The source address and the flow label for the probes of a run, by default a random one;
+   * the label is 0 if another program prevents one. An errno name if there is no route.
+   */
+  route(target: Ipv6Address, scopeId: number, flowLabel = this.randomLabel()): Route | string {
+    return this.#socket.route(target, scopeId, flowLabel);
   }
 
   /** Aborts with the caller's signal, and when the prober closes. */

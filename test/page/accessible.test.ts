@@ -29,6 +29,11 @@ const PLACES = [
   "#/trace/www.example.test",
   "#/trace/told.example.test",
   "#/trace/unreachable.example.test",
+  "#/mtr/losing.example.test?rounds=3",
+  "#/mtr/changing.example.test",
+  "#/mtr/www.example.test?rounds=0",
+  "#/mtu/tunnel.example.test",
+  "#/mtu/blackhole.example.test",
   "docs",
 ] as const;
 

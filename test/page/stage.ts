@@ -11,6 +11,7 @@ import type { Router } from "../lab/internet-description.ts";
 import { encodeMmdb } from "../lab/mmdb.ts";
 import { findProgram } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
+import { PATH_TARGETS, pathDestinations, pathNames } from "./path-targets.ts";
 
 /** Targets of the stage, by what they show. */
 export const TARGETS = {
@@ -139,6 +140,7 @@ function startSimulation(): Promise<Internet> {
         ],
       },
       { to: "64:ff9b::/96", routers: near, end: { rttMs: 15 } },
+      ...pathDestinations,
     ],
   });
 }
@@ -156,6 +158,7 @@ function zones(isThird: boolean): Record<string, string> {
     [TARGETS.far, "web17.hosting.example.test"],
     [CALLER, "laptop.office.example.test"],
     ["2001:db8:106::1", escaped(MARKUP)],
+    ...pathNames,
   ];
   const www = isThird ? ["2001:db8:2::81"] : [TARGETS.far];
   return {
@@ -164,7 +167,9 @@ function zones(isThird: boolean): Record<string, string> {
       "ns AAAA ::1",
       "www CNAME web17.hosting",
       ...www.map((address) => `web17.hosting AAAA ${address}`),
-      ...Object.entries(TARGETS).map(([name, address]) => `${name} AAAA ${address}`),
+      ...Object.entries({ ...TARGETS, ...PATH_TARGETS }).map(
+        ([name, address]) => `${name} AAAA ${address}`,
+      ),
       "same AAAA 2001:db8:2::1",
       "same AAAA 2001:db8:2:aaaa:bbbb:cccc:dddd:eeee",
       "ipv4only A 192.0.2.1",

@@ -1,6 +1,8 @@
 import { render, useEffect } from "hono/jsx/dom";
 import { AddressTool } from "./address.tsx";
 import { DnsTool } from "./dns.tsx";
+import { MtrTool } from "./mtr.tsx";
+import { MtuTool } from "./mtu.tsx";
 import { PingTool } from "./ping.tsx";
 import { type Place, TOOLS, type Tool } from "./place.ts";
 import { reloadOnChange } from "./reload.ts";
@@ -66,6 +68,10 @@ function ToolAt({ place }: { place: Place }) {
       return <PingTool place={place} current={current} />;
     case "trace":
       return <TraceTool place={place} current={current} />;
+    case "mtr":
+      return <MtrTool place={place} current={current} />;
+    case "mtu":
+      return <MtuTool place={place} current={current} />;
   }
 }
 

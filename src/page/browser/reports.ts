@@ -1,7 +1,10 @@
-import { formatMs } from "./numbers.ts";
+import { mtrVerdict } from "./mtr-verdict.ts";
+import { mtuNotes, mtuVerdict } from "./mtu-verdict.ts";
+import { formatMs, formatPercent } from "./numbers.ts";
 import { noteOf, statsOf } from "./samples.ts";
 import { TEXTS } from "./texts.ts";
-import type { DnsReply, PingResult, Sample, TraceResult } from "./types.ts";
+import type { DnsReply, MtrResult, MtuResult, PingResult, Sample, TraceResult } from "./types.ts";
+import { whoText } from "./who.tsx";
 
 const T = TEXTS.trace;
 const { report } = TEXTS.ping;
@@ -14,7 +17,7 @@ function table(rows: readonly (readonly string[])[]): string {
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) =>
-        /^[\d.]+$/.test(cell)
+        /^[\d.]+%?$/.test(cell)
           ? cell.padStart(widths[column] ?? 0)
           : cell.padEnd(widths[column] ?? 0),
       )
@@ -27,7 +30,7 @@ function table(rows: readonly (readonly string[])[]): string {
 export function traceText({ target, ip, hops, details }: TraceResult): string {
   const rows = hops.map(({ hop, ip: address, hostname, rtt, details: told }) => [
     `${hop}.`,
-    address === null ? T.unanswered : hostname === null ? address : `${hostname} (${address})`,
+    whoText({ ip: address, hostname }),
     rtt === null ? "" : rtt.toFixed(3),
     [
       ...(told?.network ? [TEXTS.network(told.network.asn, told.network.name)] : []),
@@ -36,6 +39,35 @@ export function traceText({ target, ip, hops, details }: TraceResult): string {
   ]);
   const head = TEXTS.report(TEXTS.tools.trace, target, ip, details.source);
   return `${head}\n${table([["", T.host, TEXTS.ms, ""], ...rows])}\n${T.reasons[details.reason]}\n`;
+}
+
+/** Statistics as text, in the columns of mtr's report. */
+export function mtrText(result: MtrResult): string {
+  const { target, ip, hops, details } = result;
+  const time = (ms: number | null) => (ms ?? 0).toFixed(1);
+  const rows = hops.map(({ hop, ip, hostname, loss, sent, last, avg, min, max, stdDev }) => [
+    `${hop}.|-- ${whoText({ ip, hostname })}`,
+    ...[`${(loss ?? 0).toFixed(1)}%`, String(sent)],
+    ...[last, avg, min, max, stdDev].map(time),
+  ]);
+  return [
+    TEXTS.report(TEXTS.tools.mtr, target, ip, details.source),
+    table([TEXTS.mtr.report, ...rows]),
+    `${mtrVerdict(result).text}\n`,
+  ].join("\n");
+}
+
+/** A path MTU as text. */
+export function mtuText(result: MtuResult): string {
+  const { target, ip, mtu, hops, details } = result;
+  const rows = hops.map((hop) => [`${hop.hop}.`, whoText(hop), String(hop.mtu ?? "")]);
+  return [
+    TEXTS.report(TEXTS.tools.mtu, target, ip, details.source),
+    table([["", T.host, TEXTS.mtu.unit], ...rows]),
+    [mtu !== null && TEXTS.mtu.bytes(mtu), mtuVerdict(result).text].filter(Boolean).join(". "),
+    ...mtuNotes(result).map(({ from, text }) => `${from}: ${text}`),
+    "",
+  ].join("\n");
 }
 
 /** A ping as text, like a report of ping. */
@@ -50,7 +82,7 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
   return [
     TEXTS.report(TEXTS.tools.ping, target, ip, details.source),
     ...lines,
-    report.summary(sent, received, String(Number(lossPercent.toFixed(1))), times.join("/")),
+    report.summary(sent, received, formatPercent(lossPercent), times.join("/")),
     "",
   ].join("\n");
 }

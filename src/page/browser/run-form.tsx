@@ -15,6 +15,9 @@ export interface Option {
   readonly choices?: readonly string[];
 }
 
+/** Further buttons, which get what runs a changed work at the place that the inputs mean. */
+export type StartButtons = (start: (change: (work: Work) => Work) => void) => Child;
+
 interface RunFormProps {
   place: Place;
   current: Run | null;
@@ -24,8 +27,7 @@ interface RunFormProps {
   example: string;
   options: readonly Option[];
   workOf: (place: Place) => Work;
-  /** Further buttons, which get the place that the inputs mean and what runs a work there. */
-  more?: (start: (change: (work: Work) => Work) => void) => Child;
+  more?: StartButtons;
 }
 
 /** The inputs of a tool that runs when it is told to, and its key if it needs one. */

@@ -5,7 +5,7 @@ export const TEXTS = {
   page: {
     title: "sixscope: IPv6 looking glass",
     docsTitle: "sixscope: API",
-    description: "Your address, IPv6 validation, DNS, ping and traceroute",
+    description: "Your address, IPv6 validation, DNS, ping, traceroute, loss by hop and path MTU",
     needsScript:
       "The other tools on this page need JavaScript. In a shell, curl with this page's address prints yours.",
     docsHeading: "sixscope API",
@@ -17,14 +17,18 @@ export const TEXTS = {
     dns: "DNS",
     ping: "Ping",
     trace: "Trace",
+    mtr: "Statistics",
+    mtu: "Path MTU",
   },
   /** For narrow screens. */
   shortTools: {
-    address: "Address",
+    address: "My IP",
     validate: "Validate",
     dns: "DNS",
     ping: "Ping",
     trace: "Trace",
+    mtr: "Stats",
+    mtu: "MTU",
   },
   toolsLabel: "Tools",
   limit: (left: number, limit: number) => `${left} of ${limit} requests left`,
@@ -67,7 +71,7 @@ export const TEXTS = {
   target: "Target",
   targetHint: "A name or an IPv6 address",
   key: "API key",
-  keyHint: "Ping and trace need a key from the operator. It is sent to this service only.",
+  keyHint: "This tool needs a key from the operator. It is sent to this service only.",
   keepKey: "Keep it on this device",
   keyInTab: "The API key stays in this tab.",
   keyOnDevice: "The API key is kept on this device.",
@@ -79,7 +83,7 @@ export const TEXTS = {
   none: "none",
   network: (asn: number | null, name: string | null) =>
     [asn !== null && `AS${asn}`, name].filter(Boolean).join(" "),
-  mtu: (bytes: number) => `MTU ${bytes}`,
+  linkMtu: (bytes: number) => `MTU ${bytes}`,
   translated: (ip: string, ipv4: string, prefix: string) =>
     `${ip} leads to ${ipv4} through a translator (NAT64, ${prefix}).`,
 
@@ -251,7 +255,7 @@ export const TEXTS = {
         `seq=${seq} hop limit=${hopLimit} time=${ms} ms ${note}`.trimEnd(),
       lost: (seq: number, reason: string) => `seq=${seq} ${reason}`,
       summary: (sent: number, received: number, loss: string, times: string) =>
-        `${sent} sent, ${received} received, ${loss} % lost, min/mean/max ${times} ms`,
+        `${sent} sent, ${received} received, ${loss} lost, min/mean/max ${times} ms`,
     },
     done: (received: number, sent: number) => `${received} of ${sent} requests were answered.`,
   },
@@ -293,5 +297,85 @@ export const TEXTS = {
       `Hop ${hop}: the service's machine refused to send (${errno}).`,
     from: (ip: string, source: string, flowLabel: number) =>
       `${ip} from ${source}, flow label ${flowLabel}`,
+  },
+
+  mtr: {
+    rounds: "Rounds",
+    interval: "Interval in ms",
+    waiting: "Waiting for the first round",
+    round: (round: number) => `After round ${round}`,
+    table: "Loss and times of the hops in milliseconds",
+    hop: "Hop",
+    at: (hop: number, who: string | null) => (who === null ? `hop ${hop}` : `hop ${hop} (${who})`),
+    loss: "Loss",
+    sent: "Sent",
+    last: "Last",
+    avg: "Avg",
+    min: "Min",
+    max: "Max",
+    stdDev: "StdDev",
+    jitter: "Jitter",
+    /** The columns of mtr's report. */
+    report: ["HOST", "Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"],
+    range: (scale: number) => `Median to 95 %, from 0 to ${scale} ms`,
+    ends: (median: string, most: string) => `${median} to ${most}`,
+    share: (share: string, who: string) => `${share} ${who}`,
+    limited: "limits its answers; not loss",
+    paths: (count: number) => `The path changed: ${count} paths`,
+    path: (rounds: number, isReached: boolean) =>
+      `${rounds} ${rounds === 1 ? "round" : "rounds"}${isReached ? "" : ", target not reached"}`,
+    hopOfPath: (hop: number, ip: string) => `hop ${hop}: ${ip}`,
+    nothing: "No hop answered, and the target did not reply.",
+    notReached: (last: string) => `The target did not reply; the last answers came from ${last}.`,
+    noLoss: "The path loses nothing.",
+    noLossUntilThere: "Until there the path loses nothing.",
+    onlyTarget: (loss: string) =>
+      `Only at the target ${loss} are lost: on the last link, or because it limits its replies.`,
+    onlyLast: (loss: string) => `It did not answer ${loss} of the probes.`,
+    begins: (at: string, loss: string) => `Loss begins at ${at}, with ${loss}.`,
+    goesOn: (loss: string) => `It goes on to the target, with ${loss}.`,
+    goesOnToLast: (loss: string) => `It goes on to the last hop that answers, with ${loss}.`,
+    limitedHops: (hops: readonly number[]) =>
+      hops.length === 1
+        ? `Hop ${hops[0]} limits its answers, which is not loss.`
+        : `Hops ${hops.join(", ")} limit their answers, which is not loss.`,
+  },
+
+  mtu: {
+    unit: "bytes",
+    bytes: (bytes: number) => `${bytes} bytes`,
+    unknown: "unknown",
+    waiting: "Looking for the hops",
+    measuring: "Measuring the hops",
+    caption: "From here to the target, by hop; in bytes, not to scale",
+    pipe: (stretches: readonly string[]) => `The path: ${stretches.join("; ")}`,
+    stretch: (first: number, last: number, bytes: number | null) =>
+      `${first === last ? `hop ${first}` : `hops ${first} to ${last}`}: ${bytes ?? "unknown"}`,
+    verdicts: {
+      clear: "Clear: the target answers the largest packets that the service's machine sends.",
+      narrowed: "Narrowed: larger packets are answered with Packet Too Big.",
+      blackHole:
+        "Black hole: larger packets vanish, and no Packet Too Big comes. Connections hang when they send much.",
+      below1280:
+        "Below 1280: packets vanish that every link of IPv6 has to carry. IPv6 does not work on this path.",
+      inconclusive:
+        "Inconclusive: the target answers nothing, or so seldom that its silence does not tell.",
+    },
+    told: (who: string, mtu: number) =>
+      `Narrowed: ${who} says that its next link carries only ${mtu} bytes.`,
+    where: (last: string | null, first: string | null) => {
+      if (last && first) return `The narrow place is between ${last} and ${first}.`;
+      if (last) return `The narrow place is behind ${last}.`;
+      return first ? `The narrow place is before ${first}.` : "";
+    },
+    said: (mtu: number, sent: number) => `Packet Too Big: ${mtu}, about ${sent} bytes`,
+    doubtful: (mtu: number, sent: number, why: string) =>
+      `Packet Too Big: ${mtu}, about ${sent} bytes; not believed: ${why}`,
+    doubts: {
+      "below-1280": "every link of IPv6 carries 1280 bytes",
+      "not-smaller": "not less than was sent",
+      disproved: "larger packets get through",
+      "not-ours": "it quotes what was not sent",
+    },
   },
 } as const;

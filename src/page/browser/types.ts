@@ -2,8 +2,11 @@ import type { ERRORS, ErrorCode } from "../../http/errors.ts";
 import type { describeInterface } from "../../http/openapi.ts";
 import type { ValueOf } from "../../http/schemas.ts";
 import type { dnsResult } from "../../routes/dns.ts";
+import type { mtrResult } from "../../routes/mtr.ts";
+import type { mtuResult } from "../../routes/mtu.ts";
 import type { lostSample, pingResult, pingSample } from "../../routes/ping.ts";
-import type { hopSchema, traceResult } from "../../routes/traceroute.ts";
+import type { hopSchema } from "../../routes/trace-hop.ts";
+import type { traceResult } from "../../routes/traceroute.ts";
 import type { describeAddress } from "../../routes/validate.ts";
 
 export type { Caller } from "../respond.ts";
@@ -20,6 +23,10 @@ export type Sample =
   | ValueOf<ReturnType<typeof lostSample>>;
 export type Hop = ValueOf<ReturnType<typeof hopSchema>>;
 export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
+export type MtrResult = ValueOf<ReturnType<typeof mtrResult>>;
+export type MtrHop = MtrResult["hops"][number];
+export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;
+export type MtuHop = MtuResult["hops"][number];
 
 /** The interface document, and an endpoint of it. */
 export type Interface = ReturnType<typeof describeInterface>;
