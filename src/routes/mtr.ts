@@ -6,6 +6,7 @@ import { ipv6Text, once } from "../http/schemas.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
 import {
   flowLabelNumber,
+  flowLabelParameter,
   hopDetailFields,
   hopDetails,
   hopFields,
@@ -15,9 +16,11 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
+  presentTraceError,
+  traceError,
   withDetails,
 } from "./hops.ts";
-import { PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
+import { dns64Field, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 const MAX_ROUNDS = 100;
 
@@ -46,6 +49,7 @@ export const mtr = endpoint({
       example: 200,
     }),
     maxHops: maxHopsParameter,
+    flowLabel: flowLabelParameter,
     names: namesParameter,
   },
   response: mtrResult,
@@ -84,18 +88,19 @@ export const mtr = endpoint({
   },
   events: () => ({ round: mtrRound() }),
   errors: PROBE_ERRORS,
-  async handle({ target, rounds, intervalMs, maxHops, names: wanted }, call, tools) {
+  async handle({ target, names: wanted, ...wish }, call, tools) {
+    const { rounds, intervalMs } = wish;
     const names = namesFor(wanted, call, tools);
     const { probeTimeoutMs } = tools.config;
     const longestMs = longestTraceMs(probeTimeoutMs) + (rounds - 1) * intervalMs + probeTimeoutMs;
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
       longestMs,
       (engine, request, options) =>
         engine.mtr(
-          { ...request, rounds, intervalMs, maxHops },
+          { ...request, ...wish },
           {
             ...options,
             onRound(round, { hops }) {
@@ -108,7 +113,7 @@ export const mtr = endpoint({
           },
         ),
     );
-    const { hops, reached, paths, source, flowLabel } = outcome;
+    const { hops, reached, paths, error, source, flowLabel } = outcome;
     const known = await names.known();
     return {
       target,
@@ -121,6 +126,8 @@ export const mtr = endpoint({
           ...path,
           addresses: addresses.map((address) => address && formatIpv6(address)),
         })),
+        ...(error && { error: presentTraceError(error) }),
+        ...dns64,
         source: formatIpv6(source),
         flowLabel,
       },
@@ -239,6 +246,8 @@ export function mtrResult() {
       details: z.strictObject({
         reached: z.boolean().describe("Whether the target ever replied."),
         paths: z.array(path).describe("The paths, in the order in which they were first taken."),
+        error: traceError().exactOptional(),
+        ...dns64Field(),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

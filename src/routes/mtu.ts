@@ -11,6 +11,7 @@ import {
 } from "../icmp/mtu.ts";
 import {
   flowLabelNumber,
+  flowLabelParameter,
   hopDetailFields,
   hopDetails,
   hopEvents,
@@ -22,7 +23,7 @@ import {
   presentAddress,
   withDetails,
 } from "./hops.ts";
-import { PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
+import { dns64Field, PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
 
 /** The last hop that is measured, as for a trace by default. */
 const LAST_HOP = 30;
@@ -35,7 +36,7 @@ export const mtu = endpoint({
   description:
     "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too.",
   needsKey: true,
-  parameters: { target: targetParameter, names: namesParameter },
+  parameters: { target: targetParameter, flowLabel: flowLabelParameter, names: namesParameter },
   response: mtuResult,
   example: {
     target: "www.example.com",
@@ -53,12 +54,12 @@ export const mtu = endpoint({
   },
   events: () => ({ hop: mtuHop() }),
   errors: PROBE_ERRORS,
-  async handle({ target, names: wanted }, call, tools) {
+  async handle({ target, flowLabel, names: wanted }, call, tools) {
     const rows: MtuHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(rows));
     const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs) + LONGEST_SEARCH_MS;
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
@@ -69,7 +70,7 @@ export const mtu = endpoint({
           show([row]);
           if (row.address) names.ask(row.address);
         };
-        return engine.mtu({ ...request, maxHops: LAST_HOP }, { ...options, onHop });
+        return engine.mtu({ ...request, maxHops: LAST_HOP, flowLabel }, { ...options, onHop });
       },
     );
     const { hops, mtuBytes, verdict, told, lastLarge, firstSmall, doubtful } = outcome;
@@ -86,6 +87,7 @@ export const mtu = endpoint({
       hops: hops.map((hop) => presentMtuHop(hop, known, tools)),
       details: {
         doubtful: doubtful.map(({ doubt, ...each }) => ({ ...presentTooBig(each, hops), doubt })),
+        ...dns64,
         source: formatIpv6(outcome.source),
         flowLabel: outcome.flowLabel,
       },
@@ -180,6 +182,7 @@ export function mtuResult() {
       hops: z.array(mtuHop()).describe("The hops in route order."),
       details: z.strictObject({
         doubtful: z.array(doubtful).describe("Messages that are not believed."),
+        ...dns64Field(),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

@@ -5,7 +5,15 @@ import { integerParameter } from "../http/parameters.ts";
 import { ipv6Text, once } from "../http/schemas.ts";
 import type { LostSample, PingSample, Sample } from "../icmp/ping.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
-import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
+import {
+  dns64Field,
+  icmpCode,
+  icmpType,
+  PROBE_ERRORS,
+  probeTarget,
+  round,
+  targetParameter,
+} from "./probe.ts";
 
 /** Echo requests per ping. */
 const MAX_COUNT = 10;
@@ -51,7 +59,7 @@ export const ping = endpoint({
   async handle({ target, count }, call, tools) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
@@ -81,6 +89,7 @@ export const ping = endpoint({
         duplicates,
         late: lost.filter(({ reason, rttMs }) => reason === "timeout" && rttMs !== undefined)
           .length,
+        ...dns64,
       },
     };
   },
@@ -217,6 +226,7 @@ export function pingResult() {
         lost: z.array(lostSample()).describe("The requests without a reply, in order."),
         duplicates: z.int().min(0).describe("Further answers to an answered request."),
         late: z.int().min(0).describe("Replies that came after the timeout."),
+        ...dns64Field(),
       }),
     })
     .meta({ id: "PingResult", description: "The result of a ping." });

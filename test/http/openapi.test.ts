@@ -116,6 +116,12 @@ describe("the contract in the document", () => {
     required: false,
     schema: { type: "integer", minimum, maximum, default: fallback },
   });
+  const flowLabel = {
+    name: "flowLabel",
+    in: "query",
+    required: false,
+    schema: { type: "integer", minimum: 0, maximum: 0xfffff },
+  };
   const choice = (name: string, words: string[], fallback: string) => ({
     name,
     in: "query",
@@ -149,9 +155,9 @@ describe("the contract in the document", () => {
     ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
     ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no")], DNS_ERRORS],
     ["/ping/{target}", [target, integer("count", 10, 4)], PROBE_ERRORS],
-    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
-    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
-    ["/mtu/{target}", [target, choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
+    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), integer("paths", 16, 1), flowLabel, choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
+    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), flowLabel, choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
+    ["/mtu/{target}", [target, flowLabel, choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
     ["/openapi.json", [], []],
   ];
 
@@ -187,7 +193,7 @@ describe("the contract in the document", () => {
 
   test.each([
     ["/ping/{target}", ["sample", "result", "error"]],
-    ["/traceroute/{target}", ["hop", "result", "error"]],
+    ["/traceroute/{target}", ["hop", "path", "result", "error"]],
   ])("%s also has a stream, with a schema for each event", (path, names) => {
     const { content, headers } = operationAt(path).responses["200"] ?? {};
     const { items } = content?.["text/event-stream"]?.schema ?? {};

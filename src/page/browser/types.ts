@@ -5,7 +5,8 @@ import type { dnsResult } from "../../routes/dns.ts";
 import type { mtrResult } from "../../routes/mtr.ts";
 import type { mtuResult } from "../../routes/mtu.ts";
 import type { lostSample, pingResult, pingSample } from "../../routes/ping.ts";
-import type { hopSchema, traceResult } from "../../routes/traceroute.ts";
+import type { hopSchema } from "../../routes/trace-hop.ts";
+import type { traceResult } from "../../routes/traceroute.ts";
 import type { describeAddress } from "../../routes/validate.ts";
 
 export type { Caller } from "../respond.ts";
