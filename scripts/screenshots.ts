@@ -17,6 +17,8 @@ const SCREENS = {
   narrow: { width: 320, height: 640 },
   laptop: { width: 1280, height: 800 },
   wall: { width: 2560, height: 1440 },
+  /** A4 at 96 pixels an inch, without margins. */
+  paper: { width: 718, height: 1046 },
 } as const;
 
 /** The places that are shown. */
@@ -62,6 +64,7 @@ async function take(page: Page, scene: string, path: string, fullPage: boolean):
   const key = scene === "key-wrong" ? "sx_wrong" : stage.service.key;
   await runAt(page, `${stage.url}${SCENES[scene]}`, key);
   await page.waitForLoadState("networkidle");
+  if (path.includes("-paper-")) await page.emulateMedia({ media: "print" });
   await page.screenshot({ path, fullPage });
   console.log(relative(ROOT, path));
 }

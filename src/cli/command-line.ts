@@ -2,10 +2,12 @@ import { Argument, Command, CommanderError } from "commander";
 import { STREAM, withPriority } from "../platform/systemd.ts";
 import { interfaceText } from "../routes/endpoints.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
+import { type AgentOptions, runAgent } from "./agent.ts";
 import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
 import { runDoctor } from "./doctor.ts";
 import {
   addKey,
+  importKeys,
   type KeyOptions,
   listKeys,
   parseExpiry,
@@ -95,6 +97,14 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
     )
     .action(() => runServe(environment));
   program
+    .command("agent")
+    .summary("measure here for instances elsewhere, over NATS")
+    .description(
+      "Runs the service without HTTP until SIGTERM or SIGINT: it connects to SIXSCOPE_NATS_URL and measures for requests with from=SIXSCOPE_LOCATION. docs/operations.md shows how to set it up.\n\nExample: SIXSCOPE_NATS_URL=tls://nats.example.com SIXSCOPE_LOCATION=ams sixscope agent",
+    )
+    .option("--new-key <file>", "only write a new NATS key into a file, and print its public part")
+    .action((options: AgentOptions) => runAgent(options, environment));
+  program
     .command("doctor")
     .summary("find problems and say how to solve them")
     .description(
@@ -127,13 +137,21 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
     .command("list")
     .summary("show the keys, without secrets")
     .description("Shows the keys, without secrets.\n\nExample: sixscope keys list")
-    .action(() => print(listKeys(environment)));
+    .action(async () => print(await listKeys(environment)));
   keys
     .command("revoke")
     .summary("reject a key from now on")
     .description("Rejects a key from now on.\n\nExample: sixscope keys revoke me")
     .argument("<name>", "the name of the key")
-    .action((name: string) => print(revokeKey(name, environment)));
+    .action(async (name: string) => print(await revokeKey(name, environment)));
+  keys
+    .command("import")
+    .summary("copy the keys of a file to Valkey")
+    .description(
+      "Copies the keys of a file, by default of SIXSCOPE_KEYS_FILE, to Valkey for several instances. It can be repeated.\n\nExample: sixscope keys import /var/lib/sixscope/keys.json",
+    )
+    .argument("[file]", "the file with the keys")
+    .action(async (file?: string) => print(await importKeys(file, environment)));
   program
     .command("openapi")
     .summary("print the API as an OpenAPI 3.1 document")

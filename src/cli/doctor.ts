@@ -10,6 +10,7 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkMetricsListener } from "./doctor/metrics.ts";
 import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
@@ -19,6 +20,7 @@ import {
   checkService,
   checkTls,
 } from "./doctor/service.ts";
+import { checkValkey } from "./doctor/valkey.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -118,10 +120,15 @@ async function checkConfigured(
   config: Config,
   service: InstalledService | null,
 ): Promise<readonly Finding[]> {
-  const { tls, keysFile, networkFiles } = config;
+  const { tls, keysFile, valkey, networkFiles } = config;
   const nowMs = Date.now();
+  const metrics = config.metricsListen.map(checkMetricsListener);
   const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
-  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
+  const findings = [
+    checkListeners(config),
+    ...(await Promise.all(metrics)),
+    ...(await Promise.all(answers)).flat(),
+  ];
   if (service !== null) {
     const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
     const named = files.filter((file) => file !== null);
@@ -137,6 +144,7 @@ async function checkConfigured(
     findings.push(checkTls(files, nowMs));
   }
   asUser();
-  findings.push(checkKeys(keysFile, nowMs), ...(await checkNetworks(networkFiles)));
+  const keys = valkey === null ? [checkKeys(keysFile, nowMs)] : await checkValkey(valkey, nowMs);
+  findings.push(...keys, ...(await checkNetworks(networkFiles)));
   return findings;
 }

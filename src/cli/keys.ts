@@ -1,8 +1,6 @@
-import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
 import { z } from "zod";
-import { parseConfig } from "../config/settings.ts";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
 import {
   isActive,
@@ -10,84 +8,10 @@ import {
   KeyFileError,
   type KeyRecord,
   readKeyFile,
-  writeKeyFile,
 } from "../keys/key-file.ts";
-import { lastError, libc, SystemError } from "../platform/libc.ts";
-import { become, ownName, userWithId } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
-import { INSTALLED, installedService, installedSettings } from "./installed.ts";
+import { openImport, openKeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
-
-/**
- * The keys file that the settings name; those of the installed service if there is one. Root becomes
- * the service's user first, so that it reads and writes what the service can, and nothing else.
- *
- * @throws KeyFileError for another user, whose key no service would read
- */
-function findKeysFile(environment: NodeJS.ProcessEnv): string {
-  const service = installedService(environment);
-  if (service === null) return behindLinks(parseConfig(environment).keysFile);
-  const { user, userName, isOurs } = service;
-  if (!isOurs) {
-    const command = ["sudo sixscope", ...Bun.argv.slice(2).map(shellQuote)].join(" ");
-    throw new KeyFileError(
-      `the keys of the installed service belong to ${userName}; run: ${command}, or set SIXSCOPE_KEYS_FILE for a service of your own`,
-    );
-  }
-  if (user === null) {
-    throw new KeyFileError(
-      `the service's user ${userName} does not exist; run: systemd-sysusers sixscope.conf`,
-    );
-  }
-  const settings = installedSettings(service, environment).environment;
-  const { keysFile } = parseConfig(settings, INSTALLED.workingDirectory);
-  if (process.geteuid?.() === 0) become(user);
-  return behindLinks(keysFile);
-}
-
-/** As many links as the kernel follows on one path; path_resolution(7). */
-const MAX_LINKS = 40;
-
-/**
- * The path without symbolic links, so that their target is replaced and not a link.
- *
- * At the first folder or link that belongs to another user, root becomes that user: the owner can
- * move what is below to another place at any time, and root's rights must not follow.
- */
-function behindLinks(path: string): string {
-  // In a user namespace, the machine's own folders belong to an unknown user.
-  const trusted = [0, lstatSync("/").uid];
-  const rest = path.split("/");
-  let at = "/";
-  let links = 0;
-  try {
-    while (rest.length > 0) {
-      const next = join(at, rest.shift() ?? "");
-      const found = lstatSync(next, { throwIfNoEntry: false });
-      const isFile = found === undefined || found.isFile();
-      if (!isFile && process.geteuid?.() === 0 && !trusted.includes(found.uid)) {
-        become(userWithId(found.uid));
-      }
-      if (isFile || !found.isSymbolicLink()) {
-        at = next;
-        continue;
-      }
-      if (++links > MAX_LINKS) break;
-      const target = readlinkSync(next);
-      rest.unshift(...target.split("/"));
-      if (target.startsWith("/")) at = "/";
-    }
-    return links > MAX_LINKS ? path : at;
-  } catch (error) {
-    if (error instanceof SystemError) throw error;
-    // Opening the file reports any other error.
-    return path;
-  }
-}
-
-function shellQuote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
 
 /** What `keys add` takes beside the name. */
 export interface KeyOptions {
@@ -115,8 +39,8 @@ export async function addKey(
     ...(limit === undefined ? {} : { limit }),
     ...(expires === undefined ? {} : { expires }),
   };
-  const path = findKeysFile(environment);
-  changeKeys(path, (keys) => {
+  const store = openKeyStore(environment);
+  await store.change((keys) => {
     const isTaken = keys.some((other) => other.name === name && isActive(other, Date.now()));
     if (isTaken) {
       throw new KeyFileError(
@@ -128,7 +52,7 @@ export async function addKey(
   const text = `${key}
 
 This is the only time the key is shown. Send it in the header X-API-Key.
-It is stored in ${path}; a service that reads this file accepts the key within a second.`;
+It is stored in ${store.place}; ${store.reader} accepts the key within a second.`;
   await write(text).catch((error) => {
     const undo = `${invocation()} keys revoke ${shellQuote(name)}`;
     throw new Error(`${reasonOf(error)}; the new key was not shown, revoke it: ${undo}`);
@@ -140,10 +64,11 @@ It is stored in ${path}; a service that reads this file accepts the key within a
  *
  * @throws KeyFileError, ConfigError
  */
-export function listKeys(environment: NodeJS.ProcessEnv): string {
-  const path = findKeysFile(environment);
-  const keys = readKeyFile(path);
-  if (keys.length === 0) return `No keys in ${path}. Create one: ${invocation()} keys add NAME`;
+export async function listKeys(environment: NodeJS.ProcessEnv): Promise<string> {
+  const store = openKeyStore(environment);
+  const keys = await store.read();
+  if (keys.length === 0)
+    return `No keys in ${store.place}. Create one: ${invocation()} keys add NAME`;
   const width = Math.max(...keys.map(({ name }) => name.length), "NAME".length);
   const row = (name: string, state: string, limit: string, created: string, expires: string) =>
     `${name.padEnd(width)}  ${state.padEnd(7)}  ${limit.padEnd(11)}  ${created.padEnd(10)}  ${expires}`;
@@ -160,9 +85,9 @@ export function listKeys(environment: NodeJS.ProcessEnv): string {
  *
  * @throws KeyFileError, ConfigError
  */
-export function revokeKey(name: string, environment: NodeJS.ProcessEnv): string {
-  const path = findKeysFile(environment);
-  changeKeys(path, (keys) => {
+export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): Promise<string> {
+  const store = openKeyStore(environment);
+  await store.change((keys) => {
     const isRevocable = (key: KeyRecord) => key.name === name && key.revoked === undefined;
     if (!keys.some(isRevocable)) {
       throw new KeyFileError(
@@ -172,39 +97,47 @@ export function revokeKey(name: string, environment: NodeJS.ProcessEnv): string 
     const revoked = new Date().toISOString();
     return keys.map((key) => (isRevocable(key) ? { ...key, revoked } : key));
   });
-  return `Revoked ${name} in ${path}; a service that reads this file rejects the key within a second.`;
+  return `Revoked ${name} in ${store.place}; ${store.reader} rejects the key within a second.`;
+}
+
+/**
+ * `sixscope keys import [FILE]`: copies the keys of a file to Valkey, and says how many. Those that are
+ * there already stay as they are.
+ *
+ * @throws KeyFileError with the names of keys that it could not copy, because another key has the name; ConfigError
+ */
+export async function importKeys(
+  given: string | undefined,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  const { file, store } = openImport(environment, given);
+  if (!existsSync(file)) throw new KeyFileError(`the keys file ${file} does not exist`);
+  const records = readKeyFile(file);
+  let added: readonly KeyRecord[] = [];
+  let clashing: readonly KeyRecord[] = [];
+  await store.change((keys) => {
+    const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
+    const fresh = records.filter(({ sha256 }) => keys.every((other) => other.sha256 !== sha256));
+    const rivals = (key: KeyRecord) => keys.filter(({ name }) => name === key.name);
+    clashing = fresh.filter((key) => isActiveNow(key) && rivals(key).some(isActiveNow));
+    // An old key that is revoked or expired must not take the place of another one.
+    added = fresh.filter(
+      (key) => !clashing.includes(key) && (isActiveNow(key) || rivals(key).length === 0),
+    );
+    const replaced = new Set(added.map(({ name }) => name));
+    return [...keys.filter(({ name }) => !replaced.has(name)), ...added];
+  });
+  const text = `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}`;
+  if (clashing.length === 0) return `${text}; the others were there already.`;
+  const names = clashing.map(({ name }) => JSON.stringify(name)).join(", ");
+  throw new KeyFileError(
+    `${text}, but not ${names}: another active key has the name; revoke one of the two and import again`,
+  );
 }
 
 function stateOf(key: KeyRecord): string {
   if (key.revoked !== undefined) return "revoked";
   return isActive(key, Date.now()) ? "active" : "expired";
-}
-
-/** Reads, changes and writes the file while no other `keys` command does. */
-function changeKeys(
-  path: string,
-  change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
-): void {
-  const LOCK_EXCLUSIVE = 2;
-  const folder = openFolder(dirname(path));
-  try {
-    // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
-    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
-    writeKeyFile(path, change(readKeyFile(path)));
-  } finally {
-    closeSync(folder);
-  }
-}
-
-function openFolder(path: string): number {
-  try {
-    return openSync(path, constants.O_DIRECTORY);
-  } catch (error) {
-    throw new KeyFileError(
-      `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
-      { cause: error },
-    );
-  }
 }
 
 /** @throws InvalidArgumentError for a text that cannot be the name of a new key */

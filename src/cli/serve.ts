@@ -11,25 +11,32 @@ import { createDnsClient, type DnsClient } from "../dns/client.ts";
 import { createApp } from "../http/app.ts";
 import { BASE_PATH } from "../http/endpoint.ts";
 import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
+import type { TargetShare } from "../icmp/target-limit.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { Locations } from "../locations/locations.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { ENDPOINTS } from "../routes/endpoints.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
 import { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
+import { publicUrl } from "../valkey/address.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 
 /** Lower ports need a capability. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
+/** How long the start waits for Valkey. */
+const VALKEY_GRACE_MS = 50;
+
 /** How long the end waits for a log that is not read. */
-const FLUSH_GRACE_MS = 1000;
+export const FLUSH_GRACE_MS = 1000;
 
 /**
  * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
@@ -46,20 +53,25 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     priorities: isJournal(STREAM.error, environment),
     write: (line) => lines.write(line),
   });
-  const icmp = openIcmpOrReason(config);
-  const keyring = new Keyring(config.keysFile, log);
+  // Loaded only if it is used: what is alone must not start later, or grow.
+  const shared =
+    config.valkey && (await import("./shared.ts")).openShared(config.valkey, config, log);
+  const icmp = openIcmpOrReason(config, shared?.targetShare);
+  const keyring = shared?.keyring ?? new Keyring(config.keysFile, log);
   const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
   const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
   const resolvers = createResolvers(config, metrics);
-  const tools = { config, resolvers, icmp, probeSlots, networks };
-  const app = createApp({ ...tools, log, keyring, onAnswered: metrics?.answered });
+  const locations = new Locations(config, true, log);
+  const tools = { config, resolvers, icmp, probeSlots, networks, locations };
+  locations.answer(ENDPOINTS, tools, log);
+  const app = createApp({ ...tools, log, keyring, shared, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
     manager.reload(() => {
-      keyring.reload();
+      if (shared === null) keyring.reload();
       networks?.reload();
       renewal?.reload();
     }),
@@ -68,13 +80,15 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const exposed =
     metrics &&
     (await listen(
-      metrics.expose({ ...tools, keyring, renewal }),
+      metrics.expose({ ...tools, keyring, renewal, shared }),
       { listen: config.metricsListen },
       null,
       log,
     ));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
-  keyring.watch();
+  if (shared === null) keyring.watch();
+  // A new instance knows its keys at once, if Valkey answers as fast as it should.
+  else await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {
@@ -101,10 +115,14 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   manager.stopping(config.stopGraceMs);
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
   exposed?.drain();
-  const secondSignal = stopSignal().then(() => listening.stop(0));
-  await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
+  const finish = (graceMs: number) =>
+    Promise.all([listening.stop(graceMs), locations.leave(graceMs)]);
+  const secondSignal = stopSignal().then(() => finish(0));
+  await Promise.race([finish(config.stopGraceMs), secondSignal]);
+  await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
+  shared?.valkey.close();
   keyring.close();
   networks?.close();
   renewal?.close();
@@ -115,21 +133,30 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-function openIcmpOrReason({ listen, metricsListen }: Config): IcmpEngine | NoIcmp {
+/**
+ * The engine without the capabilities that it needs no longer, or the reason why there is none.
+ *
+ * @param share what of the bound for each target's network is this instance's, if there are several
+ */
+export function openIcmpOrReason(
+  { listen, metricsListen }: Pick<Config, "listen" | "metricsListen">,
+  share?: TargetShare,
+): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
       [...listen, ...metricsListen].some(
         (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
       ),
     );
-    return openIcmpIfAllowed(inheritedRawSocket());
+    return openIcmpIfAllowed(inheritedRawSocket(), share);
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;
   }
 }
 
-function createResolvers(
+/** A client for each resolver. */
+export function createResolvers(
   config: Config,
   metrics: Metrics | null,
 ): Readonly<Record<ResolverName, DnsClient>> {
@@ -143,7 +170,7 @@ function createResolvers(
 
 /** Where it listens, whether it can probe, its keys, and what to type next. */
 function startLines(
-  { keysFile, trustedProxies }: Config,
+  { keysFile, trustedProxies, valkey }: Config,
   urls: readonly string[],
   metricsUrls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
@@ -155,30 +182,31 @@ function startLines(
   const nextStep =
     keys > 0
       ? exampleRequest(urls, trustedProxies.unix)
-      : `create a key for ping and traceroute: ${invocation()} keys add me`;
+      : `create a key to probe targets: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
     withoutRaw === null
-      ? "raw sockets: ready for ping and traceroute"
+      ? "raw sockets: ready to probe targets"
       : withPriority(
           noRawSockets(icmp, withoutRaw, environment),
           "warn",
           STREAM.output,
           environment,
         ),
-    `API keys: ${keys} in ${keysFile}`,
+    `API keys: ${keys} in ${valkey === null ? keysFile : publicUrl(valkey.url)}`,
     `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
   ];
 }
 
-function noRawSockets(
+/** That the service cannot trace, or not even ping, and what to do. */
+export function noRawSockets(
   icmp: IcmpEngine | NoIcmp,
   withoutRaw: NoIcmp,
   environment: NodeJS.ProcessEnv,
 ): string {
   const remedy = rawSocketRemedy(withoutRaw, environment);
-  const what = icmp === withoutRaw ? "ping and traceroute answer" : "traceroute answers";
+  const what = icmp === withoutRaw ? "all probes answer" : "all probes but pings answer";
   return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
 }
 
@@ -199,7 +227,8 @@ function exampleRequest(urls: readonly string[], trustsUnix: boolean): string {
   return `try a request${candidates.length > 0 ? `: ${candidates[0]}` : " through your proxy"}`;
 }
 
-function stopSignal(): Promise<void> {
+/** Resolves at the first SIGTERM or SIGINT from now on. */
+export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

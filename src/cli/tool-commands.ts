@@ -4,24 +4,32 @@ import { RECORD_TYPES } from "../dns/record.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { dns } from "../routes/dns.ts";
+import { mtr } from "../routes/mtr.ts";
+import { mtu } from "../routes/mtu.ts";
 import { myIp } from "../routes/my-ip.ts";
 import { ping } from "../routes/ping.ts";
 import { traceroute } from "../routes/traceroute.ts";
 import { validate } from "../routes/validate.ts";
 import { type Ask, askHere, configHere, type OwnChoices } from "./ask.ts";
 import { askServer, parseServer } from "./ask-server.ts";
+import { type Formats, MTR_FORMATS, PING_FORMATS, TRACE_FORMATS } from "./formats.ts";
+import { mtrView, mtuView, traceView } from "./path-views.ts";
 import type { Screen } from "./screen.ts";
 import { type Output, runTool, type View } from "./tool.ts";
-import { addressView, dnsView, fieldsView, pingView, traceView } from "./views.ts";
+import { addressView, dnsView, fieldsView, pingView } from "./views.ts";
 
 /** Options of every tool. */
-interface ToolOptions extends Output {
+interface ToolOptions extends Omit<Output, "format"> {
   readonly server?: URL;
+  readonly format?: keyof Formats;
 }
 
 /** Milliseconds, as the settings of the service allow. */
 const INTERVAL_MS = { least: 10, greatest: 10_000 } as const;
 const WAIT_MS = { least: 100, greatest: 10_000 } as const;
+
+/** Milliseconds between two rounds, as the API allows. */
+const ROUND_MS = { least: 100, greatest: 1000 } as const;
 
 /** More samples than anyone waits for. */
 const MAX_COUNT = 100_000;
@@ -33,6 +41,7 @@ type Run = (
   parameters: Readonly<Record<string, string>>,
   view: (screen: Screen) => View,
   own?: OwnChoices,
+  formats?: Formats,
 ) => Promise<void>;
 
 /**
@@ -45,17 +54,18 @@ export function addTools(
   environment: NodeJS.ProcessEnv,
   setStatus: (status: number) => void,
 ): void {
-  const run: Run = async (command, endpoint, parameters, view, own = {}) => {
-    const options = command.opts<ToolOptions>();
+  const run: Run = async (command, endpoint, parameters, view, own = {}, formats) => {
+    const { format, ...options } = command.opts<ToolOptions>();
     if (options.stream && !options.json) command.error("error: --stream needs --json");
     const ask = askerOf(command, options, own, environment);
     const isTextAsked = endpoint === validate;
-    setStatus(
-      await runTool(ask, { endpoint, parameters }, view, options, environment, isTextAsked),
-    );
+    const output = { ...options, ...(format && formats && { format: formats[format] }) };
+    setStatus(await runTool(ask, { endpoint, parameters }, view, output, environment, isTextAsked));
   };
   addPing(program, run);
   addTrace(program, run);
+  addMtr(program, run);
+  addMtu(program, run);
   addDns(program, run, environment);
   addValidate(program, run);
   addMyIp(program, run);
@@ -81,13 +91,15 @@ function addPing(program: Command, run: Run): void {
       )
       .option("-W, --timeout <seconds>", "time to wait for a reply, here only", seconds(WAIT_MS)),
     true,
+    PING_FORMATS,
   ).action(async (target: string, { count, interval, timeout }, command: Command) => {
     const config = { ...ms("pingIntervalMs", interval), ...ms("probeTimeoutMs", timeout) };
     const { server } = command.opts<ToolOptions>();
     // The service bounds the count for the sake of others; here there are no others.
     const [parameters, values] = server ? [{ count: String(count) }, {}] : [{}, { count }];
     const view = (screen: Screen) => pingView(target, screen);
-    await run(command, ping, { target, ...parameters }, view, { config, values });
+    const own = { config, values };
+    await run(command, ping, { target, ...parameters }, view, own, PING_FORMATS);
   });
 }
 
@@ -105,11 +117,59 @@ function addTrace(program: Command, run: Run): void {
       .option("-w, --wait <seconds>", "time to wait for an answer, here only", seconds(WAIT_MS))
       .option("-n, --numeric", "no names"),
     true,
+    TRACE_FORMATS,
   ).action(async (target: string, { maxHops, wait, numeric }, command: Command) => {
     const parameters = { ...(maxHops && { maxHops }), ...(numeric && { names: "no" }) };
     const view = (screen: Screen) => traceView(target, screen);
     const config = ms("probeTimeoutMs", wait);
-    await run(command, traceroute, { target, ...parameters }, view, { config });
+    await run(command, traceroute, { target, ...parameters }, view, { config }, TRACE_FORMATS);
+  });
+}
+
+function addMtr(program: Command, run: Run): void {
+  withOutput(
+    program
+      .command("mtr")
+      .summary("measure loss and round-trip times of every hop")
+      .description(
+        "Probes every hop to a name or an IPv6 address once a round, and shows a table that grows with each round. A hop that limits its answers is no loss.\n\nExample: sixscope mtr -c 30 www.example.com",
+      )
+      .argument("<target>", "a name or an IPv6 address")
+      .option("-c, --rounds <n>", "probes of each hop; a service takes 1 to 100", count, 10)
+      .option("-i, --interval <seconds>", "time between two rounds, 0.1 to 1", seconds(ROUND_MS))
+      .option("-m, --max-hops <n>", "hops after which the path ends")
+      .option("-n, --numeric", "no names"),
+    true,
+    MTR_FORMATS,
+  ).action(async (target: string, { rounds, interval, maxHops, numeric }, command: Command) => {
+    const { server } = command.opts<ToolOptions>();
+    // The service bounds the rounds for the sake of others; here there are no others.
+    const [given, values] = server ? [{ rounds: String(rounds) }, {}] : [{}, { rounds }];
+    const parameters = {
+      ...given,
+      ...(interval && { intervalMs: String(interval) }),
+      ...(maxHops && { maxHops }),
+      ...(numeric && { names: "no" }),
+    };
+    const view = (screen: Screen) => mtrView(target, screen);
+    await run(command, mtr, { target, ...parameters }, view, { values }, MTR_FORMATS);
+  });
+}
+
+function addMtu(program: Command, run: Run): void {
+  withOutput(
+    program
+      .command("mtu")
+      .summary("find the path MTU, and where the path narrows")
+      .description(
+        "Sends packets of growing size to a name or an IPv6 address, says which is the largest that gets through and why, and shows the largest for each hop.\n\nExample: sixscope mtu www.example.com",
+      )
+      .argument("<target>", "a name or an IPv6 address")
+      .option("-n, --numeric", "no names"),
+    true,
+  ).action(async (target: string, { numeric }, command: Command) => {
+    const parameters = numeric ? { names: "no" } : {};
+    await run(command, mtu, { target, ...parameters }, (screen) => mtuView(target, screen));
   });
 }
 
@@ -181,7 +241,7 @@ function wordsOfDns(): Argument {
 }
 
 /** Adds the options of every tool. */
-function withOutput(command: Command, hasEvents: boolean): Command {
+function withOutput(command: Command, hasEvents: boolean, formats?: Formats): Command {
   command
     .addOption(
       new Option("--server <url>", "ask the service there, instead of working here")
@@ -189,6 +249,16 @@ function withOutput(command: Command, hasEvents: boolean): Command {
         .argParser(parseServer),
     )
     .option("--json", "print the JSON document of the API");
+  if (formats !== undefined) {
+    command.addOption(
+      new Option(
+        "--format <name>",
+        "print what mtr --report-wide or mtr --json prints, or a result of RIPE Atlas",
+      )
+        .choices(Object.keys(formats))
+        .conflicts("json"),
+    );
+  }
   return hasEvents ? command.option("--stream", "with --json, print one event a line") : command;
 }
 

@@ -2,8 +2,11 @@ import { join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
+import { reasonOf } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
+import { isValkeyUrl, VALKEY_URL_FORM } from "../valkey/address.ts";
 import {
   bothFamilies,
   isLoopback,
@@ -47,6 +50,17 @@ const MAX_PROBLEMS = 10;
 
 const CERT = "SIXSCOPE_TLS_CERT";
 const KEY = "SIXSCOPE_TLS_KEY";
+const VALKEY_URL = "SIXSCOPE_VALKEY_URL";
+const VALKEY_URL_FILE = "SIXSCOPE_VALKEY_URL_FILE";
+
+const NATS_URL = "SIXSCOPE_NATS_URL";
+const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
+
+/** The name of a location, which is a part of NATS subjects. */
+export const LOCATION_FORM = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
+
+/** Every location; no location has this name. */
+export const ALL_LOCATIONS = "all";
 
 /** Which service the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
@@ -66,6 +80,16 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
   if (environment[KEY] && !environment[CERT]) report(KEY, [`needs ${CERT}; set both or neither`]);
   const absolutePath = (text: string) => resolve(folder, text);
+  const natsUrl = optional(NATS_URL, parseNatsUrl);
+  const natsCreds = optional(NATS_CREDS, absolutePath);
+  if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
+  const urlFromFile = (path: string) => parseValkeyUrl(readSecret(absolutePath(path)));
+  const urls = [optional(VALKEY_URL, parseValkeyUrl), optional(VALKEY_URL_FILE, urlFromFile)];
+  if (environment[VALKEY_URL] && environment[VALKEY_URL_FILE]) {
+    report(VALKEY_URL_FILE, [`${VALKEY_URL} is set too; set one of them`]);
+  }
+  const valkeyUrl = urls.find((url) => url !== null);
+  const valkeyPrefix = read("SIXSCOPE_VALKEY_PREFIX", "sixscope:", parseValkeyPrefix);
   const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
@@ -76,11 +100,17 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     /** Whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     keysFile: read("SIXSCOPE_KEYS_FILE", join(stateDirectory, "keys.json"), absolutePath),
+    /** The engine that counts limits and has the keys for several instances; null if this one is alone. */
+    valkey: valkeyUrl === undefined ? null : { url: valkeyUrl, prefix: valkeyPrefix },
     /** The files that say whose network an address belongs to. */
     networkFiles: {
       networksFile: optional("SIXSCOPE_NETWORKS_FILE", absolutePath),
       asnFile: optional("SIXSCOPE_ASN_FILE", absolutePath),
     },
+    /** The NATS servers that connect locations; null for none. */
+    nats: natsUrl && { ...natsUrl, credsFile: natsCreds },
+    /** The name of the place where this process is; null if it has none. */
+    location: optional("SIXSCOPE_LOCATION", parseLocation),
     resolvers: {
       resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
@@ -139,7 +169,8 @@ function settingsReader(environment: NodeJS.ProcessEnv) {
 
   const report = (name: string, found: readonly string[]) => {
     const value = environment[name] ?? "";
-    const setting = isPem(value) ? name : `${name}=${quote(value)}`;
+    const isSecret = name === VALKEY_URL || isPem(value) || hasPassword(value);
+    const setting = isSecret ? name : `${name}=${quote(value)}`;
     problems.push(...found.slice(0, MAX_PROBLEMS).map((problem) => `${setting}: ${problem}`));
     const more = found.length - MAX_PROBLEMS;
     if (more > 0) problems.push(`${setting}: ${more} more entries are not valid`);
@@ -187,6 +218,11 @@ function refuse(problem: string): never {
 /** Whether a value is a key or certificate itself, which must not appear in a log. */
 function isPem(value: string): boolean {
   return value.includes("-----BEGIN");
+}
+
+/** Whether a value is a URL with a user or password, which must not appear in a log either. */
+function hasPassword(value: string): boolean {
+  return /:\/\/[^/]*@/.test(value);
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {
@@ -249,8 +285,43 @@ function parseTrustedProxies(text: string) {
   };
 }
 
+function parseValkeyUrl(text: string): string {
+  return isValkeyUrl(text) ? text : refuse(`must be ${VALKEY_URL_FORM}`);
+}
+
+function parseValkeyPrefix(text: string): string {
+  return /^[!-~]{1,64}$/.test(text)
+    ? text
+    : refuse("must be 1 to 64 printable ASCII characters without spaces");
+}
+
+/** The content of a file that keeps a secret. */
+function readSecret(path: string): string {
+  try {
+    return readRegularFile(path).trim();
+  } catch (error) {
+    return refuse(`cannot be read: ${reasonOf(error)}`);
+  }
+}
+
 function parsePrefixes(text: string) {
   return list(parsePrefix, PREFIX_FORM)(text);
+}
+
+function parseNatsUrl(text: string) {
+  if (hasPassword(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
+  const servers = list(
+    (entry) => (/^(nats|tls):\/\/[^/?#]+\/?$/.test(entry) && URL.canParse(entry) ? entry : null),
+    "a URL such as nats://nats.example.com:4222 or tls://nats.example.com:4222",
+  )(text);
+  // The client itself would take the word of an unencrypted server for it.
+  return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
+}
+
+function parseLocation(text: string) {
+  return LOCATION_FORM.test(text) && text !== ALL_LOCATIONS
+    ? text
+    : refuse("must be 1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all");
 }
 
 function parseServers(text: string) {

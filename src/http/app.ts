@@ -19,6 +19,7 @@ import {
   createMiddleware,
   type MiddlewareDependencies,
   sentKey,
+  whenDone,
 } from "./middleware.ts";
 import { readParameters } from "./parameters.ts";
 import { respond, respondError, respondZipped } from "./respond.ts";
@@ -45,6 +46,8 @@ export interface App {
   /** The patterns of all paths, for `Bindings.route`. */
   readonly routes: readonly string[];
   fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
+  /** What `/readyz` says while the service is ready. */
+  readiness?(): string;
 }
 
 interface Env {
@@ -61,7 +64,7 @@ type Explain = (error: Error, info: RequestInfo) => ApiError;
  * Each path has one handler, because Hono calls a single handler directly.
  */
 export function createApp(dependencies: AppDependencies): App {
-  const { log, config, onAnswered } = dependencies;
+  const { log, config, onAnswered, shared } = dependencies;
   const accessLog = new AccessLog(log, config.logClients);
   const admit = createMiddleware(dependencies);
   const router = new Hono<Env>();
@@ -93,7 +96,7 @@ export function createApp(dependencies: AppDependencies): App {
     return known;
   };
   for (const endpoint of ENDPOINTS) {
-    add(routesOf(endpoint), handlerOf(endpoint, dependencies, explain));
+    add(routesOf(endpoint), handlerOf(endpoint, dependencies, explain, shared));
   }
   // Where a shell gets the caller's address as plain text, and a browser the page.
   add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
@@ -115,32 +118,29 @@ export function createApp(dependencies: AppDependencies): App {
 
   return {
     routes: [...handlers.keys()],
+    readiness: () => shared?.readiness() ?? "ready",
     fetch(request, bindings) {
       const startMs = performance.now();
-      const { info, response } = admit(request, bindings);
-      return whenDone(response ?? router.fetch(request, info), (response) => {
-        const answered = (sent: number) => {
-          const ms = performance.now() - startMs;
-          const status = loggedStatus(request, sent);
-          accessLog.answered(info, status, ms);
-          onAnswered?.({
-            route: info.route === null ? null : (mainRoutes.get(info.route) ?? null),
-            status,
-            code: status === CLIENT_GONE ? undefined : info.code,
-            ms,
-          });
-        };
-        if (info.ended === undefined) answered(response.status);
-        else void info.ended.then(answered);
-        return response;
-      });
+      return whenDone(admit(request, bindings), ({ info, response }) =>
+        whenDone(response ?? router.fetch(request, info), (response) => {
+          const answered = (sent: number) => {
+            const ms = performance.now() - startMs;
+            const status = loggedStatus(request, sent);
+            accessLog.answered(info, status, ms);
+            onAnswered?.({
+              route: info.route === null ? null : (mainRoutes.get(info.route) ?? null),
+              status,
+              code: status === CLIENT_GONE ? undefined : info.code,
+              ms,
+            });
+          };
+          if (info.ended === undefined) answered(response.status);
+          else void info.ended.then(answered);
+          return response;
+        }),
+      );
     },
   };
-}
-
-/** Like `then`, but without a promise where the value is known. */
-function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U): U | Promise<U> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 function notFound({ method, path }: HonoRequest): ApiError {
@@ -160,9 +160,13 @@ function handlerOf(
   { parameters, needsKey, handle, events }: Endpoint,
   tools: Tools,
   explain: Explain,
+  shared: AppDependencies["shared"],
 ): Handler {
   return (context) => {
     const { req, env: info } = context;
+    if (needsKey && info.caller.needsKey && shared?.keys.areOutdated) {
+      throw new ApiError("KEYS_UNAVAILABLE", {});
+    }
     if (needsKey && info.key === null && info.caller.needsKey) {
       const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
       const note = sentKey(info.request.headers) === null ? undefined : invalid;

@@ -1,6 +1,8 @@
 import { formatIp } from "../addr/ip.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { SharedKeys } from "../keys/shared-keys.ts";
+import type { SharedRateLimiter } from "../limits/shared-limiter.ts";
 import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
 import { prefers } from "./accept.ts";
@@ -48,10 +50,20 @@ export interface Bindings {
   readonly draining: boolean;
 }
 
+/** What instances share through Valkey. */
+export interface Shared {
+  readonly rateLimiter: Pick<SharedRateLimiter, "take">;
+  readonly keys: Pick<SharedKeys, "areOutdated">;
+  /** What `/readyz` says while the service is ready. */
+  readiness(): string;
+}
+
 export interface MiddlewareDependencies {
   readonly config: Config;
   readonly keyring: Pick<Keyring, "find">;
   readonly log: Log;
+  /** Absent for an instance that is alone. */
+  readonly shared?: Shared | null;
 }
 
 /** What is known of a request, and the response if it must not be routed. */
@@ -68,9 +80,13 @@ export function createMiddleware({
   config,
   keyring,
   log,
-}: MiddlewareDependencies): (request: Request, bindings: Bindings) => Admission {
+  shared,
+}: MiddlewareDependencies): (
+  request: Request,
+  bindings: Bindings,
+) => Admission | Promise<Admission> {
   const { rate } = config;
-  const rateLimiter = new RateLimiter(rate);
+  const rateLimiter = shared?.rateLimiter ?? new RateLimiter(rate);
   const pageLimiter = new RateLimiter(PAGE_RATE);
   let hasWarned = false;
 
@@ -93,43 +109,53 @@ export function createMiddleware({
     const key = keyText === null || isPage ? null : keyring.find(keyText);
     const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
     // A missing or wrong key is charged to the address.
-    const state = (isPage ? pageLimiter : rateLimiter).take(
+    const taken = (isPage ? pageLimiter : rateLimiter).take(
       key === null
         ? { kind: "address", address }
         : { kind: "key", sha256: key.sha256, limit: key.limit ?? rate.key },
       secure && !isPreflight ? 1 : 0,
     );
-    const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
-    const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
-    const headers: Record<string, string> = {
-      ...CONSTANT_HEADERS,
-      "X-Request-Id": id,
-      "X-RateLimit-Limit": String(state.limit),
-      "X-RateLimit-Remaining": String(state.remaining),
-      "X-RateLimit-Reset": String(state.resetSeconds),
-    };
-    // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
-    const isFree = !secure || !state.allowed || isPreflight;
-    if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
-    if (connection.kind === "tcp" && connection.encrypted) {
-      headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
-    }
-    const info: RequestInfo = {
-      request,
-      id,
-      caller,
-      key,
-      headers,
-      allowSeconds,
-      isPage,
-      route,
-    };
-    if (secure && isPreflight) {
-      return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
-    }
-    const refusal = refusalOf(request, connection, caller, state);
-    return { info, response: refusal && respondError(info, refusal) };
+    return whenDone(taken, (state) => {
+      const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
+      const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
+      const headers: Record<string, string> = {
+        ...CONSTANT_HEADERS,
+        "X-Request-Id": id,
+        "X-RateLimit-Limit": String(state.limit),
+        "X-RateLimit-Remaining": String(state.remaining),
+        "X-RateLimit-Reset": String(state.resetSeconds),
+      };
+      // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
+      const isFree = !secure || !state.allowed || isPreflight;
+      if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
+      if (connection.kind === "tcp" && connection.encrypted) {
+        headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
+      }
+      const info: RequestInfo = {
+        request,
+        id,
+        caller,
+        key,
+        headers,
+        allowSeconds,
+        isPage,
+        route,
+      };
+      if (secure && isPreflight) {
+        return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
+      }
+      const refusal = refusalOf(request, connection, caller, state);
+      return { info, response: refusal && respondError(info, refusal) };
+    });
   };
+}
+
+/** Like `then`, but without a promise where the value is known. */
+export function whenDone<T, U>(
+  value: T | Promise<T>,
+  next: (value: T) => U | Promise<U>,
+): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /** The API key that a request has in `X-API-Key` or as a bearer token, RFC 6750; null if it has none. */

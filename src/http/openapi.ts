@@ -74,7 +74,7 @@ function describeOperation(endpoint: Endpoint) {
   const { operationId, summary, description, needsKey, parameters } = endpoint;
   const codes: readonly ErrorCode[] = [
     ...COMMON_ERRORS,
-    ...(needsKey ? (["UNAUTHORIZED"] as const) : []),
+    ...(needsKey ? (["UNAUTHORIZED", "KEYS_UNAVAILABLE"] as const) : []),
     ...endpoint.errors,
   ];
   const result = referenceTo(endpoint.response());

@@ -6,6 +6,7 @@ import { type PathsOptions, type PathsOutcome, type PathsRequest, tracePaths } f
 import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
 import { RawSocket } from "./socket.ts";
+import type { TargetShare } from "./target-limit.ts";
 import { createTraceroute, type TraceRequest, type Traceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
@@ -45,15 +46,19 @@ export function remedyFor({ unavailable }: NoIcmp): string {
  * lets this process have one, or tells why there is neither.
  *
  * @param fd a raw ICMPv6 socket that is open already, or null to open one
+ * @param share what it may send to each /64; without others, all that one may get
  */
-export function openIcmpIfAllowed(fd: number | null = null): IcmpEngine | NoIcmp {
+export function openIcmpIfAllowed(
+  fd: number | null = null,
+  share?: TargetShare,
+): IcmpEngine | NoIcmp {
   try {
-    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
+    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd), share });
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
     const withoutRaw = { unavailable: error.message };
     try {
-      return openIcmp({ openSocket: () => new DatagramSocket() }, withoutRaw);
+      return openIcmp({ openSocket: () => new DatagramSocket(), share }, withoutRaw);
     } catch {
       return withoutRaw;
     }

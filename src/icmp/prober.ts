@@ -9,7 +9,7 @@ import {
   type ReceivedPacket,
   type Route,
 } from "./socket.ts";
-import { TargetLimit } from "./target-limit.ts";
+import { TargetLimit, type TargetShare } from "./target-limit.ts";
 
 /** How often the socket is read while a probe is outstanding, in milliseconds. */
 const READ_INTERVAL_MS = 1;
@@ -82,6 +82,7 @@ export interface ProberOptions {
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
   readonly maxProbes?: number;
+  readonly share?: TargetShare | undefined;
 }
 
 /**
@@ -126,7 +127,7 @@ export class Prober {
   /** When the tag is changed. */
   #renewMs: number;
   readonly #socket: IcmpSocket;
-  readonly #limit = new TargetLimit();
+  readonly #limit: TargetLimit;
   readonly #closing = new AbortController();
   /** In the order of sending. */
   readonly #probes = new Map<number, Probe>();
@@ -139,8 +140,10 @@ export class Prober {
     clock = systemClock,
     random = (bytes) => crypto.getRandomValues(bytes),
     maxProbes = MAX_PROBES,
+    share,
   }: ProberOptions = {}) {
     this.clock = clock;
+    this.#limit = new TargetLimit(share);
     this.#random = random;
     this.#maxProbes = maxProbes;
     this.#tag = this.#randomBytes(1)[0] as number;

@@ -15,11 +15,22 @@ export const MAX_WAITING = 256;
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
+/** What an instance may send to each /64 if others probe it too. */
+export interface TargetShare {
+  /** Probes in any second that it may send without a lease. */
+  perSecond(): number;
+  /** Whether it may send one more, of a lease for that /64; if not, a later try may get one. */
+  lease(prefix: string, nowMs: number): boolean;
+}
+
+const ALONE: TargetShare = { perSecond: () => PROBES_PER_SECOND, lease: () => false };
+
 /**
  * Bounds the probes to each /64 a second, since callers together must not make a flood, and the probes
  * that wait in the kernel for neighbours.
  */
 export class TargetLimit {
+  readonly #share: TargetShare;
   /** When probes of the last second were sent to each prefix, the oldest first. */
   readonly #sentMs = new Map<string, number[]>();
   /** Probes to neighbours that have not answered since, the oldest first. */
@@ -28,18 +39,22 @@ export class TargetLimit {
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
 
+  constructor(share: TargetShare = ALONE) {
+    this.#share = share;
+  }
+
   /** Counts one more probe unless a bound is reached; returns whether it was counted. */
   take(target: Ipv6Address, source: Ipv6Address, nowMs: number): boolean {
     this.#sweep(nowMs);
     const prefix = prefixKey(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
-    if (sentMs.length >= PROBES_PER_SECOND) return false;
     const neighbour = addressKey(target);
-    if (prefix === prefixKey(source) && !this.#answeredMs.has(neighbour)) {
-      if (this.#waiting.length >= MAX_WAITING) return false;
-      this.#waiting.push({ neighbour, sentMs: nowMs });
-    }
+    const isWaiting = prefix === prefixKey(source) && !this.#answeredMs.has(neighbour);
+    if (isWaiting && this.#waiting.length >= MAX_WAITING) return false;
+    const isShort = sentMs.length >= this.#share.perSecond();
+    if (isShort && !this.#share.lease(prefix, nowMs)) return false;
+    if (isWaiting) this.#waiting.push({ neighbour, sentMs: nowMs });
     sentMs.push(nowMs);
     this.#sentMs.set(prefix, sentMs);
     return true;

@@ -41,7 +41,7 @@ const keyFileSchema = () =>
 /** What the keys file contains for one key, without the key itself. */
 export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
-/** The keys file cannot be read, parsed or written; the message says which file and why. */
+/** The keys cannot be read, parsed or written; the message says where they are and why. */
 export class KeyFileError extends Error {
   override readonly name = "KeyFileError";
 }
@@ -71,12 +71,27 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
     const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
     throw accessError("read", path, error, advice);
   }
+  return parseKeys(text, `the keys file ${path}`);
+}
+
+/**
+ * The keys in the text of a keys file.
+ *
+ * @param source where it comes from, for messages
+ * @throws KeyFileError if it cannot be parsed
+ */
+export function parseKeys(text: string, source: string): readonly KeyRecord[] {
   try {
     return keyFileSchema().parse(JSON.parse(text)).keys;
   } catch (error) {
     const reason = error instanceof z.ZodError ? z.prettifyError(error) : reasonOf(error);
-    throw new KeyFileError(`the keys file ${path} does not parse: ${reason}`, { cause: error });
+    throw new KeyFileError(`${source} does not parse: ${reason}`, { cause: error });
   }
+}
+
+/** The text of a keys file. */
+export function formatKeys(keys: readonly KeyRecord[]): string {
+  return `${JSON.stringify({ version: 1, keys }, null, 2)}\n`;
 }
 
 /**
@@ -93,7 +108,7 @@ export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
     const existing = lstatSync(path, { throwIfNoEntry: false });
     const file = openSync(temporary, "wx", 0o600);
     try {
-      writeFileSync(file, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
+      writeFileSync(file, formatKeys(keys));
       if (existing?.isFile()) {
         fchmodSync(file, existing.mode & PERMISSIONS);
         fchownSync(file, existing.uid, existing.gid);

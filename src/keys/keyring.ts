@@ -31,6 +31,11 @@ export class Keyring {
     return this.#isUsable;
   }
 
+  /** All keys, also those that are not valid. */
+  get records(): readonly KeyRecord[] {
+    return [...this.#entries.values()].flat().map(({ record }) => record);
+  }
+
   /** Starts to follow the file, until `close`. */
   watch(): void {
     this.#watch.start(() => this.reload());
@@ -38,6 +43,12 @@ export class Keyring {
 
   close(): void {
     this.#watch.close();
+  }
+
+  /** Uses other keys than those of the file. */
+  use(records: readonly KeyRecord[]): void {
+    this.#entries = entriesOf(records);
+    this.#isUsable = true;
   }
 
   /** Reads the file again; if it cannot be used, logs an error and keeps the old keys. */
@@ -63,8 +74,7 @@ export class Keyring {
 
   /** How many keys are valid now. */
   activeCount(nowMs: number = Date.now()): number {
-    return [...this.#entries.values()].flat().filter(({ record }) => isActive(record, nowMs))
-      .length;
+    return this.records.filter((record) => isActive(record, nowMs)).length;
   }
 
   /** Returns whether the file could be used. */
@@ -73,8 +83,7 @@ export class Keyring {
       if (this.#entries.size > 0 && !existsSync(this.#path)) {
         throw new KeyFileError(`the keys file ${this.#path} has vanished`);
       }
-      this.#entries = readEntries(this.#path);
-      this.#isUsable = true;
+      this.use(readKeyFile(this.#path));
       return true;
     } catch (error) {
       const until = this.#isUsable
@@ -86,8 +95,8 @@ export class Keyring {
   }
 }
 
-function readEntries(path: string): Entries {
-  const entries = readKeyFile(path).map((record) => ({
+function entriesOf(records: readonly KeyRecord[]): Entries {
+  const entries = records.map((record) => ({
     sha256: Buffer.from(record.sha256, "hex"),
     record,
   }));

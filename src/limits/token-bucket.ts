@@ -1,4 +1,5 @@
 import type { IpAddress } from "../addr/ip.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
@@ -26,10 +27,23 @@ export type RateLimitSubject =
       readonly limit: number;
     };
 
+/** A bucket that is about to be counted over all instances. */
+export interface OpenBucket {
+  /** The same for the same clients at every instance, and no other's. */
+  readonly name: string;
+  readonly limit: number;
+  /** Tokens used as far as this instance knows. */
+  readonly used: number;
+  /** The Unix second when the window began. */
+  readonly startSeconds: number;
+  /** Takes over what all instances have used. */
+  learn(used: number, startSeconds: number, isGranted: boolean, nowSeconds: number): RateLimitState;
+}
+
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
 type BucketKey = readonly [number, number, number, number];
 
-/** Buckets per table. A table takes 3.2 MB; it fills up at two thousand new clients per second. */
+/** Buckets per table. A table takes 3.7 MB; it fills up at two thousand new clients per second. */
 const SLOTS = 131_072;
 
 /** Buckets that newcomers share by network while the table, or the network's part of it, is full. */
@@ -44,10 +58,14 @@ const NETWORK_COUNTERS = 16_384;
 /** Slots searched for a key, so that a lookup takes constant time under any flood. */
 const MAX_SEARCHED_SLOTS = 16;
 
-/** A slot is the four words of its key, the tokens used, and the Unix second when its window began (0: never). */
-const SLOT_WORDS = 6;
+/**
+ * A slot is the four words of its key, the tokens used as far as known, the Unix second when its window
+ * began (0: never), and the tokens that this instance let its client use.
+ */
+const SLOT_WORDS = 7;
 const USED = 4;
 const START = 5;
+const OWN = 6;
 
 /** Clients of a unix socket that sends no address share one bucket, under an address that no client has. */
 const UNKNOWN_CLIENT: BucketKey = [0, 0, 0, 0];
@@ -77,42 +95,87 @@ export class BucketTable {
     this.#seed = seed;
   }
 
-  /** Takes 0 or 1 tokens from the key's bucket. Taking 0 does not start a window. */
-  take(key: BucketKey, limit: number, tokens: 0 | 1, nowSeconds: number): RateLimitState {
-    // Allocated on first use: it costs milliseconds that the start must not pay.
-    if (this.#words.length === 0) {
-      this.#words = new Uint32Array((this.#slots + SHARED_SLOTS) * SLOT_WORDS);
-    }
+  /**
+   * Takes 0 or 1 tokens from the key's bucket. Taking 0 does not start a window.
+   *
+   * @param instances among which the limit is divided, because they do not count together
+   */
+  take(
+    key: BucketKey,
+    limit: number,
+    tokens: 0 | 1,
+    nowSeconds: number,
+    instances = 1,
+  ): RateLimitState {
+    const at = tokens === 1 ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
     const words = this.#words;
-    let at = this.#find(key, nowSeconds);
-    let isActive = this.#isActive(at, nowSeconds);
-    if (!isActive && tokens === 1 && !this.#countNewcomer(key, nowSeconds)) {
-      at = this.#sharedSlot(key);
-      isActive = this.#isActive(at, nowSeconds);
-    }
-    if (!isActive && tokens === 1) {
-      words.set(key, at);
-      words[at + USED] = 0;
-      words[at + START] = nowSeconds;
-    }
+    const isActive = this.#isActive(at, nowSeconds);
     const used = isActive ? (words[at + USED] as number) : 0;
     const startSeconds = isActive ? (words[at + START] as number) : nowSeconds;
-    const allowed = used < limit;
-    const usedNow = allowed ? used + tokens : used;
-    if (usedNow > used) words[at + USED] = usedNow;
-    const resetSeconds = startSeconds + WINDOW_SECONDS;
+    const share = instances === 1 ? limit : Math.max(1, Math.floor(limit / instances));
+    const own = isActive ? (words[at + OWN] as number) : 0;
+    const left = Math.min(limit - used, share - own);
+    if (left > 0 && tokens === 1) {
+      words[at + USED] = used + 1;
+      words[at + OWN] = own + 1;
+    }
+    return stateOf(left > 0, share, left > 0 ? left - tokens : left, startSeconds, nowSeconds);
+  }
+
+  /** The key's bucket for the count of all instances; its window starts if there is none. */
+  open(key: BucketKey, nowSeconds: number): Pick<OpenBucket, "name" | "used" | "startSeconds"> {
+    const at = this.#open(key, nowSeconds);
+    // Newcomers that share a bucket here share one there, so a flood fills the engine no more than the table.
+    const isShared = at >= this.#slots * SLOT_WORDS;
     return {
-      allowed,
-      limit,
-      // The limit of a key can be lowered during its window.
-      remaining: Math.max(0, limit - usedNow),
-      resetSeconds,
-      retryAfterSeconds: resetSeconds - nowSeconds,
+      name: isShared
+        ? `network:${wideNetwork(key)}`
+        : key.map((word) => word.toString(16)).join(":"),
+      used: this.#words[at + USED] as number,
+      startSeconds: this.#words[at + START] as number,
     };
+  }
+
+  /** Takes over what all instances have used. */
+  learn(
+    key: BucketKey,
+    limit: number,
+    used: number,
+    startSeconds: number,
+    isGranted: boolean,
+    nowSeconds: number,
+  ): RateLimitState {
+    const at = this.#open(key, nowSeconds);
+    const words = this.#words;
+    const own = words[at + START] === startSeconds ? (words[at + OWN] as number) : 0;
+    words[at + USED] = used;
+    words[at + START] = startSeconds;
+    words[at + OWN] = own + (isGranted ? 1 : 0);
+    return stateOf(isGranted, limit, limit - used, startSeconds, nowSeconds);
+  }
+
+  /** Where the key's bucket is, after its window has started if there was none. */
+  #open(key: BucketKey, nowSeconds: number): number {
+    let at = this.#find(key, nowSeconds);
+    if (this.#isActive(at, nowSeconds)) return at;
+    if (!this.#countNewcomer(key, nowSeconds)) {
+      at = this.#sharedSlot(key);
+      if (this.#isActive(at, nowSeconds)) return at;
+    }
+    const words = this.#words;
+    words.set(key, at);
+    words[at + USED] = 0;
+    words[at + OWN] = 0;
+    words[at + START] = nowSeconds;
+    return at;
   }
 
   /** Where the key's bucket is; else a free slot; else the slot that its network shares. */
   #find(key: BucketKey, nowSeconds: number): number {
+    // Allocated on first use: it costs milliseconds that the start must not pay.
+    if (this.#words.length === 0) {
+      this.#words = new Uint32Array((this.#slots + SHARED_SLOTS) * SLOT_WORDS);
+    }
     const hash = key.reduce(mix, this.#seed);
     let free = -1;
     for (let step = 0; step < MAX_SEARCHED_SLOTS; step++) {
@@ -179,29 +242,54 @@ export class RateLimiter {
     this.#nowMs = nowMs;
   }
 
-  /** Takes 0 or 1 tokens from every bucket of the subject, or none if one of them is empty. */
-  take(subject: RateLimitSubject, tokens: 0 | 1): RateLimitState {
+  /**
+   * Takes 0 or 1 tokens from every bucket of the subject, or none if one of them is empty.
+   *
+   * @param instances among which the limits are divided, because they do not count together
+   */
+  take(subject: RateLimitSubject, tokens: 0 | 1, instances = 1): RateLimitState {
     const now = Math.floor(this.#nowMs() / 1000);
     if (subject.kind === "key") {
-      return this.#keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now);
+      return this.#keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now, instances);
     }
     const { anonymous, prefix } = this.#limits;
     const { address } = subject;
     if (address?.version !== 6 || prefix === 0) {
-      return this.#addresses.take(keyOfAddress(address), anonymous, tokens, now);
+      return this.#addresses.take(keyOfAddress(address), anonymous, tokens, now, instances);
     }
-    const prefixKey = [address.word0, address.word1, 0, 0] as const;
-    const wider = this.#prefixes.take(prefixKey, prefix, 0, now);
+    const prefixKey = keyOfPrefix(address);
+    const wider = this.#prefixes.take(prefixKey, prefix, 0, now, instances);
     // A /64 without tokens must not fill more slots of the address table.
     const own = this.#addresses.take(
       keyOfAddress(address),
       anonymous,
       wider.allowed ? tokens : 0,
       now,
+      instances,
     );
     const allowed = own.allowed && wider.allowed;
-    const charged = allowed ? this.#prefixes.take(prefixKey, prefix, tokens, now) : wider;
+    const charged = allowed
+      ? this.#prefixes.take(prefixKey, prefix, tokens, now, instances)
+      : wider;
     return { ...tighter(own, charged), allowed };
+  }
+
+  /** The buckets of a subject as this instance knows them, for the count of all instances. */
+  open(subject: RateLimitSubject): readonly OpenBucket[] {
+    const now = Math.floor(this.#nowMs() / 1000);
+    const open = (kind: string, table: BucketTable, key: BucketKey, limit: number) => {
+      const { name, used, startSeconds } = table.open(key, now);
+      const learn: OpenBucket["learn"] = (...count) => table.learn(key, limit, ...count);
+      return { name: `${kind}:${name}`, limit, used, startSeconds, learn };
+    };
+    if (subject.kind === "key") {
+      return [open("key", this.#keys, keyOfHash(subject.sha256), subject.limit)];
+    }
+    const { anonymous, prefix } = this.#limits;
+    const { address } = subject;
+    const own = open("address", this.#addresses, keyOfAddress(address), anonymous);
+    if (address?.version !== 6 || prefix === 0) return [own];
+    return [own, open("prefix", this.#prefixes, keyOfPrefix(address), prefix)];
   }
 }
 
@@ -211,8 +299,31 @@ function wideNetwork(key: BucketKey): number {
 }
 
 /** The bucket that is empty first; of two alike, the one that stays empty longer. */
-function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
+export function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
   return (b.remaining - a.remaining || a.resetSeconds - b.resetSeconds) < 0 ? b : a;
+}
+
+/** The state of a bucket with so many tokens left. */
+function stateOf(
+  allowed: boolean,
+  limit: number,
+  left: number,
+  startSeconds: number,
+  nowSeconds: number,
+): RateLimitState {
+  const resetSeconds = startSeconds + WINDOW_SECONDS;
+  return {
+    allowed,
+    limit,
+    // The limit of a key can be lowered during its window.
+    remaining: Math.max(0, left),
+    resetSeconds,
+    retryAfterSeconds: resetSeconds - nowSeconds,
+  };
+}
+
+function keyOfPrefix({ word0, word1 }: Ipv6Address): BucketKey {
+  return [word0, word1, 0, 0];
 }
 
 function keyOfAddress(address: IpAddress | null): BucketKey {

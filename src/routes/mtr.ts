@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint, type Tools } from "../http/endpoint.ts";
+import type { Tools } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
   flowLabelParameter,
@@ -25,7 +26,7 @@ import { dns64Field, PROBE_ERRORS, probeTarget, round, targetParameter } from ".
 const MAX_ROUNDS = 100;
 
 /** `GET /mtr/{target}`: loss and times of every hop on the path to the target. */
-export const mtr = endpoint({
+export const mtr = locatable({
   path: "/mtr/{target}",
   operationId: "mtr",
   summary: "Loss and round-trip times of every hop (beta)",
@@ -134,6 +135,12 @@ export const mtr = endpoint({
     };
   },
 });
+
+/** The result of repeated probes of every hop. */
+export type MtrResult = z.output<ReturnType<typeof mtrResult>>;
+
+/** What an event tells after each round. */
+export type MtrRound = z.output<ReturnType<typeof mtrRound>>;
 
 const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
@@ -244,6 +251,7 @@ export function mtrResult() {
       rounds: z.int().min(1).max(MAX_ROUNDS).describe("Rounds that were sent."),
       hops: z.array(mtrHop()).describe("The hops in route order."),
       details: z.strictObject({
+        ...atLocation(),
         reached: z.boolean().describe("Whether the target ever replied."),
         paths: z.array(path).describe("The paths, in the order in which they were first taken."),
         error: traceError().exactOptional(),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint, type Tools } from "../http/endpoint.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import type { Tools } from "../http/endpoint.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import {
   type DoubtfulTooBig,
   LONGEST_SEARCH_MS,
@@ -9,6 +9,7 @@ import {
   type MtuVerdict,
   type TooBig,
 } from "../icmp/mtu.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
   flowLabelParameter,
@@ -29,7 +30,7 @@ import { dns64Field, PROBE_ERRORS, probeTarget, targetParameter } from "./probe.
 const LAST_HOP = 30;
 
 /** `GET /mtu/{target}`: the largest packet that reaches the target, and where larger ones stop. */
-export const mtu = endpoint({
+export const mtu = locatable({
   path: "/mtu/{target}",
   operationId: "mtu",
   summary: "The path MTU, and where the path narrows (beta)",
@@ -94,6 +95,9 @@ export const mtu = endpoint({
     };
   },
 });
+
+/** The result of a measurement of the path MTU. */
+export type MtuResult = z.output<ReturnType<typeof mtuResult>>;
 
 function presentMtuHop(
   { hop, address, scopeId, mtuBytes }: MtuHop,
@@ -181,6 +185,7 @@ export function mtuResult() {
       ),
       hops: z.array(mtuHop()).describe("The hops in route order."),
       details: z.strictObject({
+        ...atLocation(),
         doubtful: z.array(doubtful).describe("Messages that are not believed."),
         ...dns64Field(),
         source: ipv6Text("The source address of the probes."),

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import type { LostSample, PingSample, Sample } from "../icmp/ping.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   dns64Field,
   icmpCode,
@@ -19,7 +19,7 @@ import {
 const MAX_COUNT = 10;
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
-export const ping = endpoint({
+export const ping = locatable({
   path: "/ping/{target}",
   operationId: "ping",
   summary: "Round-trip times to a target (beta)",
@@ -221,6 +221,7 @@ export function pingResult() {
       results: z.array(pingSample()).describe("The requests that were answered, in order."),
       stats,
       details: z.strictObject({
+        ...atLocation(),
         source: ipv6Text("The source address of the requests."),
         timeout: z.int().min(1).describe("Milliseconds to wait for an answer."),
         lost: z.array(lostSample()).describe("The requests without a reply, in order."),

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text } from "../http/schemas.ts";
+import { atLocation, ipv6Text } from "../http/schemas.ts";
 import type { TracedPath } from "../icmp/path-graph.ts";
 import { MAX_SEARCH_MS, type TracedPaths } from "../icmp/paths.ts";
 import { certainHops, type TraceHop } from "../icmp/trace-report.ts";
 import type { Traced } from "../icmp/traceroute.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
   flowLabelParameter,
@@ -26,7 +26,7 @@ import { pathFields, presentPath, presentPaths, tracePath, traceReason } from ".
 const MAX_PATHS = 16;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
-export const traceroute = endpoint({
+export const traceroute = locatable({
   path: "/traceroute/{target}",
   operationId: "traceroute",
   summary: "The routers on the path to a target (beta)",
@@ -133,6 +133,7 @@ export function traceResult() {
       ip: ipv6Text("The address that was traced."),
       hops: z.array(hopSchema()).describe("The hops in route order."),
       details: z.strictObject({
+        ...atLocation(),
         reached: z.boolean().describe("Whether the target replied."),
         reason: traceReason(),
         error: traceError().exactOptional(),

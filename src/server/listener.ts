@@ -94,7 +94,10 @@ export class Listener {
       routes: {
         ...Object.fromEntries(this.#app.routes.map((route) => [route, answer(route)])),
         "/healthz": () => health(200, "ok"),
-        "/readyz": () => (this.#isStopping ? health(503, "stopping") : health(200, "ready")),
+        "/readyz": () =>
+          this.#isStopping
+            ? health(503, "stopping")
+            : health(200, this.#app.readiness?.() ?? "ready"),
       },
       fetch: answer(null),
       error: (error: unknown) => this.#unforeseen(error),

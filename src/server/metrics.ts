@@ -4,9 +4,12 @@ import type { DnsClient } from "../dns/client.ts";
 import type { Answered, App } from "../http/app.ts";
 import type { Tools } from "../http/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../http/errors.ts";
+import type { Shared } from "../http/middleware.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { SharedKeys } from "../keys/shared-keys.ts";
 import type { Networks } from "../networks/networks.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
+import type { Valkey } from "../valkey/valkey.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
 import { Histogram, type Metric, metric, type Reading, respondMetrics } from "./exposition.ts";
@@ -15,6 +18,7 @@ import { probeResponse } from "./probe.ts";
 /** Upper bounds in seconds, from a request that is only computed to the longest trace. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30];
 const QUERY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const CALL_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 /** How often the lag of the event loop is measured. */
@@ -25,6 +29,14 @@ export interface Sources extends Tools {
   readonly keyring: Keyring;
   readonly renewal: CertificateRenewal | null;
   readonly networks: Networks | null;
+  /** Null for an instance that is alone. */
+  readonly shared: SharedSources | null;
+}
+
+/** What is read of Valkey. */
+interface SharedSources extends Pick<Shared, "readiness"> {
+  readonly valkey: Pick<Valkey, "instances" | "isUp" | "onCall">;
+  readonly keys: Pick<SharedKeys, "ageMs">;
 }
 
 /** Counts what happens, and shows it with the state of the service. */
@@ -40,6 +52,12 @@ export class Metrics {
     "Time from a question to its outcome; without transport if no server answered.",
     ["resolver", "transport", "outcome"],
     QUERY_SECONDS,
+  );
+  readonly #calls = new Histogram(
+    "sixscope_valkey_call_duration_seconds",
+    "Time of the calls of requests to Valkey, by outcome.",
+    ["outcome"],
+    CALL_SECONDS,
   );
   readonly #lag = new Histogram(
     "sixscope_event_loop_lag_seconds",
@@ -83,6 +101,8 @@ export class Metrics {
 
   /** The app that answers `/metrics`, also with the state of the service, and `/probe`. */
   expose(sources: Sources): App {
+    const { shared } = sources;
+    if (shared) shared.valkey.onCall = (ms, outcome) => this.#calls.observe(ms / 1000, outcome);
     const metrics = [
       this.#requests,
       metric("counter", "sixscope_http_errors", "Error responses by code.", () =>
@@ -93,8 +113,10 @@ export class Metrics {
       ...processMetrics(),
       ...stateMetrics(sources),
       ...probeMetrics(sources),
+      ...(shared ? [this.#calls, ...sharedMetrics(shared)] : []),
     ];
     return {
+      readiness: () => shared?.readiness() ?? "ready",
       routes: ["/metrics", "/probe"],
       fetch: (request, { route, allowSeconds }) => {
         if (route === "/metrics") return respondMetrics(metrics);
@@ -148,6 +170,24 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
       ),
     ),
     ...(certificate ?? []),
+  ];
+}
+
+function sharedMetrics({ valkey, keys }: SharedSources): readonly Metric[] {
+  return [
+    metric("gauge", "sixscope_valkey_up", "1 if Valkey answers.", () => Number(valkey.isUp)),
+    metric(
+      "gauge",
+      "sixscope_valkey_instances",
+      "Instances that were there when Valkey last answered.",
+      () => valkey.instances,
+    ),
+    metric(
+      "gauge",
+      "sixscope_keys_age_seconds",
+      "Time since the keys were last as in Valkey.",
+      () => keys.ageMs / 1000,
+    ),
   ];
 }
 

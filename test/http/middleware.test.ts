@@ -25,12 +25,10 @@ function pass(
 ): Response {
   const method = "Access-Control-Request-Method" in sent ? "OPTIONS" : "GET";
   const request = new Request("http://localhost/", { method, headers: sent });
-  const { info, response } = admit(request, {
-    connection,
-    route: null,
-    draining,
-    allowSeconds: () => {},
-  });
+  const bindings = { connection, route: null, draining, allowSeconds: () => {} };
+  const admission = admit(request, bindings);
+  if (admission instanceof Promise) throw new Error("nothing to wait for");
+  const { info, response } = admission;
   return response ?? respond(info, info.id);
 }
 

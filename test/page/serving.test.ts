@@ -129,7 +129,9 @@ describe("a browser without HTTPS", () => {
   const ask = (accept: string, host = "tools.example") => {
     const request = new Request(`http://${host}/?a=<b>`, { headers: { Accept: accept } });
     const bindings = { connection: peer, route: "/", draining: false, allowSeconds: () => {} };
-    const { info, response } = admit(request, bindings);
+    const admission = admit(request, bindings);
+    if (admission instanceof Promise) throw new Error("nothing to wait for");
+    const { info, response } = admission;
     return response ?? respond(info, null);
   };
 

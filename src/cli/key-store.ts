@@ -1,0 +1,173 @@
+import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Config, parseConfig } from "../config/settings.ts";
+import { KeyFileError, type KeyRecord, readKeyFile, writeKeyFile } from "../keys/key-file.ts";
+import { changeSharedKeys, type RunScript, readSharedKeys } from "../keys/shared-keys.ts";
+import { lastError, libc, SystemError } from "../platform/libc.ts";
+import { become, ownName, userWithId } from "../platform/users.ts";
+import { reasonOf } from "../util/errors.ts";
+import { namesBelow, publicUrl, type ValkeyAddress } from "../valkey/address.ts";
+import { Connection, ValkeyError } from "../valkey/connection.ts";
+import { INSTALLED, installedService, installedSettings } from "./installed.ts";
+
+/** How long a command waits for Valkey, in milliseconds. */
+const ANSWER_MS = 5_000;
+
+/** Changes a list of keys; what it throws leaves them as they are. */
+type Change = (keys: readonly KeyRecord[]) => readonly KeyRecord[];
+
+/** Where the service has its keys: its file, or Valkey. */
+export interface KeyStore {
+  /** For messages. */
+  readonly place: string;
+  /** Who takes up a change, for messages. */
+  readonly reader: string;
+  read(): Promise<readonly KeyRecord[]>;
+  /** Changes the keys while no other `keys` command does. */
+  change(change: Change): Promise<void>;
+}
+
+/**
+ * Opens the keys that the settings name; those of the installed service if there is one. Root becomes
+ * the service's user first, so that it reads and writes what the service can, and nothing else.
+ *
+ * @throws KeyFileError for another user, whose key no service would read; ConfigError
+ */
+export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
+  const { keysFile, valkey } = settingsOfService(environment);
+  return valkey === null ? fileStore(behindLinks(keysFile)) : valkeyStore(valkey);
+}
+
+/**
+ * The file of keys that `keys import` moves, and Valkey, to which it moves them.
+ *
+ * @throws as `openKeyStore`; KeyFileError if the settings do not name Valkey
+ */
+export function openImport(environment: NodeJS.ProcessEnv, file: string | undefined) {
+  const { keysFile, valkey } = settingsOfService(environment);
+  if (valkey === null) {
+    throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
+  }
+  return { file: file ?? keysFile, store: valkeyStore(valkey) };
+}
+
+function fileStore(path: string): KeyStore {
+  return {
+    place: path,
+    reader: "a service that reads this file",
+    read: async () => readKeyFile(path),
+    change: async (change) => changeFile(path, change),
+  };
+}
+
+function valkeyStore({ url, prefix }: ValkeyAddress): KeyStore {
+  const name = namesBelow(prefix).keys;
+  const place = publicUrl(url);
+  const using = async <T>(action: (run: RunScript) => Promise<T>): Promise<T> => {
+    const connection = new Connection(url);
+    try {
+      return await action((wanted, keys, args) => connection.run(wanted, keys, args, ANSWER_MS));
+    } catch (error) {
+      if (!(error instanceof ValkeyError)) throw error;
+      const advice = "check SIXSCOPE_VALKEY_URL, and whether Valkey runs";
+      throw new KeyFileError(`cannot use the keys in ${place}: ${error.message}; ${advice}`);
+    } finally {
+      connection.close();
+    }
+  };
+  return {
+    place,
+    reader: "every instance",
+    read: () => using(async (run) => (await readSharedKeys(run, name)).keys),
+    change: (change) => using((run) => changeSharedKeys(run, name, change)),
+  };
+}
+
+function settingsOfService(environment: NodeJS.ProcessEnv): Config {
+  const service = installedService(environment);
+  if (service === null) return parseConfig(environment);
+  const { user, userName, isOurs } = service;
+  if (!isOurs) {
+    const command = ["sudo sixscope", ...Bun.argv.slice(2).map(shellQuote)].join(" ");
+    throw new KeyFileError(
+      `the keys of the installed service belong to ${userName}; run: ${command}, or set SIXSCOPE_KEYS_FILE for a service of your own`,
+    );
+  }
+  if (user === null) {
+    throw new KeyFileError(
+      `the service's user ${userName} does not exist; run: systemd-sysusers sixscope.conf`,
+    );
+  }
+  const settings = installedSettings(service, environment).environment;
+  const config = parseConfig(settings, INSTALLED.workingDirectory);
+  if (process.geteuid?.() === 0) become(user);
+  return config;
+}
+
+/** As many links as the kernel follows on one path; path_resolution(7). */
+const MAX_LINKS = 40;
+
+/**
+ * The path without symbolic links, so that their target is replaced and not a link.
+ *
+ * At the first folder or link that belongs to another user, root becomes that user: the owner can
+ * move what is below to another place at any time, and root's rights must not follow.
+ */
+function behindLinks(path: string): string {
+  // In a user namespace, the machine's own folders belong to an unknown user.
+  const trusted = [0, lstatSync("/").uid];
+  const rest = path.split("/");
+  let at = "/";
+  let links = 0;
+  try {
+    while (rest.length > 0) {
+      const next = join(at, rest.shift() ?? "");
+      const found = lstatSync(next, { throwIfNoEntry: false });
+      const isFile = found === undefined || found.isFile();
+      if (!isFile && process.geteuid?.() === 0 && !trusted.includes(found.uid)) {
+        become(userWithId(found.uid));
+      }
+      if (isFile || !found.isSymbolicLink()) {
+        at = next;
+        continue;
+      }
+      if (++links > MAX_LINKS) break;
+      const target = readlinkSync(next);
+      rest.unshift(...target.split("/"));
+      if (target.startsWith("/")) at = "/";
+    }
+    return links > MAX_LINKS ? path : at;
+  } catch (error) {
+    if (error instanceof SystemError) throw error;
+    // Opening the file reports any other error.
+    return path;
+  }
+}
+
+/** A word as a shell reads it. */
+export function shellQuote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function changeFile(path: string, change: Change): void {
+  const LOCK_EXCLUSIVE = 2;
+  const folder = openFolder(dirname(path));
+  try {
+    // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
+    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
+    writeKeyFile(path, change(readKeyFile(path)));
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function openFolder(path: string): number {
+  try {
+    return openSync(path, constants.O_DIRECTORY);
+  } catch (error) {
+    throw new KeyFileError(
+      `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,109 @@
+import { RedisClient } from "bun";
+import { type Clock, systemClock } from "../util/clock.ts";
+import { reasonOf } from "../util/errors.ts";
+
+/** How long a new connection may take, with its TLS handshake and password, in milliseconds. */
+const CONNECT_MS = 1_000;
+
+/** Why a call got no result: no answer in time, no connection, or an error as the answer. */
+type Failure = "silent" | "lost" | "refused";
+
+/** A call that got no result; the message says why, without the password. */
+export class ValkeyError extends Error {
+  override readonly name = "ValkeyError";
+  readonly failure: Failure;
+
+  constructor(message: string, failure: Failure) {
+    super(message);
+    this.failure = failure;
+  }
+}
+
+/** A program in Lua, which the engine runs without any other command in between. */
+export interface Script {
+  readonly source: string;
+  readonly sha1: string;
+}
+
+/** Prepares a script; the engine knows it by its SHA-1. */
+export function script(source: string): Script {
+  return { source, sha1: new Bun.CryptoHasher("sha1").update(source).digest("hex") };
+}
+
+/** The part of Bun's client that is used; tests supply their own. */
+export type Client = Pick<RedisClient, "send" | "close">;
+
+/**
+ * One connection to Valkey or Redis, opened by the first call. It is not repaired: a stopped server
+ * leaves calls without an answer for ever, so whoever gave up a call opens another connection.
+ */
+export class Connection {
+  readonly #client: Client;
+  readonly #clock: Clock;
+  #isOpen = false;
+
+  constructor(
+    url: string,
+    clock: Clock = systemClock,
+    client: Client = new RedisClient(url, {
+      autoReconnect: false,
+      connectionTimeout: CONNECT_MS,
+    }),
+  ) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /**
+   * Runs a script and returns its result.
+   *
+   * @param limitMs how long the answer may take; the first call has time to connect too
+   * @throws ValkeyError
+   */
+  async run(
+    { source, sha1 }: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    limitMs: number,
+  ): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args.map(String)];
+    const waitMs = this.#isOpen ? limitMs : Math.max(limitMs, CONNECT_MS);
+    try {
+      const result = await this.#race("EVALSHA", [sha1, ...rest], waitMs).catch((error) => {
+        if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
+        return this.#race("EVAL", [source, ...rest], waitMs);
+      });
+      this.#isOpen = true;
+      return result;
+    } catch (error) {
+      throw error instanceof ValkeyError ? error : explain(error, this.#isOpen);
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #race(command: string, args: string[], limitMs: number): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const cancel = this.#clock.after(limitMs, () => {
+      // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
+      this.#clock.after(1, () =>
+        reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent")),
+      );
+    });
+    this.#client.send(command, args).then(resolve, reject).finally(cancel);
+    return promise;
+  }
+}
+
+/** What Bun's client says about a call that failed. */
+function explain(error: unknown, wasOpen: boolean): ValkeyError {
+  const reason = reasonOf(error);
+  const isReply =
+    error instanceof Error && "code" in error && error.code === "ERR_REDIS_SERVER_ERROR";
+  if (isReply) return new ValkeyError(reason, "refused");
+  const isPlain = /^Connection (closed|has failed)/.test(reason);
+  const lost = wasOpen ? "the connection was closed" : "it cannot be reached";
+  return new ValkeyError(isPlain ? lost : reason, "lost");
+}
