@@ -55,7 +55,9 @@ export function PingTool({ place, current }: { place: Place; current: Run | null
       {samples.length > 0 && (
         <>
           <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />
-          <PingChart samples={samples.slice(-SHOWN)} count={columnsOf(place, samples)} />
+          {stats.received > 0 && (
+            <PingChart samples={samples.slice(-SHOWN)} count={columnsOf(place, samples)} />
+          )}
           <Samples samples={samples.slice(-SHOWN)} timeoutMs={timeoutMs} />
         </>
       )}
