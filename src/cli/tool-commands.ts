@@ -1,5 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import { RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
+import { ALL_LOCATIONS, RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -16,11 +16,12 @@ import { type Formats, MTR_FORMATS, PING_FORMATS, TRACE_FORMATS } from "./format
 import { mtrView, mtuView, traceView } from "./path-views.ts";
 import type { Screen } from "./screen.ts";
 import { type Output, runTool, type View } from "./tool.ts";
-import { addressView, dnsView, fieldsView, pingView } from "./views.ts";
+import { addressView, dnsView, fieldsView, locationsView, pingView } from "./views.ts";
 
 /** Options of every tool. */
 interface ToolOptions extends Omit<Output, "format"> {
   readonly server?: URL;
+  readonly from?: string;
   readonly format?: keyof Formats;
 }
 
@@ -57,10 +58,21 @@ export function addTools(
   const run: Run = async (command, endpoint, parameters, view, own = {}, formats) => {
     const { format, ...options } = command.opts<ToolOptions>();
     if (options.stream && !options.json) command.error("error: --stream needs --json");
+    const { from } = options;
+    if (from !== undefined && !options.server) {
+      command.error("error: only a service knows other locations; name one with --server URL");
+    }
+    const question = {
+      endpoint,
+      parameters: { ...parameters, ...(from !== undefined && { from }) },
+    };
+    const isAboutSeveral = from === ALL_LOCATIONS || from?.includes(",");
+    const shown: typeof view = isAboutSeveral ? (screen) => locationsView(screen, view) : view;
     const ask = askerOf(command, options, own, environment);
     const isTextAsked = endpoint === validate;
+    if (isAboutSeveral && format) command.error("error: --format shows one location");
     const output = { ...options, ...(format && formats && { format: formats[format] }) };
-    setStatus(await runTool(ask, { endpoint, parameters }, view, output, environment, isTextAsked));
+    setStatus(await runTool(ask, question, shown, output, environment, isTextAsked));
   };
   addPing(program, run);
   addTrace(program, run);
@@ -204,7 +216,8 @@ function addDns(program: Command, run: Run, environment: NodeJS.ProcessEnv): voi
       )
       .addArgument(wordsOfDns())
       .option("-x, --reverse <address>", "look up the name of an address")
-      .option("--dnssec", "ask for the resolver's DNSSEC verdict"),
+      .option("--dnssec", "ask for the resolver's DNSSEC verdict")
+      .addOption(fromOption()),
     false,
   ).action(async (words: string[], { reverse, dnssec }, command: Command) => {
     const { resolver, config, rest } = splitServer(words, command, environment);
@@ -279,7 +292,17 @@ function withOutput(command: Command, hasEvents: boolean, formats?: Formats): Co
         .conflicts("json"),
     );
   }
-  return hasEvents ? command.option("--stream", "with --json, print one event a line") : command;
+  return hasEvents
+    ? command.option("--stream", "with --json, print one event a line").addOption(fromOption())
+    : command;
+}
+
+/** Where a service measures instead. */
+function fromOption(): Option {
+  return new Option(
+    "--from <locations>",
+    "with --server, measure at another location, at several (a,b), or at all",
+  );
 }
 
 function askerOf(

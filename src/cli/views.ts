@@ -6,6 +6,15 @@ import type { View } from "./tool.ts";
 type Sample = PingResult["results"][number] | PingResult["details"]["lost"][number];
 type DnsRecord = DnsResult["records"][number];
 
+/** The answer of several locations. */
+interface ResultsOfLocations {
+  readonly locations: readonly {
+    readonly location: string;
+    readonly result?: unknown;
+    readonly error?: { readonly message: string };
+  }[];
+}
+
 /** Round-trip times up to 99,999.999 ms, so that they are below each other. */
 const TIME_WIDTH = 9;
 
@@ -157,6 +166,23 @@ export function addressView(screen: Screen): View {
       if (data === null) return false;
       screen.print([(data as { ip: string }).ip]);
       return true;
+    },
+  };
+}
+
+/** The results of several locations below each other, each as the view shows one. */
+export function locationsView(screen: Screen, makeView: (screen: Screen) => View): View {
+  return {
+    end(data) {
+      const { locations = [] } = (data ?? {}) as Partial<ResultsOfLocations>;
+      const areAnswered = locations.map(({ location, result, error }) => {
+        screen.print([["bold", location]]);
+        const isAnswered = result !== undefined && makeView(screen).end(result);
+        if (error !== undefined) screen.print([["red", error.message]]);
+        screen.print([]);
+        return isAnswered;
+      });
+      return areAnswered.length > 0 && areAnswered.every(Boolean);
     },
   };
 }
