@@ -127,15 +127,35 @@ function addTrace(program: Command, run: Run): void {
       .argument("<target>", "a name or an IPv6 address")
       .option("-m, --max-hops <n>", "hops after which the trace ends")
       .option("-w, --wait <seconds>", "time to wait for an answer, here only", seconds(WAIT_MS))
+      .option("--paths <n>", "how many paths to look for, 1 to 16")
+      .option("--flow-label <n>", "the flow label of the probes, which repeats a path")
       .option("-n, --numeric", "no names"),
     true,
     TRACE_FORMATS,
-  ).action(async (target: string, { maxHops, wait, numeric }, command: Command) => {
-    const parameters = { ...(maxHops && { maxHops }), ...(numeric && { names: "no" }) };
+  ).action(async (target: string, { wait, ...options }, command: Command) => {
+    const parameters = pathParameters(options);
     const view = (screen: Screen) => traceView(target, screen);
     const config = ms("probeTimeoutMs", wait);
     await run(command, traceroute, { target, ...parameters }, view, { config }, TRACE_FORMATS);
   });
+}
+
+/** Options of the tools that follow a path. */
+interface PathOptions {
+  readonly maxHops?: string;
+  readonly paths?: string;
+  readonly flowLabel?: string;
+  readonly numeric?: true;
+}
+
+/** The options that are given, as parameters of the API. */
+function pathParameters({ maxHops, paths, flowLabel, numeric }: PathOptions) {
+  return {
+    ...(maxHops && { maxHops }),
+    ...(paths && { paths }),
+    ...(flowLabel && { flowLabel }),
+    ...(numeric && { names: "no" }),
+  };
 }
 
 function addMtr(program: Command, run: Run): void {
@@ -150,18 +170,18 @@ function addMtr(program: Command, run: Run): void {
       .option("-c, --rounds <n>", "probes of each hop; a service takes 1 to 100", count, 10)
       .option("-i, --interval <seconds>", "time between two rounds, 0.1 to 1", seconds(ROUND_MS))
       .option("-m, --max-hops <n>", "hops after which the path ends")
+      .option("--flow-label <n>", "the flow label of the probes, which repeats a path")
       .option("-n, --numeric", "no names"),
     true,
     MTR_FORMATS,
-  ).action(async (target: string, { rounds, interval, maxHops, numeric }, command: Command) => {
+  ).action(async (target: string, { rounds, interval, ...options }, command: Command) => {
     const { server } = command.opts<ToolOptions>();
     // The service bounds the rounds for the sake of others; here there are no others.
     const [given, values] = server ? [{ rounds: String(rounds) }, {}] : [{}, { rounds }];
     const parameters = {
       ...given,
       ...(interval && { intervalMs: String(interval) }),
-      ...(maxHops && { maxHops }),
-      ...(numeric && { names: "no" }),
+      ...pathParameters(options),
     };
     const view = (screen: Screen) => mtrView(target, screen);
     await run(command, mtr, { target, ...parameters }, view, { values }, MTR_FORMATS);
@@ -180,7 +200,7 @@ function addMtu(program: Command, run: Run): void {
       .option("-n, --numeric", "no names"),
     true,
   ).action(async (target: string, { numeric }, command: Command) => {
-    const parameters = numeric ? { names: "no" } : {};
+    const parameters = pathParameters({ numeric });
     await run(command, mtu, { target, ...parameters }, (screen) => mtuView(target, screen));
   });
 }

@@ -25,6 +25,12 @@ export const NO_TIME = " ".repeat(TIME_WIDTH + 3);
 /** A count with its noun, which takes an s. */
 export const plural = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
+/** Where a target leads that lies behind a translator (NAT64). */
+export function translatorLines({ dns64 }: Pick<PingResult["details"], "dns64">): Line[] {
+  if (dns64 === undefined) return [];
+  return [[["dim", `leads to ${dns64.ipv4} through a translator (${dns64.prefix})`]]];
+}
+
 /** A line for each sample, and a summary like that of ping(8). */
 export function pingView(target: string, screen: Screen): View {
   const samples = new Map<number, Sample>();
@@ -56,6 +62,7 @@ export function pingView(target: string, screen: Screen): View {
         const times = [min, avg, max].map((time) => time.toFixed(3)).join("/");
         screen.print([`rtt min/avg/max ${times} ms`]);
       }
+      screen.print(...translatorLines(result?.details ?? {}));
       return received > 0;
     },
   };

@@ -29,6 +29,7 @@ const PLACES = [
   "#/trace/www.example.test",
   "#/trace/told.example.test",
   "#/trace/unreachable.example.test",
+  "#/trace/equal.example.test?paths=8",
   "#/mtr/losing.example.test?rounds=3",
   "#/mtr/changing.example.test",
   "#/mtr/www.example.test?rounds=0",
@@ -54,6 +55,10 @@ pageTest.each(rows)("%s in %s", async (hash, scheme) => {
   if (scheme === "print") {
     await page.emulateMedia({ media: "print" });
     expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
+    const heading = page.locator("h1");
+    expect((await heading.boundingBox())?.height).toBeGreaterThan(10);
+    const subject = /\/([^/?]+)(?:\?|$)/.exec(hash)?.[1] ?? "";
+    expect(await heading.textContent()).toContain(subject);
     expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
       "rgb(255, 255, 255)",
     );

@@ -206,10 +206,11 @@ describe("Trace", () => {
     expect(await textOf(".verdict")).toContain("2001:db8:100:44::1 answered no-route.");
   });
 
-  pageTest("shows markup in a router's name as text", async () => {
+  pageTest("shows markup in the name of a router and of its network as text", async () => {
     await runTool("#/trace/hostile.example.test");
     const name = await page.locator(".hop .name").first().textContent();
     expect(name).toContain("<img\\032src=x\\032onerror=");
+    expect(await page.locator(".hop .tag").first().textContent()).toBe(`AS64503 ${MARKUP}`);
     expect(await page.locator("main img").count()).toBe(0);
   });
 
@@ -228,7 +229,7 @@ describe("Trace", () => {
     ]);
     await runTool("#/trace/www.example.test");
     expect(await hop(1).locator(".tag").allTextContents()).toEqual(["AS64500 Example Access"]);
-    expect(await hop(13).locator(".tag").allTextContents()).toEqual([`AS64502 ${MARKUP}`]);
+    expect(await hop(13).locator(".tag").allTextContents()).toEqual(["AS64502 Example Hosting"]);
   });
 
   pageTest("says which link was too narrow, and for how many bytes", async () => {

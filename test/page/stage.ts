@@ -201,7 +201,8 @@ async function writeNetworks(folder: string): Promise<Readonly<Record<string, st
     encodeMmdb([
       ["2001:db8:100::/46", record(64_500, "Example Access")],
       ["2001:db8:100:5::/64", record(64_501, "Example Long-Haul Transit Networks and Partners")],
-      ["2001:db8:2::/48", record(64_502, MARKUP)],
+      ["2001:db8:2::/48", record(64_502, "Example Hosting")],
+      ["2001:db8:106::/48", record(64_503, MARKUP)],
     ]),
   );
   return { SIXSCOPE_NETWORKS_FILE: own, SIXSCOPE_ASN_FILE: all };

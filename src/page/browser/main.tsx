@@ -35,7 +35,11 @@ function Page() {
         <p class="limit">{limit && TEXTS.limit(limit.remaining, limit.limit)}</p>
       </header>
       <main>
-        {place.tool !== "address" && <h1 class="unseen">{TEXTS.tools[place.tool]}</h1>}
+        {place.tool !== "address" && (
+          <h1 class="unseen">
+            {TEXTS.tools[place.tool]} {place.subject}
+          </h1>
+        )}
         <ToolAt place={place} />
       </main>
     </>
