@@ -561,6 +561,38 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 });
 
+dnsTest("an answer that the server's max_payload forbids is refused by name", async () => {
+  const records = Array.from({ length: 100 }, (_, index) => `t TXT ${"x".repeat(180)}${index}`);
+  await using knot = await startKnot({
+    zones: { "example.test": `$TTL 60\n@ SOA ns a 1 2 3 4 5\n@ NS ns\n${records.join("\n")}\n` },
+  });
+  await using nats = await startNats("max_payload: 16384");
+  const settings = {
+    ...SETTINGS,
+    SIXSCOPE_NATS_URL: nats.url,
+    SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
+  };
+  await using service = await startService(settings);
+  await using _agent = await startAgent({ ...settings, SIXSCOPE_LOCATION: "ams" });
+  await waitFor(service, ["ams"]);
+  expect((await ask(service, "/dns/example.test?type=NS&from=ams")).status).toBe(200);
+  expect((await ask(service, "/dns/t.example.test?type=TXT")).records).toHaveLength(100);
+  expect(await ask(service, "/dns/t.example.test?type=TXT&from=ams")).toMatchObject({
+    status: 500,
+    error: {
+      code: "LOCATION_UNAVAILABLE",
+      details: { reason: expect.stringContaining("max_payload") },
+    },
+  });
+});
+
+testWith(missing)("a server whose max_payload is too small for an ask is not used", async () => {
+  await using nats = await startNats("max_payload: 100");
+  await using service = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: nats.url });
+  await service.says("max_payload of the server is less than 16384 bytes");
+  expect((await ask(service, "/ping/::1?from=ams")).error?.code).toBe("LOCATION_UNAVAILABLE");
+});
+
 test("only one file loads the client of NATS, when it connects", async () => {
   const importers: string[] = [];
   const transpiler = new Bun.Transpiler({ loader: "ts" });
