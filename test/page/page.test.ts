@@ -324,7 +324,7 @@ describe("/docs", () => {
     expect(paths).toEqual(
       [
         ...["/myip", "/validate", "/dns/{hostname}", "/ping/{target}", "/traceroute/{target}"],
-        ...["/mtr/{target}", "/mtu/{target}", "/openapi.json"],
+        ...["/mtr/{target}", "/mtu/{target}", "/locations", "/openapi.json"],
       ].map((path) => `GET ${path}`),
     );
     await page.fill("#validateAddress-address", "2001:db8::7");

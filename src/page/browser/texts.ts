@@ -272,7 +272,7 @@ export const TEXTS = {
     mtu: (bytes: number) => `next link MTU ${bytes}`,
     zone: (zone: string) => `on ${zone}`,
     asymmetry: (hops: number) =>
-      `way back about ${Math.abs(hops)} ${Math.abs(hops) === 1 ? "hop" : "hops"} ${hops > 0 ? "longer" : "shorter"}`,
+      `way back about ${Math.abs(hops)} hops ${hops > 0 ? "longer" : "shorter"}`,
     index: (index: number) => `#${index}`,
     host: "Host",
     unanswered: "???",
