@@ -325,7 +325,7 @@ export const TEXTS = {
     graph: "Hops of all paths",
     report: (number: number, flowLabel: number, labels: number) =>
       `Path ${number}, flow label ${flowLabel} (${labels}):`,
-    waiting: (paths: number) => `${paths} paths until now`,
+    until: (paths: number) => `${paths} paths until now`,
   },
 
   mtr: {
