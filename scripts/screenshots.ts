@@ -36,6 +36,8 @@ const SCENES: Readonly<Record<string, string>> = {
   trace: "#/trace/www.example.test",
   "trace-told": "#/trace/told.example.test",
   "trace-unreachable": "#/trace/unreachable.example.test",
+  "trace-paths": "#/trace/equal.example.test?paths=8",
+  "trace-wide": "#/trace/wide.example.test?paths=16",
   mtr: "#/mtr/www.example.test",
   "mtr-loss": "#/mtr/losing.example.test?rounds=20&intervalMs=100",
   "mtr-changing": "#/mtr/changing.example.test",

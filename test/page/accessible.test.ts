@@ -29,6 +29,7 @@ const PLACES = [
   "#/trace/www.example.test",
   "#/trace/told.example.test",
   "#/trace/unreachable.example.test",
+  "#/trace/equal.example.test?paths=8",
   "#/mtr/losing.example.test?rounds=3",
   "#/mtr/changing.example.test",
   "#/mtr/www.example.test?rounds=0",

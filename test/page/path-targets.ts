@@ -1,5 +1,5 @@
 /** Paths of the stage that lose, change or narrow. */
-import type { Destination, Router } from "../lab/internet-description.ts";
+import type { Destination, Path, Router } from "../lab/internet-description.ts";
 
 /** Numbers of packets, as many as a whole suite sends, of which some of each `period` are meant. */
 const ofEach = (period: number, isMeant: (at: number) => boolean) =>
@@ -35,17 +35,44 @@ const routersOf = ({ block, special }: (typeof paths)[number]): Router[] =>
     ...special[at + 1],
   }));
 
+/** Routers by their names, which are the same on each path that has them. */
+const way = (block: number, names: string): Router[] =>
+  [...names].map((name, at) => ({ address: `2001:db8:100:${block}::${name}`, rttMs: 2 * at + 1 }));
+
+const END = { rttMs: 12, jitterMs: 2 };
+
+/** Four equal paths: the first hop spreads over two, one of which spreads over three; one of them loses everything. */
+const equalPaths: readonly Path[] = [
+  { routers: way(30, "abd17"), end: END },
+  { routers: way(30, "ace17"), end: END },
+  { routers: way(30, "acf17"), end: END },
+  { routers: way(30, "ac9"), end: "blackhole" },
+];
+
 /** The targets by their names. */
-export const PATH_TARGETS: Readonly<Record<string, string>> = Object.fromEntries(
-  paths.map(({ name, block }) => [name, `2001:db8:${block}::1`]),
-);
+export const PATH_TARGETS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(paths.map(({ name, block }) => [name, `2001:db8:${block}::1`])),
+  equal: "2001:db8:30::1",
+  /** Sixteen equal paths. */
+  wide: "2001:db8:31::1",
+};
 
 /** The ways to them. */
-export const pathDestinations: readonly Destination[] = paths.map((path) => ({
-  to: `2001:db8:${path.block}::/48`,
-  routers: routersOf(path),
-  end: { rttMs: 12, jitterMs: 2 },
-}));
+export const pathDestinations: readonly Destination[] = [
+  ...paths.map((path) => ({
+    to: `2001:db8:${path.block}::/48`,
+    routers: routersOf(path),
+    end: END,
+  })),
+  { to: "2001:db8:30::/48", equalPaths },
+  {
+    to: "2001:db8:31::/48",
+    equalPaths: Array.from({ length: 16 }, (_, at) => ({
+      routers: way(31, `a${at.toString(16)}b`),
+      end: END,
+    })),
+  },
+];
 
 /** The names of their routers. */
 export const pathNames = paths.flatMap((path) =>

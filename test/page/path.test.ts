@@ -192,6 +192,73 @@ describe("Path MTU", () => {
   });
 });
 
+describe("Paths", () => {
+  pageTest(
+    "draws each node once, marks the branch that loses, and shows a chosen path",
+    async () => {
+      await runTool("#/trace/equal.example.test?paths=8");
+      expect(await textOf(".verdict")).toMatch(/^Path [1-4] of 4 does not reach the target\.$/);
+      expect(await textOf(".announce")).toMatch(
+        /4 paths, found with \d+ flow labels\. With 95 % confidence there are no more\./,
+      );
+      const nodes = page.locator(".graph .hop");
+      const addresses = (await nodes.locator(".ip").allTextContents()).map((ip) => ip.slice(-1));
+      expect(addresses.slice(0, 1)).toEqual(["a"]);
+      expect(addresses.slice(1, 3).sort()).toEqual(["b", "c"]);
+      expect(addresses.slice(3, 7).sort()).toEqual(["9", "d", "e", "f"]);
+      expect(addresses.slice(7)).toEqual(["1", "7", "1"]);
+      expect(await page.locator("circle.lossy").count()).toBe(1);
+      const lost = nodes.filter({ hasText: "::9" });
+      expect(await lost.textContent()).toMatch(/path [1-4]: no answer from here on/);
+      expect(await lost.locator("circle.lossy").count()).toBe(1);
+      expect(await page.locator(".graph .chosen").count()).toBe(0);
+      // By keyboard: the radio buttons are one stop, the arrow goes to the next path.
+      await page.getByRole("radio", { name: "All paths" }).focus();
+      for (let path = 1; path <= 4; path++) {
+        await page.keyboard.press("ArrowDown");
+        expect(
+          await page.getByRole("radio", { name: `Path ${path}`, exact: true }).isChecked(),
+        ).toBe(true);
+        const chosen = page.locator(".hop.chosen");
+        const hops = await chosen.locator(".position").allTextContents();
+        expect(hops).toEqual(hops.length === 3 ? ["1", "2", "3"] : ["1", "2", "3", "4", "5", "6"]);
+        expect(await page.locator("circle.chosen").count()).toBe(hops.length);
+      }
+    },
+  );
+
+  pageTest("traces one path alone, by its flow label", async () => {
+    await runTool("#/trace/equal.example.test?paths=2");
+    expect(await textOf(".announce")).toContain("There may be more.");
+    const link = page.getByRole("link", { name: /^Trace \d+ alone$/ }).nth(1);
+    const label = /\d+/.exec((await link.textContent()) ?? "")?.[0] ?? "";
+    const position = page.locator(".graph .hop", { hasText: "path 2" }).first();
+    const second = await position.locator(".ip").textContent();
+    await link.click();
+    expect(await page.inputValue("#flowLabel")).toBe(label);
+    await button("Run").click();
+    await button("Run again").waitFor();
+    expect(await page.locator(".hop .ip").allTextContents()).toContain(second ?? "");
+    expect(await textOf(".route")).toContain(`flow label ${label}`);
+    expect(page.url()).toEndWith(`?flowLabel=${label}`);
+  });
+
+  pageTest("is copied as text with all paths", async () => {
+    await runTool("#/trace/equal.example.test?paths=8");
+    const text = await copied("Copy as text");
+    expect(text.match(/^Path [1-4], flow label \d+ \(\d+\):$/gm)).toHaveLength(4);
+    expect(text).toContain("\n  2001:db8:100:30::9\n  The path goes silent");
+  });
+
+  pageTest.each([
+    ["paths=17", "paths", "from 1 to 16"],
+    ["flowLabel=1048576", "flowLabel", "from 0 to 1048575"],
+  ])("%s: the error is at its field", async (query, field, message) => {
+    await runTool(`#/trace/equal.example.test?${query}`);
+    expect(await textOf(`#${field}-problem`)).toContain(message);
+  });
+});
+
 pageTest("a result comes back with the back button, and its link runs again", async () => {
   await runTool("#/mtu/tunnel.example.test");
   await page.getByRole("link", { name: "Statistics" }).click();

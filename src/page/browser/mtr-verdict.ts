@@ -11,8 +11,10 @@ export function mtrVerdict({ hops, details }: MtrResult) {
   const first = answering.find(({ loss, limited }) => !limited && loss !== null && loss > 0);
   const last = answering.at(-1);
   const limited = answering.filter((hop) => hop.limited).map(({ hop }) => hop);
+  const { error } = details;
   const sentences = [
     ...(details.reached ? [] : [last ? T.notReached(nameOf(last)) : T.nothing]),
+    ...(error ? [TEXTS.trace.error(error.name, error.from, error.fromTarget)] : []),
     ...(last ? [lossText(first, last, details.reached)] : []),
     ...(limited.length > 0 ? [T.limitedHops(limited)] : []),
   ];

@@ -3,10 +3,10 @@ import { formatMs, formatPercent, roundUp } from "./numbers.ts";
 import type { Place } from "./place.ts";
 import { mtrText } from "./reports.ts";
 import type { Run } from "./state.ts";
-import { TargetTool } from "./target-tool.tsx";
+import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import type { MtrHop, MtrResult } from "./types.ts";
-import { placeTags, Who, whoText } from "./who.tsx";
+import { hopTags, Who, whoText } from "./who.tsx";
 
 const T = TEXTS.mtr;
 
@@ -22,7 +22,7 @@ export function MtrTool({ place, current }: { place: Place; current: Run | null 
   const latest = current?.parts.at(-1) as { round: number; hops: MtrHop[] } | undefined;
   const hops = result?.hops ?? latest?.hops ?? [];
   const verdict = result && mtrVerdict(result);
-  const { paths = [], source = "", flowLabel = 0 } = result?.details ?? {};
+  const { paths = [] } = result?.details ?? {};
   return (
     <TargetTool
       place={place}
@@ -37,7 +37,7 @@ export function MtrTool({ place, current }: { place: Place; current: Run | null 
       }
       text={result && (() => mtrText(result))}
     >
-      {result && <p class="route mono">{TEXTS.trace.from(result.ip, source, flowLabel)}</p>}
+      {result && <Route ip={result.ip} details={result.details} />}
       {latest && !result && <p class="progress soft">{T.round(latest.round)}</p>}
       {hops.length > 0 && <Statistics hops={hops} />}
       {paths.length > 1 && <Ways paths={paths} />}
@@ -90,7 +90,7 @@ function HopRow({ hop, scale }: { hop: MtrHop; scale: number }) {
     <tr class={ip === null ? "silent" : ""}>
       <td class="position">{hop.hop}</td>
       <td class="at">
-        <Who ip={ip} hostname={hostname} branches={branches} tags={placeTags(details)} />
+        <Who ip={ip} hostname={hostname} branches={branches} tags={hopTags(details)} />
         {limited && <span class="limited">{T.limited}</span>}
       </td>
       {COLUMNS.map(([name, text]) => (

@@ -4,11 +4,11 @@ import { Breakable } from "./parts.tsx";
 import type { Place } from "./place.ts";
 import { mtuText } from "./reports.ts";
 import type { Run } from "./state.ts";
-import { TargetTool } from "./target-tool.tsx";
+import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import { hopsOf } from "./trace.tsx";
 import type { MtuHop, MtuResult } from "./types.ts";
-import { placeTags, Who } from "./who.tsx";
+import { hopTags, Who } from "./who.tsx";
 
 const T = TEXTS.mtu;
 
@@ -16,7 +16,6 @@ const T = TEXTS.mtu;
 export function MtuTool({ place, current }: { place: Place; current: Run | null }) {
   const result = current?.result as MtuResult | null;
   const hops = result?.hops ?? hopsOf<MtuHop>(current);
-  const { source = "", flowLabel = 0 } = result?.details ?? {};
   return (
     <TargetTool
       place={place}
@@ -31,7 +30,7 @@ export function MtuTool({ place, current }: { place: Place; current: Run | null 
       }
       text={result && (() => mtuText(result))}
     >
-      {result && <p class="route mono">{TEXTS.trace.from(result.ip, source, flowLabel)}</p>}
+      {result && <Route ip={result.ip} details={result.details} />}
       {hops.length > 0 && <Pipe hops={hops} result={result} />}
       {hops.length > 0 && <Hops hops={hops} result={result} />}
     </TargetTool>
@@ -62,7 +61,7 @@ function Hops({ hops, result }: { hops: readonly MtuHop[]; result: MtuResult | n
           return (
             <li key={hop} class={ip === null ? "hop sized silent" : "hop sized"}>
               <span class="position">{hop}</span>
-              <Who ip={ip} hostname={hostname} tags={[...placeTags(details), ...said]} />
+              <Who ip={ip} hostname={hostname} tags={[...hopTags(details), ...said]} />
               <span class="time">
                 {mtu ?? T.unknown} {mtu !== null && <span class="soft unit">{T.unit}</span>}
               </span>

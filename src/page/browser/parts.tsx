@@ -85,6 +85,8 @@ interface FieldProps {
   example?: string;
   problem?: string | null;
   kind?: "text" | "number" | "password";
+  /** Whether it may be empty. */
+  isOptional?: boolean;
 }
 
 /** The error that a field caused. */
@@ -99,7 +101,17 @@ export function ProblemOf({ name, problem }: { name: string; problem: string | n
 
 /** A text field with its label, its hint, and the error that it caused. */
 export function Field(props: FieldProps) {
-  const { name, label, value, onValue, hint, example, problem, kind = "text" } = props;
+  const {
+    name,
+    label,
+    value,
+    onValue,
+    hint,
+    example,
+    problem,
+    kind = "text",
+    isOptional = false,
+  } = props;
   const described = [hint && `${name}-hint`, problem && `${name}-problem`].filter(Boolean);
   return (
     <div class={`field ${kind}`}>
@@ -111,7 +123,7 @@ export function Field(props: FieldProps) {
         inputmode={kind === "number" ? "numeric" : undefined}
         value={value}
         placeholder={example}
-        required={true}
+        required={!isOptional}
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}

@@ -5,7 +5,7 @@ import type { Place } from "./place.ts";
 import { pingText } from "./reports.ts";
 import { noteOf, samplesOf, statsOf } from "./samples.ts";
 import type { Run, Work } from "./state.ts";
-import { TargetTool } from "./target-tool.tsx";
+import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import type { PingResult, Sample } from "./types.ts";
 
@@ -51,7 +51,7 @@ export function PingTool({ place, current }: { place: Place; current: Run | null
       }
       text={result && (() => pingText(result, samples))}
     >
-      {result && <p class="route mono">{T.from(result.ip, result.details.source)}</p>}
+      {result && <Route ip={result.ip} details={result.details} />}
       {samples.length > 0 && (
         <>
           <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />

@@ -3,7 +3,16 @@ import { mtuNotes, mtuVerdict } from "./mtu-verdict.ts";
 import { formatMs, formatPercent } from "./numbers.ts";
 import { noteOf, statsOf } from "./samples.ts";
 import { TEXTS } from "./texts.ts";
-import type { DnsReply, MtrResult, MtuResult, PingResult, Sample, TraceResult } from "./types.ts";
+import type {
+  DnsReply,
+  MtrResult,
+  MtuResult,
+  PathDetails,
+  PingResult,
+  Sample,
+  TracePath,
+  TraceResult,
+} from "./types.ts";
 import { whoText } from "./who.tsx";
 
 const T = TEXTS.trace;
@@ -38,7 +47,20 @@ export function traceText({ target, ip, hops, details }: TraceResult): string {
     ].join(", "),
   ]);
   const head = TEXTS.report(TEXTS.tools.trace, target, ip, details.source);
-  return `${head}\n${table([["", T.host, TEXTS.ms, ""], ...rows])}\n${T.reasons[details.reason]}\n`;
+  const { paths = [] } = details satisfies PathDetails;
+  return [
+    head,
+    table([["", T.host, TEXTS.ms, ""], ...rows]),
+    T.reasons[details.reason],
+    ...(paths.length > 1 ? paths.map(pathText) : []),
+    "",
+  ].join("\n");
+}
+
+function pathText({ flowLabel, labels, reason, addresses }: TracePath, index: number): string {
+  const hops = addresses.map((ip) => `  ${ip ?? T.unanswered}`);
+  const head = TEXTS.paths.report(index + 1, flowLabel, labels);
+  return ["", head, ...hops, `  ${T.reasons[reason]}`].join("\n");
 }
 
 /** Statistics as text, in the columns of mtr's report. */

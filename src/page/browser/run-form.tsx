@@ -122,7 +122,7 @@ function OptionField(props: {
     "aria-describedby": problem ? `${name}-problem` : undefined,
   };
   if (choices === undefined) {
-    const shared = { name, label, value, onValue, problem };
+    const shared = { name, label, value, onValue, problem, isOptional: option.default === "" };
     return <Field {...shared} kind="number" />;
   }
   if (choices.length === 2) {

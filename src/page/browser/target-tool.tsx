@@ -4,6 +4,7 @@ import type { Place } from "./place.ts";
 import { type Option, RunForm, type StartButtons } from "./run-form.tsx";
 import type { Run, Work } from "./state.ts";
 import { TEXTS } from "./texts.ts";
+import type { Translation } from "./types.ts";
 
 /** What the tools that probe a target add to its form and its result. */
 interface TargetToolProps {
@@ -56,6 +57,20 @@ export function TargetTool(props: TargetToolProps) {
           {...(text && { text })}
         />
       )}
+    </>
+  );
+}
+
+/** Which address was probed from where, and whether a translator is in the way. */
+export function Route(props: {
+  ip: string;
+  details: { source: string; flowLabel?: number; dns64?: Translation };
+}) {
+  const { source, flowLabel, dns64 } = props.details;
+  return (
+    <>
+      {dns64 && <p>{TEXTS.translated(dns64.ip, dns64.ipv4, dns64.prefix)}</p>}
+      <p class="route mono">{TEXTS.route(props.ip, source, flowLabel)}</p>
     </>
   );
 }

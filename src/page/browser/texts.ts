@@ -84,6 +84,8 @@ export const TEXTS = {
   network: (asn: number | null, name: string | null) =>
     [asn !== null && `AS${asn}`, name].filter(Boolean).join(" "),
   linkMtu: (bytes: number) => `MTU ${bytes}`,
+  route: (ip: string, source: string, flowLabel?: number) =>
+    `${ip} from ${source}${flowLabel === undefined ? "" : `, flow label ${flowLabel}`}`,
   translated: (ip: string, ipv4: string, prefix: string) =>
     `${ip} leads to ${ipv4} through a translator (NAT64, ${prefix}).`,
 
@@ -238,7 +240,6 @@ export const TEXTS = {
     hopLimit: "Hop limit",
     note: "Note",
     waiting: "Waiting for the first reply",
-    from: (ip: string, source: string) => `${ip} from ${source}`,
     otherSource: (from: string) => `the reply came from ${from}`,
     reasons: {
       timeout: (ms: number | null) =>
@@ -270,6 +271,8 @@ export const TEXTS = {
       `MPLS ${label}, class ${trafficClass}, TTL ${ttl}`,
     mtu: (bytes: number) => `next link MTU ${bytes}`,
     zone: (zone: string) => `on ${zone}`,
+    asymmetry: (hops: number) =>
+      `way back about ${Math.abs(hops)} ${Math.abs(hops) === 1 ? "hop" : "hops"} ${hops > 0 ? "longer" : "shorter"}`,
     index: (index: number) => `#${index}`,
     host: "Host",
     unanswered: "???",
@@ -295,8 +298,34 @@ export const TEXTS = {
     otherSource: (from: string) => `The reply came from ${from}.`,
     refused: (hop: number, errno: string) =>
       `Hop ${hop}: the service's machine refused to send (${errno}).`,
-    from: (ip: string, source: string, flowLabel: number) =>
-      `${ip} from ${source}, flow label ${flowLabel}`,
+  },
+
+  paths: {
+    count: "Paths",
+    flowLabel: "Flow label",
+    found: (paths: number, labels: number) =>
+      `${paths === 1 ? "1 path" : `${paths} paths`}, found with ${labels} flow labels.`,
+    complete: "With 95 % confidence there are no more.",
+    incomplete: "There may be more.",
+    notReached: (failing: readonly number[], count: number) =>
+      failing.length === 1
+        ? `Path ${failing[0]} of ${count} does not reach the target.`
+        : `Paths ${failing.join(", ")} of ${count} do not reach the target.`,
+    perPacket: (hops: readonly number[]) =>
+      `At hop ${hops.join(", ")} one flow label was answered by different addresses: a router chooses by packet, or the path changed.`,
+    choose: "Show a path",
+    all: "All paths",
+    path: (number: number) => `Path ${number}`,
+    on: (paths: readonly number[]) =>
+      `${paths.length === 1 ? "path" : "paths"} ${paths.join(", ")}`,
+    ends: (paths: readonly number[]) =>
+      `${paths.length === 1 ? "path" : "paths"} ${paths.join(", ")}: no answer from here on`,
+    labels: (count: number) => (count === 1 ? "1 flow label" : `${count} flow labels`),
+    alone: (flowLabel: number) => `Trace ${flowLabel} alone`,
+    graph: "Hops of all paths",
+    report: (number: number, flowLabel: number, labels: number) =>
+      `Path ${number}, flow label ${flowLabel} (${labels}):`,
+    waiting: (paths: number) => `${paths} paths until now`,
   },
 
   mtr: {

@@ -1,20 +1,26 @@
 import { formatMs, roundUp } from "./numbers.ts";
+import { failingPaths, Paths, PathsVerdict } from "./paths.tsx";
 import type { Place } from "./place.ts";
 import { traceText } from "./reports.ts";
 import type { Run } from "./state.ts";
-import { TargetTool } from "./target-tool.tsx";
+import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
-import type { Hop, TraceResult } from "./types.ts";
-import { placeTags, Who } from "./who.tsx";
+import type { Hop, PathDetails, TraceResult } from "./types.ts";
+import { hopTags, Who } from "./who.tsx";
 
 const T = TEXTS.trace;
 
-const OPTIONS = [{ name: "maxHops", label: T.maxHops, default: "30" }];
+const OPTIONS = [
+  { name: "maxHops", label: T.maxHops, default: "30" },
+  { name: "paths", label: TEXTS.paths.count, default: "1" },
+  { name: "flowLabel", label: TEXTS.paths.flowLabel, default: "" },
+];
 
 /** The hops on the path to a target, as they answer. */
 export function TraceTool({ place, current }: { place: Place; current: Run | null }) {
   const result = current?.result as TraceResult | null;
   const hops = result?.hops ?? hopsOf<Hop>(current);
+  const { paths = [], graph } = (result?.details ?? {}) as PathDetails;
   return (
     <TargetTool
       place={place}
@@ -29,7 +35,11 @@ export function TraceTool({ place, current }: { place: Place; current: Run | nul
       }
       text={result && (() => traceText(result))}
     >
-      {hops.length > 0 && <Hops hops={hops} />}
+      {graph && paths.length > 1 ? (
+        <Paths key={paths[0]?.flowLabel} target={place.subject} paths={paths} graph={graph} />
+      ) : (
+        hops.length > 0 && <Hops hops={hops} />
+      )}
     </TargetTool>
   );
 }
@@ -44,18 +54,20 @@ export function hopsOf<Row extends { readonly hop: number }>(current: Run | null
 /** Why the trace ended. */
 function Ending({ result }: { result: TraceResult }) {
   const { ip, details } = result;
-  const { reached, reason, error, otherSource, refused = [], dns64, source, flowLabel } = details;
+  const { reached, reason, error, otherSource, refused = [] } = details;
   return (
     <>
-      <p class={reached ? "verdict good" : "verdict bad"}>
-        {T.reasons[reason]} {error && T.error(error.name, error.from, error.fromTarget)}{" "}
-        {otherSource && T.otherSource(otherSource)}
-      </p>
+      {failingPaths(details).length === 0 && (
+        <p class={reached ? "verdict good" : "verdict bad"}>
+          {T.reasons[reason]} {error && T.error(error.name, error.from, error.fromTarget)}{" "}
+          {otherSource && T.otherSource(otherSource)}
+        </p>
+      )}
+      <PathsVerdict details={details} />
       {refused.map(({ hop, errno }) => (
         <p class="problem">{T.refused(hop, errno)}</p>
       ))}
-      {dns64 && <p>{TEXTS.translated(dns64.ip, dns64.ipv4, dns64.prefix)}</p>}
-      <p class="route mono">{T.from(ip, source, flowLabel)}</p>
+      <Route ip={ip} details={details} />
     </>
   );
 }
@@ -77,7 +89,7 @@ function HopRow({ hop, scale }: { hop: Hop; scale: number }) {
   return (
     <li class={ip === null ? "hop silent" : "hop"}>
       <span class="position">{hop.hop}</span>
-      <Who ip={ip} hostname={hostname} branches={branches} tags={tagsOf(details)} />
+      <Who ip={ip} hostname={hostname} branches={branches} tags={hopTags(details)} />
       {rtt !== null && <Time rtt={rtt} scale={scale} />}
     </li>
   );
@@ -97,20 +109,4 @@ function Time({ rtt, scale }: { rtt: number; scale: number }) {
       </span>
     </>
   );
-}
-
-/** What else a hop said. */
-function tagsOf(details: Hop["details"]): string[] {
-  const { mpls = [], mtu, interfaces = [] } = details ?? {};
-  return [
-    ...placeTags(details),
-    ...mpls.map(({ label, ttl, trafficClass }) => T.mpls(label, ttl, trafficClass)),
-    ...(mtu === undefined ? [] : [T.mtu(mtu)]),
-    ...interfaces.map(({ role, name, address, index, mtu: bytes }) => {
-      const what = name ?? address ?? (index === null ? "" : T.index(index));
-      return [T.interface[role], what, bytes !== null && TEXTS.linkMtu(bytes)]
-        .filter(Boolean)
-        .join(" ");
-    }),
-  ];
 }

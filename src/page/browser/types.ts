@@ -23,6 +23,13 @@ export type Sample =
   | ValueOf<ReturnType<typeof lostSample>>;
 export type Hop = ValueOf<ReturnType<typeof hopSchema>>;
 export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
+export type PathDetails = Pick<
+  TraceResult["details"],
+  "complete" | "labels" | "perPacket" | "paths" | "graph"
+>;
+export type TracePath = NonNullable<PathDetails["paths"]>[number];
+export type PathGraph = NonNullable<PathDetails["graph"]>;
+export type Translation = NonNullable<TraceResult["details"]["dns64"]>;
 export type MtrResult = ValueOf<ReturnType<typeof mtrResult>>;
 export type MtrHop = MtrResult["hops"][number];
 export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;

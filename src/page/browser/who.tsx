@@ -2,6 +2,8 @@ import { Breakable } from "./parts.tsx";
 import { TEXTS } from "./texts.ts";
 import type { Hop } from "./types.ts";
 
+const T = TEXTS.trace;
+
 interface WhoProps {
   readonly ip: string | null;
   readonly hostname: string | null;
@@ -13,11 +15,11 @@ interface WhoProps {
 
 /** Who answered at a hop. */
 export function Who({ ip, hostname, branches = [], tags = [] }: WhoProps) {
-  if (ip === null) return <span class="who">{TEXTS.trace.silent}</span>;
+  if (ip === null) return <span class="who">{T.silent}</span>;
   return (
     <span class="who">
       <span class={hostname ? "name" : "name unnamed"}>
-        <Breakable text={hostname ?? TEXTS.trace.unnamed} />
+        <Breakable text={hostname ?? T.unnamed} />
       </span>
       <span class="mono ip">
         <Breakable text={ip} />
@@ -36,16 +38,23 @@ export function Who({ ip, hostname, branches = [], tags = [] }: WhoProps) {
 
 /** A hop in one line of text. */
 export function whoText({ ip, hostname }: Pick<WhoProps, "ip" | "hostname">): string {
-  return ip === null ? TEXTS.trace.unanswered : hostname === null ? ip : `${hostname} (${ip})`;
+  return ip === null ? T.unanswered : hostname === null ? ip : `${hostname} (${ip})`;
 }
 
-/** What the details of every hop say: its zone, and its network. */
-export function placeTags(
-  details: Pick<NonNullable<Hop["details"]>, "zone" | "network"> = {},
-): string[] {
-  const { zone, network } = details;
+/** What else a hop said. */
+export function hopTags(details: Hop["details"]): string[] {
+  const { network, zone, mpls = [], mtu, interfaces = [], asymmetry } = details ?? {};
   return [
     ...(network === undefined ? [] : [TEXTS.network(network.asn, network.name)]),
-    ...(zone === undefined ? [] : [TEXTS.trace.zone(zone)]),
+    ...(zone === undefined ? [] : [T.zone(zone)]),
+    ...mpls.map(({ label, ttl, trafficClass }) => T.mpls(label, ttl, trafficClass)),
+    ...(mtu === undefined ? [] : [T.mtu(mtu)]),
+    ...(asymmetry === undefined ? [] : [T.asymmetry(asymmetry)]),
+    ...interfaces.map(({ role, name, address, index, mtu: bytes }) => {
+      const what = name ?? address ?? (index === null ? "" : T.index(index));
+      return [T.interface[role], what, bytes !== null && TEXTS.linkMtu(bytes)]
+        .filter(Boolean)
+        .join(" ");
+    }),
   ];
 }
