@@ -45,7 +45,7 @@ export function groupByPath(traced: readonly Traced[]): readonly TracedPath[] {
     nodes: (string | null)[];
   }[] = [];
   for (const label of traced) {
-    const nodes = answeredHops(label).map(nodeOf);
+    const nodes = nodesOf(label);
     const end = endOfPath(label);
     const known = paths.find(
       (path) =>
@@ -54,7 +54,7 @@ export function groupByPath(traced: readonly Traced[]): readonly TracedPath[] {
         nodes.every((node, at) => (node ?? path.nodes[at] ?? node) === (path.nodes[at] ?? node)),
     );
     if (known === undefined) {
-      paths.push({ labels: [label], end, nodes });
+      paths.push({ labels: [label], end, nodes: [...nodes] });
       continue;
     }
     known.labels.push(label);
@@ -63,6 +63,15 @@ export function groupByPath(traced: readonly Traced[]): readonly TracedPath[] {
     });
   }
   return paths;
+}
+
+/** The nodes of each trace, because paths are grouped anew after each. */
+const knownNodes = new WeakMap<Traced, readonly (string | null)[]>();
+
+function nodesOf(label: Traced): readonly (string | null)[] {
+  const nodes = knownNodes.get(label) ?? answeredHops(label).map(nodeOf);
+  knownNodes.set(label, nodes);
+  return nodes;
 }
 
 function nodeOf({ address, scopeId }: TraceHop): string | null {
@@ -99,7 +108,7 @@ const SILENT = "silent";
 /** What each label of a path showed: a node at a hop and the next node. Silence shows nothing where another label found more. */
 function linksOf({ labels, nodes }: TracedPath) {
   return labels.flatMap((label) => {
-    const own = [SOURCE, ...answeredHops(label).map(nodeOf)];
+    const own = [SOURCE, ...nodesOf(label)];
     const shown = [SOURCE, ...nodes, END].map((node, hop) =>
       hop > nodes.length ? END : (own[hop] ?? (node === null ? SILENT : null)),
     );

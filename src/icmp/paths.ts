@@ -17,8 +17,6 @@ const MAX_SENT = 10_000;
 export const MAX_SEARCH_MS = 60_000;
 /** Traces at once: routers limit their errors, Linux to a burst of six and then ten a second. */
 const TRACES_AT_ONCE = 16;
-/** How many hops longer than the longest known path others are looked for at first. */
-const MORE_HOPS = 2;
 
 /** A search for the paths to one target. */
 export interface PathsRequest extends TraceRequest {
@@ -128,8 +126,7 @@ class PathSearch {
   async tryLabel(): Promise<void> {
     this.#labelsLeft--;
     const lengths = this.#paths.map(({ end, nodes }) => (end === "reached" ? nodes.length : 0));
-    const longest = Math.max(...lengths) || this.#request.maxHops;
-    const maxHops = Math.min(this.#request.maxHops, longest + MORE_HOPS);
+    const maxHops = Math.max(...lengths) || this.#request.maxHops;
     const found = await this.#ask({ flowLabel: this.#prober.randomLabel(), maxHops });
     // Another program leaves us no label but 0.
     if (found?.flowLabel === 0) this.#labelsLeft = 0;

@@ -214,7 +214,7 @@ export class Prober {
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);
-    const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes);
+    const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
     const dropped = this.#socket.dropped();
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
