@@ -260,6 +260,41 @@ describe("a search", () => {
     expect(outcome.isComplete).toBe(false);
   });
 
+  test("traces no label but the first beyond the longest path, unless it may be longer", async () => {
+    const furthest = new Map<number, number>();
+    const network = networkOf(oneOf(4));
+    const { outcome } = await find((packet, nowMs) => {
+      const { flowLabel, hopLimit } = packet;
+      furthest.set(flowLabel, Math.max(furthest.get(flowLabel) ?? 0, hopLimit));
+      return network(packet, nowMs);
+    });
+    furthest.delete(outcome.flowLabel);
+    expect(new Set(furthest.values())).toEqual(new Set([5]));
+  });
+
+  test("begins no trace after a minute", async () => {
+    const within = rateLimiter();
+    const allows = (name: string, nowMs: number) =>
+      name === "T" || within(name, { intervalMs: 1000, burst: 1 }, nowMs);
+    const { outcome, tookMs } = await find(networkOf(oneOf(16), allows));
+    expect(tookMs).toBeWithin(60_000, 60_000 + 20_000);
+    expect(outcome.isComplete).toBe(false);
+  }, 60_000);
+
+  test("begins no trace after 10,000 probes", async () => {
+    const far = Array.from({ length: 60 }, (_, hop) => `y${hop.toString(16)}`);
+    const topology: Topology = (label) => [
+      `x${choose(label, 16, "a").toString(16)}`,
+      `z${choose(label, 16, "b").toString(16)}`,
+      ...far,
+      "T",
+    ];
+    const { outcome, sent } = await find(networkOf(topology), { maxHops: 64 });
+    expect(outcome.sent).toBe(sent);
+    expect(sent).toBeWithin(10_000, 10_000 + 16 * 64);
+    expect(outcome.isComplete).toBe(false);
+  }, 60_000);
+
   test("begins with the flow label that is given, and repeats its path", async () => {
     for (const flowLabel of [0, 1, 7, 0xfffff]) {
       const { outcome } = await find(networkOf(oneOf(8)), { flowLabel });
