@@ -98,7 +98,7 @@ export function atlasTrace(result: TraceResult, run: Run): object {
 type Hop = TraceResult["hops"][number];
 
 function repliesOf({ hop, ip, rtt, details = {} }: Hop, result: TraceResult): readonly object[] {
-  const { rtts = [rtt], addresses = [ip], mtu } = details;
+  const { rtts = [rtt], addresses = [ip], mtu, replyHopLimit: ttl } = details;
   const isEnd = hop === result.hops.length;
   const { reached, error } = result.details;
   const outcome = {
@@ -109,7 +109,12 @@ function repliesOf({ hop, ip, rtt, details = {} }: Hop, result: TraceResult): re
   // If there are more times than addresses, only the first pair is known to belong together.
   const known =
     addresses.length === 1 || addresses.length === rtts.length ? rtts : rtts.slice(0, 1);
-  return known.map((each, at) => ({ from: addresses[at] ?? ip, rtt: each, ...outcome }));
+  return known.map((each, at) => ({
+    ...{ from: addresses[at] ?? ip, rtt: each },
+    // It is that of the first answer.
+    ...(at === 0 && ttl !== undefined && { ttl }),
+    ...outcome,
+  }));
 }
 
 /** The letters for codes of Destination Unreachable. */

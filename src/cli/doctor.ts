@@ -11,6 +11,7 @@ import {
   checkResolvers,
 } from "./doctor/machine.ts";
 import { checkMetricsListener } from "./doctor/metrics.ts";
+import { checkNats } from "./doctor/nats.ts";
 import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
@@ -130,7 +131,12 @@ async function checkConfigured(
     ...(await Promise.all(answers)).flat(),
   ];
   if (service !== null) {
-    const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
+    const files = [
+      keysFile,
+      ...Object.values(networkFiles),
+      config.nats?.credsFile ?? null,
+      ...Object.values(tls ?? {}),
+    ];
     const named = files.filter((file) => file !== null);
     findings.push(...checkHidden(named, service.unit));
   }
@@ -145,6 +151,7 @@ async function checkConfigured(
   }
   asUser();
   const keys = valkey === null ? [checkKeys(keysFile, nowMs)] : await checkValkey(valkey, nowMs);
-  findings.push(...keys, ...(await checkNetworks(networkFiles)));
+  const networks = await checkNetworks(networkFiles);
+  findings.push(...keys, ...networks, ...(await checkNats(config)));
   return findings;
 }

@@ -3,7 +3,7 @@ import type { MtuResult } from "../routes/mtu.ts";
 import type { TraceResult } from "../routes/traceroute.ts";
 import type { Line, Part, Screen } from "./screen.ts";
 import type { View } from "./tool.ts";
-import { milliseconds, NO_TIME, plural } from "./views.ts";
+import { milliseconds, NO_TIME, plural, translatorLines } from "./views.ts";
 
 type Hop = TraceResult["hops"][number];
 type MtrHop = MtrResult["hops"][number];
@@ -30,7 +30,8 @@ export function traceView(target: string, screen: Screen): View {
       const lines = hopLines(result?.hops ?? hops);
       if (screen.isTerminal) screen.show(lines);
       else screen.print(...lines);
-      const isReached = result?.details.reached ?? false;
+      const { reached = false, paths = [] } = result?.details ?? {};
+      const isReached = reached || paths.some((path) => path.reached);
       screen.print(
         [],
         [
@@ -38,7 +39,9 @@ export function traceView(target: string, screen: Screen): View {
           " ",
           [isReached ? "green" : "yellow", result === null ? "interrupted" : endOf(result)],
         ],
-        ...(result === null ? [] : allWays(result.details as Partial<Ways>)),
+        ...(result === null
+          ? []
+          : [...translatorLines(result.details), ...foundPathLines(result.details)]),
       );
       return isReached;
     },
@@ -87,50 +90,52 @@ function whose({ network, zone }: Pick<NonNullable<Hop["details"]>, "network" | 
 
 const joined = (notes: readonly string[]) => notes.map((note) => `  ${note}`).join("");
 
-function endOf({ hops, details: { reason, error, otherSource } }: TraceResult): string {
-  if (error !== undefined) return `not reached: ${error.name} from ${error.from}`;
+function endOf({ hops, details }: TraceResult): string {
+  const { reason, error, otherSource, paths = [] } = details;
+  if (paths.length > 1) {
+    return `reached on ${paths.filter(({ reached }) => reached).length} of ${paths.length} paths`;
+  }
+  if (error !== undefined) return notReached(error);
   if (reason !== "reached") return `not reached: ${reason}`;
   const other = otherSource === undefined ? "" : `, which replied as ${otherSource}`;
   return `reached in ${plural(hops.length, "hop")}${other}`;
 }
 
-/** What a trace of several ways tells besides. */
-interface Ways {
-  readonly complete: boolean;
-  readonly labels: number;
-  readonly perPacket?: readonly number[];
-  readonly paths: readonly {
-    readonly flowLabel: number;
-    readonly labels: number;
-    readonly reached: boolean;
-    readonly reason: string;
-    readonly addresses: readonly (string | null)[];
-  }[];
-}
+const notReached = ({ name, from }: NonNullable<TraceResult["details"]["error"]>) =>
+  `not reached: ${name} from ${from}`;
 
-/** Each way with a flow label that takes it, and where it differs from the first; nothing if only one was traced. */
-function allWays({ complete, labels, perPacket = [], paths = [] }: Partial<Ways>): Line[] {
-  if (paths.length === 0) return [];
-  const [first] = paths;
+/** Each path that was looked for, with a flow label that takes it, and where it differs from the first. */
+function foundPathLines({
+  complete,
+  labels,
+  perPacket,
+  paths,
+  graph,
+}: TraceResult["details"]): Line[] {
+  if (paths === undefined) return [];
+  const first = paths[0]?.addresses ?? [];
+  const names = new Map(graph?.nodes.map(({ ip, hostname }) => [ip, hostname]));
   const found = `${plural(paths.length, "path")} for ${plural(labels ?? 0, "flow label")}`;
+  const all = `${found}; with 95 % confidence there are no others`;
+  const perHop =
+    perPacket === undefined ? "" : `the address changes by packet at hop ${perPacket.join(", ")}`;
   const widest = Math.max(...paths.map(({ flowLabel }) => String(flowLabel).length));
   return [
     [],
-    [["bold", complete ? `${found}, with 95 % confidence all` : `at least ${found}`]],
-    ...(perPacket.length > 0
-      ? [[["yellow", `balanced by packet at hop ${perPacket.join(", ")}`] as const]]
-      : []),
+    [["bold", complete ? all : `at least ${found}`]],
+    ...(perHop === "" ? [] : [[["yellow", perHop] as const]]),
     ...paths.flatMap(({ flowLabel, labels: count, reached, reason, addresses }): Line[] => [
       [
         `--flow-label ${String(flowLabel).padEnd(widest)}`,
         ["dim", `  ${String(count).padStart(3)} of ${labels}  `],
-        [reached ? "green" : "yellow", reached ? plural(addresses.length, "hop") : reason],
+        reached ? plural(addresses.length, "hop") : ["red", `not reached: ${reason}`],
       ],
-      ...addresses.flatMap((address, at): Line[] =>
-        address === first?.addresses[at]
-          ? []
-          : [[["dim", String(at + 1).padStart(5)], `  ${address ?? "no reply"}`]],
-      ),
+      ...addresses.flatMap((ip, at): Line[] => {
+        const name = names.get(ip) ?? null;
+        const number: Part = ["dim", String(at + 1).padStart(5)];
+        if (ip === first[at]) return [];
+        return [[number, `  ${ip ?? "no reply"}`, ["bold", name === null ? "" : `  ${name}`]]];
+      }),
     ]),
   ];
 }
@@ -154,7 +159,11 @@ export function mtrView(target: string, screen: Screen): View {
       const end: Line[] =
         result === null
           ? [[title, " ", ["yellow", `interrupted after ${plural(last.round, "round")}`]]]
-          : [[title, " ", mtrEnd(result)], ...pathLines(result.details.paths)];
+          : [
+              [title, " ", mtrEnd(result)],
+              ...translatorLines(result.details),
+              ...takenPathLines(result.details.paths),
+            ];
       screen.print([], ...end);
       return result?.details.reached ?? false;
     },
@@ -204,6 +213,7 @@ function mtrNotes({ limited, addresses, details = {} }: MtrHop): string {
 }
 
 function mtrEnd({ hops, details }: MtrResult): Part {
+  if (details.error !== undefined) return ["yellow", notReached(details.error)];
   if (!details.reached) return ["yellow", "not reached"];
   const loss = hops.at(-1)?.loss ?? 0;
   return [
@@ -213,14 +223,15 @@ function mtrEnd({ hops, details }: MtrResult): Part {
 }
 
 /** If there are several paths, how often each was taken, and where they part. */
-function pathLines(paths: MtrResult["details"]["paths"]): Line[] {
+function takenPathLines(paths: MtrResult["details"]["paths"]): Line[] {
   if (paths.length < 2) return [];
   const length = Math.max(...paths.map(({ addresses }) => addresses.length));
   const hops = Array.from({ length }, (_, at) => at).filter((at) => {
     const here = paths.map(({ addresses }) => addresses[at]).filter((address) => address);
     return new Set(here).size > 1;
   });
-  const where = hops.length === 0 ? "" : `, which differ at hop ${hops.map((at) => at + 1)}`;
+  const where =
+    hops.length === 0 ? "" : `, which differ at hop ${hops.map((at) => at + 1).join(", ")}`;
   const rounds = paths.map((path) => path.rounds).join(" + ");
   return [[["yellow", `${rounds} rounds took ${paths.length} paths${where}`]]];
 }
@@ -241,9 +252,12 @@ export function mtuView(target: string, screen: Screen): View {
         screen.finish([[["yellow", "interrupted"]], [], ...mtuLines(hops)]);
         return false;
       }
-      const doubtful = result.details.doubtful.map((each): Line => [["yellow", doubtOf(each)]]);
+      const notes = [
+        ...translatorLines(result.details),
+        ...result.details.doubtful.map((each): Line => [["yellow", doubtOf(each)]]),
+      ];
       screen.finish([...verdictLines(result, screen.columns), [], ...mtuLines(result.hops)]);
-      if (doubtful.length > 0) screen.print([], ...doubtful);
+      if (notes.length > 0) screen.print([], ...notes);
       return result.verdict !== "inconclusive";
     },
   };

@@ -76,6 +76,8 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
       renewal?.reload();
     }),
   );
+  // A new instance knows its keys before the first request, if Valkey answers as fast as it should.
+  if (shared) await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   const listening = await listen(app, config, renewal?.current ?? null, log);
   const exposed =
     metrics &&
@@ -87,8 +89,6 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     ));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   if (shared === null) keyring.watch();
-  // A new instance knows its keys at once, if Valkey answers as fast as it should.
-  else await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
   for (const address of refusingListeners(config)) {

@@ -1,5 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import { RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
+import { ALL_LOCATIONS, RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -16,11 +16,12 @@ import { type Formats, MTR_FORMATS, PING_FORMATS, TRACE_FORMATS } from "./format
 import { mtrView, mtuView, traceView } from "./path-views.ts";
 import type { Screen } from "./screen.ts";
 import { type Output, runTool, type View } from "./tool.ts";
-import { addressView, dnsView, fieldsView, pingView } from "./views.ts";
+import { addressView, dnsView, fieldsView, locationsView, pingView } from "./views.ts";
 
 /** Options of every tool. */
 interface ToolOptions extends Omit<Output, "format"> {
   readonly server?: URL;
+  readonly from?: string;
   readonly format?: keyof Formats;
 }
 
@@ -57,10 +58,21 @@ export function addTools(
   const run: Run = async (command, endpoint, parameters, view, own = {}, formats) => {
     const { format, ...options } = command.opts<ToolOptions>();
     if (options.stream && !options.json) command.error("error: --stream needs --json");
+    const { from } = options;
+    if (from !== undefined && !options.server) {
+      command.error("error: only a service knows other locations; name one with --server URL");
+    }
+    const question = {
+      endpoint,
+      parameters: { ...parameters, ...(from !== undefined && { from }) },
+    };
+    const isAboutSeveral = from === ALL_LOCATIONS || from?.includes(",");
+    const shown: typeof view = isAboutSeveral ? (screen) => locationsView(screen, view) : view;
     const ask = askerOf(command, options, own, environment);
     const isTextAsked = endpoint === validate;
+    if (isAboutSeveral && format) command.error("error: --format shows one location");
     const output = { ...options, ...(format && formats && { format: formats[format] }) };
-    setStatus(await runTool(ask, { endpoint, parameters }, view, output, environment, isTextAsked));
+    setStatus(await runTool(ask, question, shown, output, environment, isTextAsked));
   };
   addPing(program, run);
   addTrace(program, run);
@@ -115,15 +127,35 @@ function addTrace(program: Command, run: Run): void {
       .argument("<target>", "a name or an IPv6 address")
       .option("-m, --max-hops <n>", "hops after which the trace ends")
       .option("-w, --wait <seconds>", "time to wait for an answer, here only", seconds(WAIT_MS))
+      .option("--paths <n>", "how many paths to look for, 1 to 16")
+      .option("--flow-label <n>", "the flow label of the probes, which repeats a path")
       .option("-n, --numeric", "no names"),
     true,
     TRACE_FORMATS,
-  ).action(async (target: string, { maxHops, wait, numeric }, command: Command) => {
-    const parameters = { ...(maxHops && { maxHops }), ...(numeric && { names: "no" }) };
+  ).action(async (target: string, { wait, ...options }, command: Command) => {
+    const parameters = pathParameters(options);
     const view = (screen: Screen) => traceView(target, screen);
     const config = ms("probeTimeoutMs", wait);
     await run(command, traceroute, { target, ...parameters }, view, { config }, TRACE_FORMATS);
   });
+}
+
+/** Options of the tools that follow a path. */
+interface PathOptions {
+  readonly maxHops?: string;
+  readonly paths?: string;
+  readonly flowLabel?: string;
+  readonly numeric?: true;
+}
+
+/** The options that are given, as parameters of the API. */
+function pathParameters({ maxHops, paths, flowLabel, numeric }: PathOptions) {
+  return {
+    ...(maxHops && { maxHops }),
+    ...(paths && { paths }),
+    ...(flowLabel && { flowLabel }),
+    ...(numeric && { names: "no" }),
+  };
 }
 
 function addMtr(program: Command, run: Run): void {
@@ -138,18 +170,18 @@ function addMtr(program: Command, run: Run): void {
       .option("-c, --rounds <n>", "probes of each hop; a service takes 1 to 100", count, 10)
       .option("-i, --interval <seconds>", "time between two rounds, 0.1 to 1", seconds(ROUND_MS))
       .option("-m, --max-hops <n>", "hops after which the path ends")
+      .option("--flow-label <n>", "the flow label of the probes, which repeats a path")
       .option("-n, --numeric", "no names"),
     true,
     MTR_FORMATS,
-  ).action(async (target: string, { rounds, interval, maxHops, numeric }, command: Command) => {
+  ).action(async (target: string, { rounds, interval, ...options }, command: Command) => {
     const { server } = command.opts<ToolOptions>();
     // The service bounds the rounds for the sake of others; here there are no others.
     const [given, values] = server ? [{ rounds: String(rounds) }, {}] : [{}, { rounds }];
     const parameters = {
       ...given,
       ...(interval && { intervalMs: String(interval) }),
-      ...(maxHops && { maxHops }),
-      ...(numeric && { names: "no" }),
+      ...pathParameters(options),
     };
     const view = (screen: Screen) => mtrView(target, screen);
     await run(command, mtr, { target, ...parameters }, view, { values }, MTR_FORMATS);
@@ -168,7 +200,7 @@ function addMtu(program: Command, run: Run): void {
       .option("-n, --numeric", "no names"),
     true,
   ).action(async (target: string, { numeric }, command: Command) => {
-    const parameters = numeric ? { names: "no" } : {};
+    const parameters = pathParameters({ numeric });
     await run(command, mtu, { target, ...parameters }, (screen) => mtuView(target, screen));
   });
 }
@@ -184,7 +216,8 @@ function addDns(program: Command, run: Run, environment: NodeJS.ProcessEnv): voi
       )
       .addArgument(wordsOfDns())
       .option("-x, --reverse <address>", "look up the name of an address")
-      .option("--dnssec", "ask for the resolver's DNSSEC verdict"),
+      .option("--dnssec", "ask for the resolver's DNSSEC verdict")
+      .addOption(fromOption()),
     false,
   ).action(async (words: string[], { reverse, dnssec }, command: Command) => {
     const { resolver, config, rest } = splitServer(words, command, environment);
@@ -259,7 +292,17 @@ function withOutput(command: Command, hasEvents: boolean, formats?: Formats): Co
         .conflicts("json"),
     );
   }
-  return hasEvents ? command.option("--stream", "with --json, print one event a line") : command;
+  return hasEvents
+    ? command.option("--stream", "with --json, print one event a line").addOption(fromOption())
+    : command;
+}
+
+/** Where a service measures instead. */
+function fromOption(): Option {
+  return new Option(
+    "--from <locations>",
+    "with --server, measure at another location, at several (a,b), or at all",
+  );
 }
 
 function askerOf(

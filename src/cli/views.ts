@@ -6,6 +6,15 @@ import type { View } from "./tool.ts";
 type Sample = PingResult["results"][number] | PingResult["details"]["lost"][number];
 type DnsRecord = DnsResult["records"][number];
 
+/** The answer of several locations. */
+interface ResultsOfLocations {
+  readonly locations: readonly {
+    readonly location: string;
+    readonly result?: unknown;
+    readonly error?: { readonly message: string };
+  }[];
+}
+
 /** Round-trip times up to 99,999.999 ms, so that they are below each other. */
 const TIME_WIDTH = 9;
 
@@ -15,6 +24,12 @@ export const milliseconds = (ms: number) => `${ms.toFixed(3).padStart(TIME_WIDTH
 export const NO_TIME = " ".repeat(TIME_WIDTH + 3);
 /** A count with its noun, which takes an s. */
 export const plural = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** Where a target leads that lies behind a translator (NAT64). */
+export function translatorLines({ dns64 }: Pick<PingResult["details"], "dns64">): Line[] {
+  if (dns64 === undefined) return [];
+  return [[["dim", `leads to ${dns64.ipv4} through a translator (${dns64.prefix})`]]];
+}
 
 /** A line for each sample, and a summary like that of ping(8). */
 export function pingView(target: string, screen: Screen): View {
@@ -47,6 +62,7 @@ export function pingView(target: string, screen: Screen): View {
         const times = [min, avg, max].map((time) => time.toFixed(3)).join("/");
         screen.print([`rtt min/avg/max ${times} ms`]);
       }
+      screen.print(...translatorLines(result?.details ?? {}));
       return received > 0;
     },
   };
@@ -150,6 +166,23 @@ export function addressView(screen: Screen): View {
       if (data === null) return false;
       screen.print([(data as { ip: string }).ip]);
       return true;
+    },
+  };
+}
+
+/** The results of several locations below each other, each as the view shows one. */
+export function locationsView(screen: Screen, makeView: (screen: Screen) => View): View {
+  return {
+    end(data) {
+      const { locations = [] } = (data ?? {}) as Partial<ResultsOfLocations>;
+      const areAnswered = locations.map(({ location, result, error }) => {
+        screen.print([["bold", location]]);
+        const isAnswered = result !== undefined && makeView(screen).end(result);
+        if (error !== undefined) screen.print([["red", error.message]]);
+        screen.print([]);
+        return isAnswered;
+      });
+      return areAnswered.length > 0 && areAnswered.every(Boolean);
     },
   };
 }

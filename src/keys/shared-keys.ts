@@ -153,7 +153,7 @@ export class SharedKeys {
     const file = formatKeys(this.#keyring.records);
     if ((await this.#run(WRITE, [this.#name], ["", revision, file])) !== 1) return;
     this.#seen.used = revision;
-    this.#log.warn("Valkey had no keys, so this instance gave it its copy", {
+    this.#log.warn("gave Valkey the keys in use, because it had none", {
       active: this.#keyring.activeCount(),
     });
   }

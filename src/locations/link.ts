@@ -37,7 +37,7 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
     name: "sixscope",
     timeout: CONNECT_TIMEOUT_MS,
     pingInterval: PING_INTERVAL_MS,
-    // The client would send later what was published meanwhile, to agents that nobody waits for any more.
+    // The client would send later what was published meanwhile, when no caller waits any more.
     reconnect: false,
     ...(tls && { tls: {} }),
     ...(creds !== null && {

@@ -11,8 +11,11 @@ import { NatsLink } from "./link.ts";
 import { announcementSchema, readMessage, SUBJECTS } from "./message.ts";
 
 /** How often an agent announces itself, and how long it is known. */
-const ANNOUNCE_MS = 5000;
+export const ANNOUNCE_MS = 5000;
 const KNOWN_MS = 3 * ANNOUNCE_MS;
+
+/** Roll calls are answered together: if a NATS server restarts, each of many instances makes one. */
+const ROLL_CALL_MS = 1000;
 
 /** Locations that are known at once; more of them mean that something else uses the subjects. */
 const MAX_KNOWN = 1024;
@@ -37,6 +40,8 @@ export class Locations {
   readonly #salt = crypto.randomUUID();
   #answerer: Answerer | null = null;
   #announcing: Timer | undefined;
+  #announcedMs = 0;
+  #rollCall: Timer | undefined;
 
   /** @param asks whether it asks others too, or only answers */
   constructor({ location, nats }: Pick<Config, "location" | "nats">, asks: boolean, log: Log) {
@@ -96,6 +101,7 @@ export class Locations {
   /** Takes no more asks of other instances, and ends those that still run after `graceMs` milliseconds. */
   async leave(graceMs: number): Promise<void> {
     clearInterval(this.#announcing);
+    clearTimeout(this.#rollCall);
     if (this.own !== null) this.#link?.connection?.publish(SUBJECTS.here(this.own));
     await this.#answerer?.stop(graceMs);
   }
@@ -135,13 +141,21 @@ export class Locations {
     this.#answerer?.serve(connection);
     connection.subscribe(SUBJECTS.rollCall, {
       callback: (error) => {
-        if (error === null) this.#announce();
+        if (error === null) this.#announceSoon();
       },
     });
     this.#announce();
   }
 
+  #announceSoon(): void {
+    const waitMs = Math.max(0, this.#announcedMs + ROLL_CALL_MS - performance.now());
+    this.#rollCall ??= setTimeout(() => this.#announce(), waitMs);
+  }
+
   #announce(): void {
+    clearTimeout(this.#rollCall);
+    this.#rollCall = undefined;
+    this.#announcedMs = performance.now();
     if (this.own === null) return;
     this.#link?.connection?.publish(SUBJECTS.here(this.own), JSON.stringify(this.#self()));
   }

@@ -21,8 +21,10 @@ export function presentHop(
   tools: Pick<Tools, "networks">,
 ) {
   const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
-  const { replyHopLimit } = hop;
-  const asymmetry = replyHopLimit === null ? 0 : hopsOfReply(replyHopLimit) - hop.hop;
+  const { replyHopLimit, end } = hop;
+  // A router that cannot forward a probe answers it one hop before its hop limit ends.
+  const isAtHop = end === null || end === "reached";
+  const asymmetry = isAtHop && replyHopLimit !== null ? hopsOfReply(replyHopLimit) - hop.hop : 0;
   const details = {
     ...hopDetails(address, scopeId, tools),
     ...(replyHopLimit !== null && { replyHopLimit }),

@@ -7,6 +7,7 @@ import { ERRORS, type ErrorCode } from "../http/errors.ts";
 import type { Shared } from "../http/middleware.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { SharedKeys } from "../keys/shared-keys.ts";
+import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { Valkey } from "../valkey/valkey.ts";
@@ -28,6 +29,7 @@ const LAG_INTERVAL_MS = 250;
 export interface Sources extends Tools {
   readonly keyring: Keyring;
   readonly renewal: CertificateRenewal | null;
+  readonly locations: Locations;
   readonly networks: Networks | null;
   /** Null for an instance that is alone. */
   readonly shared: SharedSources | null;
@@ -114,6 +116,7 @@ export class Metrics {
       ...stateMetrics(sources),
       ...probeMetrics(sources),
       ...(shared ? [this.#calls, ...sharedMetrics(shared)] : []),
+      ...locationMetrics(sources),
     ];
     return {
       readiness: () => shared?.readiness() ?? "ready",
@@ -233,6 +236,30 @@ function probeMetrics({ icmp, probeSlots }: Sources): readonly Metric[] {
       const { sent, answered, refused, dropped, ...unusual } = counters;
       return byLabel("kind", unusual);
     }),
+  ];
+}
+
+function locationMetrics({ locations }: Sources): readonly Metric[] {
+  if (locations.isConnected === null) return [];
+  return [
+    metric("gauge", "sixscope_nats_connected", "1 if there is a connection to NATS.", () =>
+      Number(locations.isConnected),
+    ),
+    metric(
+      "gauge",
+      "sixscope_locations",
+      "Locations that can be asked, with the own.",
+      () => locations.list().length,
+    ),
+    metric("counter", "sixscope_location_asks", "Asks to other locations.", () =>
+      byLabel("outcome", locations.asked),
+    ),
+    metric(
+      "gauge",
+      "sixscope_location_answers_running",
+      "Asks of other instances that run.",
+      () => locations.running,
+    ),
   ];
 }
 

@@ -139,8 +139,11 @@ export class Valkey {
 
   async #beat(onRevision: (revision: string | null) => Promise<void>): Promise<void> {
     try {
-      const keys = [this.names.instances, this.names.keys];
-      const reply = await this.run(BEAT, keys, [this.#id, GONE_MS]);
+      const beat = () =>
+        this.run(BEAT, [this.names.instances, this.names.keys], [this.#id, GONE_MS]);
+      // The first call of a connection has time to connect, so it does not show how fast the engine is.
+      if (this.#connection === null) await beat();
+      const reply = await beat();
       const [nowMs, instances, revision] = reply as [number, number, string | null];
       this.#aheadMs = nowMs - Date.now();
       this.#instances = instances;
@@ -154,10 +157,9 @@ export class Valkey {
   /** @param problem why it is down, null if it is up */
   #enter(problem: string | null): void {
     if (this.#stopBeats === null) return;
-    const wasUp = this.isUp;
-    const isFirst = this.#problem === undefined;
+    const before = this.#problem;
     this.#problem = problem;
-    if (wasUp === this.isUp && !isFirst) return;
+    if (before !== undefined && stateOf(before) === stateOf(problem)) return;
     const instances = this.#instances;
     if (problem === null) {
       this.#log.info("Valkey answers; all instances count together", { instances });
@@ -168,4 +170,9 @@ export class Valkey {
       });
     }
   }
+}
+
+/** Up, away, or the code of its errors such as LOADING; the log has a line for each change. */
+function stateOf(problem: string | null): string {
+  return problem === null ? "up" : (/^[A-Z]{2,}\b/.exec(problem)?.[0] ?? "away");
 }

@@ -54,7 +54,7 @@ describe("candidates", () => {
 
 /** What each shell offers for the command line that the cursor is behind. */
 const LINES: [string, string[]][] = [
-  ["sixscope keys ", ["add", "list", "revoke"]],
+  ["sixscope keys ", ["add", "list", "revoke", "import"]],
   ["sixscope completion f", ["fish"]],
   ["sixscope doctor --j", ["--json"]],
 ];

@@ -125,6 +125,15 @@ describe("the listeners for metrics", () => {
     await other.stop(true);
   });
 
+  test("that the service has opened for every machine", async () => {
+    const listen = `[::]:${await freePort()}`;
+    await using _service = await startService({ SIXSCOPE_METRICS_LISTEN: listen });
+    expect(await at(listen)).toMatchObject({
+      state: "warning",
+      outcome: expect.stringContaining("; the service answers there"),
+    });
+  });
+
   test("that the service has opened", async () => {
     const port = await freePort();
     const listen = `[::1]:${port}`;

@@ -43,7 +43,13 @@ const UNANSWERED: PingResult = {
 const TRACE: TraceResult = {
   ...HEAD,
   hops: [
-    { hop: 1, ip: ROUTER, hostname: "r.example.net", rtt: 0.412, details: { rtts: [0.412, 0.5] } },
+    {
+      hop: 1,
+      ip: ROUTER,
+      hostname: "r.example.net",
+      rtt: 0.412,
+      details: { rtts: [0.412, 0.5], replyHopLimit: 64 },
+    },
     { hop: 2, ip: null, hostname: null, rtt: null },
     { hop: 3, ip: null, hostname: null, rtt: null },
     {
@@ -272,7 +278,7 @@ describe("atlas", () => {
         {
           hop: 1,
           result: [
-            { from: ROUTER, rtt: 0.412 },
+            { from: ROUTER, rtt: 0.412, ttl: 64 },
             { from: ROUTER, rtt: 0.5 },
           ],
         },

@@ -109,7 +109,7 @@ test("the sample contains every setting once, each with a valid value", () => {
 test("the sample shows the defaults, and examples for settings without one", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const shown = parseConfig(parseEnvironmentFile(sample));
-  const { tls, targets, networkFiles } = parseConfig({});
+  const { tls, targets, networkFiles, nats, location } = parseConfig({});
   const defaults = parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" });
-  expect({ ...shown, tls, targets, networkFiles }).toEqual(defaults);
+  expect({ ...shown, tls, targets, networkFiles, nats, location }).toEqual(defaults);
 });

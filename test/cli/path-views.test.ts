@@ -106,9 +106,12 @@ describe("mtr", () => {
     const path = (rounds: number, ...addresses: (string | null)[]) => ({
       ...{ rounds, reached: true, addresses },
     });
-    const paths = [path(7, "a::1", "b::1", null, "c::1"), path(3, "a::1", "b::2", "d::1", "c::1")];
+    const paths = [
+      path(7, "a::1", "b::1", "d::2", "c::1"),
+      path(3, "a::1", "b::2", "d::1", "c::1"),
+    ];
     expect(mtr(mtrResult([mtrHop(1, {})], { paths })).lines.at(-1)).toBe(
-      "7 + 3 rounds took 2 paths, which differ at hop 2",
+      "7 + 3 rounds took 2 paths, which differ at hop 2, 3",
     );
   });
 
@@ -116,6 +119,16 @@ describe("mtr", () => {
     const lossy = mtr(mtrResult([mtrHop(1, { received: 9, loss: 10 })]));
     expect(lossy).toMatchObject({ answered: true });
     expect(lossy.lines.at(-1)).toBe(`${TARGET} reached in 1 hop, 10 % of 10 probes lost`);
+  });
+
+  test("says which error ends the path, and where a translator leads", () => {
+    const error = { type: 1, code: 0, name: "no-route", from: "2001:db8:3::1", fromTarget: false };
+    const dns64 = { ip: "64:ff9b::c000:201", prefix: "64:ff9b::/96", ipv4: "192.0.2.1" };
+    const details = { reached: false, error, dns64 };
+    expect(mtr(mtrResult([mtrHop(1, {})], details)).lines.slice(-2)).toEqual([
+      `${TARGET} not reached: no-route from 2001:db8:3::1`,
+      "leads to 192.0.2.1 through a translator (64:ff9b::/96)",
+    ]);
   });
 
   test("shows what there is if it is interrupted", () => {
@@ -126,45 +139,57 @@ describe("mtr", () => {
   });
 });
 
-describe("trace of several ways", () => {
-  const ways = (complete: boolean, perPacket?: number[]) => ({
-    ...{ complete, labels: 17, ...(perPacket && { perPacket }) },
-    paths: [
-      {
-        ...{ flowLabel: 493_374, labels: 9, reached: true, reason: "reached" },
-        addresses: ["2001:db8:1::1", "2001:db8:2::1", null, TARGET],
-      },
-      {
-        ...{ flowLabel: 123, labels: 8, reached: false, reason: "gap-limit" },
-        addresses: ["2001:db8:1::1", "2001:db8:2::2"],
-      },
-    ],
-  });
+describe("trace with paths", () => {
+  const FIRST = ["2001:db8:1::1", "2001:db8:2::1", null, TARGET];
+  const OTHER = ["2001:db8:1::1", "2001:db8:2::2"];
+  const one = { flowLabel: 493_374, labels: 9, reached: true, reason: "reached", addresses: FIRST };
+  const other = {
+    ...{ flowLabel: 123, labels: 8, reached: false, reason: "gap-limit", addresses: OTHER },
+  };
+  const node = { hop: 2, ip: "2001:db8:2::2", hostname: "r2.example.net", rtt: 1 };
+  const graph = { nodes: [node], edges: [] };
+
   const shown = (details: object) => {
     const about = { reached: true, reason: "reached", source: SOURCE, flowLabel: 493_374 };
     const result = { target: TARGET, ip: TARGET, hops: [], details: { ...about, ...details } };
-    const { lines } = shownBy((screen) => traceView(TARGET, screen), result);
-    return lines.slice(lines.findIndex((line) => line.includes("reached in")) + 1);
+    const { answered, lines } = shownBy((screen) => traceView(TARGET, screen), result);
+    return { answered, lines: lines.slice(lines.findIndex((line) => line.includes("reached "))) };
   };
 
   test("shows each with its flow label, and where it differs from the first", () => {
-    expect(shown(ways(true))).toEqual([
-      "",
-      "2 paths for 17 flow labels, with 95 % confidence all",
-      "--flow-label 493374    9 of 17  4 hops",
-      "--flow-label 123       8 of 17  gap-limit",
-      "    2  2001:db8:2::2",
-    ]);
+    const paths = [one, other];
+    expect(shown({ complete: true, labels: 17, paths, graph })).toEqual({
+      answered: true,
+      lines: [
+        `${TARGET} reached on 1 of 2 paths`,
+        "",
+        "2 paths for 17 flow labels; with 95 % confidence there are no others",
+        "--flow-label 493374    9 of 17  4 hops",
+        "--flow-label 123       8 of 17  not reached: gap-limit",
+        "    2  2001:db8:2::2  r2.example.net",
+      ],
+    });
+  });
+
+  test("is answered by any of them", () => {
+    const end = { reached: false, reason: "gap-limit" };
+    const about = { ...end, complete: true, labels: 17, graph };
+    expect(shown({ ...about, paths: [other, one] }).answered).toBe(true);
+    expect(shown({ ...about, paths: [other] }).answered).toBe(false);
   });
 
   test("says what is not known", () => {
-    expect(shown(ways(false, [3, 4])).slice(1, 3)).toEqual([
-      "at least 2 paths for 17 flow labels",
-      "balanced by packet at hop 3, 4",
+    const about = { complete: false, labels: 17, perPacket: [3, 4], graph };
+    expect(shown({ ...about, paths: [one] }).lines).toEqual([
+      `${TARGET} reached in 0 hops`,
+      "",
+      "at least 1 path for 17 flow labels",
+      "the address changes by packet at hop 3, 4",
+      "--flow-label 493374    9 of 17  4 hops",
     ]);
   });
 
-  test("is not there if one way was traced", () => expect(shown({})).toEqual([]));
+  test("shows none if none was looked for", () => expect(shown({}).lines).toHaveLength(1));
 });
 
 function mtuResult(given: Partial<MtuResult>): MtuResult {

@@ -100,6 +100,17 @@ ${chain.target} reached in 5 hops, 0 % of 4 probes lost
     expect(stdout).toEndWith(`\n\n${chain.target} not reached\n`);
   });
 
+  labTest("trace takes a flow label, and finds all ways", async () => {
+    const args = ["trace", "-n", "--paths", "4", "--flow-label", "74565", chain.target];
+    const { status, stdout, stderr } = await tool(way, ...args);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /reached in 5 hops\n\n1 path for \d+ flow labels; with 95 % confidence there are no others\n--flow-label 74565 {2,}(\d+) of \1 {2}5 hops\n$/,
+    );
+    const mtr = await tool(way, "mtr", "--json", "-c", "1", "--flow-label", "74565", chain.target);
+    expect(JSON.parse(mtr.stdout)).toMatchObject({ details: { flowLabel: 74_565 } });
+  });
+
   labTest("mtu says first who told the size", async () => {
     const { status, stdout, stderr } = await whileNarrow(() =>
       tool(way, "mtu", "-n", chain.target),
@@ -296,6 +307,7 @@ test("wrong usage ends with status 2", async () => {
     [["mtr", "::1", "-i", "2"], "It must be 0.1 to 1 seconds."],
     [["mtr", "::1", "--format", "xml"], "Allowed choices are mtr-report, mtr-json, atlas."],
     [["mtr", "::1", "--format", "atlas", "--json"], "cannot be used with option '--json'"],
+    [["trace", "::1", "--paths"], "argument missing"],
     [["mtu", "::1", "--format", "atlas"], "unknown option '--format'"],
     [["trace", "::1", "--format", "atlas", "--stream"], "--stream needs --json"],
   ];

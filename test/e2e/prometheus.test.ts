@@ -10,11 +10,17 @@ import { metricsUrl, until } from "../lab/metrics.ts";
 import { startPrometheus } from "../lab/prometheus.ts";
 import { run } from "../lab/run.ts";
 import { startService } from "../lab/service.ts";
+import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 
 const FOLDER = join(import.meta.dir, "../../docs/monitoring");
 const missing = labMissing ?? programMissing("knotd");
 const promtoolTest = testWith(missing, programMissing("promtool"));
-const prometheusTest = testWith(missing, programMissing("prometheus"), programMissing("openssl"));
+const prometheusTest = testWith(
+  missing,
+  programMissing("prometheus"),
+  programMissing("openssl"),
+  valkeyMissing,
+);
 
 const SETTINGS = { SIXSCOPE_METRICS_LISTEN: "127.0.0.1:0" };
 
@@ -58,8 +64,10 @@ describe("a real Prometheus", () => {
       const files = { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
       const certificate = { commonName: "localhost", days: 30, ...files };
       await makeCertificate(certificate);
+      await using valkey = await ValkeyServer.start();
       await using service = await startService({
         ...SETTINGS,
+        SIXSCOPE_VALKEY_URL: valkey.url,
         SIXSCOPE_TLS_CERT: files.certFile,
         SIXSCOPE_TLS_KEY: files.keyFile,
         SIXSCOPE_PING_INTERVAL_MS: "10",
@@ -178,6 +186,11 @@ promtoolTest("each alert fires for its cause, and only then", async () => {
       "SixscopeProbeSlotsFull",
       { [errors("TOO_MANY_PROBES")]: "0+1x30" },
       { [errors("TOO_MANY_PROBES")]: "1x30" },
+    ],
+    [
+      "SixscopeValkeyDown",
+      { [`sixscope_valkey_up${service}`]: "0x30" },
+      { [`sixscope_valkey_up${service}`]: "1x30" },
     ],
     [
       "SixscopeCertificateExpires",

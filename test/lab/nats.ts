@@ -10,6 +10,7 @@ export interface NatsServer extends AsyncDisposable {
   /** Its URL at this machine's loopback address. */
   readonly url: string;
   readonly port: number;
+  readonly pid: number;
   signal(name: NodeJS.Signals): void;
   /** Ends it at once, as a crash does. */
   kill(): Promise<void>;
@@ -62,6 +63,9 @@ export async function startNats(
   return {
     url: `nats://[::1]:${port}`,
     port,
+    get pid() {
+      return server.pid;
+    },
     signal: (name) => server.kill(name),
     kill,
     start,

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeCertificate } from "./certificate.ts";
 import { programMissing } from "./lab.ts";
 import { freePort } from "./port.ts";
 import { findProgram, labEnvironment, run } from "./run.ts";
@@ -31,8 +32,28 @@ export class ValkeyServer implements AsyncDisposable {
     return server;
   }
 
+  /** As `start`, but it speaks TLS, with `cert.pem` in its folder. */
+  static async startTls(...options: string[]): Promise<ValkeyServer> {
+    const port = await freePort();
+    const server = new ValkeyServer(port, options);
+    const files = {
+      certFile: join(server.folder, "cert.pem"),
+      keyFile: join(server.folder, "key.pem"),
+    };
+    await makeCertificate({ commonName: "valkey", alternatives: "IP:::1", days: 2, ...files });
+    const tls = ["--tls-cert-file", files.certFile, "--tls-key-file", files.keyFile];
+    const client = ["--tls-auth-clients", "no", "--tls-port", `${port}`];
+    server.#options = [...tls, ...client, "--port", "0", ...options];
+    await server.#spawn();
+    return server;
+  }
+
   get url(): string {
     return `valkey://[::1]:${this.port}`;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
   }
 
   signal(name: NodeJS.Signals): void {

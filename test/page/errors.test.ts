@@ -74,7 +74,7 @@ afterEach(async () => {
   expect(complaints).toEqual([]);
 });
 
-type Tool = "validate" | "dns" | "ping" | "trace";
+type Tool = "validate" | "dns" | "ping" | "trace" | "mtr" | "mtu";
 
 /** What a tool shows: where, and what its field says. */
 type Row = readonly [
@@ -85,8 +85,8 @@ type Row = readonly [
   service?: keyof typeof services,
 ];
 
-/** The errors of ping and trace alike. */
-const probes = (["ping", "trace"] as const).flatMap((tool): Row[] => [
+/** The errors of all tools that probe a target. */
+const probes = (["ping", "trace", "mtr", "mtu"] as const).flatMap((tool): Row[] => [
   ["INVALID_ADDRESS", `#/${tool}/192.0.2.1`, "subject", "is not a valid IPv6 address"],
   ["INVALID_HOSTNAME", `#/${tool}/a..example`, "subject", "it has an empty label"],
   ["TARGET_NOT_ALLOWED", `#/${tool}/ff02::1`, "subject", "cannot be probed"],
@@ -114,6 +114,7 @@ const ROWS: readonly Row[] = [
   ["RATE_LIMITED", "#/dns/www.example.test", "subject", "is used up", "strict"],
   ["INVALID_PARAMETER", "#/ping/::1?count=99", "count", "a whole number from 1 to 10"],
   ["INVALID_PARAMETER", "#/trace/::1?maxHops=0", "maxHops", "a whole number from 1 to 64"],
+  ["INVALID_PARAMETER", "#/mtr/::1?rounds=0", "rounds", "it must be a whole number from"],
   ...probes,
 ];
 
@@ -203,6 +204,8 @@ const PATHS: Readonly<Record<Tool, string>> = {
   dns: "/dns/{hostname}",
   ping: "/ping/{target}",
   trace: "/traceroute/{target}",
+  mtr: "/mtr/{target}",
+  mtu: "/mtu/{target}",
 };
 
 /** The codes that the interface document has for a tool and no row provokes, such as INTERNAL_ERROR. */

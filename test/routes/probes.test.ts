@@ -194,6 +194,7 @@ describe("an answer", () => {
     ["the hop limit of its answer, over as many hops as there", { replyHopLimit: 64 }, { ...plain, details: { replyHopLimit: 64 } }],
     ["an answer over three hops more", { replyHopLimit: 252 }, { ...plain, details: { replyHopLimit: 252, asymmetry: 3 } }],
     ["an answer over one hop less", { hop: 4, replyHopLimit: 126 }, { ...plain, hop: 4, details: { replyHopLimit: 126, asymmetry: -1 } }],
+    ["an answer of the router before it", { hop: 4, replyHopLimit: 62, end: "packet-too-big" }, { ...plain, hop: 4, details: { replyHopLimit: 62 } }],
     ["an MTU", { mtuBytes: 1280 }, { ...plain, details: { mtu: 1280 } }],
   ])("of a trace describes a hop with %s", async (_, hop, expected) => {
     const { body } = await ask(traceroute, { maxHops: 30 }, { trace: { ...TRACED, hops: [{ ...HOP, ...hop }] } });

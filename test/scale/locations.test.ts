@@ -191,6 +191,24 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(other.stderr().match(/msg=ask /g)?.length).toBe(1);
   });
 
+  test("many roll calls at once are answered together", async () => {
+    const foreign = await connect({ servers: [nats.url] });
+    let announcements = 0;
+    foreign.subscribe("sixscope.here.here", {
+      callback() {
+        announcements += 1;
+      },
+    });
+    for (let call = 0; call < 20; call++) foreign.publish("sixscope.rollcall");
+    await foreign.flush();
+    while (announcements === 0) await Bun.sleep(20);
+    // The answer to a request shows that the instance has read all of them.
+    await ask(service, "/ping/::1?count=1&from=gone");
+    await foreign.flush();
+    expect(announcements).toBeLessThan(5);
+    await foreign.close();
+  });
+
   test("a location without an agent is known at once, and the others' results stand", async () => {
     expect(await ask(service, "/ping/::1?from=gone")).toMatchObject({
       status: 404,

@@ -1,0 +1,262 @@
+/** The engine fails in every way that we could think of, and the service does not. */
+import { describe, expect } from "bun:test";
+import { join } from "node:path";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { until, value } from "../lab/metrics.ts";
+import { freePort } from "../lab/port.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
+import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
+import { flood, granted, send, startInstances } from "./instances.ts";
+
+const missing = labMissing ?? valkeyMissing;
+const scaleTest = testWith(missing);
+const tlsTest = testWith(missing, programMissing("openssl"));
+
+const LIMIT = 90;
+const PART = LIMIT / 3;
+const SETTINGS = {
+  SIXSCOPE_RATE_ANONYMOUS: `${LIMIT}`,
+  SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1",
+};
+
+interface Failure {
+  readonly name: string;
+  /** What the log says about it. */
+  readonly reason: string;
+  readonly options?: readonly string[];
+  break(server: ValkeyServer): Promise<unknown>;
+  heal(server: ValkeyServer): Promise<unknown>;
+}
+
+const PASSWORD = ["-a", "other", "--no-auth-warning"];
+
+const FAILURES: readonly Failure[] = [
+  {
+    name: "killed, and started again without its data",
+    reason: "the connection was closed",
+    break: (server) => server.kill(),
+    heal: (server) => server.restart(),
+  },
+  {
+    name: "killed, and started again with its data",
+    reason: "the connection was closed",
+    options: ["--appendonly", "yes", "--appendfsync", "always"],
+    break: (server) => server.kill(),
+    heal: (server) => server.restart(),
+  },
+  {
+    name: "frozen",
+    reason: "no answer within 50 ms",
+    break: async (server) => server.signal("SIGSTOP"),
+    heal: async (server) => server.signal("SIGCONT"),
+  },
+  {
+    name: "accepting commands that it does not run",
+    reason: "no answer within 50 ms",
+    break: (server) => server.cli("CLIENT", "PAUSE", "600000", "WRITE"),
+    heal: (server) => server.cli("CLIENT", "UNPAUSE"),
+  },
+  {
+    name: "with another password",
+    reason: "NOAUTH",
+    break: async (server) => {
+      await server.cli("CONFIG", "SET", "requirepass", "other");
+      await server.cli(...PASSWORD, "CLIENT", "KILL", "TYPE", "normal");
+    },
+    heal: (server) => server.cli(...PASSWORD, "CONFIG", "SET", "requirepass", ""),
+  },
+  {
+    name: "full",
+    reason: "OOM",
+    options: ["--maxmemory-policy", "noeviction"],
+    break: (server) => server.cli("CONFIG", "SET", "maxmemory", "1"),
+    heal: (server) => server.cli("CONFIG", "SET", "maxmemory", "0"),
+  },
+  {
+    name: "read-only",
+    reason: "READONLY",
+    break: (server) => server.cli("REPLICAOF", "::1", "1"),
+    heal: (server) => server.cli("REPLICAOF", "NO", "ONE"),
+  },
+  {
+    name: "loading its data",
+    reason: "LOADING",
+    break: async (server) => {
+      await server.cli(
+        "EVAL",
+        "for i = 1, 30000 do redis.call('SET', 'k' .. i, string.rep('x', 100)) end",
+        "0",
+      );
+      await server.cli("SAVE");
+      await server.kill();
+      // Microseconds for each key.
+      const slow = ["--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024"];
+      await server.restart(...slow);
+    },
+    heal: (server) => server.cli("CONFIG", "SET", "key-load-delay", "0"),
+  },
+];
+
+describe("an engine that is", () => {
+  scaleTest.each([...FAILURES])("$name", async ({ reason, options = [], ...failure }) => {
+    await using server = await ValkeyServer.start(...options);
+    await using instances = await startInstances(server, SETTINGS);
+    const { services } = instances;
+    const floodAs = (client: string) => flood(services, 8, 12, (service) => send(service, client));
+
+    await failure.break(server);
+    await instances.areUp(false);
+    // Each instance allows exactly its part, and every request has an answer.
+    const responses = await floodAs("192.0.2.2");
+    expect(responses.length).toBe(3 * 8 * 12);
+    expect(granted(responses)).toBe(3 * PART);
+    expect(new Set(responses.map(({ limit }) => limit))).toEqual(new Set([PART]));
+    for (const service of services) {
+      expect(await readiness(service)).toBe(
+        "200 ready, without Valkey: this instance allows its part of the limits\n",
+      );
+      await until(async () => said(service).includes(reason));
+    }
+
+    await failure.heal(server);
+    await instances.areUp(true);
+    for (const service of services) expect(await readiness(service)).toBe("200 ready\n");
+    const healed = await floodAs("192.0.2.3");
+    const counted = healed.filter(({ limit }) => limit === LIMIT);
+    expect(granted(counted)).toBeLessThanOrEqual(LIMIT);
+    if (counted.length === healed.length) expect(granted(counted)).toBe(LIMIT);
+  });
+});
+
+/** The lines of the log about the engine. */
+function said(service: Service): string {
+  const lines = service.stderr().split("\n");
+  return lines.filter((line) => line.includes('msg="Valkey')).join("\n");
+}
+
+async function readiness({ url }: Service): Promise<string> {
+  const response = await fetch(url.replace("/api/v1", "/readyz"));
+  return `${response.status} ${await response.text()}`;
+}
+
+scaleTest("requests that wait when the engine freezes are answered too", async () => {
+  await using server = await ValkeyServer.start();
+  await using instances = await startInstances(server, SETTINGS);
+  const stopped = flood(instances.services, 16, 20, (service) => send(service, "192.0.2.1"));
+  server.signal("SIGSTOP");
+  const responses = await stopped;
+  expect(responses.length).toBe(3 * 16 * 20);
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 429]));
+  // What all had counted before, and then each one's part.
+  expect(granted(responses)).toBeLessThanOrEqual(LIMIT + 3 * PART);
+});
+
+scaleTest("a client keeps to its limit though the engine has lost all counts", async () => {
+  await using server = await ValkeyServer.start();
+  await using instances = await startInstances(server, SETTINGS);
+  const [service] = instances.services as [Service];
+  const before = await flood([service], 1, 60, () => send(service, "192.0.2.1"));
+  await server.kill();
+  await instances.areUp(false);
+  await server.restart();
+  await instances.areUp(true);
+  const after = await flood([service], 1, 60, () => send(service, "192.0.2.1"));
+  const windows = new Set([...before, ...after].map(({ resetSeconds }) => resetSeconds)).size;
+  expect(granted([...before, ...after])).toBeLessThanOrEqual(windows * LIMIT);
+  if (windows === 1) expect(granted(after)).toBe(LIMIT - 60);
+});
+
+scaleTest("each change of state is one line in the log", async () => {
+  await using server = await ValkeyServer.start();
+  await using instances = await startInstances(server, SETTINGS);
+  await server.kill();
+  await instances.areUp(false);
+  const [service] = instances.services as [Service];
+  await flood([service], 4, 5, () => send(service, "192.0.2.1"));
+  await server.restart();
+  await instances.areUp(true);
+  const lines = said(service).split("\n");
+  expect(lines.map((line) => /Valkey (answers|does not answer)/.exec(line)?.[1])).toEqual([
+    "answers",
+    "does not answer",
+    "answers",
+  ]);
+});
+
+scaleTest("a service starts and stops while the engine is away, frozen or slow", async () => {
+  await using server = await ValkeyServer.start();
+  server.signal("SIGSTOP");
+  for (const url of [server.url, `valkey://[::1]:${await freePort()}`]) {
+    await using service = await startService({ ...SETTINGS, SIXSCOPE_VALKEY_URL: url });
+    expect((await send(service, "192.0.2.1")).status).toBe(200);
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+  }
+});
+
+describe("a server with TLS and a password", () => {
+  tlsTest(
+    "is used with a certificate that is trusted, and its password is never shown",
+    async () => {
+      await using server = await ValkeyServer.startTls("--requirepass", "s3cret");
+      const url = `valkeys://:s3cret@[::1]:${server.port}`;
+      const trusted = { NODE_EXTRA_CA_CERTS: join(server.folder, "cert.pem") };
+      await using instances = await startInstances({ url }, { ...SETTINGS, ...trusted });
+      const responses = await flood(instances.services, 2, 30, (service) =>
+        send(service, "192.0.2.1"),
+      );
+      expect(granted(responses)).toBe(LIMIT);
+      const doctor = await sixscope(["doctor"], { ...trusted, SIXSCOPE_VALKEY_URL: url });
+      expect(doctor.stdout).toMatch(
+        /^ok +write to Valkey at valkeys:..\[::1\]:\d+: it answers in/m,
+      );
+      const all = instances.services.map((service) => service.stderr() + service.startLines.join());
+      expect(all.join() + doctor.stdout + doctor.stderr).not.toContain("s3cret");
+    },
+  );
+
+  const WRONG: [name: string, password: string, isTrusted: boolean, reason: string][] = [
+    ["a certificate that is not trusted", "s3cret", false, "self signed certificate"],
+    ["a wrong password", "wr0ng", true, "WRONGPASS"],
+  ];
+  tlsTest.each(WRONG)(
+    "%s: the service says why, and answers",
+    async (_, password, isTrusted, reason) => {
+      await using server = await ValkeyServer.startTls("--requirepass", "s3cret");
+      const environment = {
+        ...SETTINGS,
+        ...(isTrusted && { NODE_EXTRA_CA_CERTS: join(server.folder, "cert.pem") }),
+        SIXSCOPE_VALKEY_URL: `valkeys://:${password}@[::1]:${server.port}`,
+      };
+      await using service = await startService(environment);
+      await service.says(reason);
+      expect((await send(service, "192.0.2.1")).status).toBe(200);
+      const doctor = await sixscope(["doctor"], environment);
+      expect(doctor.status).toBe(1);
+      expect(doctor.stdout).toMatch(
+        new RegExp(`^problem +write to Valkey .*${reason}.*SIXSCOPE_VALKEY_URL`, "m"),
+      );
+      const added = await sixscope(["keys", "add", "one"], environment);
+      expect([added.status, added.stdout]).toEqual([1, ""]);
+      expect(added.stderr).toContain(reason);
+      expect(service.stderr() + doctor.stdout + added.stderr).not.toContain(password);
+    },
+  );
+});
+
+scaleTest("calls are counted by outcome", async () => {
+  await using server = await ValkeyServer.start();
+  await using instances = await startInstances(server, SETTINGS);
+  const [service] = instances.services as [Service];
+  const calls = (outcome: string) =>
+    value(service, "sixscope_valkey_call_duration_seconds_count", { outcome });
+  await send(service, "192.0.2.1");
+  await until(async () => (await calls("answered")) + (await calls("given_up")) === 1);
+  server.signal("SIGSTOP");
+  while ((await calls("given_up")) + (await calls("failed")) === 0) {
+    await send(service, "192.0.2.1");
+    if ((await value(service, "sixscope_valkey_up")) === 0) break;
+  }
+  await instances.areUp(false);
+  expect(await value(service, "sixscope_valkey_instances")).toBe(3);
+});

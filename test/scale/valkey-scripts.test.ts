@@ -1,0 +1,182 @@
+/** What the engine runs, beside what an instance alone does. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { tryParseIp } from "../../src/addr/ip.ts";
+import type { Ipv6Address } from "../../src/addr/ipv6.ts";
+import { TargetLimit } from "../../src/icmp/target-limit.ts";
+import { SharedRateLimiter, TAKE_SCRIPT } from "../../src/limits/shared-limiter.ts";
+import { TargetLeases } from "../../src/limits/target-leases.ts";
+import { RateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
+import { createLog } from "../../src/util/log.ts";
+import { namesBelow } from "../../src/valkey/address.ts";
+import { type Client, Connection, type Script, script } from "../../src/valkey/connection.ts";
+import { Valkey } from "../../src/valkey/valkey.ts";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
+
+const missing = labMissing ?? valkeyMissing;
+const scaleTest = testWith(missing);
+const LOG = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
+
+let server: ValkeyServer;
+
+beforeAll(async () => {
+  if (missing === null) server = await ValkeyServer.start();
+});
+
+afterAll(async () => {
+  if (missing === null) await server[Symbol.asyncDispose]();
+});
+
+const SUBJECTS: readonly RateLimitSubject[] = [
+  ...["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "192.0.2.1"].map(
+    (text) => ({ kind: "address", address: tryParseIp(text) }) as const,
+  ),
+  { kind: "address", address: null },
+  { kind: "key", sha256: "0123456789abcdef".repeat(4), limit: 4 },
+];
+
+/** Time as the script is told it, and a life that does not end during the test. */
+const TIMED = script(
+  TAKE_SCRIPT.replace("redis.call('TIME')[1]", "ARGV[#ARGV]").replace(
+    "start + window - now",
+    "1000",
+  ),
+);
+
+scaleTest("three instances grant and say at every step what one would", async () => {
+  const connection = new Connection(server.url);
+  let run = 0;
+  const steps = fc.array(
+    fc.record({
+      instance: fc.nat(2),
+      subject: fc.constantFrom(...SUBJECTS),
+      seconds: fc.oneof({ weight: 8, arbitrary: fc.nat(3) }, fc.nat(70)),
+    }),
+    { minLength: 1, maxLength: 60 },
+  );
+  await fc.assert(
+    fc.asyncProperty(steps, async (taken) => {
+      let nowSeconds = 1_800_000_000;
+      const limits = { anonymous: 3, prefix: 5 };
+      const nowMs = () => nowSeconds * 1000;
+      const one = new RateLimiter(limits, nowMs);
+      const valkey = {
+        isUp: true,
+        instances: 3,
+        names: namesBelow(`property-${run++}:`),
+        ask: async (_: Script, keys: readonly string[], args: readonly (string | number)[]) =>
+          await connection.run(TIMED, keys, [...args, nowSeconds], 60_000),
+      };
+      const three = [1, 2, 3].map(
+        () => new SharedRateLimiter(new RateLimiter(limits, nowMs), valkey),
+      );
+      for (const { instance, subject, seconds } of taken) {
+        nowSeconds += seconds;
+        expect(await three[instance]?.take(subject, 1)).toEqual(one.take(subject, 1));
+      }
+    }),
+    { numRuns: 150 },
+  );
+  connection.close();
+});
+
+describe("probes to a /64", () => {
+  const TARGET = tryParseIp("2001:db8:ffff::1") as Ipv6Address;
+  const SOURCE = tryParseIp("2001:db8::1") as Ipv6Address;
+
+  scaleTest(
+    "of three instances are at most 1,000 in any second, and one may send more than its third",
+    async () => {
+      const engines = [1, 2, 3].map(() => new Valkey({ url: server.url, prefix: "targets:" }, LOG));
+      for (const engine of engines) await engine.start(async () => {});
+      // The first ones count the last one at their next beat.
+      while (engines.some(({ instances }) => instances < 3)) await Bun.sleep(20);
+      const limits = engines.map((engine) => new TargetLimit(new TargetLeases(engine)));
+      const send = async (senders: readonly TargetLimit[], ms: number) => {
+        const sentMs: number[] = [];
+        const startMs = performance.now();
+        while (performance.now() < startMs + ms) {
+          for (const limit of senders) {
+            for (let tries = 0; tries < 40; tries++) {
+              const nowMs = performance.now();
+              if (limit.take(TARGET, SOURCE, nowMs)) sentMs.push(nowMs);
+            }
+          }
+          await Bun.sleep(2);
+        }
+        return mostInASecond(sentMs);
+      };
+      expect(await send(limits, 2500)).toBeLessThanOrEqual(1000);
+      // What was leased to the others is free again.
+      await Bun.sleep(1500);
+      const alone = await send(limits.slice(0, 1), 2500);
+      expect(alone).toBeGreaterThan(333);
+      expect(alone).toBeLessThanOrEqual(1000);
+      for (const engine of engines) engine.close();
+    },
+  );
+
+  test("are divided among the instances seen last while the engine is away", () => {
+    const ask = () => Promise.resolve(null);
+    const valkey = { isUp: false, instances: 4, names: namesBelow(""), ask };
+    const limit = new TargetLimit(new TargetLeases(valkey));
+    const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
+    expect(taken.filter(Boolean).length).toBe(250);
+  });
+});
+
+/** The greatest number of times within one second. */
+function mostInASecond(times: readonly number[]): number {
+  let first = 0;
+  return times.reduce((most, time, index) => {
+    while ((times[first] as number) <= time - 1000) first++;
+    return Math.max(most, index - first + 1);
+  }, 0);
+}
+
+describe("a call that has no answer", () => {
+  test("is given up after 50 ms by the clock, and the next ones do not wait", async () => {
+    const timers: { delayMs: number; action: () => void }[] = [];
+    const clock = {
+      nowMs: () => 0,
+      after(delayMs: number, action: () => void) {
+        const timer = { delayMs, action };
+        timers.push(timer);
+        return () => void timers.splice(timers.indexOf(timer), 1);
+      },
+    };
+    const replies: unknown[] = [
+      [0, 3, null],
+      [0, 3, null],
+      [1, 0, 1, 0],
+    ];
+    let closed = 0;
+    const client: Client = {
+      send: (async () =>
+        replies.length > 0 ? replies.shift() : await new Promise(() => {})) as Client["send"],
+      close: () => void closed++,
+    };
+    const connect = (url: string) => new Connection(url, clock, client);
+    const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+    const outcomes: string[] = [];
+    valkey.onCall = (_, outcome) => outcomes.push(outcome);
+    await valkey.start(async () => {});
+    expect(valkey.instances).toBe(3);
+    expect(timers.map(({ delayMs }) => delayMs)).toEqual([500]);
+
+    const any = script("return 1");
+    expect(await valkey.ask(any, [], [])).toEqual([1, 0, 1, 0]);
+    const pending = valkey.ask(any, [], []);
+    expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 50]);
+    timers[1]?.action();
+    // One more turn of the event loop reads what has come meanwhile.
+    expect(timers.at(-1)?.delayMs).toBe(1);
+    timers.at(-1)?.action();
+    expect(await pending).toBeNull();
+    expect([valkey.isUp, closed]).toEqual([false, 1]);
+    expect(await valkey.ask(any, [], [])).toBeNull();
+    expect(outcomes).toEqual(["answered", "given_up"]);
+    valkey.close();
+  });
+});
