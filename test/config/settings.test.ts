@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { resolve } from "node:path";
+import { rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
@@ -123,6 +125,19 @@ describe("values", () => {
       "0",
       { rate: { anonymous: 100, prefix: 0, key: 1000 } },
     ],
+    ["a location", "SIXSCOPE_LOCATION", "ams-1", { location: "ams-1" }],
+    [
+      "two NATS servers, one of which must use TLS",
+      "SIXSCOPE_NATS_URL",
+      "nats://[2001:db8::1]:4222,tls://nats.example.com",
+      {
+        nats: {
+          servers: ["nats://[2001:db8::1]:4222", "tls://nats.example.com"],
+          tls: true,
+          credsFile: null,
+        },
+      },
+    ],
     ["the shortest interval", "SIXSCOPE_PING_INTERVAL_MS", "10", { pingIntervalMs: 10 }],
     ["the longest timeout", "SIXSCOPE_PROBE_TIMEOUT_MS", "10000", { probeTimeoutMs: 10_000 }],
     [
@@ -223,11 +238,62 @@ describe("values", () => {
     ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
     ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
+    ["a location in capitals", "SIXSCOPE_LOCATION", "AMS"],
+    ["a location with a dot", "SIXSCOPE_LOCATION", "ams.1"],
+    ["a location of 33 characters", "SIXSCOPE_LOCATION", "a".repeat(33)],
+    ["the name of all locations", "SIXSCOPE_LOCATION", "all"],
+    ["another protocol for NATS", "SIXSCOPE_NATS_URL", "https://nats.example.com"],
+    ["NATS without a protocol", "SIXSCOPE_NATS_URL", "nats.example.com:4222"],
+    ["credentials without NATS", "SIXSCOPE_NATS_CREDS", "/etc/sixscope/nats.nk"],
   ];
   test.each(rejected)("%s: %s=%s is rejected by name", (_, name, value) => {
     const problems = problemsOf({ [name]: value });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toStartWith(`${name}=${quote(value)}: `);
+  });
+});
+
+describe("Valkey", () => {
+  const FORM =
+    "must be valkey://[user:password@]host[:port][/database], valkeys:// for TLS, or valkey+unix:///path";
+
+  // biome-ignore format: a table
+  test.each([
+    "valkey://localhost", "valkeys://user:p%40ss@[::1]:6379/3", "redis://:pass@10.0.0.1", "rediss://host:1",
+    "valkey+unix:///run/valkey.sock", "redis+unix:///run/redis.sock",
+  ])("is used at %s", (url) => {
+    expect(parseConfig({ SIXSCOPE_VALKEY_URL: url }).valkey).toEqual({ url, prefix: "sixscope:" });
+  });
+
+  // biome-ignore format: a table
+  test.each([
+    "localhost:6379", "http://localhost", "valkey://", "valkey://:s3cret@", "valkey://h/name", "valkey://h?db=1",
+    "valkey+unix://", "s3cret",
+  ])("is not used at %s, and the value is not repeated", (url) => {
+    expect(problemsOf({ SIXSCOPE_VALKEY_URL: url })).toEqual([`SIXSCOPE_VALKEY_URL: ${FORM}`]);
+  });
+
+  test("a password is not repeated, whatever the variable", () => {
+    const problems = problemsOf({ SIXSCOPE_SOMEWHERE: "valkey://:s3/cret@host" });
+    expect(problems).toEqual(["SIXSCOPE_SOMEWHERE: is not a setting; see docs/configuration.md"]);
+  });
+
+  test("the URL can be in a file, and not in both places", () => {
+    const file = join(tmpdir(), `sixscope-url-${process.pid}`);
+    writeFileSync(file, "valkey://:s3cret@host\n");
+    const fromFile = { SIXSCOPE_VALKEY_URL_FILE: file, SIXSCOPE_VALKEY_PREFIX: "other:" };
+    expect(parseConfig(fromFile).valkey).toEqual({
+      url: "valkey://:s3cret@host",
+      prefix: "other:",
+    });
+    expect(problemsOf({ ...fromFile, SIXSCOPE_VALKEY_URL: "valkey://host" })).toEqual([
+      `SIXSCOPE_VALKEY_URL_FILE="${file}": SIXSCOPE_VALKEY_URL is set too; set one of them`,
+    ]);
+    writeFileSync(file, "s3cret");
+    expect(problemsOf(fromFile)).toEqual([`SIXSCOPE_VALKEY_URL_FILE="${file}": ${FORM}`]);
+    rmSync(file);
+    expect(problemsOf(fromFile).join()).toContain("cannot be read: ENOENT");
+    expect(problemsOf({ SIXSCOPE_VALKEY_PREFIX: "a b" }).join()).toContain("without spaces");
   });
 });
 
@@ -291,6 +357,13 @@ describe("problems", () => {
     const text = problemsOf({ [name]: value }).join("\n");
     expect(text).toContain(name);
     expect(text.length).toBeLessThan(4000);
+  });
+
+  test("do not show a password in a URL", () => {
+    const value = "nats://user:SECRET@nats.example.com:4222";
+    const text = problemsOf({ SIXSCOPE_NATS_URL: value, SIXSCOPE_NATS_URLS: value }).join("\n");
+    expect(text).toContain("put them into SIXSCOPE_NATS_CREDS");
+    expect(text).not.toContain("SECRET");
   });
 
   const PEM = "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n";

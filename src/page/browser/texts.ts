@@ -272,7 +272,7 @@ export const TEXTS = {
     mtu: (bytes: number) => `next link MTU ${bytes}`,
     zone: (zone: string) => `on ${zone}`,
     asymmetry: (hops: number) =>
-      `way back about ${Math.abs(hops)} ${Math.abs(hops) === 1 ? "hop" : "hops"} ${hops > 0 ? "longer" : "shorter"}`,
+      `way back about ${Math.abs(hops)} hops ${hops > 0 ? "longer" : "shorter"}`,
     index: (index: number) => `#${index}`,
     host: "Host",
     unanswered: "???",
@@ -325,7 +325,7 @@ export const TEXTS = {
     graph: "Hops of all paths",
     report: (number: number, flowLabel: number, labels: number) =>
       `Path ${number}, flow label ${flowLabel} (${labels}):`,
-    waiting: (paths: number) => `${paths} paths until now`,
+    until: (paths: number) => `${paths} paths until now`,
   },
 
   mtr: {

@@ -5,7 +5,7 @@ import { traceText } from "./reports.ts";
 import type { Run } from "./state.ts";
 import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
-import type { Hop, PathDetails, TraceResult } from "./types.ts";
+import type { Hop, TracePath, TraceResult } from "./types.ts";
 import { hopTags, Who } from "./who.tsx";
 
 const T = TEXTS.trace;
@@ -20,7 +20,8 @@ const OPTIONS = [
 export function TraceTool({ place, current }: { place: Place; current: Run | null }) {
   const result = current?.result as TraceResult | null;
   const hops = result?.hops ?? hopsOf<Hop>(current);
-  const { paths = [], graph } = (result?.details ?? {}) as PathDetails;
+  const found = pathsFound(current);
+  const { paths = [], graph } = result?.details ?? {};
   return (
     <TargetTool
       place={place}
@@ -35,6 +36,7 @@ export function TraceTool({ place, current }: { place: Place; current: Run | nul
       }
       text={result && (() => traceText(result))}
     >
+      {current?.isRunning && found > 1 && <p class="progress soft">{TEXTS.paths.until(found)}</p>}
       {graph && paths.length > 1 ? (
         <Paths key={paths[0]?.flowLabel} target={place.subject} paths={paths} graph={graph} />
       ) : (
@@ -44,10 +46,18 @@ export function TraceTool({ place, current }: { place: Place; current: Run | nul
   );
 }
 
+/** How many paths were found until now. */
+function pathsFound(current: Run | null): number {
+  const parts = (current?.parts ?? []) as readonly (Hop | TracePath)[];
+  return new Set(parts.flatMap((part) => ("flowLabel" in part ? [part.flowLabel] : []))).size;
+}
+
 /** The hops until now; a part replaces an earlier one of the same hop. */
 export function hopsOf<Row extends { readonly hop: number }>(current: Run | null): Row[] {
   const hops: Row[] = [];
-  for (const hop of (current?.parts ?? []) as readonly Row[]) hops[hop.hop - 1] = hop;
+  for (const part of current?.parts ?? []) {
+    if ("hop" in part) hops[(part as Row).hop - 1] = part as Row;
+  }
   return hops.filter(() => true);
 }
 

@@ -43,13 +43,14 @@ export function whoText({ ip, hostname }: Pick<WhoProps, "ip" | "hostname">): st
 
 /** What else a hop said. */
 export function hopTags(details: Hop["details"]): string[] {
-  const { network, zone, mpls = [], mtu, interfaces = [], asymmetry } = details ?? {};
+  const { network, zone, mpls = [], mtu, interfaces = [], asymmetry = 0 } = details ?? {};
   return [
     ...(network === undefined ? [] : [TEXTS.network(network.asn, network.name)]),
     ...(zone === undefined ? [] : [T.zone(zone)]),
     ...mpls.map(({ label, ttl, trafficClass }) => T.mpls(label, ttl, trafficClass)),
     ...(mtu === undefined ? [] : [T.mtu(mtu)]),
-    ...(asymmetry === undefined ? [] : [T.asymmetry(asymmetry)]),
+    // Some routers count themselves, and some do not.
+    ...(Math.abs(asymmetry) > 1 ? [T.asymmetry(asymmetry)] : []),
     ...interfaces.map(({ role, name, address, index, mtu: bytes }) => {
       const what = name ?? address ?? (index === null ? "" : T.index(index));
       return [T.interface[role], what, bytes !== null && TEXTS.linkMtu(bytes)]
