@@ -6,10 +6,13 @@ import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openIcmp } from "../src/icmp/engine.ts";
+import type { PathsOutcome } from "../src/icmp/paths.ts";
+import type { TraceOutcome } from "../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../test/addr/parse.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import type { Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
+import { startKernelGraph } from "../test/lab/kernel-graph.ts";
 import { nftRule } from "../test/lab/nft.ts";
 import { findProgram, run } from "../test/lab/run.ts";
 import { type Service, startService } from "../test/lab/service.ts";
@@ -192,6 +195,65 @@ async function pathMtus(): Promise<void> {
   table("The path MTU over six kernel routers: time, packets, MTU", rows);
 }
 
+/** So many routers beside each other, over a TUN device; scamper finds by checksum what we find by flow label. */
+async function allPaths(): Promise<void> {
+  const rows: Record<string, Record<string, string>> = {};
+  for (const count of [1, 2, 4, 8, 16]) {
+    const equalPaths = Array.from({ length: count }, (_, path) => ({
+      routers: ["1", "2", `a${path.toString(16)}`, "3"].map((host) => ({
+        address: `2001:db8:1::${host}`,
+      })),
+    }));
+    const destinations = [{ to: TARGET, equalPaths, balanceBy: "checksum" as const }];
+    await using _ = await startInternet({ destinations });
+    const request = { target: parseIpv6(TARGET), maxHops: 30, timeoutMs: 2000, paths: 16 };
+    const { ms, result } = await timed(() => engine.paths(request));
+    const found = result.kind === "done" ? result.paths.length : result.kind;
+    const sent = result.kind === "done" ? result.sent : 0;
+    const theirs = await timed(() => output("scamper", "-I", `tracelb -P icmp-echo ${TARGET}`));
+    const [, probes] = /(\d+) probes/.exec(theirs.result) ?? [];
+    rows[`${count} beside each other`] = {
+      sixscope: `${ms.toFixed(0)} ms, ${sent} packets, ${found} paths`,
+      "scamper (MDA)": probes ? `${theirs.ms.toFixed(0)} ms, ${probes} packets` : "not installed",
+    };
+  }
+  table("All paths over four hops and the target: time and packets", rows);
+
+  const names = Array.from({ length: 8 }, (_, index) => `x${index}`);
+  const beside = Object.fromEntries(names.map((name) => [name, ["b"]]));
+  await using network = await startKernelGraph(
+    { a: names, ...beside, b: ["T"], T: [] },
+    { "net/ipv6/icmp/ratelimit": 0 },
+  );
+  const request = { target: parseIpv6(network.target), maxHops: 30, timeoutMs: 2000, paths: 16 };
+  const cost = async (work: () => Promise<number>) => {
+    await work();
+    const before = process.cpuUsage();
+    const { ms, result: sent } = await timed(work);
+    const { user, system } = process.cpuUsage(before);
+    return {
+      ms: ms.toFixed(0),
+      packets: sent,
+      "CPU µs a probe": ((user + system) / sent).toFixed(0),
+    };
+  };
+  const sentBy = (outcome: PathsOutcome | TraceOutcome) =>
+    outcome.kind === "done" ? outcome.sent : 0;
+  table("Eight paths through kernel routers without limits, whose work is counted too", {
+    "all paths": await cost(async () => sentBy(await engine.paths(request))),
+    "75 traces, 16 at once": await cost(async () => {
+      let sent = 0;
+      for (let flowLabel = 1; flowLabel <= 75; ) {
+        const traces = Array.from({ length: 16 }, () =>
+          engine.traceroute({ ...request, flowLabel: flowLabel++ }),
+        );
+        for (const outcome of await Promise.all(traces)) sent += sentBy(outcome);
+      }
+      return sent;
+    }),
+  });
+}
+
 async function throughput(): Promise<void> {
   const PACKETS = 500_000;
   const exchange = join(import.meta.dir, "../test/icmp/exchange.ts");
@@ -212,5 +274,6 @@ async function throughput(): Promise<void> {
 await rtt();
 await traces();
 await pathMtus();
+await allPaths();
 await throughput();
 await engine.close();

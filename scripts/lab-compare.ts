@@ -4,7 +4,7 @@
  */
 import "../test/lab/enter.ts";
 import { startInternet } from "../test/lab/internet.ts";
-import type { Router } from "../test/lab/internet-description.ts";
+import type { Path, Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { nftRule } from "../test/lab/nft.ts";
 import { findProgram, LAB_VARIABLE, run } from "../test/lab/run.ts";
@@ -17,7 +17,7 @@ const LEFT_COLUMNS = 64;
 
 const where = process.env[LAB_VARIABLE] ?? "the laboratory was not entered";
 if (where !== "inside") skip({ reason: where, canBeInstalled: false });
-for (const program of ["ping", "traceroute", "mtr", "tracepath", "nft"]) {
+for (const program of ["ping", "traceroute", "mtr", "tracepath", "nft", "scamper"]) {
   if (findProgram(program) === null) {
     skip({ reason: `${program} is not installed`, canBeInstalled: true });
   }
@@ -53,6 +53,13 @@ interface Answer {
   }[];
   readonly details?: {
     readonly reason?: string;
+    readonly complete?: boolean;
+    readonly labels?: number;
+    readonly paths?: readonly {
+      readonly flowLabel: number;
+      readonly addresses: readonly (string | null)[];
+      readonly reason: string;
+    }[];
     readonly lost?: readonly {
       readonly seq: number;
       readonly reason: string;
@@ -87,6 +94,18 @@ const TOOLS = {
     ],
     program: ["traceroute", "-6", "-n", "-I", "-q", "1", "-w", "1", "-m", "15"],
   },
+  "traceroute?paths=16": {
+    query: "names=no",
+    lines: ({ details }: Answer) => [
+      ...(details?.paths ?? []).map(
+        ({ flowLabel, addresses, reason }) =>
+          `label ${flowLabel}  ${addresses.map((ip) => ip ?? "silent").join("  ")}  ${reason}`,
+      ),
+      `${details?.labels} flow labels, ${details?.complete ? "complete" : "perhaps more"}`,
+    ],
+    // It has no option for the flow label, but another checksum for each path.
+    program: ["sh", "-c", 'exec scamper -I "tracelb -P icmp-echo $0"'],
+  },
   mtr: {
     query: "names=no&rounds=20&intervalMs=200",
     lines: ({ hops = [] }: Answer) =>
@@ -120,7 +139,8 @@ await using chain = await startKernelChain({ routers: ROUTERS });
 
 async function ours(tool: Tool, target: string): Promise<string[]> {
   const { query, lines } = TOOLS[tool];
-  const response = await fetch(`${service.url}/${tool}/${target}?${query}`, {
+  const [path, more = ""] = tool.split("?");
+  const response = await fetch(`${service.url}/${path}/${target}?${query}&${more}`, {
     headers: { "X-API-Key": service.key },
   });
   const answer = (await response.json()) as Answer;
@@ -150,7 +170,7 @@ async function compare(target: string, tools: readonly Tool[]): Promise<void> {
     const right = await timed(TOOLS[tool].program.join(" "), () => theirs(tool, target));
     console.log();
     for (let at = 0; at < Math.max(left.length, right.length); at++) {
-      console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS)}${right[at] ?? ""}`.trimEnd());
+      console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS - 2)}  ${right[at] ?? ""}`.trimEnd());
     }
   }
 }
@@ -225,4 +245,27 @@ for (const [name, lie] of LIES) {
   const routers = [{ address: "2001:db8:1::1", mtu: 1400, ...lie }, { address: "2001:db8:1::2" }];
   await using _ = await startInternet({ destinations: [{ to: "2001:db8:2::/48", routers }] });
   await compare("2001:db8:2::7", ["mtu"]);
+}
+
+/** Equal paths over a TUN device: the routers behind the first, and which of them loses everything. */
+const PATHS: readonly (readonly [name: string, count: number, losing?: number])[] = [
+  ["two equal paths", 2],
+  ["four equal paths", 4],
+  ["eight equal paths", 8],
+  ["four equal paths, one of which loses everything", 4, 2],
+];
+
+for (const [name, count, losing] of PATHS) {
+  if (!name.includes(wanted)) continue;
+  console.log(`\n== ${name} ==`);
+  const equalPaths = Array.from(
+    { length: count },
+    (_, path): Path => ({
+      routers: [{ address: "2001:db8:1::1" }, { address: `2001:db8:1::a${path}` }],
+      ...(path === losing && { end: "blackhole" }),
+    }),
+  );
+  const destinations = [{ to: "2001:db8:2::/48", equalPaths, balanceBy: "checksum" as const }];
+  await using _ = await startInternet({ destinations });
+  await compare("2001:db8:2::7", ["traceroute?paths=16"]);
 }

@@ -7,7 +7,7 @@ import "../test/lab/enter.ts";
 import { mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Page } from "playwright-core";
-import { PROXY_HEADERS, startStage } from "../test/page/stage.ts";
+import { PROXY_HEADERS, runAt, startStage } from "../test/page/stage.ts";
 import { ROOT } from "./build/source.ts";
 
 const FOLDER = join(ROOT, "dist/screenshots");
@@ -17,23 +17,36 @@ const SCREENS = {
   narrow: { width: 320, height: 640 },
   laptop: { width: 1280, height: 800 },
   wall: { width: 2560, height: 1440 },
+  /** A4 at 96 pixels an inch, without margins. */
+  paper: { width: 718, height: 1046 },
 } as const;
 
-/** What is shown: a place, and whether it has to be told to run. */
-const SCENES: Readonly<Record<string, { readonly hash: string; readonly isRun?: true }>> = {
-  address: { hash: "" },
-  validate: { hash: "#/validate/2001:0:4136:e378:8000:63bf:3fff:fdd2" },
-  "validate-wrong": { hash: "#/validate/2001:db8::g" },
-  multicast: { hash: "#/validate/ff02::1:ff00:1" },
-  dns: { hash: "#/dns/www.example.test", isRun: true },
-  "dns-text": { hash: "#/dns/text.example.test?type=TXT", isRun: true },
-  "dns-missing": { hash: "#/dns/missing.example.test", isRun: true },
-  ping: { hash: "#/ping/www.example.test?count=10", isRun: true },
-  "ping-lossy": { hash: "#/ping/lossy.example.test?count=8", isRun: true },
-  trace: { hash: "#/trace/www.example.test", isRun: true },
-  "trace-unreachable": { hash: "#/trace/unreachable.example.test", isRun: true },
-  docs: { hash: "docs" },
-  "key-wrong": { hash: "#/trace/www.example.test", isRun: true },
+/** The places that are shown. */
+const SCENES: Readonly<Record<string, string>> = {
+  address: "",
+  validate: "#/validate/2001:0:4136:e378:8000:63bf:3fff:fdd2",
+  "validate-wrong": "#/validate/2001:db8::g",
+  multicast: "#/validate/ff02::1:ff00:1",
+  dns: "#/dns/www.example.test",
+  "dns-text": "#/dns/text.example.test?type=TXT",
+  "dns-missing": "#/dns/missing.example.test",
+  ping: "#/ping/www.example.test?count=10",
+  "ping-lossy": "#/ping/lossy.example.test?count=8",
+  "ping-unreachable": "#/ping/unreachable.example.test?count=2",
+  trace: "#/trace/www.example.test",
+  "trace-told": "#/trace/told.example.test",
+  "trace-unreachable": "#/trace/unreachable.example.test",
+  "trace-paths": "#/trace/equal.example.test?paths=8",
+  "trace-wide": "#/trace/wide.example.test?paths=16",
+  mtr: "#/mtr/www.example.test",
+  "mtr-loss": "#/mtr/losing.example.test?rounds=20&intervalMs=100",
+  "mtr-changing": "#/mtr/changing.example.test",
+  "mtr-wrong": "#/mtr/www.example.test?rounds=0",
+  "mtu-narrow": "#/mtu/tunnel.example.test",
+  "mtu-blackhole": "#/mtu/blackhole.example.test",
+  "mtu-clear": "#/mtu/www.example.test",
+  docs: "docs",
+  "key-wrong": "#/trace/www.example.test",
 };
 
 /** The pictures of the README: small, and only what fits in them. */
@@ -48,16 +61,10 @@ await using stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "10000" });
 await mkdir(FOLDER, { recursive: true });
 
 async function take(page: Page, scene: string, path: string, fullPage: boolean): Promise<void> {
-  const { hash, isRun } = SCENES[scene] ?? { hash: "" };
-  await page.goto(`${stage.url}${hash}`);
-  if (isRun) {
-    const key = page.locator("#key");
-    const secret = scene === "key-wrong" ? "sx_wrong" : stage.service.key;
-    if (await key.isVisible()) await key.fill(secret);
-    await page.getByRole("button", { name: "Run", exact: true }).click();
-    await page.getByRole("button", { name: "Run again" }).waitFor();
-  }
+  const key = scene === "key-wrong" ? "sx_wrong" : stage.service.key;
+  await runAt(page, `${stage.url}${SCENES[scene]}`, key);
   await page.waitForLoadState("networkidle");
+  if (path.includes("-paper-")) await page.emulateMedia({ media: "print" });
   await page.screenshot({ path, fullPage });
   console.log(relative(ROOT, path));
 }

@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/http/app.ts"],
   ["src/page/"],
   ["src/routes/"],
+  ["src/locations/"],
   ["src/http/"],
   ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],

@@ -34,6 +34,8 @@ export function manualPage(program: Command, { version, epochSeconds }: Source):
     ".SH SEE ALSO",
     ".BR ping (8),",
     ".BR traceroute (8),",
+    ".BR mtr (8),",
+    ".BR tracepath (8),",
     ".BR dig (1)",
   ].join("\n")}\n`;
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
-import { BASE_PATH } from "../http/endpoint.ts";
+import { BASE_PATH, type Question } from "../http/endpoint.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
-import type { Answer, Ask, Question } from "./ask.ts";
+import type { Answer, Ask } from "./ask.ts";
 
 /** A service sends at least a comment every 10 s while it works. */
 const SILENCE_MS = 30_000;

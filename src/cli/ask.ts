@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Config, parseConfig, RESOLVER_NAMES } from "../config/settings.ts";
 import { createDnsClient, MAX_SERVERS } from "../dns/client.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
-import type { Call, Endpoint, Tools } from "../http/endpoint.ts";
+import type { Call, Question, Tools } from "../http/endpoint.ts";
 import { ApiError } from "../http/errors.ts";
 import { readParameters, sentTexts } from "../http/parameters.ts";
 import { openIcmpIfAllowed } from "../icmp/engine.ts";
@@ -10,12 +10,6 @@ import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { createLog } from "../util/log.ts";
 import { rawSocketRemedy } from "./terminal.ts";
-
-/** What a tool asks: an endpoint, and its parameters as a request would send them. */
-export interface Question {
-  readonly endpoint: Endpoint;
-  readonly parameters: Readonly<Record<string, string>>;
-}
 
 /** The answer as the API gives it. */
 export interface Answer {

@@ -2,6 +2,7 @@ import { Argument, Command, CommanderError } from "commander";
 import { STREAM, withPriority } from "../platform/systemd.ts";
 import { interfaceText } from "../routes/endpoints.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
+import { type AgentOptions, runAgent } from "./agent.ts";
 import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
 import { runDoctor } from "./doctor.ts";
 import {
@@ -95,6 +96,14 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
       "Runs the service until SIGTERM or SIGINT. Its settings are environment variables that begin with SIXSCOPE_; docs/configuration.md lists them.\n\nExample: SIXSCOPE_LISTEN=[::1]:8080 sixscope serve",
     )
     .action(() => runServe(environment));
+  program
+    .command("agent")
+    .summary("measure here for instances elsewhere, over NATS")
+    .description(
+      "Runs the service without HTTP until SIGTERM or SIGINT: it connects to SIXSCOPE_NATS_URL and measures for requests with from=SIXSCOPE_LOCATION. docs/operations.md shows how to set it up.\n\nExample: SIXSCOPE_NATS_URL=tls://nats.example.com SIXSCOPE_LOCATION=ams sixscope agent",
+    )
+    .option("--new-key <file>", "only write a new NATS key into a file, and print its public part")
+    .action((options: AgentOptions) => runAgent(options, environment));
   program
     .command("doctor")
     .summary("find problems and say how to solve them")

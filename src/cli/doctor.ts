@@ -10,6 +10,8 @@ import {
   checkRawSocket,
   checkResolvers,
 } from "./doctor/machine.ts";
+import { checkMetricsListener } from "./doctor/metrics.ts";
+import { checkNats } from "./doctor/nats.ts";
 import { checkNetworks } from "./doctor/networks.ts";
 import {
   beforeSystemdCopies,
@@ -121,10 +123,20 @@ async function checkConfigured(
 ): Promise<readonly Finding[]> {
   const { tls, keysFile, valkey, networkFiles } = config;
   const nowMs = Date.now();
+  const metrics = config.metricsListen.map(checkMetricsListener);
   const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
-  const findings = [checkListeners(config), ...(await Promise.all(answers)).flat()];
+  const findings = [
+    checkListeners(config),
+    ...(await Promise.all(metrics)),
+    ...(await Promise.all(answers)).flat(),
+  ];
   if (service !== null) {
-    const files = [keysFile, ...Object.values(networkFiles), ...Object.values(tls ?? {})];
+    const files = [
+      keysFile,
+      ...Object.values(networkFiles),
+      config.nats?.credsFile ?? null,
+      ...Object.values(tls ?? {}),
+    ];
     const named = files.filter((file) => file !== null);
     findings.push(...checkHidden(named, service.unit));
   }
@@ -139,6 +151,7 @@ async function checkConfigured(
   }
   asUser();
   const keys = valkey === null ? [checkKeys(keysFile, nowMs)] : await checkValkey(valkey, nowMs);
-  findings.push(...keys, ...(await checkNetworks(networkFiles)));
+  const networks = await checkNetworks(networkFiles);
+  findings.push(...keys, ...networks, ...(await checkNats(config)));
   return findings;
 }

@@ -33,6 +33,11 @@ export class Screen {
     this.#hasColours = this.isTerminal && !NO_COLOR;
   }
 
+  /** How many characters a line has; no bound in a file or pipe. */
+  get columns(): number {
+    return this.isTerminal ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY;
+  }
+
   /** Prints lines below all others. */
   print(...lines: Line[]): void {
     if (this.#isMuted) return;
@@ -43,10 +48,10 @@ export class Screen {
   /** Shows the lines of a table in place of those that were shown before; only in a terminal. */
   show(table: readonly Line[]): void {
     if (!this.isTerminal || this.#isMuted) return;
-    const columns = process.stdout.columns || DEFAULT_COLUMNS;
-    const rows = process.stdout.rows || DEFAULT_ROWS;
+    const rows = this.#rows;
+    const shorter = Array.from({ length: this.#shown.length - table.length }, (): Line => []);
     // A line that wraps could not be found again.
-    const lines = table.map((line) => this.#text(line, columns - 1));
+    const lines = [...table, ...shorter].map((line) => this.#text(line, this.columns - 1));
     const texts = lines.map((line, at) => {
       const up = this.#shown.length - at;
       if (up <= 0) return `${line}\n`;
@@ -56,6 +61,16 @@ export class Screen {
     });
     this.#shown = lines;
     this.write(texts.join(""));
+  }
+
+  /** Shows the table for the last time; below all others if not all of it can change. */
+  finish(table: readonly Line[]): void {
+    if (this.isTerminal && table.length < this.#rows) this.show(table);
+    else this.print(...table);
+  }
+
+  get #rows(): number {
+    return process.stdout.rows || DEFAULT_ROWS;
   }
 
   /** Writes a text as it is. */
@@ -74,17 +89,19 @@ export class Screen {
     await this.#written;
   }
 
-  /** The line as it is written, cut after so many characters. */
+  /** The line as it is written; if it is longer than so many characters, the last one is `…`. */
   #text(line: Line, columns: number): string {
-    let left = columns;
-    const parts = line.map((part) => {
-      const [style, text] = typeof part === "string" ? [null, part] : part;
-      const shown = printable(text).slice(0, left);
+    const texts = line.map((part) => printable(typeof part === "string" ? part : part[1]));
+    const isCut = texts.join("").trimEnd().length > columns;
+    let left = isCut ? columns - 1 : columns;
+    const parts = line.map((part, at) => {
+      const style = typeof part === "string" ? null : part[0];
+      const shown = (texts[at] as string).slice(0, left);
       left -= shown.length;
       return style === null || !this.#hasColours || shown === ""
         ? shown
         : `\x1b[${STYLES[style]}m${shown}\x1b[0m`;
     });
-    return parts.join("").trimEnd();
+    return isCut ? `${parts.join("")}…` : parts.join("").trimEnd();
   }
 }

@@ -14,10 +14,12 @@ import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.
 import type { TargetShare } from "../icmp/target-limit.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import { Locations } from "../locations/locations.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { ENDPOINTS } from "../routes/endpoints.ts";
 import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
 import { Metrics } from "../server/metrics.ts";
@@ -34,7 +36,7 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
 const VALKEY_GRACE_MS = 50;
 
 /** How long the end waits for a log that is not read. */
-const FLUSH_GRACE_MS = 1000;
+export const FLUSH_GRACE_MS = 1000;
 
 /**
  * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
@@ -60,7 +62,9 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const probeSlots = new ProbeSlots(config.maxProbes);
   const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
   const resolvers = createResolvers(config, metrics);
-  const tools = { config, resolvers, icmp, probeSlots, networks };
+  const locations = new Locations(config, true, log);
+  const tools = { config, resolvers, icmp, probeSlots, networks, locations };
+  locations.answer(ENDPOINTS, tools, log);
   const app = createApp({ ...tools, log, keyring, shared, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
@@ -111,8 +115,11 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   manager.stopping(config.stopGraceMs);
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
   exposed?.drain();
-  const secondSignal = stopSignal().then(() => listening.stop(0));
-  await Promise.race([listening.stop(config.stopGraceMs), secondSignal]);
+  const finish = (graceMs: number) =>
+    Promise.all([listening.stop(graceMs), locations.leave(graceMs)]);
+  const secondSignal = stopSignal().then(() => finish(0));
+  await Promise.race([finish(config.stopGraceMs), secondSignal]);
+  await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
   shared?.valkey.close();
@@ -126,9 +133,14 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-function openIcmpOrReason(
-  { listen, metricsListen }: Config,
-  share: TargetShare | undefined,
+/**
+ * The engine without the capabilities that it needs no longer, or the reason why there is none.
+ *
+ * @param share what of the bound for each target's network is this instance's, if there are several
+ */
+export function openIcmpOrReason(
+  { listen, metricsListen }: Pick<Config, "listen" | "metricsListen">,
+  share?: TargetShare,
 ): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
@@ -143,7 +155,8 @@ function openIcmpOrReason(
   }
 }
 
-function createResolvers(
+/** A client for each resolver. */
+export function createResolvers(
   config: Config,
   metrics: Metrics | null,
 ): Readonly<Record<ResolverName, DnsClient>> {
@@ -169,12 +182,12 @@ function startLines(
   const nextStep =
     keys > 0
       ? exampleRequest(urls, trustedProxies.unix)
-      : `create a key for ping and traceroute: ${invocation()} keys add me`;
+      : `create a key to probe targets: ${invocation()} keys add me`;
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
     withoutRaw === null
-      ? "raw sockets: ready for ping and traceroute"
+      ? "raw sockets: ready to probe targets"
       : withPriority(
           noRawSockets(icmp, withoutRaw, environment),
           "warn",
@@ -186,13 +199,14 @@ function startLines(
   ];
 }
 
-function noRawSockets(
+/** That the service cannot trace, or not even ping, and what to do. */
+export function noRawSockets(
   icmp: IcmpEngine | NoIcmp,
   withoutRaw: NoIcmp,
   environment: NodeJS.ProcessEnv,
 ): string {
   const remedy = rawSocketRemedy(withoutRaw, environment);
-  const what = icmp === withoutRaw ? "ping and traceroute answer" : "traceroute answers";
+  const what = icmp === withoutRaw ? "all probes answer" : "all probes but pings answer";
   return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
 }
 
@@ -213,7 +227,8 @@ function exampleRequest(urls: readonly string[], trustsUnix: boolean): string {
   return `try a request${candidates.length > 0 ? `: ${candidates[0]}` : " through your proxy"}`;
 }
 
-function stopSignal(): Promise<void> {
+/** Resolves at the first SIGTERM or SIGINT from now on. */
+export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

@@ -1,27 +1,36 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import { RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
+import { ALL_LOCATIONS, RESOLVER_NAMES, TOOL_SETTINGS } from "../config/settings.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { dns } from "../routes/dns.ts";
+import { mtr } from "../routes/mtr.ts";
+import { mtu } from "../routes/mtu.ts";
 import { myIp } from "../routes/my-ip.ts";
 import { ping } from "../routes/ping.ts";
 import { traceroute } from "../routes/traceroute.ts";
 import { validate } from "../routes/validate.ts";
 import { type Ask, askHere, configHere, type OwnChoices } from "./ask.ts";
 import { askServer, parseServer } from "./ask-server.ts";
+import { type Formats, MTR_FORMATS, PING_FORMATS, TRACE_FORMATS } from "./formats.ts";
+import { mtrView, mtuView, traceView } from "./path-views.ts";
 import type { Screen } from "./screen.ts";
 import { type Output, runTool, type View } from "./tool.ts";
-import { addressView, dnsView, fieldsView, pingView, traceView } from "./views.ts";
+import { addressView, dnsView, fieldsView, locationsView, pingView } from "./views.ts";
 
 /** Options of every tool. */
-interface ToolOptions extends Output {
+interface ToolOptions extends Omit<Output, "format"> {
   readonly server?: URL;
+  readonly from?: string;
+  readonly format?: keyof Formats;
 }
 
 /** Milliseconds, as the settings of the service allow. */
 const INTERVAL_MS = { least: 10, greatest: 10_000 } as const;
 const WAIT_MS = { least: 100, greatest: 10_000 } as const;
+
+/** Milliseconds between two rounds, as the API allows. */
+const ROUND_MS = { least: 100, greatest: 1000 } as const;
 
 /** More samples than anyone waits for. */
 const MAX_COUNT = 100_000;
@@ -33,6 +42,7 @@ type Run = (
   parameters: Readonly<Record<string, string>>,
   view: (screen: Screen) => View,
   own?: OwnChoices,
+  formats?: Formats,
 ) => Promise<void>;
 
 /**
@@ -45,17 +55,29 @@ export function addTools(
   environment: NodeJS.ProcessEnv,
   setStatus: (status: number) => void,
 ): void {
-  const run: Run = async (command, endpoint, parameters, view, own = {}) => {
-    const options = command.opts<ToolOptions>();
+  const run: Run = async (command, endpoint, parameters, view, own = {}, formats) => {
+    const { format, ...options } = command.opts<ToolOptions>();
     if (options.stream && !options.json) command.error("error: --stream needs --json");
+    const { from } = options;
+    if (from !== undefined && !options.server) {
+      command.error("error: only a service knows other locations; name one with --server URL");
+    }
+    const question = {
+      endpoint,
+      parameters: { ...parameters, ...(from !== undefined && { from }) },
+    };
+    const isAboutSeveral = from === ALL_LOCATIONS || from?.includes(",");
+    const shown: typeof view = isAboutSeveral ? (screen) => locationsView(screen, view) : view;
     const ask = askerOf(command, options, own, environment);
     const isTextAsked = endpoint === validate;
-    setStatus(
-      await runTool(ask, { endpoint, parameters }, view, options, environment, isTextAsked),
-    );
+    if (isAboutSeveral && format) command.error("error: --format shows one location");
+    const output = { ...options, ...(format && formats && { format: formats[format] }) };
+    setStatus(await runTool(ask, question, shown, output, environment, isTextAsked));
   };
   addPing(program, run);
   addTrace(program, run);
+  addMtr(program, run);
+  addMtu(program, run);
   addDns(program, run, environment);
   addValidate(program, run);
   addMyIp(program, run);
@@ -81,13 +103,15 @@ function addPing(program: Command, run: Run): void {
       )
       .option("-W, --timeout <seconds>", "time to wait for a reply, here only", seconds(WAIT_MS)),
     true,
+    PING_FORMATS,
   ).action(async (target: string, { count, interval, timeout }, command: Command) => {
     const config = { ...ms("pingIntervalMs", interval), ...ms("probeTimeoutMs", timeout) };
     const { server } = command.opts<ToolOptions>();
     // The service bounds the count for the sake of others; here there are no others.
     const [parameters, values] = server ? [{ count: String(count) }, {}] : [{}, { count }];
     const view = (screen: Screen) => pingView(target, screen);
-    await run(command, ping, { target, ...parameters }, view, { config, values });
+    const own = { config, values };
+    await run(command, ping, { target, ...parameters }, view, own, PING_FORMATS);
   });
 }
 
@@ -103,13 +127,81 @@ function addTrace(program: Command, run: Run): void {
       .argument("<target>", "a name or an IPv6 address")
       .option("-m, --max-hops <n>", "hops after which the trace ends")
       .option("-w, --wait <seconds>", "time to wait for an answer, here only", seconds(WAIT_MS))
+      .option("--paths <n>", "how many paths to look for, 1 to 16")
+      .option("--flow-label <n>", "the flow label of the probes, which repeats a path")
       .option("-n, --numeric", "no names"),
     true,
-  ).action(async (target: string, { maxHops, wait, numeric }, command: Command) => {
-    const parameters = { ...(maxHops && { maxHops }), ...(numeric && { names: "no" }) };
+    TRACE_FORMATS,
+  ).action(async (target: string, { wait, ...options }, command: Command) => {
+    const parameters = pathParameters(options);
     const view = (screen: Screen) => traceView(target, screen);
     const config = ms("probeTimeoutMs", wait);
-    await run(command, traceroute, { target, ...parameters }, view, { config });
+    await run(command, traceroute, { target, ...parameters }, view, { config }, TRACE_FORMATS);
+  });
+}
+
+/** Options of the tools that follow a path. */
+interface PathOptions {
+  readonly maxHops?: string;
+  readonly paths?: string;
+  readonly flowLabel?: string;
+  readonly numeric?: true;
+}
+
+/** The options that are given, as parameters of the API. */
+function pathParameters({ maxHops, paths, flowLabel, numeric }: PathOptions) {
+  return {
+    ...(maxHops && { maxHops }),
+    ...(paths && { paths }),
+    ...(flowLabel && { flowLabel }),
+    ...(numeric && { names: "no" }),
+  };
+}
+
+function addMtr(program: Command, run: Run): void {
+  withOutput(
+    program
+      .command("mtr")
+      .summary("measure loss and round-trip times of every hop")
+      .description(
+        "Probes every hop to a name or an IPv6 address once a round, and shows a table that grows with each round. A hop that limits its answers is no loss.\n\nExample: sixscope mtr -c 30 www.example.com",
+      )
+      .argument("<target>", "a name or an IPv6 address")
+      .option("-c, --rounds <n>", "probes of each hop; a service takes 1 to 100", count, 10)
+      .option("-i, --interval <seconds>", "time between two rounds, 0.1 to 1", seconds(ROUND_MS))
+      .option("-m, --max-hops <n>", "hops after which the path ends")
+      .option("--flow-label <n>", "the flow label of the probes, which repeats a path")
+      .option("-n, --numeric", "no names"),
+    true,
+    MTR_FORMATS,
+  ).action(async (target: string, { rounds, interval, ...options }, command: Command) => {
+    const { server } = command.opts<ToolOptions>();
+    // The service bounds the rounds for the sake of others; here there are no others.
+    const [given, values] = server ? [{ rounds: String(rounds) }, {}] : [{}, { rounds }];
+    const parameters = {
+      ...given,
+      ...(interval && { intervalMs: String(interval) }),
+      ...pathParameters(options),
+    };
+    const view = (screen: Screen) => mtrView(target, screen);
+    await run(command, mtr, { target, ...parameters }, view, { values }, MTR_FORMATS);
+  });
+}
+
+function addMtu(program: Command, run: Run): void {
+  withOutput(
+    program
+      .command("mtu")
+      .summary("find the path MTU, and where the path narrows")
+      .description(
+        "Sends packets of growing size to a name or an IPv6 address, says which is the largest that gets through and why, and shows the largest for each hop.\n\nExample: sixscope mtu www.example.com",
+      )
+      .argument("<target>", "a name or an IPv6 address")
+      .option("-n, --numeric", "no names"),
+    true,
+  ).action(async (target: string, { numeric }, command: Command) => {
+    const parameters = pathParameters({ numeric });
+    await run(command, mtu, { target, ...parameters }, (screen) => mtuView(target, screen));
   });
 }
 
@@ -124,7 +216,8 @@ function addDns(program: Command, run: Run, environment: NodeJS.ProcessEnv): voi
       )
       .addArgument(wordsOfDns())
       .option("-x, --reverse <address>", "look up the name of an address")
-      .option("--dnssec", "ask for the resolver's DNSSEC verdict"),
+      .option("--dnssec", "ask for the resolver's DNSSEC verdict")
+      .addOption(fromOption()),
     false,
   ).action(async (words: string[], { reverse, dnssec }, command: Command) => {
     const { resolver, config, rest } = splitServer(words, command, environment);
@@ -181,7 +274,7 @@ function wordsOfDns(): Argument {
 }
 
 /** Adds the options of every tool. */
-function withOutput(command: Command, hasEvents: boolean): Command {
+function withOutput(command: Command, hasEvents: boolean, formats?: Formats): Command {
   command
     .addOption(
       new Option("--server <url>", "ask the service there, instead of working here")
@@ -189,7 +282,27 @@ function withOutput(command: Command, hasEvents: boolean): Command {
         .argParser(parseServer),
     )
     .option("--json", "print the JSON document of the API");
-  return hasEvents ? command.option("--stream", "with --json, print one event a line") : command;
+  if (formats !== undefined) {
+    command.addOption(
+      new Option(
+        "--format <name>",
+        "print what mtr --report-wide or mtr --json prints, or a result of RIPE Atlas",
+      )
+        .choices(Object.keys(formats))
+        .conflicts("json"),
+    );
+  }
+  return hasEvents
+    ? command.option("--stream", "with --json, print one event a line").addOption(fromOption())
+    : command;
+}
+
+/** Where a service measures instead. */
+function fromOption(): Option {
+  return new Option(
+    "--from <locations>",
+    "with --server, measure at another location, at several (a,b), or at all",
+  );
 }
 
 function askerOf(

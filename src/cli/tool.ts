@@ -1,4 +1,6 @@
-import type { Ask, Question } from "./ask.ts";
+import type { Question } from "../http/endpoint.ts";
+import type { Ask } from "./ask.ts";
+import type { Format } from "./formats.ts";
 import { Screen } from "./screen.ts";
 
 /** How an answer is printed. */
@@ -7,12 +9,14 @@ export interface Output {
   readonly json?: boolean;
   /** With `json`, one event a line (NDJSON). */
   readonly stream?: boolean;
+  /** The format of another program instead of lines. */
+  readonly format?: Format;
 }
 
 /** What a tool shows of its answer, on a screen. */
 export interface View {
-  /** Shows a part of the answer as it comes. */
-  event?(data: unknown): void;
+  /** Shows a part of the answer as it comes, by the name of its event. */
+  event?(data: unknown, name: string): void;
   /**
    * Shows the result, or the summary of what there is if the run was interrupted (null).
    *
@@ -35,25 +39,32 @@ export async function runTool(
   ask: Ask,
   question: Question,
   makeView: (screen: Screen) => View,
-  { json = false, stream = false }: Output,
+  { json = false, stream = false, format }: Output,
   environment: NodeJS.ProcessEnv,
   isTextAsked = false,
 ): Promise<number> {
   const interrupt = new AbortController();
   const end = () => interrupt.abort();
   process.once("SIGINT", end);
-  const screen = new Screen(environment, json, end);
+  const screen = new Screen(environment, json || format !== undefined, end);
   const view = makeView(screen);
+  const startMs = Date.now();
+  const events: unknown[] = [];
   const writeEvent = (name: string, data: string) =>
     screen.write(`{"event":${JSON.stringify(name)},"data":${data}}\n`);
   try {
     const { json: document, error } = await ask(question, interrupt.signal, (name, data) => {
       if (json && stream) writeEvent(name, JSON.stringify(data));
-      view.event?.(data);
+      if (format !== undefined) events.push(data);
+      view.event?.(data, name);
     });
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
     else if (json) screen.write(`${document}\n`);
-    if (error === null) return statusOf(view.end(JSON.parse(document)));
+    if (error === null) {
+      const result = JSON.parse(document);
+      if (format) screen.write(`${format(result, { events, startMs, endMs: Date.now() })}\n`);
+      return statusOf(view.end(result));
+    }
     if (!json) screen.complain(error.message);
     const isWrong = error.code.startsWith("INVALID_") && !isTextAsked;
     return isWrong ? STATUS.wrongUsage : STATUS.unanswered;

@@ -1,19 +1,35 @@
 import type { DnsResult } from "../routes/dns.ts";
 import { type PingResult, summarize } from "../routes/ping.ts";
-import type { TraceResult } from "../routes/traceroute.ts";
 import type { Line, Part, Screen } from "./screen.ts";
 import type { View } from "./tool.ts";
 
 type Sample = PingResult["results"][number] | PingResult["details"]["lost"][number];
-type Hop = TraceResult["hops"][number];
 type DnsRecord = DnsResult["records"][number];
+
+/** The answer of several locations. */
+interface ResultsOfLocations {
+  readonly locations: readonly {
+    readonly location: string;
+    readonly result?: unknown;
+    readonly error?: { readonly message: string };
+  }[];
+}
 
 /** Round-trip times up to 99,999.999 ms, so that they are below each other. */
 const TIME_WIDTH = 9;
 
-const milliseconds = (ms: number) => `${ms.toFixed(3).padStart(TIME_WIDTH)} ms`;
-const NO_TIME = " ".repeat(TIME_WIDTH + 3);
-const plural = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+/** A round-trip time with its unit. */
+export const milliseconds = (ms: number) => `${ms.toFixed(3).padStart(TIME_WIDTH)} ms`;
+/** As wide as a time. */
+export const NO_TIME = " ".repeat(TIME_WIDTH + 3);
+/** A count with its noun, which takes an s. */
+export const plural = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** Where a target leads that lies behind a translator (NAT64). */
+export function translatorLines({ dns64 }: Pick<PingResult["details"], "dns64">): Line[] {
+  if (dns64 === undefined) return [];
+  return [[["dim", `leads to ${dns64.ipv4} through a translator (${dns64.prefix})`]]];
+}
 
 /** A line for each sample, and a summary like that of ping(8). */
 export function pingView(target: string, screen: Screen): View {
@@ -46,6 +62,7 @@ export function pingView(target: string, screen: Screen): View {
         const times = [min, avg, max].map((time) => time.toFixed(3)).join("/");
         screen.print([`rtt min/avg/max ${times} ms`]);
       }
+      screen.print(...translatorLines(result?.details ?? {}));
       return received > 0;
     },
   };
@@ -69,78 +86,6 @@ function summaryOf(samples: ReadonlyMap<number, Sample>) {
   const times = all.flatMap((sample) => ("reason" in sample ? [] : [sample.rtt]));
   const unknown = all.filter((sample) => "reason" in sample && sample.reason === "unknown");
   return summarize(times, all.length - times.length - unknown.length, all.length);
-}
-
-/** A line for each hop, which changes in a terminal when more is known of the hop, and how the trace ended. */
-export function traceView(target: string, screen: Screen): View {
-  const hops: Hop[] = [];
-  screen.print([["dim", `trace to ${target}`]]);
-  return {
-    event(data) {
-      const hop = data as Hop;
-      hops[hop.hop - 1] = hop;
-      screen.show(hopLines(hops));
-    },
-    end(data) {
-      const result = data as TraceResult | null;
-      const lines = hopLines(result?.hops ?? hops);
-      if (screen.isTerminal) screen.show(lines);
-      else screen.print(...lines);
-      const where = result === null || result.ip === target ? "" : ` (${result.ip})`;
-      const isReached = result?.details.reached ?? false;
-      screen.print(
-        [],
-        [
-          ["bold", `${target}${where}`],
-          " ",
-          [isReached ? "green" : "yellow", result === null ? "interrupted" : endOf(result)],
-        ],
-      );
-      return isReached;
-    },
-  };
-}
-
-/** The lines of a trace; a hop that is not known yet is empty. */
-function hopLines(hops: readonly (Hop | undefined)[]): Line[] {
-  const widthOf = (text: string | null | undefined) => text?.length ?? 0;
-  const width = Math.max(0, ...Array.from(hops, (hop) => widthOf(hop?.ip)));
-  return Array.from(hops, (hop, index) => {
-    const number: Part = ["dim", String(index + 1).padStart(3)];
-    if (hop === undefined) return [number];
-    const { ip, rtt, hostname } = hop;
-    if (ip === null || rtt === null) return [number, ["dim", `  ${NO_TIME}  no reply`]];
-    return [
-      number,
-      `  ${milliseconds(rtt)}  `,
-      hostname === null && notes(hop) === "" ? ip : ip.padEnd(width),
-      ["bold", hostname === null ? "" : `  ${hostname}`],
-      ["dim", notes(hop)],
-    ];
-  });
-}
-
-/** What else a hop said. */
-function notes({ ip, details = {} }: Hop): string {
-  const { zone, addresses = [], mpls = [], mtu, network } = details;
-  const others = addresses.filter((address) => address !== ip);
-  const asn = network?.asn ? `AS${network.asn}` : null;
-  return [
-    ...[asn, network?.name].filter((each) => typeof each === "string"),
-    ...(zone === undefined ? [] : [`on ${zone}`]),
-    ...(others.length === 0 ? [] : [`also ${others.join(" ")}`]),
-    ...(mpls.length === 0 ? [] : [`MPLS ${mpls.map(({ label }) => label).join(" ")}`]),
-    ...(mtu === undefined ? [] : [`MTU ${mtu}`]),
-  ]
-    .map((note) => `  ${note}`)
-    .join("");
-}
-
-function endOf({ hops, details: { reason, error, otherSource } }: TraceResult): string {
-  if (error !== undefined) return `not reached: ${error.name} from ${error.from}`;
-  if (reason !== "reached") return `not reached: ${reason}`;
-  const other = otherSource === undefined ? "" : `, which replied as ${otherSource}`;
-  return `reached in ${plural(hops.length, "hop")}${other}`;
 }
 
 /** The records below each other, and which server said so. */
@@ -221,6 +166,23 @@ export function addressView(screen: Screen): View {
       if (data === null) return false;
       screen.print([(data as { ip: string }).ip]);
       return true;
+    },
+  };
+}
+
+/** The results of several locations below each other, each as the view shows one. */
+export function locationsView(screen: Screen, makeView: (screen: Screen) => View): View {
+  return {
+    end(data) {
+      const { locations = [] } = (data ?? {}) as Partial<ResultsOfLocations>;
+      const areAnswered = locations.map(({ location, result, error }) => {
+        screen.print([["bold", location]]);
+        const isAnswered = result !== undefined && makeView(screen).end(result);
+        if (error !== undefined) screen.print([["red", error.message]]);
+        screen.print([]);
+        return isAnswered;
+      });
+      return areAnswered.length > 0 && areAnswered.every(Boolean);
     },
   };
 }

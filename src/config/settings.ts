@@ -53,6 +53,15 @@ const KEY = "SIXSCOPE_TLS_KEY";
 const VALKEY_URL = "SIXSCOPE_VALKEY_URL";
 const VALKEY_URL_FILE = "SIXSCOPE_VALKEY_URL_FILE";
 
+const NATS_URL = "SIXSCOPE_NATS_URL";
+const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
+
+/** The name of a location, which is a part of NATS subjects. */
+export const LOCATION_FORM = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
+
+/** Every location; no location has this name. */
+export const ALL_LOCATIONS = "all";
+
 /** Which service the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
 
@@ -71,6 +80,9 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
   if (environment[KEY] && !environment[CERT]) report(KEY, [`needs ${CERT}; set both or neither`]);
   const absolutePath = (text: string) => resolve(folder, text);
+  const natsUrl = optional(NATS_URL, parseNatsUrl);
+  const natsCreds = optional(NATS_CREDS, absolutePath);
+  if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
   const urlFromFile = (path: string) => parseValkeyUrl(readSecret(absolutePath(path)));
   const urls = [optional(VALKEY_URL, parseValkeyUrl), optional(VALKEY_URL_FILE, urlFromFile)];
   if (environment[VALKEY_URL] && environment[VALKEY_URL_FILE]) {
@@ -95,6 +107,10 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
       networksFile: optional("SIXSCOPE_NETWORKS_FILE", absolutePath),
       asnFile: optional("SIXSCOPE_ASN_FILE", absolutePath),
     },
+    /** The NATS servers that connect locations; null for none. */
+    nats: natsUrl && { ...natsUrl, credsFile: natsCreds },
+    /** The name of the place where this process is; null if it has none. */
+    location: optional("SIXSCOPE_LOCATION", parseLocation),
     resolvers: {
       resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
@@ -153,7 +169,7 @@ function settingsReader(environment: NodeJS.ProcessEnv) {
 
   const report = (name: string, found: readonly string[]) => {
     const value = environment[name] ?? "";
-    const isSecret = name === VALKEY_URL || isPem(value) || /:\/\/.*@/.test(value);
+    const isSecret = name === VALKEY_URL || isPem(value) || hasPassword(value);
     const setting = isSecret ? name : `${name}=${quote(value)}`;
     problems.push(...found.slice(0, MAX_PROBLEMS).map((problem) => `${setting}: ${problem}`));
     const more = found.length - MAX_PROBLEMS;
@@ -202,6 +218,11 @@ function refuse(problem: string): never {
 /** Whether a value is a key or certificate itself, which must not appear in a log. */
 function isPem(value: string): boolean {
   return value.includes("-----BEGIN");
+}
+
+/** Whether a value is a URL with a user or password, which must not appear in a log either. */
+function hasPassword(value: string): boolean {
+  return /:\/\/[^/]*@/.test(value);
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {
@@ -285,6 +306,22 @@ function readSecret(path: string): string {
 
 function parsePrefixes(text: string) {
   return list(parsePrefix, PREFIX_FORM)(text);
+}
+
+function parseNatsUrl(text: string) {
+  if (hasPassword(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
+  const servers = list(
+    (entry) => (/^(nats|tls):\/\/[^/?#]+\/?$/.test(entry) && URL.canParse(entry) ? entry : null),
+    "a URL such as nats://nats.example.com:4222 or tls://nats.example.com:4222",
+  )(text);
+  // The client itself would take the word of an unencrypted server for it.
+  return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
+}
+
+function parseLocation(text: string) {
+  return LOCATION_FORM.test(text) && text !== ALL_LOCATIONS
+    ? text
+    : refuse("must be 1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all");
 }
 
 function parseServers(text: string) {

@@ -22,7 +22,7 @@ import {
   whenDone,
 } from "./middleware.ts";
 import { readParameters } from "./parameters.ts";
-import { respond, respondError } from "./respond.ts";
+import { respond, respondError, respondZipped } from "./respond.ts";
 
 /** What is known of a request that is answered. */
 export interface Answered {
@@ -177,14 +177,15 @@ function handlerOf(
     const wantsEvents = events !== undefined && prefersEvents(info.request.headers.get("accept"));
     if (wantsEvents && req.method === "GET") {
       const run = async (onEvent: Call["onEvent"]) =>
-        toJson(await handle(values, { ...call, onEvent }, tools));
+        JSON.stringify(await handle(values, { ...call, onEvent }, tools));
       return respondEvents(context, run, explain);
     }
-    return whenDone(handle(values, call, tools), (body) =>
-      wantsEvents
+    return whenDone(handle(values, call, tools), (body) => {
+      if (typeof body === "string") return respondZipped(info, body);
+      return wantsEvents
         ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
-        : respond(info, toJson(body)),
-    );
+        : respond(info, JSON.stringify(body));
+    });
   };
 }
 
@@ -201,11 +202,6 @@ async function respondEvents(
   });
   info.ended = ended;
   return new Response(body, { headers: { ...info.headers, ...EVENT_STREAM_HEADERS } });
-}
-
-/** The body of a response, which a handler may have made itself. */
-function toJson(body: unknown): string {
-  return typeof body === "string" ? body : JSON.stringify(body);
 }
 
 function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {

@@ -14,6 +14,9 @@ import type { ValueOf } from "./schemas.ts";
 /** The prefix of every path. */
 export const BASE_PATH = "/api/v1";
 
+/** The parameter that says where to measure. */
+export const FROM = "from";
+
 /** The paths of the page and its files. */
 export const PAGE_ROUTES = { page: "/", docs: "/docs", file: "/assets/:file" } as const;
 
@@ -52,6 +55,37 @@ export interface Call {
   readonly onEvent?: ((name: string, data: object) => void) | undefined;
 }
 
+/** An endpoint, and its parameters as a request sends them. */
+export interface Question {
+  readonly endpoint: Endpoint;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** A location that can be asked. */
+export interface KnownLocation {
+  readonly location: string;
+  /** Of the sixscope there. */
+  readonly version: string;
+  /** The IP versions of its addresses. */
+  readonly families: readonly (4 | 6)[];
+  /** The ISO time of its start. */
+  readonly since: string;
+}
+
+/** Other places where an endpoint can do its work, and the name of this one. */
+export interface OtherLocations {
+  readonly own: string | null;
+  /** Whether others can be asked now; null if that is not configured. */
+  readonly isConnected: boolean | null;
+  list(): readonly KnownLocation[];
+  /**
+   * Asks a location, and returns its document.
+   *
+   * @throws ApiError of the location, or LOCATION_NOT_FOUND, LOCATION_TIMEOUT, LOCATION_UNAVAILABLE
+   */
+  ask(location: string, question: Question, call: Call): Promise<object>;
+}
+
 /** What handlers use. */
 export interface Tools {
   readonly config: Config;
@@ -61,6 +95,8 @@ export interface Tools {
   readonly probeSlots: ProbeSlots;
   /** Absent if the operator has named no file of networks. */
   readonly networks?: Pick<Networks, "find"> | null;
+  /** Absent where no other location can be asked. */
+  readonly locations?: OtherLocations | null;
 }
 
 /** A path of the API: its handler, and its metadata for the router and the OpenAPI document. */
@@ -80,7 +116,7 @@ export interface Endpoint<P extends Parameters = Parameters, Schema extends z.Zo
   readonly events?: () => Readonly<Record<string, z.ZodType>>;
   /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED and KEYS_UNAVAILABLE. */
   readonly errors: readonly ErrorCode[];
-  /** Returns the value of the response, or its JSON. */
+  /** Returns the value of the response, or its JSON if that is always the same. */
   handle(
     parameters: ValuesOf<P>,
     call: Call,

@@ -4,9 +4,9 @@ import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
 import { bogusReason } from "../dns/codes.ts";
 import { remedyFor } from "../icmp/engine.ts";
-import { quote } from "../util/text.ts";
+import { printable, quote } from "../util/text.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
-import { addressType, ipv6Text, resolverName, type ValueOf } from "./schemas.ts";
+import { addressType, ipv6Text, locationName, resolverName, type ValueOf } from "./schemas.ts";
 
 /** What the API says about one error code. */
 export interface ErrorKind<Details extends z.ZodType = z.ZodType> {
@@ -332,6 +332,35 @@ export const ERRORS = {
       `This machine cannot send to ${ip} (${errno}); try again, or ask the operator to check its IPv6 routes and firewall.`,
     example: { details: { target: "2001:db8::1", ip: "2001:db8::1" }, note: "ENETUNREACH" },
   }),
+  LOCATION_NOT_FOUND: kind({
+    status: 404,
+    meaning: "no agent at the location",
+    details: () => z.strictObject({ location: locationName() }),
+    message: ({ location }) =>
+      location === "all"
+        ? "No location can be asked now; leave out from, or ask the operator."
+        : `No agent is at the location ${quote(location)} now; GET /api/v1/locations lists those that are there.`,
+    example: { details: { location: "ams" } },
+  }),
+  LOCATION_TIMEOUT: kind({
+    status: 500,
+    meaning: "the agent did not answer in time",
+    details: () => z.strictObject({ location: locationName() }),
+    message: ({ location }) =>
+      `The agent at ${quote(location)} did not answer in time; try again, or another location.`,
+    example: { details: { location: "ams" } },
+  }),
+  LOCATION_UNAVAILABLE: kind({
+    status: 500,
+    meaning: "the location cannot be used: no connection to NATS, or an agent of another version",
+    details: () =>
+      z.strictObject({ location: locationName(), reason: z.string().describe("Why.") }),
+    message: ({ location, reason }) =>
+      `The location ${quote(location)} cannot be used: ${printable(reason)}; try again later, or tell the operator.`,
+    example: {
+      details: { location: "ams", reason: "this service has no connection to NATS" },
+    },
+  }),
   INTERNAL_ERROR: kind({
     status: 500,
     meaning: "a fault of the service; the operator's log has it under `details.requestId`",
@@ -377,6 +406,12 @@ export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
 export function invalidAddress(address: string): ApiError {
   const { reason, position } = readIpv6(address) as ParseFailure;
   return new ApiError("INVALID_ADDRESS", { address, reason, position });
+}
+
+/** The error while there is no connection to NATS. */
+export function notConnected(location: string): ApiError {
+  const reason = "this service has no connection to NATS";
+  return new ApiError("LOCATION_UNAVAILABLE", { location, reason });
 }
 
 /** Ends the work for a client that has disconnected; no one reads the response. */

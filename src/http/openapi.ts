@@ -10,7 +10,7 @@ const DESCRIPTION = `IPv6 diagnostics: your address, address validation, DNS, pi
 
 Every endpoint supports GET and HEAD, returns JSON over IPv4 and IPv6, and can be called from any web page: a CORS preflight returns 204 and does not count against the rate limit. Requests must use HTTPS, except on the service's own machine. Unknown query parameters are ignored; duplicates of known parameters are rejected. Any other path or method returns \`NOT_FOUND\`. Headers or bodies that are too large are rejected with 431 or 413, without JSON.
 
-With \`Accept: text/event-stream\`, endpoints that take their time return server-sent events: each part of the result as soon as it is known, then \`result\` with the whole or \`error\`. A part replaces the one before it with the same \`seq\` or \`hop\`; a \`round\` replaces every earlier one.
+With \`Accept: text/event-stream\`, endpoints that take their time return server-sent events: each part of the result as soon as it is known, then \`result\` with the whole or \`error\`. A part replaces the one before it with the same \`seq\`, \`hop\` or \`flowLabel\`; a \`round\` replaces every earlier one.
 
 Times are in milliseconds, \`loss\` is a percentage, and the \`ttl\` of a DNS record is in seconds. \`null\` means that no answer came.`;
 

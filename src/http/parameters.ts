@@ -47,26 +47,34 @@ export function sentTexts(texts: Readonly<Record<string, string>>): SentParamete
   };
 }
 
-/** A whole number in ASCII decimal digits. */
-export function integerParameter({
-  minimum,
-  maximum,
-  default: fallback,
-  ...about
-}: About<number> & {
+interface Integer extends About<number> {
   readonly minimum: number;
   readonly maximum: number;
-  readonly default: number;
-}): Parameter<number> {
+}
+
+/** A whole number in ASCII decimal digits. */
+export function integerParameter({
+  default: fallback,
+  ...others
+}: Integer & { readonly default: number }): Parameter<number> {
+  const { schema, ...parameter } = optionalIntegerParameter(others);
+  return {
+    ...parameter,
+    schema: once(() => schema().unwrap().prefault(String(fallback))),
+  };
+}
+
+/** A whole number in ASCII decimal digits, or nothing. */
+export function optionalIntegerParameter({ minimum, maximum, ...about }: Integer) {
   const schema = once(() =>
     z
       .string()
       .regex(/^[0-9]+$/)
       .transform(Number)
       .pipe(z.int().min(minimum).max(maximum))
-      .prefault(String(fallback)),
+      .optional(),
   );
-  return { in: "query", schema, bounds: { minimum, maximum }, ...about };
+  return { in: "query", schema, bounds: { minimum, maximum }, ...about } satisfies Parameter;
 }
 
 /** One of a list of words, in exactly that spelling. */

@@ -121,6 +121,22 @@ export function respond(
   });
 }
 
+const zipped = new Map<string, Uint8Array<ArrayBuffer>>();
+
+/** Like `respond`, for a text that is always the same: compressed once, and sent so to clients that accept it. */
+export function respondZipped(
+  info: RequestInfo,
+  text: string,
+  extra?: Readonly<Record<string, string>>,
+): Response {
+  const isAccepted = /\bgzip\b/.test(info.request.headers.get("accept-encoding") ?? "");
+  const headers = { ...extra, Vary: "Accept-Encoding" };
+  if (!isAccepted) return respond(info, text, 200, headers);
+  const bytes = zipped.get(text) ?? Bun.gzipSync(text, { level: 9 });
+  zipped.set(text, bytes);
+  return respond(info, bytes, 200, { ...headers, "Content-Encoding": "gzip" });
+}
+
 /** Responds with an error, and the headers that the catalogue documents for it. */
 export function respondError(info: RequestInfo, error: ApiError): Response {
   const { code, status, body, details } = error;

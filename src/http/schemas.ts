@@ -44,6 +44,16 @@ export const addressType = once(() =>
   }),
 );
 
+/** The name of a place that measures. */
+export const locationName = () => z.string().describe("The name of the location.");
+
+/** In the details of a result: where it was measured. */
+export const atLocation = () => ({
+  location: locationName()
+    .exactOptional()
+    .describe("The location that measured; absent if the request names none with `from`."),
+});
+
 /** A resolver that a client can choose. */
 export const resolverName = once(() =>
   z

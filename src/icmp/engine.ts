@@ -2,6 +2,7 @@ import { SystemError } from "../platform/libc.ts";
 import { DatagramSocket } from "./datagram-socket.ts";
 import { type MtrOptions, type MtrOutcome, type MtrRequest, mtr } from "./mtr.ts";
 import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
+import { type PathsOptions, type PathsOutcome, type PathsRequest, tracePaths } from "./paths.ts";
 import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
 import { RawSocket } from "./socket.ts";
@@ -12,6 +13,7 @@ import { createTraceroute, type TraceRequest, type Traceroute } from "./tracerou
 export interface IcmpEngine {
   ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
   readonly traceroute: Traceroute;
+  paths(request: PathsRequest, options?: PathsOptions): Promise<PathsOutcome>;
   mtr(request: MtrRequest, options?: MtrOptions): Promise<MtrOutcome>;
   mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
   /** Why it has no raw socket and can only ping; null if it has one. */
@@ -82,6 +84,7 @@ export function openIcmp(
   return {
     ping: (request, options) => ping(prober, request, options),
     traceroute,
+    paths: (request, own) => tracePaths(prober, traceroute, request, own),
     mtr: (request, own) => mtr(prober, traceroute, request, own),
     mtu: (request, own) => measureMtu(prober, traceroute, request, own),
     withoutRaw,

@@ -71,28 +71,31 @@ export function internetChecksum(bytes: Uint8Array): number {
 /**
  * An echo request, checksum left to the kernel; RFC 4443 section 4.1. A word behind the cookie cancels
  * identifier, sequence, cookie and length out of the checksum: routers that choose among equal paths by the
- * first four bytes of ICMPv6 then send every probe of a flow the same way.
+ * first four bytes of ICMPv6 then send every probe of a flow label the same way, and those of others another.
  *
  * @param identifier 16 bits
  * @param sequence 16 bits
  * @param payloadBytes at least 10
+ * @param flowLabel 20 bits, of which 16 decide the checksum
  */
 export function encodeEchoRequest(
   identifier: number,
   sequence: number,
   cookie: Uint8Array,
   payloadBytes = PAYLOAD_BYTES,
+  flowLabel = 0,
 ): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(new ArrayBuffer(HEADER_BYTES + payloadBytes));
   const view = new DataView(bytes.buffer);
   view.setUint16(4, identifier);
   view.setUint16(6, sequence);
   bytes.set(cookie, HEADER_BYTES);
+  view.setUint16(0, flowLabel >>> 4);
   // The kernel's checksum covers the length too; RFC 8200 section 8.1.
   view.setUint16(2, bytes.length);
   view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
   view.setUint16(2, 0);
-  view.setUint8(0, TYPE.echoRequest);
+  view.setUint16(0, TYPE.echoRequest << 8);
   return bytes;
 }
 

@@ -63,7 +63,7 @@ export interface MtrReport {
 const SIGNIFICANT = 2.33;
 
 interface Path {
-  readonly rounds: Round[];
+  rounds: number;
   addresses: (Ipv6Address | null)[];
   reached: boolean;
 }
@@ -71,18 +71,20 @@ interface Path {
 /** Describes rounds up to the target, whose answers to probes that went further count as one. */
 export function describeRounds(rounds: readonly Round[]): MtrReport {
   const paths: Path[] = [];
+  const taken: [Round, Path][] = [];
   let current: Path | undefined;
   for (const round of rounds.map(untilReply)) {
     const known = [current, ...paths].find((path) => path !== undefined && fits(path, round));
-    current = known ?? { rounds: [], addresses: [], reached: false };
+    current = known ?? { rounds: 0, addresses: [], reached: false };
     if (known === undefined) paths.push(current);
     extend(current, round);
+    taken.push([round, current]);
   }
   const length = Math.max(0, ...paths.map(({ addresses }) => addresses.length));
-  const hops = Array.from({ length }, (_, at) => describeMtrHop(at, paths));
+  const hops = Array.from({ length }, (_, at) => describeMtrHop(at, paths, taken));
   return {
     hops: markLimited(hops),
-    paths: paths.map((path) => ({ ...path, rounds: path.rounds.length })),
+    paths,
     reached: paths.some(({ reached }) => reached),
   };
 }
@@ -95,7 +97,7 @@ function extend(path: Path, round: Round): void {
     (_, at) => addresses[at] ?? round[at]?.from ?? null,
   );
   path.reached ||= isReached(round);
-  path.rounds.push(round);
+  path.rounds++;
 }
 
 const isReached = (round: Round) => round.at(-1)?.kind === "reply";
@@ -115,11 +117,16 @@ function fits(path: Path, round: Round): boolean {
   });
 }
 
-function describeMtrHop(at: number, paths: readonly Path[]): Omit<MtrHop, "isLimited"> {
+function describeMtrHop(
+  at: number,
+  paths: readonly Path[],
+  taken: readonly [Round, Path][],
+): Omit<MtrHop, "isLimited"> {
   const existing = paths.filter(({ addresses }) => at < addresses.length);
   const answering = existing.filter(({ addresses }) => addresses[at] !== null);
   const counted = answering.length > 0 ? answering : existing;
-  const answers = counted.flatMap(({ rounds }) => rounds.map((round) => round[at]));
+  const rounds = taken.filter(([, path]) => counted.includes(path));
+  const answers = rounds.map(([round]) => round[at]);
   const responses = answers.filter((answer) => answer !== null && answer !== undefined);
   const addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
   for (const { from: address, scopeId } of responses) {

@@ -3,7 +3,7 @@ import { pause } from "../util/clock.ts";
 import { describeRounds, type MtrReport, type Round } from "./mtr-report.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
 import type { Answer, Prober } from "./prober.ts";
-import { endOf } from "./trace-report.ts";
+import { describeError, endOf, type TraceError } from "./trace-report.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** Repeated probes of all hops to one target. */
@@ -25,6 +25,8 @@ export type MtrOutcome =
       readonly kind: "done";
       readonly source: Ipv6Address;
       readonly flowLabel: number;
+      /** What ended the path last; null if the target ever replied, or nothing says that the path ends. */
+      readonly error: TraceError | null;
     })
   | NoResult;
 
@@ -38,16 +40,19 @@ export async function mtr(
   request: MtrRequest,
   { signal: callersSignal, onRound }: MtrOptions = {},
 ): Promise<MtrOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs, rounds, intervalMs } = request;
+  const { rounds, intervalMs, ...traceRequest } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs } = request;
   const signal = prober.signalFor(callersSignal);
-  const traced = await traceroute({ target, scopeId, maxHops, timeoutMs }, { signal });
+  const traced = await traceroute(traceRequest, { signal });
   if (traced.kind !== "done") return traced;
   const { source, flowLabel } = traced;
   const probe = { target, scopeId, source, flowLabel, timeoutMs, signal };
   let end = traced.hops.length;
+  let { error } = traced;
   const ask = async (hopLimit: number) => {
     const answer = await prober.probe({ ...probe, hopLimit });
     if (answer.kind === "reply") end = Math.min(end, hopLimit);
+    if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
     const counted = countedAnswer(answer, source);
     if (counted && endOf(counted) === null && hopLimit === end) end = Math.min(maxHops, end + 1);
     return counted;
@@ -69,7 +74,8 @@ export async function mtr(
   }
   await Promise.all(pending);
   if (signal.aborted) return { kind: "aborted" };
-  return { kind: "done", source, flowLabel, ...describeRounds(done) };
+  const report = describeRounds(done);
+  return { kind: "done", source, flowLabel, ...report, error: report.reached ? null : error };
 }
 
 /** This machine's own error says that a neighbour does not answer. */

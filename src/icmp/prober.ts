@@ -156,14 +156,18 @@ export class Prober {
     return this.#outstanding.size;
   }
 
-  /**
-   * The source address and a random flow label (RFC 6437 section 3) for the probes of a run; the label is 0 if
-   * another program prevents one. An errno name if there is no route.
-   */
-  route(target: Ipv6Address, scopeId: number): Route | string {
+  /** A random flow label that is not 0; RFC 6437 section 3. */
+  randomLabel(): number {
     const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
-    const label = ((a << 16) | (b << 8) | c) & 0xfffff;
-    return this.#socket.route(target, scopeId, label || 1);
+    return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+  }
+
+  /**
+   * The source address and the flow label for the probes of a run, by default a random one;
+   * the label is 0 if another program prevents one. An errno name if there is no route.
+   */
+  route(target: Ipv6Address, scopeId: number, flowLabel = this.randomLabel()): Route | string {
+    return this.#socket.route(target, scopeId, flowLabel);
   }
 
   /** Aborts with the caller's signal, and when the prober closes. */
@@ -210,7 +214,7 @@ export class Prober {
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);
-    const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes);
+    const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
     const dropped = this.#socket.dropped();
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;

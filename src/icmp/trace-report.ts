@@ -22,6 +22,8 @@ export interface TraceHop {
   readonly rttMs: number | null;
   /** All times, `rttMs` first. */
   readonly rttsMs: readonly number[];
+  /** The hop limit with which the answer arrived. */
+  readonly replyHopLimit: number | null;
   /** All addresses that responded, `address` first. */
   readonly addresses: readonly Ipv6Address[];
   readonly mpls: readonly MplsLabel[];
@@ -107,8 +109,14 @@ export function lastResponding(responses: Responses): number {
   return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
-/** What the hop limits of echo replies usually are at first. */
-const FIRST_HOP_LIMITS: readonly number[] = [32, 64, 128, 255];
+/** What hop limits usually are at first. */
+const FIRST_HOP_LIMITS: readonly number[] = [64, 128, 255];
+
+/** Over how many hops an answer with this hop limit seems to have come, guessed from the usual first hop limits. */
+export function hopsOfReply(replyHopLimit: number): number {
+  const first = FIRST_HOP_LIMITS.find((limit) => limit >= replyHopLimit) ?? 0;
+  return first - replyHopLimit + 1;
+}
 
 /**
  * The silent hop at which the target seems to be, if it replied to probes for later hops: as far as its
@@ -119,8 +127,7 @@ export function nearerTarget(responses: Responses): number | null {
   const at = responses.findIndex((atHop) => atHop.some(({ kind }) => kind === "reply"));
   const reply = responses[at]?.find(({ kind }) => kind === "reply");
   if (reply === undefined) return null;
-  const firstHopLimit = FIRST_HOP_LIMITS.find((limit) => limit >= reply.hopLimit) ?? 0;
-  const distance = firstHopLimit - reply.hopLimit + 1;
+  const distance = hopsOfReply(reply.hopLimit);
   const between = responses.slice(distance - 1, at);
   return between.length > 0 && between.every((atHop) => atHop.length === 0) ? distance : null;
 }
@@ -190,6 +197,7 @@ export function describeHop(
     scopeId: responses[0]?.scopeId ?? 0,
     rttMs: rttsMs[0] ?? null,
     rttsMs,
+    replyHopLimit: responses[0]?.hopLimit ?? null,
     addresses: addresses.filter(
       (from, at) => at === addresses.findIndex((a) => equalIpv6(a, from)),
     ),
@@ -200,6 +208,7 @@ export function describeHop(
   };
 }
 
-function describeError({ type, code, from }: ProbeError, target: Ipv6Address): TraceError {
+/** What an error says that ends a path. */
+export function describeError({ type, code, from }: ProbeError, target: Ipv6Address): TraceError {
   return { type, code, name: errorName(type, code), from, fromTarget: equalIpv6(from, target) };
 }

@@ -18,6 +18,8 @@ import { type Hop, TraceSchedule } from "./trace-schedule.ts";
 export interface TraceRequest extends RunRequest {
   /** The last hop that is asked, from 1 to 255. */
   readonly maxHops: number;
+  /** The flow label of the probes, 20 bits; by default a random one. */
+  readonly flowLabel?: number | undefined;
 }
 
 /** How the caller takes part in a trace. */
@@ -26,15 +28,18 @@ export interface TraceOptions extends RunOptions {
   readonly onHop?: ((hop: TraceHop) => void) | undefined;
 }
 
+/** A trace that has a result. */
+export interface Traced extends TraceReport {
+  readonly kind: "done";
+  /** The address that the probes came from. */
+  readonly source: Ipv6Address;
+  readonly flowLabel: number;
+  /** Probes that left. */
+  readonly sent: number;
+}
+
 /** How a trace ended. */
-export type TraceOutcome =
-  | (TraceReport & {
-      readonly kind: "done";
-      /** The address that the probes came from. */
-      readonly source: Ipv6Address;
-      readonly flowLabel: number;
-    })
-  | NoResult;
+export type TraceOutcome = Traced | NoResult;
 
 /** Traces the path to a target. */
 export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Promise<TraceOutcome>;
@@ -63,14 +68,15 @@ async function trace(
   repeatAnsweredMs: number[],
   { signal: callersSignal, onHop }: TraceOptions = {},
 ): Promise<TraceOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel } = request;
   const { clock } = prober;
-  const route = prober.route(target, scopeId);
+  const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const signal = prober.signalFor(callersSignal);
   const schedule = new TraceSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs());
   const { responses } = schedule;
   const refused: RefusedProbe[] = [];
+  let sent = 0;
   let sentMs = -Infinity;
   /** Until when a reply may follow an error. */
   let certainMs = -Infinity;
@@ -81,6 +87,7 @@ async function trace(
     const tries = ++hop.tries;
     hop.askedMs = Infinity;
     const onSent = () => {
+      sent++;
       sentMs = clock.nowMs();
       hop.askedMs = sentMs;
       wake();
@@ -119,9 +126,9 @@ async function trace(
   while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
   if (signal.aborted) return { kind: "aborted" };
   const [refusal] = refused;
-  if (sentMs === -Infinity && refusal) return { kind: "unreachable", code: refusal.errno };
+  if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
   const report = describeTrace(responses, refused, route.source, target);
-  return { kind: "done", ...route, ...report };
+  return { kind: "done", ...route, sent, ...report };
 }
 
 /** Whether another machine says that the path ends: a reply of the target may follow. */

@@ -13,6 +13,8 @@ export interface NetworkFiles {
 
 /** Says whose network an address belongs to. */
 export class Networks {
+  /** How often a file was read again, by outcome. */
+  readonly reads = { done: 0, failed: 0 };
   readonly #files: readonly NetworkFile[];
 
   /** @param files the first one that knows an address wins */
@@ -31,7 +33,7 @@ export class Networks {
 
   /** Starts to follow the files, until `close`. */
   watch(): void {
-    for (const file of this.#files) file.watch();
+    for (const file of this.#files) file.watch(() => this.#reload(file));
   }
 
   close(): void {
@@ -40,7 +42,11 @@ export class Networks {
 
   /** Reads the files again; one that cannot be used is logged, and its old content stays in use. */
   reload(): void {
-    for (const file of this.#files) file.reload();
+    for (const file of this.#files) this.#reload(file);
+  }
+
+  #reload(file: NetworkFile): void {
+    this.reads[file.reload() ? "done" : "failed"] += 1;
   }
 }
 
@@ -96,22 +102,23 @@ class NetworkFile {
     }
   }
 
-  watch(): void {
-    this.#watch.start(() => this.reload());
+  watch(onChange: () => void): void {
+    this.#watch.start(onChange);
   }
 
   close(): void {
     this.#watch.close();
   }
 
-  reload(): void {
+  /** Returns whether the file could be used. */
+  reload(): boolean {
     this.#watch.look();
-    if (!this.#read()) return;
+    const isRead = this.#read();
     const content = this.#table?.summary;
-    this.#log.info("networks read again", { file: this.#reader.path, content });
+    if (isRead) this.#log.info("networks read again", { file: this.#reader.path, content });
+    return isRead;
   }
 
-  /** Returns whether the file could be used. */
   #read(): boolean {
     try {
       const { path, read } = this.#reader;

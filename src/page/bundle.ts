@@ -12,16 +12,20 @@ export type PageFiles = Readonly<Record<string, PageFile>>;
 /**
  * Bundles the page. In the executable, `scripts/build/compile.ts` has replaced it by its result.
  *
+ * @param followsSource whether browsers load it anew when its source has changed
  * @throws AggregateError if the page does not compile
  */
-export async function bundlePage(): Promise<PageFiles> {
+export async function bundlePage(followsSource = false): Promise<PageFiles> {
   const hashed = "assets/[name]-[hash].[ext]";
   const { outputs } = await Bun.build({
     entrypoints: ["index.html", "docs.html"].map((name) => join(import.meta.dir, "browser", name)),
     splitting: true,
     naming: { entry: "[name].[ext]", chunk: hashed, asset: hashed },
     minify: true,
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: {
+      "process.env.NODE_ENV": '"production"',
+      FOLLOWS_SOURCE: String(followsSource),
+    },
   });
   const files = outputs.map(
     async (output) =>

@@ -1,10 +1,12 @@
 import { formatIp, type IpAddress } from "../addr/ip.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import type { RequestInfo, Tools } from "../http/endpoint.ts";
-import { pageHeaders, respond } from "../http/respond.ts";
+import { pageHeaders, respond, respondZipped } from "../http/respond.ts";
 import { once } from "../http/schemas.ts";
+import type { Network } from "../networks/network.ts";
 import { describeAddress } from "../routes/validate.ts";
-import { bundlePage, type PageFile } from "./bundle.ts";
+import { TEXTS } from "./browser/texts.ts";
+import { bundlePage } from "./bundle.ts";
 
 /** Everything comes from this service, and nothing is written into a script or a style. */
 const SECURITY_POLICY =
@@ -18,6 +20,8 @@ export interface Caller {
   readonly ip: string;
   /** What `/validate` says about it; null for IPv4. */
   readonly validation: ReturnType<typeof describeAddress> | null;
+  /** Whose network it belongs to; null if that is not known. */
+  readonly network: Network | null;
   /** The types that `/dns` knows by name. */
   readonly recordTypes: readonly string[];
   /** Whether pings and traces need a key. */
@@ -25,9 +29,9 @@ export interface Caller {
 }
 
 /** With `bun --watch` each view shows the page as it is in the source now. */
-const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
-
-const compressed = new WeakMap<PageFile, Uint8Array<ArrayBuffer>>();
+const files = process.execArgv.includes("--watch")
+  ? () => bundlePage(true)
+  : once(() => bundlePage());
 
 /** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
 export async function pageOf(
@@ -40,12 +44,14 @@ export async function pageOf(
   const caller: Caller = {
     ip: formatIp(address),
     validation: address.version === 6 ? describeAddress(address, networks) : null,
+    network: networks?.find(address) ?? null,
     recordTypes: RECORD_TYPES,
     needsKey: info.caller.needsKey,
   };
   const values: Readonly<Record<string, string>> = {
+    ...TEXTS.page,
     address: caller.ip,
-    kind: `IPv${address.version}`,
+    label: TEXTS.address.label(address.version),
     caller: JSON.stringify(caller),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));
@@ -65,18 +71,8 @@ export async function pageFile(info: RequestInfo): Promise<Response | null> {
   const { pathname } = new URL(info.request.url);
   const file = (await files())[pathname];
   if (file === undefined) return null;
-  const isZipped = /\bgzip\b/.test(info.request.headers.get("accept-encoding") ?? "");
-  const headers = {
+  return respondZipped(info, file.text, {
     "Content-Type": file.type,
     "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
-    Vary: "Accept-Encoding",
-    ...(isZipped && { "Content-Encoding": "gzip" }),
-  };
-  return respond(info, isZipped ? zipped(file) : file.text, 200, headers);
-}
-
-function zipped(file: PageFile): Uint8Array<ArrayBuffer> {
-  const known = compressed.get(file) ?? Bun.gzipSync(file.text, { level: 9 });
-  compressed.set(file, known);
-  return known;
+  });
 }

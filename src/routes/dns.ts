@@ -7,10 +7,10 @@ import type { QuestionFlags } from "../dns/message.ts";
 import { type DnsOutcome, isDecisive } from "../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../dns/record.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../http/dns-schemas.ts";
-import { endpoint } from "../http/endpoint.ts";
 import { ApiError } from "../http/errors.ts";
 import { choiceParameter } from "../http/parameters.ts";
-import { once, resolverName, textSchema } from "../http/schemas.ts";
+import { atLocation, once, resolverName, textSchema } from "../http/schemas.ts";
+import { locatable } from "../locations/locatable.ts";
 import { compareReplies } from "./dns-comparison.ts";
 import { detailsOf, type Reply, requireAnswer } from "./dns-reply.ts";
 
@@ -26,7 +26,7 @@ const typeSchema = once(() =>
 );
 
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */
-export const dns = endpoint({
+export const dns = locatable({
   path: "/dns/{hostname}",
   operationId: "queryDns",
   summary: "DNS records of a name",
@@ -150,6 +150,7 @@ export function dnsResult() {
       resolver: resolverName(),
       queryTime: z.int().min(0).describe("Milliseconds from the query to the answer."),
       details: z.strictObject({
+        ...atLocation(),
         ...dnsDetails(),
         dnssec: dnssecVerdict().exactOptional(),
         ...comparison(),

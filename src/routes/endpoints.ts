@@ -3,6 +3,7 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { describeInterface } from "../http/openapi.ts";
 import { once } from "../http/schemas.ts";
 import { dns } from "./dns.ts";
+import { locations } from "./locations.ts";
 import { mtr } from "./mtr.ts";
 import { mtu } from "./mtu.ts";
 import { myIp } from "./my-ip.ts";
@@ -36,6 +37,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   traceroute,
   mtr,
   mtu,
+  locations,
   openApi,
 ];
 

@@ -2,15 +2,20 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Call, Tools } from "../http/endpoint.ts";
-import { choiceParameter, integerParameter } from "../http/parameters.ts";
-import { network } from "../http/schemas.ts";
+import { choiceParameter, integerParameter, optionalIntegerParameter } from "../http/parameters.ts";
+import { ipv6Text, network, once } from "../http/schemas.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
+import type { TraceError } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
 import { type HopNames, hopNames, NAMES_MS } from "./hop-names.ts";
+import { icmpCode, icmpType } from "./probe.ts";
 
 /** The greatest hop limit of a trace. */
 export const MAX_HOPS = 64;
+
+/** The greatest flow label: 20 bits. */
+export const MAX_FLOW_LABEL = 0xf_ffff;
 
 /** The parameter for where a trace ends. */
 export const maxHopsParameter = integerParameter({
@@ -19,6 +24,15 @@ export const maxHopsParameter = integerParameter({
   default: 30,
   description: "Hops after which the trace ends.",
   example: 30,
+});
+
+/** The parameter for the flow label of a trace. */
+export const flowLabelParameter = optionalIntegerParameter({
+  minimum: 0,
+  maximum: MAX_FLOW_LABEL,
+  description:
+    "The flow label of the probes, as a decimal number; by default a random one. Routers that choose among several paths choose by it, so the `flowLabel` of an earlier answer repeats its path.",
+  example: 493_374,
 });
 
 /** The parameter for names of hops. */
@@ -95,6 +109,24 @@ export function withDetails<Details extends object>(
   return Object.keys(details).length > 0 ? { details } : {};
 }
 
+/** An ICMPv6 error that ends a path, as results show it. */
+export function presentTraceError(error: TraceError) {
+  return { ...error, from: formatIpv6(error.from) };
+}
+
+/** The schema of `presentTraceError`. */
+export const traceError = once(() =>
+  z
+    .strictObject({
+      type: icmpType(),
+      code: icmpCode(),
+      name: z.string().describe("Its name, such as no-route."),
+      from: ipv6Text("Its sender."),
+      fromTarget: z.boolean().describe("Whether the target itself sent it."),
+    })
+    .meta({ id: "TraceError", description: "The ICMPv6 error that ended a trace." }),
+);
+
 /** The schema of an address that may be missing. */
 export const ipOrNull = (description: string) =>
   z.string().nullable().meta({ format: "ipv6", description });
@@ -117,7 +149,7 @@ export const flowLabelNumber = () =>
   z
     .int()
     .min(0)
-    .max(0xf_ffff)
+    .max(MAX_FLOW_LABEL)
     .describe(
       "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
     );

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint, type Tools } from "../http/endpoint.ts";
+import type { Tools } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import type { MtrHop, Times } from "../icmp/mtr-report.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
+  flowLabelParameter,
   hopDetailFields,
   hopDetails,
   hopFields,
@@ -15,14 +17,16 @@ import {
   namesFor,
   namesParameter,
   presentAddress,
+  presentTraceError,
+  traceError,
   withDetails,
 } from "./hops.ts";
-import { PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
+import { dns64Field, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
 
 const MAX_ROUNDS = 100;
 
 /** `GET /mtr/{target}`: loss and times of every hop on the path to the target. */
-export const mtr = endpoint({
+export const mtr = locatable({
   path: "/mtr/{target}",
   operationId: "mtr",
   summary: "Loss and round-trip times of every hop (beta)",
@@ -46,6 +50,7 @@ export const mtr = endpoint({
       example: 200,
     }),
     maxHops: maxHopsParameter,
+    flowLabel: flowLabelParameter,
     names: namesParameter,
   },
   response: mtrResult,
@@ -84,18 +89,19 @@ export const mtr = endpoint({
   },
   events: () => ({ round: mtrRound() }),
   errors: PROBE_ERRORS,
-  async handle({ target, rounds, intervalMs, maxHops, names: wanted }, call, tools) {
+  async handle({ target, names: wanted, ...wish }, call, tools) {
+    const { rounds, intervalMs } = wish;
     const names = namesFor(wanted, call, tools);
     const { probeTimeoutMs } = tools.config;
     const longestMs = longestTraceMs(probeTimeoutMs) + (rounds - 1) * intervalMs + probeTimeoutMs;
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
       longestMs,
       (engine, request, options) =>
         engine.mtr(
-          { ...request, rounds, intervalMs, maxHops },
+          { ...request, ...wish },
           {
             ...options,
             onRound(round, { hops }) {
@@ -108,7 +114,7 @@ export const mtr = endpoint({
           },
         ),
     );
-    const { hops, reached, paths, source, flowLabel } = outcome;
+    const { hops, reached, paths, error, source, flowLabel } = outcome;
     const known = await names.known();
     return {
       target,
@@ -121,12 +127,20 @@ export const mtr = endpoint({
           ...path,
           addresses: addresses.map((address) => address && formatIpv6(address)),
         })),
+        ...(error && { error: presentTraceError(error) }),
+        ...dns64,
         source: formatIpv6(source),
         flowLabel,
       },
     };
   },
 });
+
+/** The result of repeated probes of every hop. */
+export type MtrResult = z.output<ReturnType<typeof mtrResult>>;
+
+/** What an event tells after each round. */
+export type MtrRound = z.output<ReturnType<typeof mtrRound>>;
 
 const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
 
@@ -237,8 +251,11 @@ export function mtrResult() {
       rounds: z.int().min(1).max(MAX_ROUNDS).describe("Rounds that were sent."),
       hops: z.array(mtrHop()).describe("The hops in route order."),
       details: z.strictObject({
+        ...atLocation(),
         reached: z.boolean().describe("Whether the target ever replied."),
         paths: z.array(path).describe("The paths, in the order in which they were first taken."),
+        error: traceError().exactOptional(),
+        ...dns64Field(),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint, type Tools } from "../http/endpoint.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import type { Tools } from "../http/endpoint.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import {
   type DoubtfulTooBig,
   LONGEST_SEARCH_MS,
@@ -9,8 +9,10 @@ import {
   type MtuVerdict,
   type TooBig,
 } from "../icmp/mtu.ts";
+import { locatable } from "../locations/locatable.ts";
 import {
   flowLabelNumber,
+  flowLabelParameter,
   hopDetailFields,
   hopDetails,
   hopEvents,
@@ -22,20 +24,20 @@ import {
   presentAddress,
   withDetails,
 } from "./hops.ts";
-import { PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
+import { dns64Field, PROBE_ERRORS, probeTarget, targetParameter } from "./probe.ts";
 
 /** The last hop that is measured, as for a trace by default. */
 const LAST_HOP = 30;
 
 /** `GET /mtu/{target}`: the largest packet that reaches the target, and where larger ones stop. */
-export const mtu = endpoint({
+export const mtu = locatable({
   path: "/mtu/{target}",
   operationId: "mtu",
   summary: "The path MTU, and where the path narrows (beta)",
   description:
     "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too.",
   needsKey: true,
-  parameters: { target: targetParameter, names: namesParameter },
+  parameters: { target: targetParameter, flowLabel: flowLabelParameter, names: namesParameter },
   response: mtuResult,
   example: {
     target: "www.example.com",
@@ -53,12 +55,12 @@ export const mtu = endpoint({
   },
   events: () => ({ hop: mtuHop() }),
   errors: PROBE_ERRORS,
-  async handle({ target, names: wanted }, call, tools) {
+  async handle({ target, flowLabel, names: wanted }, call, tools) {
     const rows: MtuHop[] = [];
     const names = namesFor(wanted, call, tools, () => show(rows));
     const show = hopEvents((row: MtuHop) => presentMtuHop(row, names.names, tools), call);
     const longestMs = longestTraceMs(tools.config.probeTimeoutMs) + LONGEST_SEARCH_MS;
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
@@ -69,7 +71,7 @@ export const mtu = endpoint({
           show([row]);
           if (row.address) names.ask(row.address);
         };
-        return engine.mtu({ ...request, maxHops: LAST_HOP }, { ...options, onHop });
+        return engine.mtu({ ...request, maxHops: LAST_HOP, flowLabel }, { ...options, onHop });
       },
     );
     const { hops, mtuBytes, verdict, told, lastLarge, firstSmall, doubtful } = outcome;
@@ -86,12 +88,16 @@ export const mtu = endpoint({
       hops: hops.map((hop) => presentMtuHop(hop, known, tools)),
       details: {
         doubtful: doubtful.map(({ doubt, ...each }) => ({ ...presentTooBig(each, hops), doubt })),
+        ...dns64,
         source: formatIpv6(outcome.source),
         flowLabel: outcome.flowLabel,
       },
     };
   },
 });
+
+/** The result of a measurement of the path MTU. */
+export type MtuResult = z.output<ReturnType<typeof mtuResult>>;
 
 function presentMtuHop(
   { hop, address, scopeId, mtuBytes }: MtuHop,
@@ -179,7 +185,9 @@ export function mtuResult() {
       ),
       hops: z.array(mtuHop()).describe("The hops in route order."),
       details: z.strictObject({
+        ...atLocation(),
         doubtful: z.array(doubtful).describe("Messages that are not believed."),
+        ...dns64Field(),
         source: ipv6Text("The source address of the probes."),
         flowLabel: flowLabelNumber(),
       }),

@@ -1,17 +1,25 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import { endpoint } from "../http/endpoint.ts";
 import { integerParameter } from "../http/parameters.ts";
-import { ipv6Text, once } from "../http/schemas.ts";
+import { atLocation, ipv6Text, once } from "../http/schemas.ts";
 import type { LostSample, PingSample, Sample } from "../icmp/ping.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
-import { icmpCode, icmpType, PROBE_ERRORS, probeTarget, round, targetParameter } from "./probe.ts";
+import { locatable } from "../locations/locatable.ts";
+import {
+  dns64Field,
+  icmpCode,
+  icmpType,
+  PROBE_ERRORS,
+  probeTarget,
+  round,
+  targetParameter,
+} from "./probe.ts";
 
 /** Echo requests per ping. */
 const MAX_COUNT = 10;
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
-export const ping = endpoint({
+export const ping = locatable({
   path: "/ping/{target}",
   operationId: "ping",
   summary: "Round-trip times to a target (beta)",
@@ -51,7 +59,7 @@ export const ping = endpoint({
   async handle({ target, count }, call, tools) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = tools.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
-    const { ip, outcome } = await probeTarget(
+    const { ip, outcome, dns64 } = await probeTarget(
       target,
       call,
       tools,
@@ -81,6 +89,7 @@ export const ping = endpoint({
         duplicates,
         late: lost.filter(({ reason, rttMs }) => reason === "timeout" && rttMs !== undefined)
           .length,
+        ...dns64,
       },
     };
   },
@@ -212,11 +221,13 @@ export function pingResult() {
       results: z.array(pingSample()).describe("The requests that were answered, in order."),
       stats,
       details: z.strictObject({
+        ...atLocation(),
         source: ipv6Text("The source address of the requests."),
         timeout: z.int().min(1).describe("Milliseconds to wait for an answer."),
         lost: z.array(lostSample()).describe("The requests without a reply, in order."),
         duplicates: z.int().min(0).describe("Further answers to an answered request."),
         late: z.int().min(0).describe("Replies that came after the timeout."),
+        ...dns64Field(),
       }),
     })
     .meta({ id: "PingResult", description: "The result of a ping." });

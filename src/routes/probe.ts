@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
+import { type Translation, translationOf } from "../dns/dns64.ts";
+import { translation } from "../http/dns-schemas.ts";
 import type { Call, Tools } from "../http/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../http/errors.ts";
 import { textSchema } from "../http/schemas.ts";
@@ -47,6 +49,15 @@ export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
 /** The schema of an ICMPv6 error's code. */
 export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
 
+/** The schema of what `probeTarget` says about a translator. */
+export const dns64Field = () => ({
+  dns64: translation()
+    .exactOptional()
+    .describe(
+      "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
+    ),
+});
+
 /**
  * Runs a ping or a trace to a target in a probe slot, after the target is resolved and the policy checked.
  *
@@ -66,7 +77,12 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
     options: RunOptions,
   ) => Promise<Outcome | NoResult>,
   icmp: Tools["icmp"] = engineForTraces(tools.icmp),
-): Promise<{ readonly ip: string; readonly outcome: Outcome }> {
+): Promise<{
+  readonly ip: string;
+  readonly outcome: Outcome;
+  /** The key of `dns64Field` if the target is known to lead to a translator. */
+  readonly dns64: { readonly dns64?: Translation };
+}> {
   const { probeSlots } = tools;
   const parsed = parseTarget(text);
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
@@ -82,8 +98,10 @@ export async function probeTarget<Outcome extends { readonly kind: "done" }>(
     throw new ApiError("TOO_MANY_PROBES", { limit: probeSlots.limit, retryAfterSeconds });
   }
   switch (outcome.kind) {
-    case "done":
-      return { ip, outcome };
+    case "done": {
+      const dns64 = translationOf(tools.resolvers[tools.config.targetResolver], ip);
+      return { ip, outcome, dns64: dns64 ? { dns64 } : {} };
+    }
     case "unreachable":
       throw new ApiError("NETWORK_UNREACHABLE", { target: text, ip }, outcome.code);
     case "aborted":

@@ -7,6 +7,8 @@ import { ERRORS, type ErrorCode } from "../http/errors.ts";
 import type { Shared } from "../http/middleware.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { SharedKeys } from "../keys/shared-keys.ts";
+import type { Locations } from "../locations/locations.ts";
+import type { Networks } from "../networks/networks.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { Valkey } from "../valkey/valkey.ts";
 import type { CertificateRenewal } from "./certificate.ts";
@@ -27,6 +29,8 @@ const LAG_INTERVAL_MS = 250;
 export interface Sources extends Tools {
   readonly keyring: Keyring;
   readonly renewal: CertificateRenewal | null;
+  readonly locations: Locations;
+  readonly networks: Networks | null;
   /** Null for an instance that is alone. */
   readonly shared: SharedSources | null;
 }
@@ -112,6 +116,7 @@ export class Metrics {
       ...stateMetrics(sources),
       ...probeMetrics(sources),
       ...(shared ? [this.#calls, ...sharedMetrics(shared)] : []),
+      ...locationMetrics(sources),
     ];
     return {
       readiness: () => shared?.readiness() ?? "ready",
@@ -143,7 +148,7 @@ function processMetrics(): readonly Metric[] {
   ];
 }
 
-function stateMetrics({ keyring, renewal }: Sources): readonly Metric[] {
+function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[] {
   const certificate = renewal && [
     metric(
       "gauge",
@@ -161,7 +166,7 @@ function stateMetrics({ keyring, renewal }: Sources): readonly Metric[] {
       Number(keyring.isUsable),
     ),
     metric("counter", "sixscope_file_reads", "Files that were read again.", () =>
-      Object.entries({ keys: keyring, certificate: renewal }).flatMap(([file, watched]) =>
+      Object.entries({ keys: keyring, certificate: renewal, networks }).flatMap(([file, watched]) =>
         Object.entries(watched?.reads ?? {}).map(
           ([outcome, count]) => [{ file, outcome }, count] as const,
         ),
@@ -231,6 +236,30 @@ function probeMetrics({ icmp, probeSlots }: Sources): readonly Metric[] {
       const { sent, answered, refused, dropped, ...unusual } = counters;
       return byLabel("kind", unusual);
     }),
+  ];
+}
+
+function locationMetrics({ locations }: Sources): readonly Metric[] {
+  if (locations.isConnected === null) return [];
+  return [
+    metric("gauge", "sixscope_nats_connected", "1 if there is a connection to NATS.", () =>
+      Number(locations.isConnected),
+    ),
+    metric(
+      "gauge",
+      "sixscope_locations",
+      "Locations that can be asked, with the own.",
+      () => locations.list().length,
+    ),
+    metric("counter", "sixscope_location_asks", "Asks to other locations.", () =>
+      byLabel("outcome", locations.asked),
+    ),
+    metric(
+      "gauge",
+      "sixscope_location_answers_running",
+      "Asks of other instances that run.",
+      () => locations.running,
+    ),
   ];
 }
 

@@ -4,6 +4,7 @@ import { ApiError, type ErrorCode } from "../http/errors.ts";
 import { readParameters, sentTexts } from "../http/parameters.ts";
 import type { ValueOf } from "../http/schemas.ts";
 import { dns, type dnsResult } from "../routes/dns.ts";
+import { MAX_FLOW_LABEL } from "../routes/hops.ts";
 import { mtr, type mtrResult } from "../routes/mtr.ts";
 import { mtu, type mtuResult } from "../routes/mtu.ts";
 import { ping, type pingResult } from "../routes/ping.ts";
@@ -136,7 +137,9 @@ export async function probeResponse(
   let success = false;
   let measurements: readonly Measurement[] = [];
   try {
-    const sent = sentTexts({ ...defaults, ...parameters, target, hostname: target });
+    // The same path at each scrape, where routers choose by flow label.
+    const flowLabel = String(Bun.hash.crc32(target) & MAX_FLOW_LABEL);
+    const sent = sentTexts({ flowLabel, ...defaults, ...parameters, target, hostname: target });
     const call = { signal, address: null, owner: "probe", allowSeconds };
     const result = await endpoint.handle(readParameters(endpoint.parameters, sent), call, tools);
     ({ success, measurements } = module.measure(result as never));

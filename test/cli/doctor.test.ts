@@ -1,15 +1,18 @@
 /** What doctor reports; scripts/systemd-test.ts runs it on a whole machine. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
+import { checkMetricsListener } from "../../src/cli/doctor/metrics.ts";
 import { checkKeys, checkListeners, checkTls } from "../../src/cli/doctor/service.ts";
+import { tryParseListenAddress } from "../../src/config/listen-address.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { sixscope } from "../lab/service.ts";
+import { freePort } from "../lab/port.ts";
+import { sixscope, startService } from "../lab/service.ts";
 
 const LOOPBACK = "00000000000000000000000000000001 01 80 10 80       lo\n";
 const LINK_LOCAL = "fe80000000000000021122fffe334455 02 40 20 80     eth0\n";
@@ -93,6 +96,85 @@ describe("the listeners", () => {
   ];
   test.each(rows)("%s", (_, environment, state) => {
     expect(checkListeners(parseConfig(environment))).toMatchObject({ state });
+  });
+});
+
+describe("the listeners for metrics", () => {
+  const at = (text: string) => {
+    const address = tryParseListenAddress(text);
+    if (address === null) throw new Error(text);
+    return checkMetricsListener(address);
+  };
+  const rows: [string, string, string, string][] = [
+    ["on loopback", "[::1]:0", "ok", "only this machine; the service can listen there"],
+    ["for every machine", "[::]:0", "warning", "without a key, and it can probe"],
+    ["of another machine", "[2001:db8::1]:9090", "problem", "does not have the address"],
+    ["at a unix socket", "unix:/nonexistent/metrics", "ok", "only this machine"],
+  ];
+  test.each(rows)("%s", async (_, text, state, said) => {
+    expect(await at(text)).toMatchObject({ state, outcome: expect.stringContaining(said) });
+  });
+
+  test("that another program uses", async () => {
+    const other = Bun.serve({ hostname: "::1", port: 0, fetch: () => new Response("no metrics") });
+    expect(await at(`[::1]:${other.port}`)).toMatchObject({
+      state: "problem",
+      outcome: expect.stringContaining("uses the port"),
+      advice: expect.stringContaining("SIXSCOPE_METRICS_LISTEN"),
+    });
+    await other.stop(true);
+  });
+
+  test("that the service has opened for every machine", async () => {
+    const listen = `[::]:${await freePort()}`;
+    await using _service = await startService({ SIXSCOPE_METRICS_LISTEN: listen });
+    expect(await at(listen)).toMatchObject({
+      state: "warning",
+      outcome: expect.stringContaining("; the service answers there"),
+    });
+  });
+
+  test("that the service has opened", async () => {
+    const port = await freePort();
+    const listen = `[::1]:${port}`;
+    await using _service = await startService({ SIXSCOPE_METRICS_LISTEN: listen });
+    expect(await at(listen)).toMatchObject({
+      state: "ok",
+      outcome: "only this machine; the service answers there",
+    });
+    const { stdout } = await sixscope(["doctor"], {
+      ...{ SIXSCOPE_METRICS_LISTEN: `${listen},[2001:db8::1]:1` },
+      ...Object.fromEntries(
+        ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
+      ),
+    });
+    expect(stdout).toMatch(
+      /^ok .* metrics at \[::1\]:\d+: only this machine; the service answers/m,
+    );
+    expect(stdout).toMatch(/^problem .* metrics at \[2001:db8::1\]:1: .*; see ip address$/m);
+  });
+});
+
+describe("the raw socket", () => {
+  const RANGE = "/proc/sys/net/ipv4/ping_group_range";
+  const dropTest = testWith(labMissing, programMissing("setpriv"));
+  const withoutRights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
+  const program = [...withoutRights, process.execPath, join(import.meta.dir, "../../src/main.ts")];
+
+  const rows: [string, string, RegExp][] = [
+    ["is a problem if it is missing", "1 0", /^problem {2}open a raw .*EPERM; .*no target can be/m],
+    [
+      "only warns where pings work without it",
+      "0 65535",
+      /^warning {2}open a raw .*only be pinged/m,
+    ],
+  ];
+  dropTest.each(rows)("%s", async (_, groups, line) => {
+    const before = readFileSync(RANGE, "utf8");
+    writeFileSync(RANGE, groups);
+    const { stdout } = await sixscope(["doctor"], { SIXSCOPE_LISTEN: "nowhere" }, program);
+    writeFileSync(RANGE, before);
+    expect(stdout).toMatch(line);
   });
 });
 

@@ -112,7 +112,7 @@ test("the sample contains every setting once, each with a valid value", () => {
 test("the sample shows the defaults, and examples for settings without one", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const shown = parseConfig(parseEnvironmentFile(sample.replace(FILE_OF_URL, "")));
-  const { tls, targets, networkFiles, valkey } = parseConfig({});
+  const { tls, targets, networkFiles, nats, location, valkey } = parseConfig({});
   const defaults = parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" });
-  expect({ ...shown, tls, targets, networkFiles, valkey }).toEqual(defaults);
+  expect({ ...shown, tls, targets, networkFiles, nats, location, valkey }).toEqual(defaults);
 });

@@ -37,6 +37,8 @@ describe("defaults", () => {
       keysFile: resolve("keys.json"),
       valkey: null,
       networkFiles: { networksFile: null, asnFile: null },
+      nats: null,
+      location: null,
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
@@ -252,8 +254,10 @@ describe("Valkey", () => {
   });
 
   test("a password is not repeated, whatever the variable", () => {
-    const problems = problemsOf({ SIXSCOPE_SOMEWHERE: "valkey://:s3/cret@host" });
-    expect(problems).toEqual(["SIXSCOPE_SOMEWHERE: is not a setting; see docs/configuration.md"]);
+    const problems = problemsOf({ SIXSCOPE_WINDOW_COLOUR: "valkey://:s3/cret@host" });
+    expect(problems).toEqual([
+      "SIXSCOPE_WINDOW_COLOUR: is not a setting; see docs/configuration.md",
+    ]);
   });
 
   test("the URL can be in a file, and not in both places", () => {

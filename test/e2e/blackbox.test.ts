@@ -107,6 +107,10 @@ describe("/probe", () => {
           to: "2001:db8:3::1",
           end: { rttMs: 20, loss: [2, 5], rules: [{ probes: [1], copies: 3 }] },
         },
+        {
+          to: "2001:db8:5::1",
+          equalPaths: ["4", "5", "6", "7", "8"].map((host) => ({ routers: [router(host)] })),
+        },
         { to: "2001:db8:4::/64", routers: [router("1")], end: "blackhole" },
       ],
     });
@@ -123,6 +127,13 @@ describe("/probe", () => {
     expect(await probe(service, "module=trace6&target=2001:db8:2::2")).toMatchObject({
       probe_path_hash: Bun.hash.crc32("2001:db8:1::1 2001:db8:1::3 2001:db8:2::2"),
     });
+    // Every scrape has the same flow label, so it takes the same of several paths.
+    const host = 4 + ((Bun.hash.crc32("2001:db8:5::1") & 0xf_ffff) % 5);
+    for (const module of ["trace6", "trace6", "mtr6"]) {
+      expect(await probe(service, `module=${module}&target=2001:db8:5::1`)).toMatchObject({
+        probe_path_hash: Bun.hash.crc32(`2001:db8:1::${host} 2001:db8:5::1`),
+      });
+    }
     const lossy = await probe(service, "target=2001:db8:3::1");
     expect(lossy).toMatchObject({ probe_success: 1, probe_loss_ratio: 0.2 });
     const quantiles = [0, 0.5, 0.9, 1].map(

@@ -24,7 +24,7 @@ describe("start", () => {
         expect.stringMatching(
           /^sixscope \d+\.\d+\.\d+ listens on http:\/\/127\.0\.0\.1:\d+ and http:\/\/\[::1\]:\d+$/,
         ),
-        "raw sockets: ready for ping and traceroute",
+        "raw sockets: ready to probe targets",
         `API keys: 1 in ${service.keysFile}`,
         expect.stringMatching(
           /^next, try a request: curl -s 'http:\/\/127\.0\.0\.1:\d+\/api\/v1\/validate/,
@@ -181,12 +181,12 @@ describe("without CAP_NET_RAW", () => {
       const about = service.startLines.filter((line) => line.includes("raw socket"));
       expect(about).toEqual([
         expect.stringMatching(
-          /^raw sockets: none \(socket.*: EPERM\), so ping and traceroute answer ICMP_UNAVAILABLE; grant CAP_NET_RAW$/,
+          /^raw sockets: none \(socket.*: EPERM\), so all probes answer ICMP_UNAVAILABLE; grant CAP_NET_RAW$/,
         ),
       ]);
       expect((await fetch(`${service.url}/myip`)).status).toBe(200);
       expect((await fetch(`${service.url}/validate?address=::1`)).status).toBe(200);
-      for (const path of ["ping", "traceroute"]) {
+      for (const path of ["ping", "traceroute", "mtr", "mtu"]) {
         const response = await fetch(`${service.url}/${path}/::1`, {
           headers: { "X-API-Key": service.key },
         });
@@ -211,7 +211,7 @@ describe("without CAP_NET_RAW", () => {
     writeFileSync(range, before);
     expect(service.startLines).toContainEqual(
       expect.stringMatching(
-        /^raw sockets: none \(.*: EPERM\), so traceroute answers ICMP_UNAVAILABLE; /,
+        /^raw sockets: none \(.*: EPERM\), so all probes but pings answer ICMP_UNAVAILABLE; /,
       ),
     );
     const headers = { "X-API-Key": service.key };

@@ -153,6 +153,8 @@ const ERRORS: Row[] = [
   ["a parameter in another case", "/traceroute/::1?maxhops=3", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxhops", value: "3" }],
   ["an unknown resolver", "/dns/v6.example.test?resolver=d", {}, 400, "INVALID_PARAMETER", { parameter: "resolver", value: "d", allowed: ["resolver_a", "resolver_b", "resolver_c", "all"] }],
   ["maxHops=65", "/traceroute/::1?maxHops=65", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxHops", value: "65", minimum: 1, maximum: 64 }],
+  ["paths=17", "/traceroute/::1?paths=17", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "paths", value: "17", minimum: 1, maximum: 16 }],
+  ["flowLabel=1048576", "/traceroute/::1?flowLabel=1048576", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "flowLabel", value: "1048576", minimum: 0, maximum: 1_048_575 }],
   ["rounds=101", "/mtr/::1?rounds=101", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "rounds", value: "101", minimum: 1, maximum: 100 }],
   ["rounds=0", "/mtr/::1?rounds=0", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "rounds", value: "0", minimum: 1, maximum: 100 }],
   ["intervalMs=99", "/mtr/::1?intervalMs=99", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "intervalMs", value: "99", minimum: 100, maximum: 1000 }],
@@ -543,6 +545,22 @@ describe("answers", () => {
       ip: "::1",
       hops: [{ hop: 1, ip: "::1", hostname: null, rtt: expect.any(Number) }],
       details: { reached: true, reason: "reached" },
+    });
+  });
+
+  labTest("/traceroute takes a flow label and looks for several paths", async () => {
+    const query = "paths=16&flowLabel=493374&names=no";
+    const body = await (await get(`/traceroute/::1?${query}`, WITH_KEY)).json();
+    const path = { flowLabel: 493_374, labels: 6, reached: true, reason: "reached" };
+    expect(body).toMatchObject({
+      hops: [{ hop: 1, ip: "::1" }],
+      details: {
+        flowLabel: 493_374,
+        complete: true,
+        labels: 6,
+        paths: [{ ...path, addresses: ["::1"] }],
+        graph: { nodes: [{ hop: 1, ip: "::1" }], edges: [] },
+      },
     });
   });
 

@@ -116,13 +116,28 @@ describe("the contract in the document", () => {
     required: false,
     schema: { type: "integer", minimum, maximum, default: fallback },
   });
+  const flowLabel = {
+    name: "flowLabel",
+    in: "query",
+    required: false,
+    schema: { type: "integer", minimum: 0, maximum: 0xfffff },
+  };
   const choice = (name: string, words: string[], fallback: string) => ({
     name,
     in: "query",
     required: false,
     schema: { type: "string", enum: words, default: fallback },
   });
+  const NAME = "[a-z0-9-]{1,32}";
+  const from = {
+    name: "from",
+    in: "query",
+    required: false,
+    schema: { type: "string", pattern: `^${NAME}(,${NAME}){0,31}$` },
+  };
+  const LOCATION_ERRORS = ["LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"];
   const PROBE_ERRORS = [
+    ...LOCATION_ERRORS,
     "INVALID_ADDRESS",
     "INVALID_HOSTNAME",
     "TARGET_NOT_ALLOWED",
@@ -137,6 +152,7 @@ describe("the contract in the document", () => {
     "NETWORK_UNREACHABLE",
   ];
   const DNS_ERRORS = [
+    ...LOCATION_ERRORS,
     "INVALID_ADDRESS",
     "INVALID_HOSTNAME",
     "HOSTNAME_NOT_FOUND",
@@ -148,11 +164,12 @@ describe("the contract in the document", () => {
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
     ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
-    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no")], DNS_ERRORS],
-    ["/ping/{target}", [target, integer("count", 10, 4)], PROBE_ERRORS],
-    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
-    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
-    ["/mtu/{target}", [target, choice("names", ["yes", "no"], "yes")], PROBE_ERRORS],
+    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no"), from], DNS_ERRORS],
+    ["/ping/{target}", [target, integer("count", 10, 4), from], PROBE_ERRORS],
+    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), integer("paths", 16, 1), flowLabel, choice("names", ["yes", "no"], "yes"), from], PROBE_ERRORS],
+    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), flowLabel, choice("names", ["yes", "no"], "yes"), from], PROBE_ERRORS],
+    ["/mtu/{target}", [target, flowLabel, choice("names", ["yes", "no"], "yes"), from], PROBE_ERRORS],
+    ["/locations", [], []],
     ["/openapi.json", [], []],
   ];
 
@@ -187,8 +204,8 @@ describe("the contract in the document", () => {
   });
 
   test.each([
-    ["/ping/{target}", ["sample", "result", "error"]],
-    ["/traceroute/{target}", ["hop", "result", "error"]],
+    ["/ping/{target}", ["sample", "location", "result", "error"]],
+    ["/traceroute/{target}", ["hop", "path", "location", "result", "error"]],
   ])("%s also has a stream, with a schema for each event", (path, names) => {
     const { content, headers } = operationAt(path).responses["200"] ?? {};
     const { items } = content?.["text/event-stream"]?.schema ?? {};
@@ -393,6 +410,21 @@ describe("the document is available", () => {
     expect(first?.headers.get("content-type")).toBe("application/json");
     const remaining = [first, second].map((answer) => answer?.headers.get("x-ratelimit-remaining"));
     expect(remaining.toSorted()).toEqual(["98", "99"]);
+  });
+
+  labTest.each([
+    ["gzip, deflate, br", "gzip"],
+    ["identity", null],
+  ])("Accept-Encoding: %s gets it compressed by %p", async (accepted, encoding) => {
+    const headers = { "Accept-Encoding": accepted };
+    const response = await fetch(`${service.url}/openapi.json`, { headers });
+    expect(response.headers.get("content-encoding")).toBe(encoding);
+    expect(response.headers.get("vary")).toBe("Accept-Encoding");
+    const text = await response.text();
+    expect(JSON.parse(text)).toEqual(JSON.parse(printed));
+    const head = await fetch(`${service.url}/openapi.json`, { method: "HEAD", headers });
+    const bytes = Number(head.headers.get("content-length"));
+    expect(bytes < text.length / 4).toBe(encoding !== null);
   });
 
   labTest("and its example of /validate is what the service returns", async () => {

@@ -141,6 +141,33 @@ describeWith(tunMissing)("over a simulated internet", () => {
     },
   );
 
+  test.each(["flowLabel", "checksum"] as const)(
+    "four equal paths chosen by %s are all found",
+    async (balanceBy) => {
+      const equalPaths = [1, 2, 3, 4].map((path) => ({
+        routers: [{ address: routerAddress(1) }, { address: routerAddress(2, path + 16) }],
+      }));
+      await using _ = await startInternet({
+        destinations: [{ to: TARGET, equalPaths, balanceBy }],
+      });
+      const found = new Set<string>();
+      // A search misses a path by chance, one in twenty times at most.
+      for (let searches = 0; searches < 4 && found.size < 4; searches++) {
+        const request = { target: parseIpv6(TARGET), maxHops: 30, timeoutMs: 2000, paths: 16 };
+        const outcome = await engine.paths(request);
+        if (outcome.kind !== "done") throw new Error(outcome.kind);
+        for (const { labels } of outcome.paths) {
+          found.add(`${labels[0].hops.map(({ address }) => address && formatIpv6(address))}`);
+        }
+      }
+      expect([...found].toSorted()).toEqual(
+        [1, 2, 3, 4]
+          .map((path) => `${[routerAddress(1), routerAddress(2, path + 16), TARGET]}`)
+          .toSorted(),
+      );
+    },
+  );
+
   test("what goes out has the flow label and source that are reported, one checksum, and its hop limit", async () => {
     const net = await internet({ routers: routers(5, 5), end: { rttMs: 5 } });
     const { flowLabel, source } = await trace();

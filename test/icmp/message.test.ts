@@ -13,17 +13,25 @@ describe("encodeEchoRequest", () => {
     expect(encodeEchoRequest(identifier, sequence, cookie, bytes)).toEqual(hex(expected));
   });
 
-  test("every probe has the same checksum", () => {
-    const checksums = Array.from({ length: 1000 }, (_, index) =>
-      internetChecksum(
-        encodeEchoRequest(
-          (index * 7919) & 0xffff,
-          (index * 104729) & 0xffff,
-          cookie.map((byte) => byte * index),
+  test("every probe of a flow label has the same checksum, and other labels have others", () => {
+    const checksumsOf = (flowLabel: number) => {
+      const checksums = Array.from({ length: 1000 }, (_, index) =>
+        internetChecksum(
+          encodeEchoRequest(
+            (index * 7919) & 0xffff,
+            (index * 104729) & 0xffff,
+            cookie.map((byte) => byte * index),
+            56,
+            flowLabel,
+          ),
         ),
-      ),
-    );
-    expect(new Set(checksums).size).toBe(1);
+      );
+      return new Set(checksums);
+    };
+    // In ones' complement, 0xffff of the last is the 0 of the first.
+    const labels = [0, 0x10, 0x20, 0x12345, 0xf_fff0];
+    for (const label of labels) expect(checksumsOf(label).size).toBe(1);
+    expect(new Set(labels.flatMap((label) => [...checksumsOf(label)])).size).toBe(4);
   });
 });
 

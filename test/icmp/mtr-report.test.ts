@@ -137,6 +137,13 @@ describe("a path that changes", () => {
     expect(report.hops[2]?.addresses.map((each) => each.received)).toEqual([3, 2]);
   });
 
+  test("keeps the times of a common hop in order", () => {
+    const one = [router("a"), target(4)];
+    const other = [router("b"), target(2)];
+    const { hops } = describeRounds([one, other, [router("a"), target(8)]]);
+    expect(hops[1]?.times).toMatchObject({ last: 8, jitter: (2 + 6) / 2 });
+  });
+
   test("is none where only answers are missing", () => {
     const whole = [router("a"), router("b"), target()];
     const report = describeRounds([whole, [null, router("b"), null], [null, null, null], whole]);

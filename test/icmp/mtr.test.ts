@@ -67,7 +67,8 @@ describe("over a simulated path", () => {
       ),
     )) as Done;
     expect(told.map(([number]) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    const { kind: _, source: __, flowLabel: ___, ...report } = outcome;
+    const { kind: _, source: __, flowLabel: ___, error, ...report } = outcome;
+    expect(error).toBeNull();
     expect(told.at(-1)?.[1]).toEqual(report);
     expect(outcome.hops[1]).toMatchObject({ sent: 10, isLimited: true });
   });
@@ -104,6 +105,33 @@ describe("over a simulated path", () => {
       [2, 0],
     ]);
     expect(outcome.hops.some(({ isLimited }) => isLimited)).toBe(false);
+  });
+
+  test("an error that ends the path is named, unless the target replies", async () => {
+    const reject = { rttMs: 2, rejects: [1, 1] as const };
+    const to = { ...REQUEST, target: stationAddress(3), rounds: 30 };
+    const run = async (network: Network) => {
+      const { clock, engine } = start(network);
+      return (await clock.run(engine.mtr(to))) as Done;
+    };
+    const [one, two, three] = stations(3) as [Station, Station, Station];
+    const rejecting = path([one, reject, three]);
+    const error = {
+      type: 1,
+      code: 1,
+      name: "prohibited",
+      from: stationAddress(2),
+      fromTarget: false,
+    };
+    expect((await run(rejecting)).error).toEqual(error);
+    // From some round on.
+    const silent = path([one, two, { ...three, answers: () => false }]);
+    const network: Network = (packet, atMs) => (atMs < 4000 ? silent : rejecting)(packet, atMs);
+    expect((await run(network)).error).toEqual(error);
+    const whole = path([one, two, three]);
+    const mended: Network = (packet, atMs) => (atMs < 1010 ? rejecting : whole)(packet, atMs);
+    const { error: none, reached } = await run(mended);
+    expect([none, reached]).toEqual([null, true]);
   });
 
   test("it ends at once when it is aborted, and leaves nothing behind", async () => {

@@ -16,9 +16,11 @@ async function probe(commands: string, ...args: string[]) {
 }
 
 labTest("an exclusive flow label of another program costs ours, not the answers", async () => {
-  const { pinged, traced } = await probe("ip link set lo up", "exclusive-label", "::1");
+  const { pinged, traced, searched } = await probe("ip link set lo up", "exclusive-label", "::1");
   expect(pinged).toMatchObject({ kind: "done", samples: { length: 2 }, lost: [] });
   expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
+  // One label shows one path only.
+  expect(searched).toMatchObject({ reached: true, flowLabel: 0, labels: 1, isComplete: false });
 });
 
 labTest(
@@ -33,8 +35,9 @@ labTest(
 );
 
 labTest("on an ordinary machine a trace has a flow label", async () => {
-  const { traced } = await probe("ip link set lo up", "", "::1");
+  const { traced, searched } = await probe("ip link set lo up", "", "::1");
   expect(traced.flowLabel).toBeGreaterThan(0);
+  expect(searched).toMatchObject({ reached: true, flowLabel: 7, labels: 6, isComplete: true });
 });
 
 labTest(

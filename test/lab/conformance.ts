@@ -101,7 +101,9 @@ function* answerProblems(method: string, pathname: string, response: Response, t
     yield `the status ${response.status} is not documented`;
     return;
   }
-  yield* headerProblems(response, documented);
+  // HTTP defines how a text is compressed.
+  const isZipped = pathname.startsWith(`${BASE_PATH}/openapi.json`);
+  yield* headerProblems(response, documented, isZipped ? ["vary", "content-encoding"] : []);
   const contentType = response.headers.get("content-type");
   const stream = documented.content[EVENT_STREAM];
   if (stream && contentType === EVENT_STREAM) {

@@ -34,13 +34,14 @@ export type KernelChain = AsyncDisposable & {
 const MAX_ROUTERS = 60;
 
 /** No neighbour can hold the same address, so link-local addresses may be used at once. */
-const SKIP_DUPLICATE_DETECTION =
+export const SKIP_DUPLICATE_DETECTION =
   "for file in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 > $file; done";
 
-const FORWARD = "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding";
+/** Makes a node a router. */
+export const FORWARD = "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding";
 
 /** Ends every process of the namespaces that are its arguments. */
-const KILL_INSIDE =
+export const KILL_INSIDE =
   'for name; do ip netns pids "$name"; done | xargs -r kill -KILL 2>/dev/null || true';
 
 let chainsStarted = 0;

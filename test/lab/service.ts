@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { watchAnswers } from "./conformance.ts";
 
 /** The command that runs sixscope from its source. */
-const FROM_SOURCE = [
+export const FROM_SOURCE = [
   process.execPath,
   "--max-http-header-size=4096",
   join(import.meta.dir, "../../src/main.ts"),
@@ -118,7 +118,8 @@ export async function startService(
   };
 }
 
-function spawn(command: readonly string[], environment: Readonly<Record<string, string>>) {
+/** Starts a command with these variables only. */
+export function spawn(command: readonly string[], environment: Readonly<Record<string, string>>) {
   return Bun.spawn([...command], {
     // Nothing of the test run's own environment may leak into the service's settings.
     env: { PATH: process.env["PATH"], TZ: "UTC", ...environment },

@@ -62,7 +62,7 @@ function counter(): (key: string) => number {
 }
 
 /** Token buckets, one for each key, that are full at first. */
-function rateLimiter(): (key: string, limit: RateLimit, nowMs: number) => boolean {
+export function rateLimiter(): (key: string, limit: RateLimit, nowMs: number) => boolean {
   const buckets = new Map<string, { tokensMs: number; filledAtMs: number }>();
   return (key, { intervalMs, burst }, nowMs) => {
     const capacityMs = burst * intervalMs;

@@ -229,6 +229,7 @@ describe("networks", () => {
     ]);
     expect(find(networks, "::1")?.name).toBe("new");
     expect(find(networks, "192.0.2.1")?.asn).toBe(2);
+    expect(networks?.reads).toEqual({ done: 2, failed: 2 });
   });
 
   test("are read again after a change, also if the file was missing at the start", async () => {

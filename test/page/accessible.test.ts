@@ -1,8 +1,8 @@
-/** What axe-core finds on each tool with a result, in light and dark. */
+/** What axe-core finds on each tool with a result, in light and dark and on paper; and how wide it is. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { source } from "axe-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { PROXY_HEADERS, type Stage, startStage } from "./stage.ts";
+import { PROXY_HEADERS, runAt, type Stage, startStage } from "./stage.ts";
 
 const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
 const pageTest = testWith(missing);
@@ -18,35 +18,51 @@ afterAll(async () => {
 });
 
 const PLACES = [
-  ["#/", null],
-  ["#/validate/2001:0:4136:e378:8000:63bf:3fff:fdd2", null],
-  ["#/validate/2001:db8::g", null],
-  ["#/dns/www.example.test", "Run"],
-  ["#/dns/missing.example.test", "Run"],
-  ["#/ping/lossy.example.test?count=3", "Run"],
-  ["#/trace/www.example.test", "Run"],
-  ["#/trace/unreachable.example.test", "Run"],
-  ["docs", null],
+  "#/",
+  "#/validate/2001:0:4136:e378:8000:63bf:3fff:fdd2",
+  "#/validate/2001:db8::g",
+  "#/dns/www.example.test",
+  "#/dns/text.example.test?type=TXT",
+  "#/dns/missing.example.test",
+  "#/ping/lossy.example.test?count=3",
+  "#/ping/unreachable.example.test?count=2",
+  "#/trace/www.example.test",
+  "#/trace/told.example.test",
+  "#/trace/unreachable.example.test",
+  "#/trace/equal.example.test?paths=8",
+  "#/mtr/losing.example.test?rounds=3",
+  "#/mtr/changing.example.test",
+  "#/mtr/www.example.test?rounds=0",
+  "#/mtu/tunnel.example.test",
+  "#/mtu/blackhole.example.test",
+  "docs",
 ] as const;
 
-const rows = (["light", "dark"] as const).flatMap((scheme) =>
-  PLACES.map(([hash, run]) => [hash, scheme, run] as const),
+const rows = (["light", "dark", "print"] as const).flatMap((scheme) =>
+  PLACES.map((place) => [place, scheme] as const),
 );
 
-pageTest.each(rows)("%s in %s", async (hash, colorScheme, run) => {
+pageTest.each(rows)("%s in %s", async (hash, scheme) => {
   const context = await stage.browser.newContext({
-    colorScheme,
+    // On paper it is light all the same.
+    colorScheme: scheme === "light" ? "light" : "dark",
     reducedMotion: "reduce",
     extraHTTPHeaders: PROXY_HEADERS,
   });
   const page = await context.newPage();
-  await page.goto(`${stage.url}${hash}`);
-  if (run !== null) {
-    if (await page.locator("#key").isVisible()) await page.fill("#key", stage.service.key);
-    await page.getByRole("button", { name: run, exact: true }).click();
-    await page.getByRole("button", { name: "Run again" }).waitFor();
-  }
+  await runAt(page, `${stage.url}${hash}`, stage.service.key);
   await page.waitForLoadState("networkidle");
+  if (scheme === "print") {
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
+    const heading = page.locator("h1");
+    expect((await heading.boundingBox())?.height).toBeGreaterThan(10);
+    const subject = /\/([^/?]+)(?:\?|$)/.exec(hash)?.[1] ?? "";
+    expect(await heading.textContent()).toContain(subject);
+    expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
+      "rgb(255, 255, 255)",
+    );
+  }
   // The library is not part of the page, so its policy does not concern it.
   const found = await page.evaluate(`${source}; axe.run()`);
   const { violations } = found as import("axe-core").AxeResults;

@@ -1,9 +1,8 @@
-/** The page in a real browser, on the stage: each tool once well and once for each kind of error. */
+/** The page in a real browser, on the stage: each tool once well; errors.test.ts has the errors. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { sixscope } from "../lab/service.ts";
-import { CALLER, MARKUP, PROXY_HEADERS, type Stage, startStage } from "./stage.ts";
+import { CALLER, MARKUP, PROXY_HEADERS, runAt, type Stage, startStage, visitor } from "./stage.ts";
 
 const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
 const pageTest = testWith(missing);
@@ -30,12 +29,8 @@ beforeEach(async () => {
   complaints.length = 0;
   const address = client === 0 ? CALLER : `2001:db8:42:${client.toString(16)}::7`;
   client++;
-  context = await stage.browser.newContext({
-    extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
-  });
-  await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
-    console.error("violation:", event.violatedDirective, event.blockedURI));`);
-  page = await newPage();
+  context = await visitor(stage, address, complaints);
+  page = await context.newPage();
 });
 
 afterEach(async () => {
@@ -45,29 +40,13 @@ afterEach(async () => {
   expect(complaints).toEqual([]);
 });
 
-async function newPage(): Promise<Page> {
-  const opened = await context.newPage();
-  opened.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(stage.url).origin) complaints.push(request.url());
-  });
-  opened.on("pageerror", (error) => complaints.push(String(error)));
-  opened.on("console", (message) => {
-    const isAnswer = message.text().startsWith("Failed to load resource");
-    if (message.type() === "error" && !isAnswer) complaints.push(message.text());
-  });
-  return opened;
-}
-
 const open = async (hash = "") => void (await page.goto(`${stage.url}${hash}`));
 
 const button = (name: string) => page.getByRole("button", { name, exact: true });
 
 /** Opens a tool, gives it the key if it asks for one, and runs it to its end. */
 async function runTool(hash: string, key = stage.service.key): Promise<void> {
-  await open(hash);
-  if (await page.locator("#key").isVisible()) await page.fill("#key", key);
-  await button("Run").click();
-  await button("Run again").waitFor();
+  await runAt(page, `${stage.url}${hash}`, key);
 }
 
 const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
@@ -79,6 +58,9 @@ describe("My address", () => {
     await page.getByText("laptop.office.example.test.").waitFor();
     expect(await textOf(".legend")).toContain("Network prefix 2001:0db8:0042");
     expect(await textOf(".facts")).toMatch(/MAC address 00:1b:44:11:3a:b7/);
+    expect(await textOf(".facts")).toContain(
+      "Example office 2001:db8:42::/48, from the operator's own list",
+    );
   });
 
   pageTest("is there without JavaScript", async () => {
@@ -151,9 +133,12 @@ describe("DNS", () => {
     },
   );
 
-  pageTest("shows a name that is not valid at the field", async () => {
-    await runTool("#/dns/a..example");
-    expect(await textOf("#subject-problem")).toContain("it has an empty label");
+  pageTest("says which addresses lead to a translator, as a trace does", async () => {
+    const text = "64:ff9b::c000:207 leads to 192.0.2.7 through a translator (NAT64, 64:ff9b::/96).";
+    await runTool("#/dns/nat64.example.test");
+    expect(await page.getByText(text).count()).toBe(3);
+    await runTool("#/trace/nat64.example.test");
+    expect(await page.getByText(text).count()).toBe(1);
   });
 
   pageTest("shows markup in a record as text", async () => {
@@ -186,21 +171,6 @@ describe("Ping", () => {
     const dots = await page.locator(".dot").count();
     expect(dots).toBeGreaterThanOrEqual(2);
     expect(await page.locator(".samples tbody tr").count()).toBe(dots);
-  });
-
-  pageTest("shows a count that is out of range at its field", async () => {
-    await runTool("#/ping/www.example.test?count=0");
-    expect(await textOf("#count-problem")).toContain("must be a whole number from 1 to 10");
-  });
-
-  pageTest.each([
-    ["ipv4only.example.test", "exists but has no AAAA record"],
-    ["192.0.2.1", "is not a valid IPv6 address"],
-    ["ff02::1", "cannot be probed"],
-    ["2001:db9::1", "ENETUNREACH"],
-  ])("%s: the error is at the field", async (target, message) => {
-    await runTool(`#/ping/${target}`);
-    expect(await textOf("#subject-problem")).toContain(message);
   });
 });
 
@@ -236,11 +206,38 @@ describe("Trace", () => {
     expect(await textOf(".verdict")).toContain("2001:db8:100:44::1 answered no-route.");
   });
 
-  pageTest("shows markup in a router's name as text", async () => {
+  pageTest("shows markup in the name of a router and of its network as text", async () => {
     await runTool("#/trace/hostile.example.test");
     const name = await page.locator(".hop .name").first().textContent();
     expect(name).toContain("<img\\032src=x\\032onerror=");
+    expect(await page.locator(".hop .tag").first().textContent()).toBe(`AS64503 ${MARKUP}`);
     expect(await page.locator("main img").count()).toBe(0);
+  });
+
+  pageTest("shows addresses of one hop as branches, labels, interfaces, and networks", async () => {
+    await runTool("#/trace/told.example.test");
+    const hop = (position: number) => page.locator(".hop").nth(position - 1);
+    expect(await hop(2).locator(".ip").allTextContents()).toEqual(
+      expect.arrayContaining(["2001:db8:108:2::1", "2001:db8:108:2::fe"]),
+    );
+    expect(await hop(2).locator(".branch").count()).toBe(1);
+    expect(await hop(3).locator(".tag").allTextContents()).toEqual([
+      "MPLS 24015, class 0, TTL 10",
+      "MPLS 99999, class 0, TTL 1",
+      "came in on xe-0/0/1.100 MTU 9000",
+      "leaves by 2001:db8:108::2 MTU 1500",
+    ]);
+    await runTool("#/trace/www.example.test");
+    expect(await hop(1).locator(".tag").allTextContents()).toEqual(["AS64500 Example Access"]);
+    expect(await hop(13).locator(".tag").allTextContents()).toEqual(["AS64502 Example Hosting"]);
+  });
+
+  pageTest("says which link was too narrow, and for how many bytes", async () => {
+    await runTool("#/trace/narrow.example.test");
+    expect(await textOf(".verdict")).toContain("a link is too narrow");
+    expect(await page.locator(".hop").last().locator(".tag").textContent()).toBe(
+      "next link MTU 1280",
+    );
   });
 
   pageTest("frees its probe slot when its page is left", async () => {
@@ -260,7 +257,7 @@ describe("the key", () => {
     expect(await textOf(".kept")).toContain("stays in this tab");
     await page.reload();
     expect(await page.locator("#key").count()).toBe(0);
-    page = await newPage();
+    page = await context.newPage();
     await open("#/ping");
     expect(await page.locator("#key").count()).toBe(1);
     await runTool("#/ping/www.example.test?count=1");
@@ -275,7 +272,7 @@ describe("the key", () => {
     await page.getByLabel("Keep it on this device").check();
     await button("Run").click();
     await button("Run again").waitFor();
-    page = await newPage();
+    page = await context.newPage();
     await open("#/trace/www.example.test");
     expect(await textOf(".kept")).toContain("kept on this device");
     expect(page.url()).not.toContain("sx_");
@@ -285,23 +282,6 @@ describe("the key", () => {
     await runTool("#/ping/www.example.test", "sx_wrong");
     expect(await textOf("#key-problem")).toContain("unknown, revoked or expired");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
-  });
-
-  pageTest("that is revoked is asked for again", async () => {
-    const settings = { SIXSCOPE_KEYS_FILE: stage.service.keysFile };
-    const { stdout } = await sixscope(["keys", "add", "guest"], settings);
-    const key = stdout.split("\n")[0] ?? "";
-    await stage.service.says("keys");
-    await runTool("#/ping/www.example.test?count=1", key);
-    expect(await page.locator(".dot").count()).toBe(1);
-    await sixscope(["keys", "revoke", "guest"], settings);
-    for (;;) {
-      await button("Run again").click();
-      await button("Run again").waitFor();
-      if (await page.locator("#key-problem").isVisible()) break;
-      await Bun.sleep(50);
-    }
-    expect(await textOf("#key-problem")).toContain("unknown, revoked or expired");
   });
 });
 
@@ -344,7 +324,7 @@ describe("/docs", () => {
     expect(paths).toEqual(
       [
         ...["/myip", "/validate", "/dns/{hostname}", "/ping/{target}", "/traceroute/{target}"],
-        ...["/mtr/{target}", "/mtu/{target}", "/openapi.json"],
+        ...["/mtr/{target}", "/mtu/{target}", "/locations", "/openapi.json"],
       ].map((path) => `GET ${path}`),
     );
     await page.fill("#validateAddress-address", "2001:db8::7");

@@ -1,12 +1,17 @@
 /** What the page is tried on: a browser, the service, resolvers, and a simulated internet with odd names. */
-import { type Browser, chromium } from "playwright-core";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { reverseName } from "../../src/addr/format.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { type Internet, startInternet } from "../lab/internet.ts";
 import type { Router } from "../lab/internet-description.ts";
+import { encodeMmdb } from "../lab/mmdb.ts";
 import { findProgram } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
+import { PATH_TARGETS, pathDestinations, pathNames } from "./path-targets.ts";
 
 /** Targets of the stage, by what they show. */
 export const TARGETS = {
@@ -21,6 +26,14 @@ export const TARGETS = {
   /** Routers whose names are markup. */
   hostile: "2001:db8:6::1",
   silent: "2001:db8:7::1",
+  /** Routers that tell of labels and interfaces, and one that answers from two addresses. */
+  told: "2001:db8:8::1",
+  /** A link that is too narrow. */
+  narrow: "2001:db8:9::1",
+  /** Behind a translator, by its well-known prefix. */
+  nat64: "64:ff9b::c000:207",
+  /** What the operator forbids. */
+  forbidden: "2001:db8:bad::1",
 } as const;
 
 /** Markup that runs a script if it is shown as markup. */
@@ -60,6 +73,30 @@ const farRouters: readonly (Router & { readonly name: string })[] = [
   { address: "2001:db8:100:c::1", rttMs: 79.6, name: "leaf17.dc4.hosting.example.test" },
 ];
 
+/** An extension structure without a checksum, RFC 4884: an interface by index, name and MTU, the next one by address and MTU (RFC 5837), and two labels (RFC 4950). */
+const EXTENSIONS = Uint8Array.fromHex(
+  [
+    "20000000",
+    `001c020b0000020710${Buffer.from("xe-0/0/1.100").toString("hex").padEnd(30, "0")}00002328`,
+    "001c0285000200002001 0db8 0108 0000 0000 0000 0000 0002 000005dc",
+    "000c010105dcf00a1869f101",
+  ]
+    .join("")
+    .replaceAll(" ", ""),
+);
+
+const toldRouters: readonly Router[] = [
+  { address: "2001:db8:108::1", rttMs: 0.4 },
+  {
+    address: "2001:db8:108:2::1",
+    rttMs: 500,
+    // It is asked again after 300 ms, and the silent hop keeps the trace running for a second.
+    rules: [{ probes: Array.from({ length: 500 }, (_, index) => 2 * index), change: "source" }],
+  },
+  { address: "2001:db8:108:3::1", rttMs: 200, extensions: EXTENSIONS },
+  { address: "2001:db8:108:4::1", silent: true },
+];
+
 const SLOW_MS = [150, 400, 650];
 
 function startSimulation(): Promise<Internet> {
@@ -94,6 +131,16 @@ function startSimulation(): Promise<Internet> {
         end: { rttMs: 2 },
       },
       { to: "2001:db8:7::/48", routers: near, end: "blackhole" },
+      { to: "2001:db8:8::/48", routers: toldRouters, end: { rttMs: 205 } },
+      {
+        to: "2001:db8:9::/48",
+        routers: [
+          ...near,
+          { address: "2001:db8:109::1", rttMs: 5, error: { type: 2, code: 0 }, mtu: 1280 },
+        ],
+      },
+      { to: "64:ff9b::/96", routers: near, end: { rttMs: 15 } },
+      ...pathDestinations,
     ],
   });
 }
@@ -111,6 +158,7 @@ function zones(isThird: boolean): Record<string, string> {
     [TARGETS.far, "web17.hosting.example.test"],
     [CALLER, "laptop.office.example.test"],
     ["2001:db8:106::1", escaped(MARKUP)],
+    ...pathNames,
   ];
   const www = isThird ? ["2001:db8:2::81"] : [TARGETS.far];
   return {
@@ -119,7 +167,9 @@ function zones(isThird: boolean): Record<string, string> {
       "ns AAAA ::1",
       "www CNAME web17.hosting",
       ...www.map((address) => `web17.hosting AAAA ${address}`),
-      ...Object.entries(TARGETS).map(([name, address]) => `${name} AAAA ${address}`),
+      ...Object.entries({ ...TARGETS, ...PATH_TARGETS }).map(
+        ([name, address]) => `${name} AAAA ${address}`,
+      ),
       "same AAAA 2001:db8:2::1",
       "same AAAA 2001:db8:2:aaaa:bbbb:cccc:dddd:eeee",
       "ipv4only A 192.0.2.1",
@@ -138,6 +188,26 @@ function zones(isThird: boolean): Record<string, string> {
   };
 }
 
+/** Whose the addresses of the stage are, in both kinds of files. */
+async function writeNetworks(folder: string): Promise<Readonly<Record<string, string>>> {
+  const [own, all] = [join(folder, "own.csv"), join(folder, "all.mmdb")];
+  await Bun.write(own, "2001:db8:42::/48,Example office\n");
+  const record = (asn: number, name: string) => ({
+    autonomous_system_number: asn,
+    autonomous_system_organization: name,
+  });
+  await Bun.write(
+    all,
+    encodeMmdb([
+      ["2001:db8:100::/46", record(64_500, "Example Access")],
+      ["2001:db8:100:5::/64", record(64_501, "Example Long-Haul Transit Networks and Partners")],
+      ["2001:db8:2::/48", record(64_502, "Example Hosting")],
+      ["2001:db8:106::/48", record(64_503, MARKUP)],
+    ]),
+  );
+  return { SIXSCOPE_NETWORKS_FILE: own, SIXSCOPE_ASN_FILE: all };
+}
+
 /** The stage, with a browser in front of it. */
 export interface Stage extends AsyncDisposable {
   readonly service: Service;
@@ -146,8 +216,63 @@ export interface Stage extends AsyncDisposable {
   readonly browser: Browser;
 }
 
+/** Where the page of a service on the stage is. */
+export function pageUrl({ urls }: Service): string {
+  return new URL(
+    "/",
+    urls.find((url) => url.includes("[::1]")),
+  ).href;
+}
+
+/** Opens a place, gives it the key if it asks for one, and runs it to its end if it has to be told to. */
+export async function runAt(page: Page, place: string, key: string): Promise<void> {
+  await page.goto(place);
+  if (await page.locator("#key").isVisible()) await page.fill("#key", key);
+  const run = page.getByRole("button", { name: "Run", exact: true });
+  if (!(await run.isVisible())) return;
+  await run.click();
+  await page.getByRole("button", { name: "Run again" }).waitFor();
+}
+
 /** Headers of a proxy on this machine, for a caller with an address of its own. */
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
+
+/** Starts a browser that sends nothing but the requests of its pages. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: findProgram("chromium") ?? "",
+    // Root cannot use the sandbox.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
+  });
+}
+
+/**
+ * A new visitor at an address.
+ *
+ * @param complaints gets what the browser complains about, and each request that goes elsewhere
+ */
+export async function visitor(
+  { browser, url }: Pick<Stage, "browser" | "url">,
+  address: string,
+  complaints: string[],
+): Promise<BrowserContext> {
+  const context = await browser.newContext({
+    extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
+  });
+  await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
+    console.error("violation:", event.violatedDirective, event.blockedURI));`);
+  const { hostname } = new URL(url);
+  context.on("request", (request) => {
+    const asked = new URL(request.url());
+    if (asked.hostname !== hostname && asked.protocol !== "blob:") complaints.push(request.url());
+  });
+  context.on("weberror", (error) => complaints.push(String(error.error())));
+  context.on("console", (message) => {
+    const isAnswer = message.text().startsWith("Failed to load resource");
+    if (message.type() === "error" && !isAnswer) complaints.push(message.text());
+  });
+  return context;
+}
 
 /** Starts everything. */
 export async function startStage(
@@ -160,21 +285,25 @@ export async function startStage(
     [false, true].map((isThird) => startKnot({ zones: zones(isThird) })),
   );
   for (const knot of knots) stack.defer(() => knot.stop());
+  const folder = await mkdtemp(join(tmpdir(), "sixscope-page-"));
+  stack.defer(() => rm(folder, { recursive: true }));
   const [first, third] = knots.map(({ endpoint }) => `[::1]:${endpoint.port}`);
   const service = await startService({
     SIXSCOPE_RESOLVER_A: first ?? "",
     SIXSCOPE_RESOLVER_B: first ?? "",
     SIXSCOPE_RESOLVER_C: third ?? "",
     SIXSCOPE_TRUSTED_PROXIES: "::1",
+    SIXSCOPE_TARGETS_DENY: "2001:db8:bad::/48",
+    ...(await writeNetworks(folder)),
     ...environment,
   });
   stack.use(service);
-  const browser = await chromium.launch({
-    executablePath: findProgram("chromium") ?? "",
-    // Root cannot use the sandbox, and the browser must send only the page's requests.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
-  });
+  const browser = await startBrowser();
   stack.defer(() => browser.close());
-  const url = new URL("/", service.urls.find((url) => url.includes("[::1]")) ?? service.url).href;
-  return { service, url, browser, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return {
+    service,
+    url: pageUrl(service),
+    browser,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }

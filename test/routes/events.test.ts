@@ -77,6 +77,7 @@ describe("a trace tells of a hop", () => {
     scopeId: 0,
     rttMs: hop,
     rttsMs: [hop],
+    replyHopLimit: null,
     addresses: [],
     mpls: [],
     interfaces: [],

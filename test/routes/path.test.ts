@@ -96,6 +96,7 @@ describe("loss by hop", () => {
     hops: [HOP],
     paths: [{ rounds: 2, reached: true, addresses: [ROUTER, null] }],
     reached: true,
+    error: null,
   };
   const DONE: MtrOutcome = { kind: "done", source: SOURCE, flowLabel: 7, ...REPORT };
 
@@ -140,6 +141,12 @@ describe("loss by hop", () => {
     expect(result["hops"]).toEqual([shown]);
   });
 
+  test("names the error that ends the path", async () => {
+    const error = { type: 1, code: 1, name: "prohibited", from: ROUTER, fromTarget: false };
+    const { result } = await ask({ ...DONE, reached: false, error } as MtrOutcome);
+    expect(result["details"]).toMatchObject({ error: { ...error, from: "2a00:1450::1" } });
+  });
+
   test("is told after each round, with the names that are known by then", async () => {
     const { events } = await ask();
     const nameless = { ...SHOWN, hostname: null };
@@ -164,11 +171,11 @@ describe("loss by hop", () => {
       },
     };
     await call(mtr, {}, engine);
-    const texts = { rounds: "100", intervalMs: "1000", maxHops: "3" };
+    const texts = { rounds: "100", intervalMs: "1000", maxHops: "3", flowLabel: "7" };
     const { allowedSeconds, result } = await call(mtr, texts, engine);
     expect(requests).toMatchObject([
       { rounds: 10, intervalMs: 200, maxHops: 30, timeoutMs: 1500 },
-      { rounds: 100, intervalMs: 1000, maxHops: 3, timeoutMs: 1500 },
+      { rounds: 100, intervalMs: 1000, maxHops: 3, flowLabel: 7, timeoutMs: 1500 },
     ]);
     expect(result["rounds"]).toBe(100);
     // The longest waits before it, a trace with names, the rounds, and the last answer.
@@ -225,6 +232,13 @@ describe("the path MTU", () => {
       hops: SHOWN_HOPS,
       details: { doubtful: [], source: "2001:db8::1", flowLabel: 7 },
     });
+  });
+
+  test("is measured with the flow label that was wanted", async () => {
+    const requests: object[] = [];
+    const engine = { mtu: async (request: object) => requests.push(request) && DONE };
+    await call(mtu, { flowLabel: "7" }, engine);
+    expect(requests).toMatchObject([{ flowLabel: 7, maxHops: 30 }]);
   });
 
   test("names what is not believed, also from elsewhere", async () => {

@@ -3,12 +3,21 @@ import { describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Call, Endpoint, Tools } from "../../src/http/endpoint.ts";
+import { readParameters, sentTexts } from "../../src/http/parameters.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
+import type { PathsOptions, PathsRequest, TracedPaths } from "../../src/icmp/paths.ts";
 import type { LostSample, PingOutcome } from "../../src/icmp/ping.ts";
 import type { TraceHop } from "../../src/icmp/trace-report.ts";
-import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import type {
+  Traced,
+  TraceOptions,
+  TraceOutcome,
+  TraceRequest,
+} from "../../src/icmp/traceroute.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { mtr } from "../../src/routes/mtr.ts";
+import { mtu } from "../../src/routes/mtu.ts";
 import { ping } from "../../src/routes/ping.ts";
 import { traceroute } from "../../src/routes/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -90,6 +99,7 @@ const HOP: TraceHop = {
   scopeId: 0,
   rttMs: 1.23456,
   rttsMs: [1.23456],
+  replyHopLimit: null,
   addresses: [ROUTER],
   mpls: [],
   interfaces: [],
@@ -97,10 +107,11 @@ const HOP: TraceHop = {
   end: null,
 };
 
-const TRACED: TraceOutcome = {
+const TRACED: Traced = {
   kind: "done",
   source: SOURCE,
   flowLabel: 0xabcde,
+  sent: 1,
   reached: true,
   reason: "reached",
   error: null,
@@ -180,6 +191,10 @@ describe("an answer", () => {
     ["an MPLS label", { mpls: [LABEL] }, { ...plain, details: { mpls: [LABEL] } }],
     ["an interface", { interfaces: [INTERFACE] }, { ...plain, details: { interfaces: [{ role: "incoming", index: 7, address: "2001:db8:1::2", name: "eth0", mtu: 9000 }] } }],
     ["an interface without information", { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtuBytes: null }] }, { ...plain, details: { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtu: null }] } }],
+    ["the hop limit of its answer, over as many hops as there", { replyHopLimit: 64 }, { ...plain, details: { replyHopLimit: 64 } }],
+    ["an answer over three hops more", { replyHopLimit: 252 }, { ...plain, details: { replyHopLimit: 252, asymmetry: 3 } }],
+    ["an answer over one hop less", { hop: 4, replyHopLimit: 126 }, { ...plain, hop: 4, details: { replyHopLimit: 126, asymmetry: -1 } }],
+    ["an answer of the router before it", { hop: 4, replyHopLimit: 62, end: "packet-too-big" }, { ...plain, hop: 4, details: { replyHopLimit: 62 } }],
     ["an MTU", { mtuBytes: 1280 }, { ...plain, details: { mtu: 1280 } }],
   ])("of a trace describes a hop with %s", async (_, hop, expected) => {
     const { body } = await ask(traceroute, { maxHops: 30 }, { trace: { ...TRACED, hops: [{ ...HOP, ...hop }] } });
@@ -212,31 +227,209 @@ test("an answer of a trace says what reached the target in its place, and what w
   expect(body["details"]).toMatchObject({ otherSource: "2001:db8::80", refused });
 });
 
-test("a trace to a name says that its target leads to a translator of the resolver", async () => {
-  const asked: string[] = [];
-  const dns = {
-    query: async (name: string) => {
-      asked.push(name);
-      const ends = name === "ipv4only.arpa" ? ["c000:aa", "c000:ab"] : ["c000:221"];
-      const records = ends.map((end) => ({ type: "AAAA", value: `2001:db8:64::${end}`, ttl: 60 }));
-      return { kind: "answer", rcode: "NOERROR", records };
-    },
-  } as unknown as DnsClient;
-  const engine = { traceroute: async () => TRACED } as unknown as IcmpEngine;
-  const trace = async (target: string) => {
-    const parameters = { target, maxHops: 30, names: "no" };
-    const tools = toolsWith(engine, dns);
-    const { details } = (await traceroute.handle(parameters, CALL, tools)) as { details: object };
-    return details;
+describe("a target behind a translator of the resolver", () => {
+  const traced = { kind: "done", source: SOURCE, flowLabel: 1, error: null, hops: [] };
+  const measured = {
+    verdict: "clear",
+    mtuBytes: 1500,
+    told: null,
+    lastLarge: null,
+    firstSmall: null,
   };
-  const ip = "2001:db8:64::c000:221";
-  expect(await trace(ip)).not.toHaveProperty("dns64");
-  expect(asked).toEqual([]);
-  const dns64 = { ip, prefix: "2001:db8:64::/96", ipv4: "192.0.2.33" };
-  expect(await trace("www.example.test")).toMatchObject({ dns64 });
-  expect(asked.toSorted()).toEqual(["ipv4only.arpa", "www.example.test"]);
-  expect(await trace(ip)).toMatchObject({ dns64 });
-  expect(await trace("2001:db8:65::1")).not.toHaveProperty("dns64");
+  const outcomes = {
+    ping: PINGED,
+    traceroute: TRACED,
+    mtr: { ...traced, reached: true, paths: [] },
+    mtu: { ...traced, ...measured, doubtful: [] },
+  };
+  const endpoints: readonly [keyof typeof outcomes, Endpoint][] = [
+    ["ping", ping],
+    ["traceroute", traceroute],
+    ["mtr", mtr],
+    ["mtu", mtu],
+  ];
+
+  test.each(endpoints)("is said by /%s, once the resolver has said it", async (tool, endpoint) => {
+    const asked: string[] = [];
+    const dns = {
+      query: async (name: string) => {
+        asked.push(name);
+        const ends = name === "ipv4only.arpa" ? ["c000:aa", "c000:ab"] : ["c000:221"];
+        const records = ends.map((end) => ({
+          type: "AAAA",
+          value: `2001:db8:64::${end}`,
+          ttl: 60,
+        }));
+        return { kind: "answer", rcode: "NOERROR", records };
+      },
+    } as unknown as DnsClient;
+    const engine = { [tool]: async () => outcomes[tool] } as unknown as IcmpEngine;
+    const call = async (target: string) => {
+      const sent = sentTexts({ target, names: "no" });
+      const values = readParameters(endpoint.parameters, sent);
+      const body = await endpoint.handle(values, CALL, toolsWith(engine, dns));
+      const documented = interfaceDocument.paths[endpoint.path]?.get.responses["200"];
+      const schema = documented?.content["application/json"].schema ?? {};
+      expect(mismatches(schema, body)).toEqual([]);
+      return (body as { details: object }).details;
+    };
+    const ip = "2001:db8:64::c000:221";
+    expect(await call(ip)).not.toHaveProperty("dns64");
+    expect(asked).toEqual([]);
+    const dns64 = { ip, prefix: "2001:db8:64::/96", ipv4: "192.0.2.33" };
+    expect(await call("www.example.test")).toMatchObject({ dns64 });
+    expect(asked.toSorted()).toEqual(["ipv4only.arpa", "www.example.test"]);
+    expect(await call(ip)).toMatchObject({ dns64 });
+    expect(await call("2001:db8:65::1")).not.toHaveProperty("dns64");
+  });
+});
+
+describe("an answer with several paths", () => {
+  const silent = { ...HOP, hop: 2, address: null, rttMs: null, rttsMs: [], addresses: [] };
+  const target = { ...HOP, hop: 3, address: FAR, addresses: [FAR] };
+  const other = { ...HOP, address: OTHER_ROUTER, addresses: [OTHER_ROUTER] };
+  const one = { ...TRACED, hops: [HOP, silent, target] };
+  const two: Traced = { ...one, flowLabel: 7, reached: false, reason: "gap-limit", hops: [other] };
+  const nodes = [HOP, other, silent, target];
+  const found: TracedPaths = {
+    ...one,
+    paths: [
+      { labels: [one, one], end: "reached", nodes: ["a", null, "b"] },
+      { labels: [{ ...two, hops: [other, silent] }], end: null, nodes: ["c"] },
+    ],
+    graph: {
+      nodes,
+      edges: [
+        { from: 0, to: 2, labels: 2 },
+        { from: 2, to: 3, labels: 2 },
+      ],
+    },
+    labels: 3,
+    isComplete: false,
+    perPacket: [],
+  };
+
+  const askPaths = async (texts: Record<string, string>, outcome: TracedPaths = found) => {
+    const requests: PathsRequest[] = [];
+    const engine = {
+      traceroute: async (request: PathsRequest) => {
+        requests.push(request);
+        return TRACED;
+      },
+      paths: async (request: PathsRequest, { onHop, onPath }: PathsOptions) => {
+        requests.push(request);
+        onHop?.(HOP);
+        for (const path of outcome.paths) onPath?.(path);
+        return outcome;
+      },
+    } as unknown as IcmpEngine;
+    const events: [name: string, data: object][] = [];
+    const allowedSeconds: number[] = [];
+    const body = (await traceroute.handle(
+      readParameters(traceroute.parameters, sentTexts({ target: "2001:db8::80", ...texts })),
+      {
+        ...CALL,
+        allowSeconds: (seconds) => allowedSeconds.push(seconds),
+        onEvent: (name, data) => events.push([name, data]),
+      },
+      toolsWith(engine, namelessDns),
+    )) as { hops: object[]; details: Record<string, unknown> };
+    const documented = interfaceDocument.paths[traceroute.path]?.get.responses["200"];
+    const schema = documented?.content["application/json"].schema ?? {};
+    expect(mismatches(schema, body)).toEqual([]);
+    return { body, requests, events, allowedSeconds };
+  };
+
+  const paths = [
+    {
+      flowLabel: 0xabcde,
+      labels: 2,
+      reached: true,
+      reason: "reached",
+      addresses: ["2001:db8:1::1", null, "2001:db8::80"],
+    },
+    {
+      flowLabel: 7,
+      labels: 1,
+      reached: false,
+      reason: "gap-limit",
+      addresses: ["2001:db8:1::2"],
+    },
+  ];
+
+  test("has each path, and all nodes and edges", async () => {
+    const { body } = await askPaths({ paths: "2" });
+    const shown = (hop: number, ip: string | null) => ({
+      hop,
+      ip,
+      hostname: null,
+      rtt: ip && 1.235,
+    });
+    expect(body.hops).toHaveLength(3);
+    expect(body.details).toEqual({
+      reached: true,
+      reason: "reached",
+      source: "2001:db8::1",
+      flowLabel: 0xabcde,
+      complete: false,
+      labels: 3,
+      paths,
+      graph: {
+        nodes: [
+          shown(1, "2001:db8:1::1"),
+          shown(1, "2001:db8:1::2"),
+          shown(2, null),
+          shown(3, "2001:db8::80"),
+        ],
+        edges: found.graph.edges,
+      },
+    });
+  });
+
+  test("says at which hops a router chooses by packet", async () => {
+    const { body } = await askPaths({ paths: "2" }, { ...found, perPacket: [1] });
+    expect(body.details["perPacket"]).toEqual([1]);
+  });
+
+  test("is told path by path, beside the hops of the first", async () => {
+    const { events, body } = await askPaths({ paths: "16" });
+    expect(events.filter(([name]) => name === "path")).toEqual(paths.map((path) => ["path", path]));
+    const hops = events.filter(([name]) => name === "hop").map(([, data]) => data);
+    expect(hops).toEqual(body.hops);
+  });
+
+  // biome-ignore format: a table
+  test.each<[Record<string, string>, object]>([
+    [{}, { flowLabel: undefined, maxHops: 30 }],
+    [{ flowLabel: "0" }, { flowLabel: 0 }],
+    [{ flowLabel: "1048575", paths: "1" }, { flowLabel: 0xfffff }],
+    [{ flowLabel: "7", paths: "16", maxHops: "9" }, { flowLabel: 7, paths: 16, maxHops: 9 }],
+  ])("comes from a search for %j", async (texts, request) => {
+    const { requests } = await askPaths(texts);
+    expect(requests).toMatchObject([request]);
+    expect("paths" in (requests[0] ?? {})).toBe("paths" in request);
+  });
+
+  test.each([
+    ["flowLabel", "1048576"],
+    ["flowLabel", "-1"],
+    ["flowLabel", "0x10"],
+    ["flowLabel", ""],
+    ["paths", "0"],
+    ["paths", "17"],
+  ])("is refused for %s=%s", async (parameter, value) => {
+    const refused = askPaths({ [parameter]: value });
+    await expect(refused).rejects.toMatchObject({
+      code: "INVALID_PARAMETER",
+      details: { parameter, value },
+    });
+  });
+
+  test("keeps its connection open for a minute more than a trace", async () => {
+    const seconds = async (texts: Record<string, string>) =>
+      (await askPaths(texts)).allowedSeconds[0] ?? 0;
+    expect((await seconds({ paths: "2" })) - (await seconds({}))).toBeCloseTo(60);
+  });
 });
 
 test("a target's name is looked up before a slot is taken", async () => {

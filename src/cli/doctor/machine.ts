@@ -2,22 +2,23 @@ import { existsSync, readFileSync } from "node:fs";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
-import { RawSocket } from "../../icmp/socket.ts";
-import { libc, SystemError } from "../../platform/libc.ts";
+import { openIcmpIfAllowed } from "../../icmp/engine.ts";
+import { libc } from "../../platform/libc.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
-/** Whether this process may open the raw socket that ping and traceroute need. */
+/** Whether this process may open the raw socket that all probes but pings need. */
 export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
   const tried = "open a raw ICMPv6 socket";
-  try {
-    new RawSocket(0).close();
-    return ok(tried, "it opens");
-  } catch (error) {
-    if (!(error instanceof SystemError)) throw error;
-    const remedy = rawSocketRemedy({ unavailable: error.message }, environment);
-    return problem(tried, error.message, `${remedy}; ping and traceroute need it`);
+  const icmp = openIcmpIfAllowed();
+  if ("unavailable" in icmp) {
+    const remedy = rawSocketRemedy(icmp, environment);
+    return problem(tried, icmp.unavailable, `${remedy}; without it no target can be probed`);
   }
+  icmp.close();
+  if (icmp.withoutRaw === null) return ok(tried, "it opens");
+  const remedy = rawSocketRemedy(icmp.withoutRaw, environment);
+  return warning(tried, `${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy);
 }
 
 const DISABLED = "net.ipv6.conf.all.disable_ipv6";

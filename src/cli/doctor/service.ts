@@ -42,7 +42,7 @@ export function checkService({ user, userName, unit }: InstalledService): readon
       ? ok(triedCapability, "it has")
       : problem(
           triedCapability,
-          "it does not, so ping and traceroute do not work",
+          "it does not, so targets can at most be pinged",
           "set AmbientCapabilities=CAP_NET_RAW with systemctl edit sixscope",
         ),
     state === "active"
@@ -132,11 +132,7 @@ export function checkKeys(path: string, nowMs: number): Finding {
       : ok(tried, `active keys: ${active}`);
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
-    return problem(
-      tried,
-      error.message,
-      "correct or restore it; until then ping and traceroute refuse every key",
-    );
+    return problem(tried, error.message, "correct or restore it; until then no key is valid");
   }
 }
 

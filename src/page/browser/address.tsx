@@ -1,17 +1,17 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import { call } from "./api.ts";
-import { Below, Breakable, Copy } from "./parts.tsx";
+import { Below, Breakable, Copy, Facts } from "./parts.tsx";
 import type { Place } from "./place.ts";
 import { CALLER, noteLimit } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import type { DnsResult } from "./types.ts";
-import { ValidationResult } from "./validation.tsx";
+import { NetworkOf, ValidationResult } from "./validation.tsx";
 
 const T = TEXTS.address;
 
 /** The caller's address, its reverse name, and what kind of address it is. */
 export function AddressTool({ place }: { place: Place }) {
-  const { ip, validation } = CALLER;
+  const { ip, validation, network } = CALLER;
   const name = useReverseName(ip);
   return (
     <>
@@ -32,6 +32,9 @@ export function AddressTool({ place }: { place: Place }) {
         {validation === null && <p class="soft">{T.ipv4}</p>}
       </section>
       {validation ? <ValidationResult validation={validation} /> : null}
+      {validation === null && network && (
+        <Facts rows={[[TEXTS.validate.network, <NetworkOf network={network} />]]} />
+      )}
       <Below place={place} path="myip" needsKey={false} result={null} />
     </>
   );

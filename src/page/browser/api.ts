@@ -24,7 +24,8 @@ export class CallError extends Error {
 
 /** The URL of a path of the API, wherever a proxy has put the page. */
 export function urlOf(path: string): string {
-  return new URL(`./api/v1/${path}`, document.baseURI).href;
+  // In the line for a shell it is between apostrophes.
+  return new URL(`./api/v1/${path}`, document.baseURI).href.replaceAll("'", "%27");
 }
 
 /**

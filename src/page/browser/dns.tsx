@@ -80,7 +80,15 @@ function Replies({ replies }: { replies: readonly DnsReply[] }) {
 
 function Reply(props: { reply: DnsReply; isEverywhere: (record: DnsRecord) => boolean }) {
   const { resolver, outcome, records, queryTime, server, transport, rcode } = props.reply;
-  const { authenticated, dnssec, soa, extendedErrors = [], incomplete, attempts } = props.reply;
+  const {
+    authenticated,
+    dnssec,
+    soa,
+    extendedErrors = [],
+    incomplete,
+    attempts,
+    dns64 = [],
+  } = props.reply;
   const isFailure = outcome !== "answer" && outcome !== "no-data" && outcome !== "name-error";
   return (
     <section class="reply">
@@ -112,9 +120,12 @@ function Reply(props: { reply: DnsReply; isEverywhere: (record: DnsRecord) => bo
         <p class={dnssec.verdict === "bogus" ? "problem" : "soft"}>{T.verdicts[dnssec.verdict]}</p>
       )}
       {!dnssec && authenticated && <p class="soft">{T.authenticated}</p>}
+      {dns64.map(({ ip, ipv4, prefix }) => (
+        <p class="soft">{TEXTS.translated(ip, ipv4, prefix)}</p>
+      ))}
       {incomplete && <p class="problem">{T.incomplete}</p>}
       {extendedErrors.map(({ code, name, text }) => (
-        <p class="problem">{[name ?? `EDE ${code}`, text].filter(Boolean).join(": ")}</p>
+        <p class="problem">{[name ?? T.extendedError(code), text].filter(Boolean).join(": ")}</p>
       ))}
       {soa && <p class="soft">{T.soa(soa.name, soa.ttl)}</p>}
       {attempts.length > 1 && (

@@ -2,6 +2,7 @@ import { render, useEffect, useState } from "hono/jsx/dom";
 import { CallError, call } from "./api.ts";
 import { Prose, SchemaFields, typeOf } from "./docs-schema.tsx";
 import { TryForm } from "./docs-try.tsx";
+import { reloadOnChange } from "./reload.ts";
 import { noteLimit } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import type { Interface, Operation } from "./types.ts";
@@ -140,5 +141,6 @@ function titleOf(description: string): string {
 const page = document.getElementById("page");
 if (page !== null) {
   page.replaceChildren();
+  reloadOnChange();
   render(<Docs />, page);
 }

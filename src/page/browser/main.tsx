@@ -1,8 +1,11 @@
 import { render, useEffect } from "hono/jsx/dom";
 import { AddressTool } from "./address.tsx";
 import { DnsTool } from "./dns.tsx";
+import { MtrTool } from "./mtr.tsx";
+import { MtuTool } from "./mtu.tsx";
 import { PingTool } from "./ping.tsx";
 import { type Place, TOOLS, type Tool } from "./place.ts";
+import { reloadOnChange } from "./reload.ts";
 import { runAt, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { TraceTool } from "./trace.tsx";
@@ -32,7 +35,11 @@ function Page() {
         <p class="limit">{limit && TEXTS.limit(limit.remaining, limit.limit)}</p>
       </header>
       <main>
-        {place.tool !== "address" && <h1 class="unseen">{TEXTS.tools[place.tool]}</h1>}
+        {place.tool !== "address" && (
+          <h1 class="unseen">
+            {TEXTS.tools[place.tool]} {place.subject}
+          </h1>
+        )}
         <ToolAt place={place} />
       </main>
     </>
@@ -61,11 +68,16 @@ function ToolAt({ place }: { place: Place }) {
       return <PingTool place={place} current={current} />;
     case "trace":
       return <TraceTool place={place} current={current} />;
+    case "mtr":
+      return <MtrTool place={place} current={current} />;
+    case "mtu":
+      return <MtuTool place={place} current={current} />;
   }
 }
 
 const page = document.getElementById("page");
 if (page !== null) {
   page.replaceChildren();
+  reloadOnChange();
   render(<Page />, page);
 }

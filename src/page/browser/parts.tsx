@@ -85,11 +85,33 @@ interface FieldProps {
   example?: string;
   problem?: string | null;
   kind?: "text" | "number" | "password";
+  /** Whether it may be empty. */
+  isOptional?: boolean;
+}
+
+/** The error that a field caused. */
+export function ProblemOf({ name, problem }: { name: string; problem: string | null }) {
+  if (problem === null) return null;
+  return (
+    <p class="problem" id={`${name}-problem`} role="alert">
+      {problem}
+    </p>
+  );
 }
 
 /** A text field with its label, its hint, and the error that it caused. */
 export function Field(props: FieldProps) {
-  const { name, label, value, onValue, hint, example, problem, kind = "text" } = props;
+  const {
+    name,
+    label,
+    value,
+    onValue,
+    hint,
+    example,
+    problem,
+    kind = "text",
+    isOptional = false,
+  } = props;
   const described = [hint && `${name}-hint`, problem && `${name}-problem`].filter(Boolean);
   return (
     <div class={`field ${kind}`}>
@@ -101,7 +123,7 @@ export function Field(props: FieldProps) {
         inputmode={kind === "number" ? "numeric" : undefined}
         value={value}
         placeholder={example}
-        required={true}
+        required={!isOptional}
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
@@ -114,11 +136,7 @@ export function Field(props: FieldProps) {
           {hint}
         </p>
       )}
-      {problem && (
-        <p class="problem" id={`${name}-problem`} role="alert">
-          {problem}
-        </p>
-      )}
+      <ProblemOf name={name} problem={problem ?? null} />
     </div>
   );
 }

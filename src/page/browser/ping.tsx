@@ -1,11 +1,11 @@
-import { formatMs } from "./numbers.ts";
-import { Below, Facts } from "./parts.tsx";
+import { formatMs, formatPercent } from "./numbers.ts";
+import { Facts } from "./parts.tsx";
 import { PingChart } from "./ping-chart.tsx";
 import type { Place } from "./place.ts";
 import { pingText } from "./reports.ts";
-import { RunForm } from "./run-form.tsx";
 import { noteOf, samplesOf, statsOf } from "./samples.ts";
 import type { Run, Work } from "./state.ts";
+import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import type { PingResult, Sample } from "./types.ts";
 
@@ -19,12 +19,6 @@ const REPEAT_MS = 1000;
 /** Samples that a run that goes on shows. */
 const SHOWN = 60;
 
-function workOf({ subject, parameters }: Place): Work {
-  const query = new URLSearchParams(parameters).toString();
-  const path = `ping/${encodeURIComponent(subject)}${query && `?${query}`}`;
-  return { path, hasParts: true };
-}
-
 function onAndOn({ path }: Work): Work {
   return { path: `${path.split("?")[0]}?count=1`, hasParts: true, repeatMs: REPEAT_MS };
 }
@@ -36,49 +30,38 @@ export function PingTool({ place, current }: { place: Place; current: Run | null
   const timeoutMs = result?.details.timeout ?? null;
   const stats = statsOf(samples);
   return (
-    <>
-      <RunForm
-        place={place}
-        current={current}
-        needsKey={true}
-        label={TEXTS.target}
-        hint={TEXTS.targetHint}
-        example={TEXTS.dns.example}
-        options={OPTIONS}
-        workOf={workOf}
-        more={(start) => (
-          <button type="button" class="second" onClick={() => start(onAndOn)}>
-            {TEXTS.runOn}
-          </button>
-        )}
-      />
-      <div id="result">
-        <p class="announce" role="status">
+    <TargetTool
+      place={place}
+      current={current}
+      endpoint="ping"
+      options={OPTIONS}
+      more={(start) => (
+        <button type="button" class="second" onClick={() => start(onAndOn)}>
+          {TEXTS.runOn}
+        </button>
+      )}
+      status={
+        <>
           {current &&
             !current.isRunning &&
             samples.length > 0 &&
             T.done(stats.received, stats.sent)}
           {current?.isRunning && samples.length === 0 && T.waiting}
-        </p>
-        {result && <p class="route mono">{T.from(result.ip, result.details.source)}</p>}
-        {samples.length > 0 && (
-          <>
-            <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />
+        </>
+      }
+      text={result && (() => pingText(result, samples))}
+    >
+      {result && <Route ip={result.ip} details={result.details} />}
+      {samples.length > 0 && (
+        <>
+          <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />
+          {stats.received > 0 && (
             <PingChart samples={samples.slice(-SHOWN)} count={columnsOf(place, samples)} />
-            <Samples samples={samples.slice(-SHOWN)} timeoutMs={timeoutMs} />
-          </>
-        )}
-      </div>
-      {current && (
-        <Below
-          place={place}
-          path={current.path}
-          needsKey={true}
-          result={result}
-          {...(result && { text: () => pingText(result, samples) })}
-        />
+          )}
+          <Samples samples={samples.slice(-SHOWN)} timeoutMs={timeoutMs} />
+        </>
       )}
-    </>
+    </TargetTool>
   );
 }
 
@@ -89,7 +72,7 @@ function columnsOf({ parameters }: Place, samples: readonly Sample[]): number {
 
 function Stats({ stats, duplicates }: { stats: ReturnType<typeof statsOf>; duplicates: number }) {
   const time = (ms: number | null) => (ms === null ? TEXTS.none : `${formatMs(ms)} ${TEXTS.ms}`);
-  const loss = `${Number(stats.lossPercent.toFixed(1))} %`;
+  const loss = formatPercent(stats.lossPercent);
   return (
     <div class="stats">
       <Facts

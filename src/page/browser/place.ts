@@ -1,5 +1,5 @@
 /** The tools of the page. */
-export const TOOLS = ["address", "validate", "dns", "ping", "trace"] as const;
+export const TOOLS = ["address", "validate", "dns", "ping", "trace", "mtr", "mtu"] as const;
 
 export type Tool = (typeof TOOLS)[number];
 

@@ -1,7 +1,22 @@
-import { formatMs } from "./numbers.ts";
+import { mtrVerdict } from "./mtr-verdict.ts";
+import { mtuNotes, mtuVerdict } from "./mtu-verdict.ts";
+import { formatMs, formatPercent } from "./numbers.ts";
 import { noteOf, statsOf } from "./samples.ts";
 import { TEXTS } from "./texts.ts";
-import type { DnsReply, PingResult, Sample, TraceResult } from "./types.ts";
+import type {
+  DnsReply,
+  MtrResult,
+  MtuResult,
+  PathDetails,
+  PingResult,
+  Sample,
+  TracePath,
+  TraceResult,
+} from "./types.ts";
+import { whoText } from "./who.tsx";
+
+const T = TEXTS.trace;
+const { report } = TEXTS.ping;
 
 /** A table as text: columns as wide as their widest cell; numbers at the right. */
 function table(rows: readonly (readonly string[])[]): string {
@@ -11,7 +26,7 @@ function table(rows: readonly (readonly string[])[]): string {
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) =>
-        /^[\d.]+$/.test(cell)
+        /^[\d.]+%?$/.test(cell)
           ? cell.padStart(widths[column] ?? 0)
           : cell.padEnd(widths[column] ?? 0),
       )
@@ -24,12 +39,57 @@ function table(rows: readonly (readonly string[])[]): string {
 export function traceText({ target, ip, hops, details }: TraceResult): string {
   const rows = hops.map(({ hop, ip: address, hostname, rtt, details: told }) => [
     `${hop}.`,
-    address === null ? "???" : hostname === null ? address : `${hostname} (${address})`,
+    whoText({ ip: address, hostname }),
     rtt === null ? "" : rtt.toFixed(3),
-    (told?.mpls ?? []).map(({ label }) => `MPLS ${label}`).join(" "),
+    [
+      ...(told?.network ? [TEXTS.network(told.network.asn, told.network.name)] : []),
+      ...(told?.mpls ?? []).map(({ label }) => T.label(label)),
+    ].join(", "),
   ]);
-  const head = `${TEXTS.tools.trace}: ${target} (${ip}) from ${details.source}`;
-  return `${head}\n${table([["", "Host", TEXTS.ms, ""], ...rows])}\n${TEXTS.trace.reasons[details.reason]}\n`;
+  const head = TEXTS.report(TEXTS.tools.trace, target, ip, details.source);
+  const { paths = [] } = details satisfies PathDetails;
+  return [
+    head,
+    table([["", T.host, TEXTS.ms, ""], ...rows]),
+    T.reasons[details.reason],
+    ...(paths.length > 1 ? paths.map(pathText) : []),
+    "",
+  ].join("\n");
+}
+
+function pathText({ flowLabel, labels, reason, addresses }: TracePath, index: number): string {
+  const hops = addresses.map((ip) => `  ${ip ?? T.unanswered}`);
+  const head = TEXTS.paths.report(index + 1, flowLabel, labels);
+  return ["", head, ...hops, `  ${T.reasons[reason]}`].join("\n");
+}
+
+/** Statistics as text, in the columns of mtr's report. */
+export function mtrText(result: MtrResult): string {
+  const { target, ip, hops, details } = result;
+  const time = (ms: number | null) => (ms ?? 0).toFixed(1);
+  const rows = hops.map(({ hop, ip, hostname, loss, sent, last, avg, min, max, stdDev }) => [
+    `${hop}.|-- ${whoText({ ip, hostname })}`,
+    ...[`${(loss ?? 0).toFixed(1)}%`, String(sent)],
+    ...[last, avg, min, max, stdDev].map(time),
+  ]);
+  return [
+    TEXTS.report(TEXTS.tools.mtr, target, ip, details.source),
+    table([TEXTS.mtr.report, ...rows]),
+    `${mtrVerdict(result).text}\n`,
+  ].join("\n");
+}
+
+/** A path MTU as text. */
+export function mtuText(result: MtuResult): string {
+  const { target, ip, mtu, hops, details } = result;
+  const rows = hops.map((hop) => [`${hop.hop}.`, whoText(hop), String(hop.mtu ?? "")]);
+  return [
+    TEXTS.report(TEXTS.tools.mtu, target, ip, details.source),
+    table([["", T.host, TEXTS.mtu.unit], ...rows]),
+    [mtu !== null && TEXTS.mtu.bytes(mtu), mtuVerdict(result).text].filter(Boolean).join(". "),
+    ...mtuNotes(result).map(({ from, text }) => `${from}: ${text}`),
+    "",
+  ].join("\n");
 }
 
 /** A ping as text, like a report of ping. */
@@ -37,14 +97,14 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
   const { sent, received, lossPercent, min, mean, max } = statsOf(samples);
   const lines = samples.map((sample) =>
     "reason" in sample
-      ? `seq=${sample.seq} ${noteOf(sample, details.timeout)}`
-      : `seq=${sample.seq} hop limit=${sample.ttl} time=${sample.rtt.toFixed(3)} ms ${noteOf(sample, null)}`.trimEnd(),
+      ? report.lost(sample.seq, noteOf(sample, details.timeout))
+      : report.reply(sample.seq, sample.ttl, sample.rtt.toFixed(3), noteOf(sample, null)),
   );
   const times = [min, mean, max].map((ms) => (ms === null ? TEXTS.none : formatMs(ms)));
   return [
-    `${TEXTS.tools.ping}: ${target} (${ip}) from ${details.source}`,
+    TEXTS.report(TEXTS.tools.ping, target, ip, details.source),
     ...lines,
-    `${sent} sent, ${received} received, ${Number(lossPercent.toFixed(1))} % lost, min/mean/max ${times.join("/")} ms`,
+    report.summary(sent, received, formatPercent(lossPercent), times.join("/")),
     "",
   ].join("\n");
 }
@@ -53,7 +113,7 @@ export function pingText({ target, ip, details }: PingResult, samples: readonly 
 export function dnsText(name: string, replies: readonly DnsReply[]): string {
   const blocks = replies.map(({ resolver, records, server, queryTime, rcode, outcome }) =>
     [
-      `; ${TEXTS.dns.resolvers[resolver]} ${server ?? ""} ${rcode ?? outcome}, ${queryTime} ms`,
+      `; ${TEXTS.dns.resolvers[resolver]} ${server ?? ""} ${rcode ?? outcome}, ${queryTime} ${TEXTS.ms}`,
       table(records.map(({ type, value, ttl }) => [String(ttl), type, value])),
     ]
       .filter((line) => line !== "")

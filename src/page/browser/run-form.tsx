@@ -1,7 +1,7 @@
 import { type Child, useEffect, useState } from "hono/jsx/dom";
 import { storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
-import { Countdown, Field, problemAt, useCountdown } from "./parts.tsx";
+import { Countdown, Field, ProblemOf, problemAt, useCountdown } from "./parts.tsx";
 import type { Place } from "./place.ts";
 import { CALLER, keyChanged, type Run, run, stop, type Work } from "./state.ts";
 import { TEXTS } from "./texts.ts";
@@ -15,6 +15,9 @@ export interface Option {
   readonly choices?: readonly string[];
 }
 
+/** Further buttons, which get what runs a changed work at the place that the inputs mean. */
+export type StartButtons = (start: (change: (work: Work) => Work) => void) => Child;
+
 interface RunFormProps {
   place: Place;
   current: Run | null;
@@ -24,8 +27,7 @@ interface RunFormProps {
   example: string;
   options: readonly Option[];
   workOf: (place: Place) => Work;
-  /** Further buttons, which get the place that the inputs mean and what runs a work there. */
-  more?: (start: (change: (work: Work) => Work) => void) => Child;
+  more?: StartButtons;
 }
 
 /** The inputs of a tool that runs when it is told to, and its key if it needs one. */
@@ -61,7 +63,7 @@ export function RunForm(props: RunFormProps) {
     event.preventDefault();
     start();
   };
-  const names = [...options.map(({ name }) => name), "key"];
+  const names = [...options.map(({ name }) => name), ...(needsKey ? ["key"] : [])];
   return (
     <form class="form" onSubmit={submit}>
       <Field
@@ -115,23 +117,32 @@ function OptionField(props: {
 }) {
   const { option, value, onValue, problem } = props;
   const { name, label, choices } = option;
+  const told = {
+    "aria-invalid": problem ? ("true" as const) : undefined,
+    "aria-describedby": problem ? `${name}-problem` : undefined,
+  };
   if (choices === undefined) {
-    const shared = { name, label, value, onValue, problem };
+    const shared = { name, label, value, onValue, problem, isOptional: option.default === "" };
     return <Field {...shared} kind="number" />;
   }
   if (choices.length === 2) {
     const [off = "", on = ""] = choices;
     return (
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={value === on}
-          onChange={(event: Event) =>
-            onValue((event.target as HTMLInputElement).checked ? on : off)
-          }
-        />{" "}
-        {label}
-      </label>
+      <div class="check">
+        <label class="check">
+          <input
+            id={name}
+            type="checkbox"
+            checked={value === on}
+            onChange={(event: Event) =>
+              onValue((event.target as HTMLInputElement).checked ? on : off)
+            }
+            {...told}
+          />{" "}
+          {label}
+        </label>
+        <ProblemOf name={name} problem={problem} />
+      </div>
     );
   }
   return (
@@ -141,6 +152,7 @@ function OptionField(props: {
         id={name}
         value={value}
         onChange={(event: Event) => onValue((event.target as HTMLSelectElement).value)}
+        {...told}
       >
         {choices.map((choice) => (
           <option value={choice} selected={choice === value}>
@@ -148,11 +160,7 @@ function OptionField(props: {
           </option>
         ))}
       </select>
-      {problem && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <ProblemOf name={name} problem={problem} />
     </div>
   );
 }

@@ -1,20 +1,34 @@
 /** Every text of the page, in English. */
 export const TEXTS = {
   title: "sixscope",
+  /** Of the page without JavaScript. */
+  page: {
+    title: "sixscope: IPv6 looking glass",
+    docsTitle: "sixscope: API",
+    description: "Your address, IPv6 validation, DNS, ping, traceroute, loss by hop and path MTU",
+    needsScript:
+      "The other tools on this page need JavaScript. In a shell, curl with this page's address prints yours.",
+    docsHeading: "sixscope API",
+    docsLink: "The OpenAPI document describes every endpoint.",
+  },
   tools: {
     address: "My address",
     validate: "Validate",
     dns: "DNS",
     ping: "Ping",
     trace: "Trace",
+    mtr: "Statistics",
+    mtu: "Path MTU",
   },
   /** For narrow screens. */
   shortTools: {
-    address: "Address",
+    address: "My IP",
     validate: "Validate",
     dns: "DNS",
     ping: "Ping",
     trace: "Trace",
+    mtr: "Stats",
+    mtu: "MTU",
   },
   toolsLabel: "Tools",
   limit: (left: number, limit: number) => `${left} of ${limit} requests left`,
@@ -43,6 +57,8 @@ export const TEXTS = {
   copyLink: "Copy link",
   download: "Download JSON",
   sameFromShell: "The same from a shell",
+  report: (tool: string, target: string, ip: string, source: string) =>
+    `${tool}: ${target} (${ip}) from ${source}`,
   run: "Run",
   runAgain: "Run again",
   stop: "Stop",
@@ -55,7 +71,7 @@ export const TEXTS = {
   target: "Target",
   targetHint: "A name or an IPv6 address",
   key: "API key",
-  keyHint: "Ping and trace need a key from the operator. It is sent to this service only.",
+  keyHint: "This tool needs a key from the operator. It is sent to this service only.",
   keepKey: "Keep it on this device",
   keyInTab: "The API key stays in this tab.",
   keyOnDevice: "The API key is kept on this device.",
@@ -65,6 +81,13 @@ export const TEXTS = {
   no: "no",
   notApplicable: "not applicable",
   none: "none",
+  network: (asn: number | null, name: string | null) =>
+    [asn !== null && `AS${asn}`, name].filter(Boolean).join(" "),
+  linkMtu: (bytes: number) => `MTU ${bytes}`,
+  route: (ip: string, source: string, flowLabel?: number) =>
+    `${ip} from ${source}${flowLabel === undefined ? "" : `, flow label ${flowLabel}`}`,
+  translated: (ip: string, ipv4: string, prefix: string) =>
+    `${ip} leads to ${ipv4} through a translator (NAT64, ${prefix}).`,
 
   address: {
     label: (version: number) => `Your address (IPv${version})`,
@@ -85,6 +108,11 @@ export const TEXTS = {
     type: "Type",
     definedBy: "Defined by",
     scope: "Scope",
+    network: "Network",
+    networkSources: {
+      "networks-file": "from the operator's own list",
+      "asn-file": "from the operator's list of all networks",
+    },
     registry: "Special-purpose registry",
     registryRow: "Row",
     allocated: "Allocated",
@@ -183,6 +211,7 @@ export const TEXTS = {
     },
     ttl: (seconds: number) => `TTL ${seconds} s`,
     via: (server: string, transport: string) => `${server} over ${transport.toUpperCase()}`,
+    extendedError: (code: number) => `EDE ${code}`,
     incomplete: "The server followed the CNAME chain only so far; its end may have records.",
     authenticated: "validated with DNSSEC",
     verdicts: {
@@ -211,7 +240,6 @@ export const TEXTS = {
     hopLimit: "Hop limit",
     note: "Note",
     waiting: "Waiting for the first reply",
-    from: (ip: string, source: string) => `${ip} from ${source}`,
     otherSource: (from: string) => `the reply came from ${from}`,
     reasons: {
       timeout: (ms: number | null) =>
@@ -223,6 +251,13 @@ export const TEXTS = {
         `${from} answered ${name} (ICMPv6 type ${type}, code ${code})`,
     },
     duplicates: (count: number) => `${count} duplicate replies`,
+    report: {
+      reply: (seq: number, hopLimit: number, ms: string, note: string) =>
+        `seq=${seq} hop limit=${hopLimit} time=${ms} ms ${note}`.trimEnd(),
+      lost: (seq: number, reason: string) => `seq=${seq} ${reason}`,
+      summary: (sent: number, received: number, loss: string, times: string) =>
+        `${sent} sent, ${received} received, ${loss} lost, min/mean/max ${times} ms`,
+    },
     done: (received: number, sent: number) => `${received} of ${sent} requests were answered.`,
   },
 
@@ -236,6 +271,12 @@ export const TEXTS = {
       `MPLS ${label}, class ${trafficClass}, TTL ${ttl}`,
     mtu: (bytes: number) => `next link MTU ${bytes}`,
     zone: (zone: string) => `on ${zone}`,
+    asymmetry: (hops: number) =>
+      `way back about ${Math.abs(hops)} hops ${hops > 0 ? "longer" : "shorter"}`,
+    index: (index: number) => `#${index}`,
+    host: "Host",
+    unanswered: "???",
+    label: (label: number) => `MPLS ${label}`,
     interface: {
       incoming: "came in on",
       "sub-ip": "came in below IP on",
@@ -257,7 +298,113 @@ export const TEXTS = {
     otherSource: (from: string) => `The reply came from ${from}.`,
     refused: (hop: number, errno: string) =>
       `Hop ${hop}: the service's machine refused to send (${errno}).`,
-    from: (ip: string, source: string, flowLabel: number) =>
-      `${ip} from ${source}, flow label ${flowLabel}`,
+  },
+
+  paths: {
+    count: "Paths",
+    flowLabel: "Flow label",
+    found: (paths: number, labels: number) =>
+      `${paths === 1 ? "1 path" : `${paths} paths`}, found with ${labels} flow labels.`,
+    complete: "With 95 % confidence there are no more.",
+    incomplete: "There may be more.",
+    notReached: (failing: readonly number[], count: number) =>
+      failing.length === 1
+        ? `Path ${failing[0]} of ${count} does not reach the target.`
+        : `Paths ${failing.join(", ")} of ${count} do not reach the target.`,
+    perPacket: (hops: readonly number[]) =>
+      `At hop ${hops.join(", ")} one flow label was answered by different addresses: a router chooses by packet, or the path changed.`,
+    choose: "Show a path",
+    all: "All paths",
+    path: (number: number) => `Path ${number}`,
+    on: (paths: readonly number[]) =>
+      `${paths.length === 1 ? "path" : "paths"} ${paths.join(", ")}`,
+    ends: (paths: readonly number[]) =>
+      `${paths.length === 1 ? "path" : "paths"} ${paths.join(", ")}: no answer from here on`,
+    labels: (count: number) => (count === 1 ? "1 flow label" : `${count} flow labels`),
+    alone: (flowLabel: number) => `Trace ${flowLabel} alone`,
+    graph: "Hops of all paths",
+    report: (number: number, flowLabel: number, labels: number) =>
+      `Path ${number}, flow label ${flowLabel} (${labels}):`,
+    until: (paths: number) => `${paths} paths until now`,
+  },
+
+  mtr: {
+    rounds: "Rounds",
+    interval: "Interval in ms",
+    waiting: "Waiting for the first round",
+    round: (round: number) => `After round ${round}`,
+    table: "Loss and times of the hops in milliseconds",
+    hop: "Hop",
+    at: (hop: number, who: string | null) => (who === null ? `hop ${hop}` : `hop ${hop} (${who})`),
+    loss: "Loss",
+    sent: "Sent",
+    last: "Last",
+    avg: "Avg",
+    min: "Min",
+    max: "Max",
+    stdDev: "StdDev",
+    jitter: "Jitter",
+    /** The columns of mtr's report. */
+    report: ["HOST", "Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev"],
+    range: (scale: number) => `Median to 95 %, from 0 to ${scale} ms`,
+    ends: (median: string, most: string) => `${median} to ${most}`,
+    share: (share: string, who: string) => `${share} ${who}`,
+    limited: "limits its answers; not loss",
+    paths: (count: number) => `The path changed: ${count} paths`,
+    path: (rounds: number, isReached: boolean) =>
+      `${rounds} ${rounds === 1 ? "round" : "rounds"}${isReached ? "" : ", target not reached"}`,
+    hopOfPath: (hop: number, ip: string) => `hop ${hop}: ${ip}`,
+    nothing: "No hop answered, and the target did not reply.",
+    notReached: (last: string) => `The target did not reply; the last answers came from ${last}.`,
+    noLoss: "The path loses nothing.",
+    noLossUntilThere: "Until there the path loses nothing.",
+    onlyTarget: (loss: string) =>
+      `Only at the target ${loss} are lost: on the last link, or because it limits its replies.`,
+    onlyLast: (loss: string) => `It did not answer ${loss} of the probes.`,
+    begins: (at: string, loss: string) => `Loss begins at ${at}, with ${loss}.`,
+    goesOn: (loss: string) => `It goes on to the target, with ${loss}.`,
+    goesOnToLast: (loss: string) => `It goes on to the last hop that answers, with ${loss}.`,
+    limitedHops: (hops: readonly number[]) =>
+      hops.length === 1
+        ? `Hop ${hops[0]} limits its answers, which is not loss.`
+        : `Hops ${hops.join(", ")} limit their answers, which is not loss.`,
+  },
+
+  mtu: {
+    unit: "bytes",
+    bytes: (bytes: number) => `${bytes} bytes`,
+    unknown: "unknown",
+    waiting: "Looking for the hops",
+    measuring: "Measuring the hops",
+    caption: "From here to the target, by hop; in bytes, not to scale",
+    pipe: (stretches: readonly string[]) => `The path: ${stretches.join("; ")}`,
+    stretch: (first: number, last: number, bytes: number | null) =>
+      `${first === last ? `hop ${first}` : `hops ${first} to ${last}`}: ${bytes ?? "unknown"}`,
+    verdicts: {
+      clear: "Clear: the target answers the largest packets that the service's machine sends.",
+      narrowed: "Narrowed: larger packets are answered with Packet Too Big.",
+      blackHole:
+        "Black hole: larger packets vanish, and no Packet Too Big comes. Connections hang when they send much.",
+      below1280:
+        "Below 1280: packets vanish that every link of IPv6 has to carry. IPv6 does not work on this path.",
+      inconclusive:
+        "Inconclusive: the target answers nothing, or so seldom that its silence does not tell.",
+    },
+    told: (who: string, mtu: number) =>
+      `Narrowed: ${who} says that its next link carries only ${mtu} bytes.`,
+    where: (last: string | null, first: string | null) => {
+      if (last && first) return `The narrow place is between ${last} and ${first}.`;
+      if (last) return `The narrow place is behind ${last}.`;
+      return first ? `The narrow place is before ${first}.` : "";
+    },
+    said: (mtu: number, sent: number) => `Packet Too Big: ${mtu}, about ${sent} bytes`,
+    doubtful: (mtu: number, sent: number, why: string) =>
+      `Packet Too Big: ${mtu}, about ${sent} bytes; not believed: ${why}`,
+    doubts: {
+      "below-1280": "every link of IPv6 carries 1280 bytes",
+      "not-smaller": "not less than was sent",
+      disproved: "larger packets get through",
+      "not-ours": "it quotes what was not sent",
+    },
   },
 } as const;

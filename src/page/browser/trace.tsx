@@ -1,79 +1,83 @@
 import { formatMs, roundUp } from "./numbers.ts";
-import { Below, Breakable } from "./parts.tsx";
+import { failingPaths, Paths, PathsVerdict } from "./paths.tsx";
 import type { Place } from "./place.ts";
 import { traceText } from "./reports.ts";
-import { RunForm } from "./run-form.tsx";
-import type { Run, Work } from "./state.ts";
+import type { Run } from "./state.ts";
+import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
-import type { Hop, TraceResult } from "./types.ts";
+import type { Hop, TracePath, TraceResult } from "./types.ts";
+import { hopTags, Who } from "./who.tsx";
 
 const T = TEXTS.trace;
 
-const OPTIONS = [{ name: "maxHops", label: T.maxHops, default: "30" }];
-
-function workOf({ subject, parameters }: Place): Work {
-  const query = new URLSearchParams(parameters).toString();
-  const path = `traceroute/${encodeURIComponent(subject)}${query && `?${query}`}`;
-  return { path, hasParts: true };
-}
+const OPTIONS = [
+  { name: "maxHops", label: T.maxHops, default: "30" },
+  { name: "paths", label: TEXTS.paths.count, default: "1" },
+  { name: "flowLabel", label: TEXTS.paths.flowLabel, default: "" },
+];
 
 /** The hops on the path to a target, as they answer. */
 export function TraceTool({ place, current }: { place: Place; current: Run | null }) {
   const result = current?.result as TraceResult | null;
-  const hops = result?.hops ?? hopsOf(current);
+  const hops = result?.hops ?? hopsOf<Hop>(current);
+  const found = pathsFound(current);
+  const { paths = [], graph } = result?.details ?? {};
   return (
-    <>
-      <RunForm
-        place={place}
-        current={current}
-        needsKey={true}
-        label={TEXTS.target}
-        hint={TEXTS.targetHint}
-        example={TEXTS.dns.example}
-        options={OPTIONS}
-        workOf={workOf}
-      />
-      <div id="result">
-        <div class="announce" role="status">
+    <TargetTool
+      place={place}
+      current={current}
+      endpoint="traceroute"
+      options={OPTIONS}
+      status={
+        <>
           {current?.isRunning && hops.length === 0 && <p>{T.waiting}</p>}
           {result && <Ending result={result} />}
-        </div>
-        {hops.length > 0 && <Hops hops={hops} />}
-      </div>
-      {current && (
-        <Below
-          place={place}
-          path={current.path}
-          needsKey={true}
-          result={result}
-          {...(result && { text: () => traceText(result) })}
-        />
+        </>
+      }
+      text={result && (() => traceText(result))}
+    >
+      {current?.isRunning && found > 1 && <p class="progress soft">{TEXTS.paths.until(found)}</p>}
+      {graph && paths.length > 1 ? (
+        <Paths key={paths[0]?.flowLabel} target={place.subject} paths={paths} graph={graph} />
+      ) : (
+        hops.length > 0 && <Hops hops={hops} />
       )}
-    </>
+    </TargetTool>
   );
 }
 
+/** How many paths were found until now. */
+function pathsFound(current: Run | null): number {
+  const parts = (current?.parts ?? []) as readonly (Hop | TracePath)[];
+  return new Set(parts.flatMap((part) => ("flowLabel" in part ? [part.flowLabel] : []))).size;
+}
+
 /** The hops until now; a part replaces an earlier one of the same hop. */
-function hopsOf(current: Run | null): Hop[] {
-  const hops: Hop[] = [];
-  for (const hop of (current?.parts ?? []) as readonly Hop[]) hops[hop.hop - 1] = hop;
+export function hopsOf<Row extends { readonly hop: number }>(current: Run | null): Row[] {
+  const hops: Row[] = [];
+  for (const part of current?.parts ?? []) {
+    if ("hop" in part) hops[(part as Row).hop - 1] = part as Row;
+  }
   return hops.filter(() => true);
 }
 
 /** Why the trace ended. */
 function Ending({ result }: { result: TraceResult }) {
   const { ip, details } = result;
-  const { reached, reason, error, otherSource, refused = [], source, flowLabel } = details;
+  const { reached, reason, error, otherSource, refused = [] } = details;
   return (
     <>
-      <p class={reached ? "verdict good" : "verdict bad"}>
-        {T.reasons[reason]} {error && T.error(error.name, error.from, error.fromTarget)}{" "}
-        {otherSource && T.otherSource(otherSource)}
-      </p>
+      {failingPaths(details).length === 0 && (
+        <p class={reached ? "verdict good" : "verdict bad"}>
+          {T.reasons[reason]} {error && T.error(error.name, error.from, error.fromTarget)}{" "}
+          {otherSource && T.otherSource(otherSource)}
+        </p>
+      )}
+      <PathsVerdict details={details} />
       {refused.map(({ hop, errno }) => (
         <p class="problem">{T.refused(hop, errno)}</p>
       ))}
-      <p class="route mono">{T.from(ip, source, flowLabel)}</p>
+      <Route ip={ip} details={details} />
     </>
   );
 }
@@ -91,60 +95,28 @@ function Hops({ hops }: { hops: readonly Hop[] }) {
 
 function HopRow({ hop, scale }: { hop: Hop; scale: number }) {
   const { ip, hostname, rtt, details } = hop;
-  if (ip === null) {
-    return (
-      <li class="hop silent">
-        <span class="position">{hop.hop}</span>
-        <span class="who">{T.silent}</span>
-      </li>
-    );
-  }
-  const others = details?.addresses?.filter((address) => address !== ip) ?? [];
+  const branches = details?.addresses?.filter((address) => address !== ip) ?? [];
   return (
-    <li class="hop">
+    <li class={ip === null ? "hop silent" : "hop"}>
       <span class="position">{hop.hop}</span>
-      <span class="who">
-        <span class={hostname ? "name" : "name unnamed"}>
-          <Breakable text={hostname ?? T.unnamed} />
-        </span>
-        <span class="mono ip">
-          <Breakable text={ip} />
-        </span>
-        {others.map((address) => (
-          <span class="mono ip branch">{address}</span>
-        ))}
-        {details && <Told details={details} />}
-      </span>
-      <span class="bar">
-        <svg aria-hidden="true">
-          <rect class="track" width="100%" height="100%" rx="3" />
-          <rect class="fill" width={`${((rtt ?? 0) / scale) * 100}%`} height="100%" rx="3" />
-        </svg>
-      </span>
-      <span class="time">
-        {rtt !== null && formatMs(rtt)} <span class="soft">{TEXTS.ms}</span>
-      </span>
+      <Who ip={ip} hostname={hostname} branches={branches} tags={hopTags(details)} />
+      {rtt !== null && <Time rtt={rtt} scale={scale} />}
     </li>
   );
 }
 
-/** What else a hop said. */
-function Told({ details }: { details: NonNullable<Hop["details"]> }) {
-  const { zone, mpls = [], mtu, interfaces = [] } = details;
-  const told = [
-    ...(zone === undefined ? [] : [T.zone(zone)]),
-    ...mpls.map(({ label, ttl, trafficClass }) => T.mpls(label, ttl, trafficClass)),
-    ...(mtu === undefined ? [] : [T.mtu(mtu)]),
-    ...interfaces.map(({ role, name, address, index, mtu: bytes }) => {
-      const what = name ?? address ?? (index === null ? "" : `#${index}`);
-      return [T.interface[role], what, bytes !== null && `MTU ${bytes}`].filter(Boolean).join(" ");
-    }),
-  ];
+function Time({ rtt, scale }: { rtt: number; scale: number }) {
   return (
     <>
-      {told.map((text) => (
-        <span class="tag">{text}</span>
-      ))}
+      <span class="bar">
+        <svg aria-hidden="true">
+          <rect class="track" width="100%" height="100%" rx="3" />
+          <rect class="fill" width={`${(rtt / scale) * 100}%`} height="100%" rx="3" />
+        </svg>
+      </span>
+      <span class="time">
+        {formatMs(rtt)} <span class="soft">{TEXTS.ms}</span>
+      </span>
     </>
   );
 }

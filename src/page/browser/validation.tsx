@@ -1,7 +1,7 @@
 import { Bits } from "./bits.tsx";
 import { Facts, Value } from "./parts.tsx";
 import { TEXTS } from "./texts.ts";
-import type { Validation } from "./types.ts";
+import type { Network, Validation } from "./types.ts";
 
 const T = TEXTS.validate;
 
@@ -31,6 +31,7 @@ export function ValidationResult({ validation }: { validation: Validation }) {
           ],
           [T.scope, scope ?? null],
           [T.allocation, allocation ? <Allocation allocation={allocation} /> : null],
+          [T.network, details.network ? <NetworkOf network={details.network} /> : null],
           [T.registry, details.specialPurpose ? <Registry row={details.specialPurpose} /> : null],
           [T.embedded, details.embeddedIPv4 ? <Embedded rows={details.embeddedIPv4} /> : null],
           [T.interfaceId, interfaceId ? <InterfaceId id={interfaceId} /> : null],
@@ -53,6 +54,17 @@ function Allocation({ allocation }: { allocation: NonNullable<Details["allocatio
     <>
       {T.allocationStatus[status]} {registry && <strong>{registry}</strong>}{" "}
       {block && <span class="mono">{block}</span>}
+    </>
+  );
+}
+
+/** Whose network an address belongs to, as the operator's files say. */
+export function NetworkOf({ network }: { network: Network }) {
+  const { asn, name, prefix, source } = network;
+  return (
+    <>
+      <strong>{TEXTS.network(asn, name)}</strong> <span class="mono">{prefix}</span>,{" "}
+      {T.networkSources[source]}
     </>
   );
 }

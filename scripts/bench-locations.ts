@@ -1,0 +1,134 @@
+/**
+ * Measures what asking another location costs, with the compiled executable and a NATS server on this
+ * machine: `bun run bench locations`. It needs nats-server, and root for the probes.
+ *
+ * Rounds of pings of the loopback address, by the service itself and by an agent, are interleaved; the
+ * difference is the way to the agent and back. Then many streams run at once, each with ten events of an
+ * agent that does not probe: real ones would share the bound for each /64.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "@nats-io/transport-node";
+import { startAgent, startNats } from "../test/lab/nats.ts";
+import { startService } from "../test/lab/service.ts";
+import { compile, hostTarget } from "./build/compile.ts";
+import { readSource } from "./build/source.ts";
+import { median } from "./measure.ts";
+
+const ROUNDS = 2000;
+const WARM_UP = 200;
+const STREAMS = [100, 1000, 4000];
+
+/** Clock ticks of CPU time in a second; proc_pid_stat(5). */
+const TICKS_PER_SECOND = 100;
+
+const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
+const program = [join(folder, "sixscope")];
+await compile(hostTarget(), await readSource(), program[0] as string);
+await using nats = await startNats();
+const settings = {
+  SIXSCOPE_NATS_URL: nats.url,
+  SIXSCOPE_MAX_PROBES: "10000",
+  SIXSCOPE_RATE_KEY: "10000000",
+};
+await using _agent = await startAgent({ ...settings, SIXSCOPE_LOCATION: "ams" }, [], program);
+await using service = await startService(settings, [], program);
+await service.says("connected to NATS");
+const headers = { "X-API-Key": service.key };
+
+async function ping(from: string): Promise<number> {
+  const startMs = performance.now();
+  const response = await fetch(`${service.url}/ping/::1?count=1${from}`, { headers });
+  await response.text();
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return performance.now() - startMs;
+}
+
+/** An agent that tells of ten samples in two seconds. */
+async function startFakeAgent() {
+  const EVENTS = 10;
+  const INTERVAL_MS = 200;
+  const connection = await connect({ servers: [nats.url] });
+  const real = await (await fetch(`${service.url}/ping/::1?count=1`, { headers })).json();
+  connection.subscribe("sixscope.ask.fake", {
+    callback(_, message) {
+      let seq = 0;
+      const timer = setInterval(() => {
+        seq += 1;
+        message.respond(JSON.stringify({ event: "sample", data: { seq, ttl: 64, rtt: 0.1 } }));
+        if (seq < EVENTS) return;
+        clearInterval(timer);
+        message.respond(JSON.stringify({ result: real }));
+      }, INTERVAL_MS);
+    },
+  });
+  await connection.flush();
+  return connection;
+}
+
+/** The events of a stream until its result; over a socket, because fetch has at most 256 connections. */
+async function streamEvents(): Promise<number> {
+  const { hostname, port } = new URL(service.url);
+  const request = [
+    "GET /api/v1/ping/::1?count=10&from=fake HTTP/1.1",
+    "Host: localhost",
+    "Accept: text/event-stream",
+    `X-API-Key: ${service.key}`,
+  ];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let text = "";
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data(_, bytes) {
+        text += bytes.toString();
+        if (text.includes("event: result")) resolve();
+      },
+      close: () => resolve(),
+    },
+  });
+  socket.write(`${request.join("\r\n")}\r\n\r\n`);
+  await promise;
+  socket.end();
+  if (!text.includes("event: result")) throw new Error(text.slice(0, 300));
+  return text.split("event: sample").length - 1;
+}
+
+/** CPU seconds of the service until now. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+const ms = (value: number) => `${value.toFixed(2)} ms`.padStart(10);
+
+try {
+  const times = { "": [] as number[], "&from=ams": [] as number[] };
+  for (let round = 0; round < ROUNDS + WARM_UP; round++) {
+    for (const [from, taken] of Object.entries(times)) {
+      const elapsed = await ping(from);
+      if (round >= WARM_UP) taken.push(elapsed);
+    }
+  }
+  console.log("ping of ::1, one request      p50         p99");
+  for (const [from, taken] of Object.entries(times)) {
+    const p99 = taken.toSorted((a, b) => a - b)[Math.floor(taken.length * 0.99)] ?? Number.NaN;
+    console.log(`${(from || "here").padEnd(20)} ${ms(median(taken))}  ${ms(p99)}`);
+  }
+  const fake = await startFakeAgent();
+  console.log("\nstreams at once, 10 events in 2 s    all ended after   CPU of the service");
+  for (const count of STREAMS) {
+    const [startMs, startCpu] = [performance.now(), cpuSeconds(service.pid)];
+    const events = await Promise.all(Array.from({ length: count }, streamEvents));
+    const told = events.reduce((sum, each) => sum + each, 0);
+    const cpu = cpuSeconds(service.pid) - startCpu;
+    console.log(
+      `${`${count}, ${told} events`.padEnd(36)} ${ms(performance.now() - startMs)}  ${`${cpu.toFixed(2)} s`.padStart(14)}`,
+    );
+  }
+  await fake.close();
+} finally {
+  rmSync(folder, { recursive: true });
+}

@@ -1,0 +1,220 @@
+/**
+ * Shows what one Valkey server and one NATS server carry for a fleet, which bound is met first, and what
+ * cutting the fleet changes: `bun scripts/simulate-fleet.ts`. It measures what a check and a message cost
+ * the servers that are installed here, and simulates fleets of up to a thousand instances with that.
+ */
+import "../test/lab/enter.ts";
+import { readFileSync } from "node:fs";
+import { connect } from "@nats-io/transport-node";
+import { TAKE_SCRIPT } from "../src/limits/shared-limiter.ts";
+import { ANNOUNCE_MS } from "../src/locations/locations.ts";
+import { SUBJECTS } from "../src/locations/message.ts";
+import { Connection, script } from "../src/valkey/connection.ts";
+import { BEAT_MS, GIVE_UP_MS } from "../src/valkey/valkey.ts";
+import { programMissing } from "../test/lab/lab.ts";
+import { startNats } from "../test/lab/nats.ts";
+import { ValkeyServer, valkeyMissing } from "../test/lab/valkey.ts";
+import { skip } from "./skip.ts";
+
+/** What clients ask each instance for. */
+const REQUESTS_PER_SECOND = 50;
+/** Milliseconds to an engine and back, in the same region and from another continent. */
+const NEAR_MS = 0.5;
+const FAR_MS = 80;
+/** Calls that are given up, above which limits are no longer counted together. */
+const TOLERATED = 0.001;
+/** The part of all requests that the busiest client sends; a hash cannot cut it. */
+const BUSIEST_CLIENT = 0.02;
+
+const missing = valkeyMissing ?? programMissing("nats-server");
+if (missing !== null) skip({ reason: missing, canBeInstalled: true });
+
+/** CPU microseconds that a process has used. */
+function cpuMicros(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+/** CPU microseconds of the engine for the check of a request: two buckets, those of an address and its /64. */
+async function measureCheck(): Promise<number> {
+  const [calls, atOnce] = [40_000, 64];
+  await using server = await ValkeyServer.start();
+  const connection = new Connection(server.url);
+  const take = script(TAKE_SCRIPT);
+  await connection.run(take, ["a"], [100, 0, 0], 1000);
+  const before = cpuMicros(server.pid);
+  for (let done = 0; done < calls; done += atOnce) {
+    const check = (_: unknown, at: number) =>
+      connection.run(
+        take,
+        [`limit:${done + at}`, `limit:64:${at}`],
+        [100, 0, 0, 1e9, 0, 0],
+        10_000,
+      );
+    await Promise.all(Array.from({ length: atOnce }, check));
+  }
+  const micros = (cpuMicros(server.pid) - before) / calls;
+  connection.close();
+  return micros;
+}
+
+/** CPU microseconds of the server for each message that it delivers, to one subscriber or to fifty. */
+async function measureMessage(subscribers: number, bytes: number): Promise<number> {
+  const messages = Math.ceil(100_000 / subscribers);
+  await using server = await startNats();
+  const open = () => connect({ servers: server.url });
+  const [publisher, ...listeners] = await Promise.all(
+    Array.from({ length: 1 + subscribers }, open),
+  );
+  let delivered = 0;
+  const subject = SUBJECTS.here("ams");
+  const callback = () => {
+    delivered += 1;
+  };
+  for (const listener of listeners) listener.subscribe(subject, { callback });
+  await Promise.all(listeners.map((listener) => listener.flush()));
+  const data = new Uint8Array(bytes);
+  const before = cpuMicros(server.pid);
+  for (let message = 0; message < messages; message++) {
+    publisher?.publish(subject, data);
+    if (message % 100 === 0) await publisher?.flush();
+  }
+  while (delivered < messages * subscribers) await Bun.sleep(5);
+  const micros = (cpuMicros(server.pid) - before) / delivered;
+  await Promise.all([publisher, ...listeners].map((each) => each?.close()));
+  return micros;
+}
+
+let seed = 17;
+
+/** A number from 0 to 1; the numbers of each run are the same. */
+function random(): number {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let value = Math.imul(seed ^ (seed >>> 15), seed | 1);
+  value ^= value + Math.imul(value ^ (value >>> 7), value | 61);
+  return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
+}
+
+/** How callers fare that share an engine. */
+interface Outcome {
+  readonly busy: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly givenUp: number;
+}
+
+/** Simulates an engine with one thread, which does call after call while they come at random. */
+function simulateEngine(perSecond: number, checkMicros: number, roundTripMs: number): Outcome {
+  const calls = 200_000;
+  const took = new Float64Array(calls);
+  let nowMs = 0;
+  let freeAtMs = 0;
+  for (let call = 0; call < calls; call++) {
+    nowMs += (-Math.log(1 - random()) * 1000) / perSecond;
+    freeAtMs = Math.max(freeAtMs, nowMs) + checkMicros / 1000;
+    took[call] = freeAtMs - nowMs + roundTripMs;
+  }
+  took.sort();
+  const at = (part: number) => took[Math.floor(calls * part)] ?? 0;
+  const late = took.findIndex((ms) => ms > GIVE_UP_MS);
+  return {
+    busy: (perSecond * checkMicros) / 1e6,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    givenUp: late < 0 ? 0 : 1 - late / calls,
+  };
+}
+
+/** Checks and beats of instances in a second. */
+const callsOf = (instances: number) => instances * (REQUESTS_PER_SECOND + 1000 / BEAT_MS);
+
+/** The most instances that an engine carries. */
+function mostInstances(checkMicros: number): number {
+  let [fits, fails] = [1, 1_000_000];
+  while (fails - fits > 1) {
+    const middle = (fits + fails) >> 1;
+    const { givenUp } = simulateEngine(callsOf(middle), checkMicros, NEAR_MS);
+    if (givenUp <= TOLERATED) fits = middle;
+    else fails = middle;
+  }
+  return fits;
+}
+
+const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
+const count = (value: number) => Math.round(value).toLocaleString("en");
+const rowOf = ({ busy, p50Ms, p99Ms, givenUp }: Outcome) => ({
+  busy: percent(busy),
+  "p50 ms": p50Ms.toFixed(1),
+  "p99 ms": p99Ms.toFixed(1),
+  "given up": percent(givenUp),
+});
+
+const checkMicros = await measureCheck();
+const announcement = JSON.stringify({ version: "0.1.0", families: [4, 6], since: new Date() });
+const fanOutMicros = await measureMessage(50, announcement.length);
+const messageMicros = await measureMessage(1, 300);
+console.log(`a check costs Valkey ${checkMicros.toFixed(1)} µs of CPU`);
+console.log(
+  `a message costs NATS ${messageMicros.toFixed(1)} µs, or ${fanOutMicros.toFixed(1)} µs for each of fifty subscribers`,
+);
+
+console.log(`\nOne engine, ${REQUESTS_PER_SECOND} requests a second for each instance:`);
+console.table(
+  Object.fromEntries(
+    [1, 10, 100, 300, 1000].map((instances) => [
+      `${instances} instances`,
+      {
+        "calls/s": count(callsOf(instances)),
+        ...rowOf(simulateEngine(callsOf(instances), checkMicros, NEAR_MS)),
+      },
+    ]),
+  ),
+);
+console.log(`It carries ${count(mostInstances(checkMicros))} instances.`);
+
+console.log("\nA thousand instances, cut:");
+const all = callsOf(1000);
+const beats = all - 1000 * REQUESTS_PER_SECOND;
+/** Every engine has its part of the clients, and the busiest client; every instance beats in each engine. */
+const byHash = (engines: number) =>
+  (1000 * REQUESTS_PER_SECOND * (1 - BUSIEST_CLIENT)) / engines +
+  1000 * REQUESTS_PER_SECOND * BUSIEST_CLIENT +
+  beats;
+console.table({
+  "one engine": rowOf(simulateEngine(all, checkMicros, NEAR_MS)),
+  "one engine, far away": rowOf(simulateEngine(all / 5, checkMicros, FAR_MS)),
+  "by key hash, 2 engines": rowOf(simulateEngine(byHash(2), checkMicros, NEAR_MS)),
+  "by key hash, 8 engines": rowOf(simulateEngine(byHash(8), checkMicros, NEAR_MS)),
+  "by region, 5 engines": rowOf(simulateEngine(all / 5, checkMicros, NEAR_MS)),
+});
+
+console.log("\nOne NATS server:");
+const MESSAGES_PER_ASK = 12;
+const bytesOf = (instances: number, locations: number, asks: number) =>
+  ((instances * locations * 1000) / ANNOUNCE_MS) * announcement.length +
+  asks * MESSAGES_PER_ASK * 300;
+console.table(
+  Object.fromEntries(
+    (
+      [
+        [3, 10],
+        [30, 100],
+        [300, 100],
+        [1000, 1000],
+      ] as const
+    ).map(([instances, locations]) => {
+      const announced = (instances * locations * 1000) / ANNOUNCE_MS;
+      const asks = instances * REQUESTS_PER_SECOND * 0.1;
+      const micros = announced * fanOutMicros + asks * MESSAGES_PER_ASK * messageMicros;
+      return [
+        `${instances} instances, ${locations} locations`,
+        {
+          "announcements/s": count(announced),
+          "asks/s": count(asks),
+          "MB/s": (bytesOf(instances, locations, asks) / 1e6).toFixed(1),
+          cores: (micros / 1e6).toFixed(2),
+        },
+      ];
+    }),
+  ),
+);

@@ -1,0 +1,91 @@
+import { writeFileSync } from "node:fs";
+import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
+import { ProbeSlots } from "../limits/probe-slots.ts";
+import { newKey } from "../locations/link.ts";
+import { Locations } from "../locations/locations.ts";
+import { openNetworks } from "../networks/networks.ts";
+import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { ENDPOINTS } from "../routes/endpoints.ts";
+import { createLog, LineWriter } from "../util/log.ts";
+import { VERSION } from "../util/version.ts";
+import {
+  createResolvers,
+  FLUSH_GRACE_MS,
+  noRawSockets,
+  openIcmpOrReason,
+  stopSignal,
+} from "./serve.ts";
+import { print, say } from "./terminal.ts";
+
+/** Options of `sixscope agent`. */
+export interface AgentOptions {
+  /** A file for a new NKey, instead of running. */
+  readonly newKey?: string;
+}
+
+/**
+ * `sixscope agent`: measures for instances elsewhere until SIGTERM or SIGINT; SIGHUP makes it read the
+ * files of networks again. It neither listens nor reads API keys.
+ *
+ * @throws ConfigError
+ */
+export async function runAgent(
+  { newKey: file }: AgentOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
+  if (file !== undefined) {
+    const { seed, publicKey } = await newKey();
+    writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
+    return await print(publicKey);
+  }
+  const config = parseConfig(environment);
+  requireLocation(config);
+  const lines = new LineWriter(Bun.stderr.writer());
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    priorities: isJournal(STREAM.error, environment),
+    write: (line) => lines.write(line),
+  });
+  const icmp = openIcmpOrReason({ listen: [], metricsListen: [] });
+  const networks = await openNetworks(config.networkFiles, log);
+  const probeSlots = new ProbeSlots(config.maxProbes);
+  const tools = { config, resolvers: createResolvers(config, null), icmp, probeSlots, networks };
+  const manager = serviceManager(environment);
+  process.on("SIGHUP", () => manager.reload(() => networks?.reload()));
+  networks?.watch();
+  const locations = new Locations(config, false, log);
+  locations.answer(ENDPOINTS, tools, log);
+  say(`sixscope ${VERSION} is the agent of ${config.location}`);
+  const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
+  if (withoutRaw !== null) {
+    const problem = noRawSockets(icmp, withoutRaw, environment);
+    say(withPriority(problem, "warn", STREAM.output, environment));
+  }
+  manager.ready();
+  manager.watch(
+    () =>
+      `${config.location}, ${locations.isConnected ? "connected" : "not connected"} to NATS; probes running: ${probeSlots.running}`,
+  );
+
+  await stopSignal();
+  manager.stopping(config.stopGraceMs);
+  log.info("stopping; running asks may finish", { graceSeconds: config.stopGraceMs / 1000 });
+  const secondSignal = stopSignal().then(() => locations.leave(0));
+  await Promise.race([locations.leave(config.stopGraceMs), secondSignal]);
+  await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
+  networks?.close();
+  if (!("unavailable" in icmp)) icmp.close();
+  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
+}
+
+/** @throws ConfigError if it has no location or no way to be asked */
+function requireLocation({ nats, location }: Config): void {
+  const missing = [
+    ...(nats === null ? ["SIXSCOPE_NATS_URL is not set; set it to the URL of a NATS server"] : []),
+    ...(location === null
+      ? ["SIXSCOPE_LOCATION is not set; set it to the name of this place"]
+      : []),
+  ];
+  if (missing.length > 0) throw new ConfigError(missing);
+}

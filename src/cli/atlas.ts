@@ -1,0 +1,150 @@
+import { PAYLOAD_BYTES } from "../icmp/message.ts";
+import type { MtrResult, MtrRound } from "../routes/mtr.ts";
+import type { PingResult } from "../routes/ping.ts";
+import type { TraceResult } from "../routes/traceroute.ts";
+import type { Head } from "./mtr-formats.ts";
+
+/** What surrounds a result. */
+export interface Run {
+  /** The data of all events before the result, in order. */
+  readonly events: readonly unknown[];
+  /** Unix time in milliseconds, as `endMs`. */
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+const unixTime = (ms: number) => Math.floor(ms / 1000);
+
+/**
+ * What every result has. The two versions say which structure it has. RIPE Atlas counts its probes and
+ * measurements from 1, so 0 is none of them; a probe that does not know when its clock was set says -1.
+ */
+function headOf(type: "ping" | "traceroute", { target, ip, details }: Head, { startMs }: Run) {
+  return {
+    fw: 5000,
+    mver: "2.2.1",
+    lts: -1,
+    msm_id: 0,
+    prb_id: 0,
+    msm_name: type === "ping" ? "Ping" : "Traceroute",
+    type,
+    timestamp: unixTime(startMs),
+    af: 6,
+    dst_name: target,
+    dst_addr: ip,
+    src_addr: details.source,
+    from: details.source,
+    proto: "ICMP",
+    size: PAYLOAD_BYTES,
+  };
+}
+
+const NO_REPLY = { x: "*" } as const;
+
+/** The result of a ping as RIPE Atlas has it. */
+export function atlasPing(result: PingResult, run: Run): object {
+  const { results, stats, details } = result;
+  const firstTtl = results[0]?.ttl;
+  const replies = results.map(({ seq, rtt, ttl, details: other }) => ({
+    seq,
+    reply: {
+      rtt,
+      ...(ttl !== firstTtl && { ttl }),
+      ...(other && { src_addr: other.from }),
+    },
+  }));
+  const others = details.lost.map((lost) => ({ seq: lost.seq, reply: lostReply(lost) }));
+  return {
+    ...headOf("ping", result, run),
+    ...(firstTtl !== undefined && { ttl: firstTtl }),
+    result: [...replies, ...others].toSorted((a, b) => a.seq - b.seq).map(({ reply }) => reply),
+    dup: details.duplicates,
+    sent: stats.transmitted,
+    rcvd: stats.received,
+    // Without a reply, RIPE Atlas has -1.
+    ...{ min: stats.min ?? -1, avg: stats.avg ?? -1, max: stats.max ?? -1 },
+  };
+}
+
+function lostReply(lost: PingResult["details"]["lost"][number]): object {
+  if ("errno" in lost) return { error: `sendto failed: ${lost.errno}` };
+  if ("from" in lost) return { error: `${lost.reason} from ${lost.from}` };
+  return NO_REPLY;
+}
+
+function tracerouteOf(result: TraceResult | MtrResult, run: Run, hops: readonly object[]): object {
+  return {
+    ...headOf("traceroute", result, run),
+    endtime: unixTime(run.endMs),
+    // Both choose one of several equal paths.
+    paris_id: result.details.flowLabel,
+    result: hops,
+  };
+}
+
+/** The result of a trace as RIPE Atlas has it. */
+export function atlasTrace(result: TraceResult, run: Run): object {
+  const { refused = [] } = result.details;
+  const hops = result.hops.map((hop) => {
+    const errno = refused.find((each) => each.hop === hop.hop)?.errno;
+    if (hop.ip === null && errno !== undefined) {
+      return { hop: hop.hop, error: `sendto failed: ${errno}` };
+    }
+    return { hop: hop.hop, result: hop.ip === null ? [NO_REPLY] : repliesOf(hop, result) };
+  });
+  return tracerouteOf(result, run, hops);
+}
+
+type Hop = TraceResult["hops"][number];
+
+function repliesOf({ hop, ip, rtt, details = {} }: Hop, result: TraceResult): readonly object[] {
+  const { rtts = [rtt], addresses = [ip], mtu, replyHopLimit: ttl } = details;
+  const isEnd = hop === result.hops.length;
+  const { reached, error } = result.details;
+  const outcome = {
+    ...(isEnd && reached && { size: PAYLOAD_BYTES }),
+    ...(isEnd && error && errorOf(error)),
+    ...(mtu !== undefined && { mtu }),
+  };
+  // If there are more times than addresses, only the first pair is known to belong together.
+  const known =
+    addresses.length === 1 || addresses.length === rtts.length ? rtts : rtts.slice(0, 1);
+  return known.map((each, at) => ({
+    ...{ from: addresses[at] ?? ip, rtt: each },
+    // It is that of the first answer.
+    ...(at === 0 && ttl !== undefined && { ttl }),
+    ...outcome,
+  }));
+}
+
+/** The letters for codes of Destination Unreachable. */
+const UNREACHABLE = ["N", "A", "h", "H"] as const;
+
+function errorOf({ type, code }: NonNullable<TraceResult["details"]["error"]>): object {
+  const DESTINATION_UNREACHABLE = 1;
+  // From a closed port, the target itself answers.
+  const CLOSED_PORT = 4;
+  if (type !== DESTINATION_UNREACHABLE || code === CLOSED_PORT) return {};
+  return { err: UNREACHABLE[code] ?? code };
+}
+
+/** The rounds as one traceroute with so many probes for each hop; each event tells what one round added. */
+export function atlasMtr(result: MtrResult, run: Run): object {
+  const replies = result.hops.map((): object[] => []);
+  let before: MtrRound["hops"] = [];
+  for (const { hops } of run.events as readonly MtrRound[]) {
+    hops.forEach((hop, at) => {
+      const earlier = before[at];
+      if (hop.received > (earlier?.received ?? 0)) {
+        const from = hop.addresses.find(({ ip, received }) => {
+          const known = earlier?.addresses.find((address) => address.ip === ip);
+          return received > (known?.received ?? 0);
+        });
+        replies[at]?.push({ from: from?.ip, rtt: hop.last });
+      } else if (hop.sent > (earlier?.sent ?? 0)) replies[at]?.push(NO_REPLY);
+    });
+    before = hops;
+  }
+  const hops = result.hops.map(({ hop }, at) => ({ hop, result: replies[at] }));
+  return tracerouteOf(result, run, hops);
+}

@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import type { Config } from "../../config/settings.ts";
+import { connectToNats, type NatsSettings } from "../../locations/link.ts";
+import { SUBJECTS } from "../../locations/message.ts";
+import { everyUserMay } from "../../platform/regular-file.ts";
+import { reasonOf } from "../../util/errors.ts";
+import { type Finding, ok, problem, warning } from "./finding.ts";
+
+/** Whether NATS can be reached and lets this place do its part, and whether the credentials are secret. */
+export async function checkNats({
+  nats,
+  location,
+}: Pick<Config, "nats" | "location">): Promise<readonly Finding[]> {
+  if (nats === null) return [];
+  const { credsFile } = nats;
+  const isOpen = credsFile !== null && existsSync(credsFile) && everyUserMay("read", credsFile);
+  const tried = `see who can read ${credsFile}`;
+  const open = warning(tried, "every user of this machine", `chmod 600 ${credsFile}`);
+  return [...(isOpen ? [open] : []), await checkConnection(nats, location)];
+}
+
+async function checkConnection(settings: NatsSettings, location: string | null): Promise<Finding> {
+  const tried = `connect to ${settings.servers.join(", ")}`;
+  try {
+    const connection = await connectToNats(settings);
+    const subject = location === null ? SUBJECTS.here("*") : SUBJECTS.ask(location);
+    let refusal: Error | null = null;
+    connection.subscribe(subject, {
+      callback(error) {
+        refusal ??= error;
+      },
+    });
+    await connection.flush();
+    await connection.close();
+    return refusal === null
+      ? ok(tried, `it lets us subscribe to ${subject}`)
+      : problem(tried, reasonOf(refusal), "allow it in the configuration of the NATS server");
+  } catch (error) {
+    const advice =
+      "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log; until then, only this place can measure";
+    return problem(tried, reasonOf(error), advice);
+  }
+}

@@ -1,0 +1,325 @@
+/** Results in the formats of mtr and RIPE Atlas; test/e2e/path-tools.test.ts compares them with mtr itself. */
+import { describe, expect, test } from "bun:test";
+import { z } from "zod";
+import { type Format, MTR_FORMATS, PING_FORMATS, TRACE_FORMATS } from "../../src/cli/formats.ts";
+import type { MtrResult, MtrRound } from "../../src/routes/mtr.ts";
+import type { PingResult } from "../../src/routes/ping.ts";
+import type { TraceResult } from "../../src/routes/traceroute.ts";
+
+const START_MS = Date.UTC(2026, 10, 22, 4, 29, 58, 700);
+const RUN = { events: [], startMs: START_MS, endMs: START_MS + 3000 };
+const SOURCE = "2001:db8::1";
+const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
+const ROUTER = "2001:db8:1::1";
+
+const PING: PingResult = {
+  ...HEAD,
+  results: [
+    { seq: 1, ttl: 57, rtt: 11.2 },
+    { seq: 3, ttl: 56, rtt: 12.4, details: { reason: "other-source", from: "2001:db8::81" } },
+  ],
+  stats: { transmitted: 6, received: 2, loss: 50, min: 11.2, avg: 11.8, max: 12.4 },
+  details: {
+    source: SOURCE,
+    timeout: 2000,
+    lost: [
+      { seq: 2, reason: "timeout" },
+      { seq: 4, reason: "unknown" },
+      { seq: 5, reason: "not-sent", errno: "EPERM" },
+      { seq: 6, reason: "no-route", type: 1, code: 0, from: ROUTER, rtt: 3.1 },
+    ],
+    duplicates: 1,
+    late: 0,
+  },
+};
+
+const UNANSWERED: PingResult = {
+  ...HEAD,
+  results: [],
+  stats: { transmitted: 1, received: 0, loss: 100, min: null, avg: null, max: null },
+  details: { ...PING.details, lost: [{ seq: 1, reason: "timeout" }], duplicates: 0 },
+};
+
+const TRACE: TraceResult = {
+  ...HEAD,
+  hops: [
+    {
+      hop: 1,
+      ip: ROUTER,
+      hostname: "r.example.net",
+      rtt: 0.412,
+      details: { rtts: [0.412, 0.5], replyHopLimit: 64 },
+    },
+    { hop: 2, ip: null, hostname: null, rtt: null },
+    { hop: 3, ip: null, hostname: null, rtt: null },
+    {
+      hop: 4,
+      ip: "2001:db8:4::1",
+      hostname: null,
+      rtt: 4,
+      details: { rtts: [4, 5, 6], addresses: ["2001:db8:4::1", "2001:db8:4::2"] },
+    },
+    { hop: 5, ip: HEAD.ip, hostname: null, rtt: 11.204 },
+  ],
+  details: {
+    reached: true,
+    reason: "reached",
+    refused: [{ hop: 3, errno: "EPERM" }],
+    source: SOURCE,
+    flowLabel: 493_374,
+  },
+};
+
+/** A trace that an error ended. */
+function stopped(type: number, code: number): TraceResult {
+  const from = "2001:db8:4::1";
+  return {
+    ...HEAD,
+    hops: [{ hop: 1, ip: from, hostname: null, rtt: 4 }],
+    details: {
+      reached: false,
+      reason: "unreachable",
+      error: { type, code, name: "error", from, fromTarget: false },
+      source: SOURCE,
+      flowLabel: 1,
+    },
+  };
+}
+
+type MtrHop = MtrResult["hops"][number];
+
+function mtrHop(
+  hop: number,
+  [sent, received]: [number, number],
+  last: number | null,
+  ...addresses: [ip: string, received: number][]
+): MtrHop {
+  const times = { last, min: last, avg: last, max: last, stdDev: last && 0.3 };
+  return {
+    hop,
+    ip: addresses[0]?.[0] ?? null,
+    hostname: null,
+    sent,
+    received,
+    loss: sent === 0 ? null : ((sent - received) / sent) * 100,
+    limited: false,
+    ...times,
+    ...{ jitter: last, p50: last, p95: last },
+    addresses: addresses.map(([ip, count]) => ({ ip, hostname: null, received: count, share: 1 })),
+  };
+}
+
+const ROUNDS: MtrRound[] = [
+  { round: 1, hops: [mtrHop(1, [1, 1], 1.5, ["2001:db8:a::1", 1]), mtrHop(2, [1, 0], null)] },
+  {
+    round: 2,
+    hops: [
+      mtrHop(1, [2, 2], 2.5, ["2001:db8:a::1", 1], ["2001:db8:b::1", 1]),
+      mtrHop(2, [1, 0], null),
+      mtrHop(3, [1, 1], 9.1, [HEAD.ip, 1]),
+    ],
+  },
+  {
+    round: 3,
+    hops: [
+      mtrHop(1, [3, 2], 2.5, ["2001:db8:a::1", 1], ["2001:db8:b::1", 1]),
+      mtrHop(2, [2, 0], null),
+      mtrHop(3, [2, 2], 9.2, [HEAD.ip, 2]),
+    ],
+  },
+];
+const MTR: MtrResult = {
+  ...HEAD,
+  rounds: 3,
+  hops: (ROUNDS[2] as MtrRound).hops,
+  details: { reached: true, paths: [], source: SOURCE, flowLabel: 7 },
+};
+
+const text = (format: Format, result: object, events: readonly unknown[] = []) =>
+  format(result, { ...RUN, events });
+const json = (...args: Parameters<typeof text>) => JSON.parse(text(...args));
+
+describe("mtr-report", () => {
+  const START = "Start: 2026-11-22T04:29:58+0000";
+
+  test("of mtr, to the byte", () => {
+    expect(text(MTR_FORMATS["mtr-report"], MTR)).toBe(`${START}
+HOST: 2001:db8::1   Loss%   Snt   Last   Avg  Best  Wrst StDev
+  1.|-- 2001:db8:a::1 33.3%     3    2.5   2.5   2.5   2.5   0.4
+  2.|-- ???           100.0     2    0.0   0.0   0.0   0.0   0.0
+  3.|-- 2001:db8::80   0.0%     2    9.2   9.2   9.2   9.2   0.4`);
+  });
+
+  test("of a ping is the row at the hop limit of its requests", () => {
+    expect(text(PING_FORMATS["mtr-report"], PING)).toBe(`${START}
+HOST: 2001:db8::1     Loss%   Snt   Last   Avg  Best  Wrst StDev
+ 64.|-- www.example.com 60.0%     5   12.4  11.8  11.2  12.4   0.8`);
+    expect(text(PING_FORMATS["mtr-report"], UNANSWERED)).toEndWith(
+      "\n 64.|-- ???         100.0     1    0.0   0.0   0.0   0.0   0.0",
+    );
+  });
+
+  test("of a trace is one round, with names", () => {
+    const [, , first, silent] = text(TRACE_FORMATS["mtr-report"], TRACE).split("\n");
+    expect(first).toBe("  1.|-- r.example.net  0.0%     1    0.4   0.4   0.4   0.4   0.0");
+    expect(silent).toBe("  2.|-- ???           100.0     1    0.0   0.0   0.0   0.0   0.0");
+  });
+});
+
+test("mtr-json has the numbers of the report, to a thousandth", () => {
+  const { report } = json(MTR_FORMATS["mtr-json"], MTR);
+  const bytes = { psize: "104", bitpattern: "0x00" };
+  expect(report.mtr).toEqual({ src: SOURCE, dst: HEAD.target, tos: 0, tests: 3, ...bytes });
+  expect(report.hubs[0]).toEqual({
+    ...{ count: 1, host: "2001:db8:a::1", "Loss%": 33.333, Snt: 3 },
+    ...{ Last: 2.5, Avg: 2.5, Best: 2.5, Wrst: 2.5, StDev: 0.424 },
+  });
+  expect(report.hubs[1]).toMatchObject({ host: "???", "Loss%": 100, Last: 0 });
+});
+
+/** RIPE Atlas, Measurement Result Format, version 5000; optional fields that we never have are left out. */
+const whole = z.int().min(0);
+const common = {
+  fw: z.int().min(5000),
+  mver: z.string().regex(/^\d+\.\d+\.\d+$/),
+  lts: z.int().min(-1),
+  msm_id: whole,
+  prb_id: whole,
+  timestamp: whole,
+  af: z.literal(6),
+  dst_name: z.string(),
+  dst_addr: z.ipv6(),
+  src_addr: z.ipv6(),
+  from: z.ipv6(),
+  proto: z.literal("ICMP"),
+  size: whole,
+};
+const timeout = z.strictObject({ x: z.literal("*") });
+const failed = z.strictObject({ error: z.string() });
+const pingReply = z.strictObject({
+  rtt: z.number(),
+  ttl: whole.optional(),
+  src_addr: z.ipv6().optional(),
+});
+const atlasPing = z.strictObject({
+  ...common,
+  type: z.literal("ping"),
+  msm_name: z.literal("Ping"),
+  ttl: whole.optional(),
+  ...{ min: z.number(), avg: z.number(), max: z.number() },
+  ...{ sent: whole, rcvd: whole, dup: whole },
+  result: z.array(z.union([timeout, failed, pingReply])),
+});
+const hopReply = z.strictObject({
+  from: z.ipv6(),
+  rtt: z.number(),
+  err: z.union([z.enum(["N", "A", "h", "H", "p"]), z.int()]).optional(),
+  mtu: whole.optional(),
+  // The document has these in every reply; we leave out what the API does not tell.
+  size: whole.optional(),
+  ttl: whole.optional(),
+});
+const atlasTraceroute = z.strictObject({
+  ...common,
+  type: z.literal("traceroute"),
+  msm_name: z.literal("Traceroute"),
+  endtime: whole,
+  paris_id: whole,
+  result: z.array(
+    z.union([
+      z.strictObject({ hop: whole.min(1), result: z.array(z.union([timeout, hopReply])) }),
+      z.strictObject({ hop: whole.min(1), error: z.string() }),
+    ]),
+  ),
+});
+
+describe("atlas", () => {
+  const rows: [string, Format, object, readonly unknown[], z.ZodType][] = [
+    ["a ping", PING_FORMATS.atlas, PING, [], atlasPing],
+    ["a ping without a reply", PING_FORMATS.atlas, UNANSWERED, [], atlasPing],
+    ["a trace", TRACE_FORMATS.atlas, TRACE, [], atlasTraceroute],
+    ["a trace that an error ended", TRACE_FORMATS.atlas, stopped(1, 1), [], atlasTraceroute],
+    ["mtr", MTR_FORMATS.atlas, MTR, ROUNDS, atlasTraceroute],
+  ];
+  test.each(rows)("%s is valid, on one line", (_, format, result, events, schema) => {
+    const line = text(format, result, events);
+    expect(line).not.toContain("\n");
+    expect(schema.safeParse(JSON.parse(line)).error).toBeUndefined();
+  });
+
+  test("what every result says", () => {
+    expect(json(PING_FORMATS.atlas, PING)).toMatchObject({
+      ...{ fw: 5000, lts: -1, msm_id: 0, prb_id: 0, type: "ping" },
+      ...{ dst_name: HEAD.target, dst_addr: HEAD.ip, src_addr: SOURCE, from: SOURCE },
+      ...{ size: 56, timestamp: Math.floor(START_MS / 1000) },
+    });
+  });
+
+  test("a ping has its samples in order, and what differs from the first reply", () => {
+    expect(json(PING_FORMATS.atlas, PING)).toMatchObject({
+      ...{ ttl: 57, sent: 6, rcvd: 2, dup: 1, min: 11.2, avg: 11.8, max: 12.4 },
+      result: [
+        { rtt: 11.2 },
+        { x: "*" },
+        { rtt: 12.4, ttl: 56, src_addr: "2001:db8::81" },
+        { x: "*" },
+        { error: "sendto failed: EPERM" },
+        { error: `no-route from ${ROUTER}` },
+      ],
+    });
+    expect(json(PING_FORMATS.atlas, UNANSWERED)).toMatchObject({ min: -1, avg: -1, max: -1 });
+  });
+
+  test("a trace has the replies of each hop, and only pairs of time and address that are known", () => {
+    expect(json(TRACE_FORMATS.atlas, TRACE)).toMatchObject({
+      paris_id: 493_374,
+      endtime: Math.floor(RUN.endMs / 1000),
+      result: [
+        {
+          hop: 1,
+          result: [
+            { from: ROUTER, rtt: 0.412, ttl: 64 },
+            { from: ROUTER, rtt: 0.5 },
+          ],
+        },
+        { hop: 2, result: [{ x: "*" }] },
+        { hop: 3, error: "sendto failed: EPERM" },
+        { hop: 4, result: [{ from: "2001:db8:4::1", rtt: 4 }] },
+        { hop: 5, result: [{ from: HEAD.ip, rtt: 11.204, size: 56 }] },
+      ],
+    });
+  });
+
+  test.each([
+    [1, 0, "N"],
+    [1, 1, "A"],
+    [1, 2, "h"],
+    [1, 3, "H"],
+    [1, 4, undefined],
+    [1, 5, 5],
+    [2, 0, undefined],
+  ])("error %d/%d is %p", (type, code, err) => {
+    expect(json(TRACE_FORMATS.atlas, stopped(type, code)).result[0].result[0].err).toBe(err);
+  });
+
+  test("mtr has what each round got from each hop", () => {
+    expect(json(MTR_FORMATS.atlas, MTR, ROUNDS).result).toEqual([
+      {
+        hop: 1,
+        result: [
+          { from: "2001:db8:a::1", rtt: 1.5 },
+          { from: "2001:db8:b::1", rtt: 2.5 },
+          { x: "*" },
+        ],
+      },
+      { hop: 2, result: [{ x: "*" }, { x: "*" }] },
+      {
+        hop: 3,
+        result: [
+          { from: HEAD.ip, rtt: 9.1 },
+          { from: HEAD.ip, rtt: 9.2 },
+        ],
+      },
+    ]);
+  });
+});

@@ -1,0 +1,319 @@
+/** `sixscope mtr` and `mtu` over real kernel routers, and our formats beside mtr itself. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { nftRule } from "../lab/nft.ts";
+import { run } from "../lab/run.ts";
+import { type CommandResult, type Service, sixscope, startService } from "../lab/service.ts";
+import { COLOUR, inTerminal, screenOf } from "../lab/terminal.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const ROUTERS = 4;
+const missing = labMissing ?? programMissing("nft");
+const labTest = testWith(missing);
+const terminalTest = testWith(missing, programMissing("script"));
+const mtrTest = testWith(missing, programMissing("mtr"));
+const rightsTest = testWith(missing, programMissing("setpriv"));
+
+/** Nothing answers there, so hops have no names. */
+const ENVIRONMENT = { SIXSCOPE_RESOLVER_A: "[::1]:9" };
+
+let chain: KernelChain;
+let service: Service;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  chain = await startKernelChain({ routers: ROUTERS });
+  // A busy machine sends what it has to send at once.
+  const unlimited = ["sh", "-c", "echo 0 > /proc/sys/net/ipv6/icmp/ratelimit"];
+  for (let node = 1; node <= ROUTERS; node++) await chain.exec(node, unlimited);
+  service = await startService(ENVIRONMENT);
+});
+
+afterAll(async () => {
+  if (missing !== null) return;
+  await service[Symbol.asyncDispose]();
+  await chain.stop();
+});
+
+/** Both ways to an answer: in this process, and from a service. */
+const WAYS = ["here", "from a service"] as const;
+
+function tool(way: (typeof WAYS)[number], ...args: string[]): Promise<CommandResult> {
+  const server = service.url.replace("/api/v1", "");
+  const there = { SIXSCOPE_SERVER: server, SIXSCOPE_KEY: service.key };
+  return sixscope(args, way === "here" ? ENVIRONMENT : there);
+}
+
+const set = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
+
+/** Does something while a router drops packets. */
+async function whileDropping<T>(node: number, what: string, act: () => Promise<T>): Promise<T> {
+  await set(node, nftRule("output", `icmpv6 type ${what} drop`));
+  try {
+    return await act();
+  } finally {
+    await set(node, "flush ruleset");
+  }
+}
+
+/** Does something while the link to node 3 is narrow. */
+async function whileNarrow<T>(act: () => Promise<T>): Promise<T> {
+  await chain.setMtu(3, 1420);
+  try {
+    return await act();
+  } finally {
+    await chain.setMtu(3, 1500);
+  }
+}
+
+/** The text with T for each column of times, which differ from run to run. */
+const withoutTimes = (text: string) => text.replaceAll(/( +\d+\.\d\d){5}/g, " T");
+
+describe.each(WAYS)("%s", (way) => {
+  labTest("mtr prints a table of the hops, and says which limits its answers", async () => {
+    const limited = "time-exceeded numgen inc mod 2 == 0";
+    const { status, stdout, stderr } = await whileDropping(2, limited, () =>
+      tool(way, "mtr", "-n", "-c", "4", "-i", "0.15", chain.target),
+    );
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const [hop1, hop2, hop3, hop4] = chain.hops;
+    expect(withoutTimes(stdout)).toBe(`mtr to ${chain.target}, times in ms
+hop loss sent  last   avg  best worst stdev  address
+  1   0%    4 T  ${hop1}
+  2  50%    4 T  ${hop2}  limits its answers
+  3   0%    4 T  ${hop3}
+  4   0%    4 T  ${hop4}
+  5   0%    4 T  ${chain.target}
+
+${chain.target} reached in 5 hops, 0 % of 4 probes lost
+`);
+  });
+
+  labTest("mtr ends with 1 where the target is not reached, and shows silent hops", async () => {
+    const { status, stdout } = await whileDropping(2, "time-exceeded", () =>
+      tool(way, "mtr", "-n", "-c", "2", "-m", "3", chain.target),
+    );
+    expect(status).toBe(1);
+    expect(stdout).toContain(`\n  2 100%    2${" ".repeat(32)}no reply\n`);
+    expect(stdout).toEndWith(`\n\n${chain.target} not reached\n`);
+  });
+
+  labTest("trace takes a flow label, and finds all ways", async () => {
+    const args = ["trace", "-n", "--paths", "4", "--flow-label", "74565", chain.target];
+    const { status, stdout, stderr } = await tool(way, ...args);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /reached in 5 hops\n\n1 path for \d+ flow labels; with 95 % confidence there are no others\n--flow-label 74565 {2,}(\d+) of \1 {2}5 hops\n$/,
+    );
+    const mtr = await tool(way, "mtr", "--json", "-c", "1", "--flow-label", "74565", chain.target);
+    expect(JSON.parse(mtr.stdout)).toMatchObject({ details: { flowLabel: 74_565 } });
+  });
+
+  labTest("mtu says first who told the size", async () => {
+    const { status, stdout, stderr } = await whileNarrow(() =>
+      tool(way, "mtu", "-n", chain.target),
+    );
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const [hop1, hop2, hop3, hop4] = chain.hops;
+    expect(stdout).toBe(`mtu to ${chain.target}
+1420 bytes; ${hop2} at hop 2 said so (Packet Too Big)
+
+  1   1500 bytes  ${hop1}
+  2   1500 bytes  ${hop2}
+  3   1420 bytes  ${hop3}
+  4   1420 bytes  ${hop4}
+  5   1420 bytes  ${chain.target}
+`);
+  });
+
+  labTest("mtu names a black hole, and where it is", async () => {
+    const { status, stdout } = await whileNarrow(() =>
+      whileDropping(2, "packet-too-big", () => tool(way, "mtu", "-n", chain.target)),
+    );
+    expect(status).toBe(0);
+    expect(stdout).toContain(
+      "\n1420 bytes; a black hole, larger packets vanish between hops 2 and 3\n\n  1   1500 bytes  ",
+    );
+  });
+
+  labTest("loopback is clear at the size of its interface", async () => {
+    const { status, stdout } = await tool(way, "mtu", "::1");
+    expect(status).toBe(0);
+    expect(stdout).toContain("\n65536 bytes; clear, ");
+    expect(stdout).toContain("\n  1  65536 bytes  ::1");
+  });
+
+  labTest("--json prints the document, --json --stream the events", async () => {
+    const [mtr, mtu] = await Promise.all([
+      tool(way, "mtr", "--json", "--stream", "-n", "-c", "2", "-i", "0.1", "::1"),
+      tool(way, "mtu", "--json", "-n", "::1"),
+    ]);
+    const lines = mtr.stdout.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).event)).toEqual(["round", "round", "result"]);
+    expect(JSON.parse(mtu.stdout)).toMatchObject({ verdict: "clear", mtu: 65_536 });
+  });
+
+  labTest("an error is said, not shown in a format", async () => {
+    const result = await tool(way, "mtr", "--format", "atlas", "2001:db8::g");
+    expect(result).toMatchObject({
+      status: 2,
+      stdout: "",
+      stderr: expect.stringContaining("not a valid IPv6 address"),
+    });
+  });
+});
+
+labTest("mtu ends with 1 where the target does not answer", async () => {
+  const impatient = { ...ENVIRONMENT, SIXSCOPE_PROBE_TIMEOUT_MS: "300" };
+  const { status, stdout } = await whileDropping(ROUTERS + 1, "echo-reply", () =>
+    sixscope(["mtu", "-n", chain.target], impatient),
+  );
+  expect(status).toBe(1);
+  expect(stdout).toContain(`\nno size is known; ${chain.target} does not answer\n`);
+});
+
+labTest("mtr of a service takes as many rounds as the API allows", async () => {
+  expect(await tool("from a service", "mtr", "-c", "101", "::1")).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("from 1 to 100"),
+  });
+});
+
+rightsTest.each(["trace", "mtr", "mtu"])(
+  "%s says what to do without a raw socket",
+  async (name) => {
+    const withoutRights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
+    const program = [...withoutRights, process.execPath, MAIN];
+    const { status, stderr } = await sixscope([name, "::1"], ENVIRONMENT, program);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^sixscope: no raw socket \(socket\(.*\): EPERM\); .*, or let a service do it with --server URL\n$/,
+    );
+  },
+);
+
+labTest("Ctrl-C ends mtr with what there is", async () => {
+  await using child = Bun.spawn([process.execPath, MAIN, "mtr", "-c", "1000", chain.target], {
+    env: { PATH: process.env["PATH"], ...ENVIRONMENT },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let stdout = "";
+  for await (const chunk of child.stdout) {
+    stdout += new TextDecoder().decode(chunk);
+    if (stdout.endsWith("times in ms\n")) child.kill("SIGINT");
+  }
+  expect({ status: await child.exited, stderr: await child.stderr.text() }).toEqual({
+    status: 1,
+    stderr: "",
+  });
+  expect(stdout).toMatch(/^2001:.* interrupted after \d+ rounds?$/m);
+});
+
+describe("in a terminal of 80 columns", () => {
+  const command = (args: string, variables = "") =>
+    `${variables} SIXSCOPE_RESOLVER_A=[::1]:9 '${process.execPath}' '${MAIN}' ${args}`;
+
+  terminalTest.each(["mtr -c 3 -i 0.1", "mtu"])(
+    "%s shows what a pipe gets, in place and in colours",
+    async (args) => {
+      const shown = await inTerminal(command(`${args} ${chain.target}`), 80);
+      expect(shown).toMatch(COLOUR);
+      const lines = screenOf(shown);
+      const { stdout } = await tool("here", ...args.split(" "), chain.target);
+      expect(withoutTimes(lines.join("\n"))).toBe(withoutTimes(stdout));
+      for (const line of lines) expect(line.length).toBeLessThan(80);
+    },
+  );
+
+  terminalTest("mtr changes its table after each round", async () => {
+    const shown = await inTerminal(command(`mtr -c 3 -i 0.1 ${chain.target}`), 80);
+    const rounds = [...shown.matchAll(/round (\d)/g)].map(([, round]) => round);
+    expect(rounds).toEqual(["1", "2", "3"]);
+    // A redrawn line is found by the cursor, and begins no new one.
+    expect(screenOf(shown).filter((line) => line.startsWith("hop "))).toHaveLength(1);
+    // Nothing of the round is left when the result is shown.
+    expect(screenOf(shown).join("\n")).not.toContain(", round");
+  });
+
+  terminalTest("mtr prints a table that is longer than the screen once more", async () => {
+    const shown = await inTerminal(command(`mtr -c 2 -i 0.1 ${chain.target}`), 80, 5);
+    const lines = screenOf(shown);
+    const table = lines.slice(lines.findLastIndex((line) => line.startsWith("hop ")));
+    expect(table[0]).toEndWith("  address");
+    expect(table.slice(1, 6).map((line) => line.split("  ").at(-1))).toEqual([...chain.hops]);
+    expect(table[7]).toContain("reached in 5 hops");
+  });
+
+  terminalTest("NO_COLOR prevents colours", async () => {
+    expect(await inTerminal(command(`mtr -c 1 ${chain.target}`, "NO_COLOR=1"), 80)).not.toMatch(
+      COLOUR,
+    );
+  });
+});
+
+describe("beside mtr itself", () => {
+  /** What mtr prints on a machine whose name is the source address of its probes. */
+  const mtr = (...args: string[]) =>
+    run([
+      ...["unshare", "--uts", "sh", "-c"],
+      'echo "$0" > /proc/sys/kernel/hostname && exec mtr -6 -n -c 3 -i 0.2 "$@"',
+      chain.source,
+      ...args,
+      chain.target,
+    ]);
+  const ours = async (format: string) => {
+    const args = ["mtr", "-n", "-c", "3", "-i", "0.2", "--format", format, chain.target];
+    return (await tool("here", ...args)).stdout;
+  };
+  const both = (...args: [ours: string, ...theirs: string[]]) =>
+    whileDropping(2, "time-exceeded", async () => [
+      await ours(args[0]),
+      await mtr(...args.slice(1)),
+    ]);
+  const stable = (text: string) =>
+    text.replace(/^Start: .{24}$/m, "Start:").replaceAll(/ +\d+\.\d(?=[ \n])/g, " T");
+
+  mtrTest("the report is the same but for the times", async () => {
+    const [our, their] = (await both("mtr-report", "--report", "--report-wide")) as [
+      string,
+      string,
+    ];
+    expect(our).toMatch(/^Start: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000\nHOST: /);
+    expect(stable(our)).toBe(stable(their));
+    expect(our).toContain("  2.|-- ???");
+  });
+
+  mtrTest("the JSON has the same keys, types, hosts and counts", async () => {
+    const [our, their] = (await both("mtr-json", "--json")).map((text) => JSON.parse(text));
+    const TIMES = ["Last", "Avg", "Best", "Wrst", "StDev"];
+    const stableJson = (value: unknown) =>
+      JSON.parse(
+        JSON.stringify(value, (key, entry) => (TIMES.includes(key) ? typeof entry : entry)),
+      );
+    // mtr's packets have another size.
+    const expected = stableJson({ report: { ...their.report } });
+    expected.report.mtr.psize = "104";
+    expect(stableJson(our)).toEqual(expected);
+  });
+});
+
+test("wrong usage ends with status 2", async () => {
+  const rows: [string[], string][] = [
+    [["mtr"], "missing required argument 'target'"],
+    [["mtr", "::1", "-c", "0"], "It must be a whole number from 1 to 100000."],
+    [["mtr", "::1", "-i", "2"], "It must be 0.1 to 1 seconds."],
+    [["mtr", "::1", "--format", "xml"], "Allowed choices are mtr-report, mtr-json, atlas."],
+    [["mtr", "::1", "--format", "atlas", "--json"], "cannot be used with option '--json'"],
+    [["trace", "::1", "--paths"], "argument missing"],
+    [["mtu", "::1", "--format", "atlas"], "unknown option '--format'"],
+    [["trace", "::1", "--format", "atlas", "--stream"], "--stream needs --json"],
+  ];
+  for (const [args, said] of rows) {
+    const { status, stdout, stderr } = await sixscope(args, ENVIRONMENT);
+    expect({ args, status, stdout }).toEqual({ args, status: 2, stdout: "" });
+    expect(stderr).toContain(said);
+  }
+});

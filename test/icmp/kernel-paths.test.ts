@@ -1,0 +1,148 @@
+/** All paths through real Linux routers that choose by flow label. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
+import type { PathsRequest, TracedPaths } from "../../src/icmp/paths.ts";
+import type { TraceHop } from "../../src/icmp/trace-report.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+import { hashSeedMissing, type KernelGraph, startKernelGraph } from "../lab/kernel-graph.ts";
+import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { nftRule } from "../lab/nft.ts";
+
+type Next = Readonly<Record<string, readonly string[]>>;
+
+const UNLIMITED = { "net/ipv6/icmp/ratelimit": 0 };
+
+/** So many routers beside each other, between two others. */
+function beside(count: number): Next {
+  const names = Array.from({ length: count }, (_, index) => `x${index}`);
+  return { a: names, ...Object.fromEntries(names.map((name) => [name, ["b"]])), b: ["T"], T: [] };
+}
+
+const NESTED: Next = {
+  a: ["x0", "x1", "x2", "x3"],
+  ...Object.fromEntries(
+    [0, 1, 2, 3].flatMap((x) => [
+      [`x${x}`, [`y${x}0`, `y${x}1`]],
+      [`y${x}0`, ["b"]],
+      [`y${x}1`, ["b"]],
+    ]),
+  ),
+  b: ["T"],
+  T: [],
+};
+
+/** All ways from the first node, or from another one, to the target. */
+function waysOf(next: Next, from = Object.keys(next)[0] as string): string[] {
+  const behind = next[from] ?? [];
+  return behind.length === 0
+    ? [from]
+    : behind.flatMap((node) => waysOf(next, node).map((way) => `${from} ${way}`));
+}
+
+const edgesOf = (next: Next) =>
+  Object.entries(next).flatMap(([from, nodes]) => nodes.map((to) => `${from}>${to}`));
+
+describeWith(labMissing)("through kernel routers", () => {
+  let engine: IcmpEngine;
+
+  beforeAll(() => {
+    engine = openIcmp();
+  });
+
+  afterAll(() => engine?.close());
+
+  /** The paths to a target by the names of their nodes, with `…` where everything is lost. */
+  async function find(
+    network: KernelGraph,
+    next: Next,
+    request: Partial<PathsRequest> = {},
+  ): Promise<{ ways: string[]; edges: string[]; outcome: TracedPaths }> {
+    const names = new Map(Object.keys(next).map((node) => [network.addressOf(node), node]));
+    const nameOf = (row: TraceHop | undefined) =>
+      row?.address ? (names.get(formatIpv6(row.address)) ?? formatIpv6(row.address)) : "-";
+    const outcome = await engine.paths({
+      ...{ target: parseIpv6(network.target), maxHops: 30, timeoutMs: 1000, paths: 16 },
+      ...request,
+    });
+    if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
+    const { nodes, edges } = outcome.graph;
+    return {
+      ways: outcome.paths.map(({ labels: [{ hops }] }) =>
+        hops
+          .map(nameOf)
+          .join(" ")
+          .replace(/( -)+$/, " …"),
+      ),
+      edges: edges.map(({ from, to }) => `${nameOf(nodes[from])}>${nameOf(nodes[to])}`),
+      outcome,
+    };
+  }
+
+  /**
+   * Searches until all of the truth has been found: a search may miss a part of it by chance, one in twenty times,
+   * but never finds what does not exist.
+   */
+  async function expectToFind(network: KernelGraph, next: Next, ways: readonly string[]) {
+    const found = new Set<string>();
+    const edges = new Set<string>();
+    for (let searches = 0; searches < 4 && found.size < ways.length; searches++) {
+      const { ways: some, edges: more, outcome } = await find(network, next);
+      expect(outcome).toMatchObject({ isComplete: true, perPacket: [] });
+      for (const way of some) found.add(way);
+      for (const edge of more) edges.add(edge);
+    }
+    expect([...found].toSorted()).toEqual(ways.toSorted());
+    return edges;
+  }
+
+  const expectAll = async (next: Next) => {
+    await using network = await startKernelGraph(next, UNLIMITED);
+    const edges = await expectToFind(network, next, waysOf(next));
+    expect([...edges].toSorted()).toEqual(edgesOf(next).toSorted());
+    const { outcome, ways } = await find(network, next);
+    for (const [index, path] of outcome.paths.entries()) {
+      const [{ flowLabel }] = path.labels;
+      const { ways: again, outcome: repeated } = await find(network, next, { flowLabel, paths: 2 });
+      expect(repeated.flowLabel).toBe(flowLabel);
+      expect(again[0]).toBe(ways[index]);
+    }
+  };
+
+  test.each([2, 4, 8])(
+    "%i paths are found, and each flow label repeats its path",
+    (count) => expectAll(beside(count)),
+    120_000,
+  );
+
+  testWith(hashSeedMissing)(
+    "four paths, each of two, are found, and each flow label repeats its path",
+    () => expectAll(NESTED),
+    120_000,
+  );
+
+  test("routers that limit their errors as Linux does are no further paths", async () => {
+    const next = beside(2);
+    await using network = await startKernelGraph(next);
+    await expectToFind(network, next, waysOf(next));
+  }, 120_000);
+
+  describeWith(programMissing("nft"))("one of which loses everything", () => {
+    test("shows where that one ends", async () => {
+      const next = beside(4);
+      await using network = await startKernelGraph(next, UNLIMITED);
+      await network.exec(
+        "x2",
+        ["nft", "-f", "-"],
+        nftRule("forward", "icmpv6 type echo-request drop"),
+      );
+      const ways = waysOf(next).map((way) => (way === "a x2 b T" ? "a x2 …" : way));
+      const edges = await expectToFind(network, next, ways);
+      expect([...edges].toSorted()).toEqual(
+        edgesOf(next)
+          .filter((edge) => edge !== "x2>b")
+          .toSorted(),
+      );
+    }, 120_000);
+  });
+});

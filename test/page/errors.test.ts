@@ -1,0 +1,232 @@
+/** Every error that a tool can get, in a real browser: its message is the API's own, at the field that caused it. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { ApiError, ERRORS, type ErrorCode, type ErrorKind } from "../../src/http/errors.ts";
+import { interfaceDocument } from "../lab/conformance.ts";
+import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { freePort } from "../lab/port.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
+import {
+  PROXY_HEADERS,
+  pageUrl,
+  runAt,
+  type Stage,
+  startStage,
+  TARGETS,
+  visitor,
+} from "./stage.ts";
+
+const missing =
+  tunMissing ?? programMissing("chromium") ?? programMissing("knotd") ?? programMissing("setpriv");
+const pageTest = testWith(missing);
+
+const stack = new AsyncDisposableStack();
+let stage: Stage;
+let services: Readonly<Record<"stage" | "deaf" | "bare" | "strict", Service>>;
+let context: BrowserContext;
+let page: Page;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  stage = stack.use(await startStage({ SIXSCOPE_MAX_PROBES: "1" }));
+  const silent = await Bun.udpSocket({ hostname: "::1", port: await freePort() });
+  stack.defer(() => silent.close());
+  const resolver = `[::1]:${silent.port}`;
+  const started = [
+    // Its resolvers do not answer.
+    startService({
+      ...{ SIXSCOPE_RESOLVER_A: resolver, SIXSCOPE_RESOLVER_B: resolver },
+      ...{ SIXSCOPE_RESOLVER_C: resolver, SIXSCOPE_TRUSTED_PROXIES: "::1" },
+    }),
+    // It has no raw socket.
+    startService({ SIXSCOPE_TRUSTED_PROXIES: "::1" }, [
+      ...["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--"],
+    ]),
+    // Its limits are used up by one request.
+    startService({
+      ...{ SIXSCOPE_RATE_ANONYMOUS: "1", SIXSCOPE_RATE_KEY: "1" },
+      SIXSCOPE_TRUSTED_PROXIES: "::1",
+    }),
+  ] as const;
+  const [deaf, bare, strict] = await Promise.all(started);
+  for (const service of [deaf, bare, strict]) stack.use(service);
+  services = { stage: stage.service, deaf, bare, strict };
+}, 60_000);
+
+afterAll(() => stack.disposeAsync());
+
+/** What the browser complained about, and where else it went. */
+const complaints: string[] = [];
+
+let client = 0;
+
+/** Each test is another client, so that none uses up the limit of another. */
+beforeEach(async () => {
+  if (missing !== null) return;
+  client++;
+  complaints.length = 0;
+  context = await visitor(stage, `2001:db8:42:${client.toString(16)}::7`, complaints);
+  page = await context.newPage();
+});
+
+afterEach(async () => {
+  await context?.close();
+  expect(complaints).toEqual([]);
+});
+
+type Tool = "validate" | "dns" | "ping" | "trace" | "mtr" | "mtu";
+
+/** What a tool shows: where, and what its field says. */
+type Row = readonly [
+  code: ErrorCode,
+  place: `#/${Tool}/${string}`,
+  field: string,
+  says: string,
+  service?: keyof typeof services,
+];
+
+/** The errors of all tools that probe a target. */
+const probes = (["ping", "trace", "mtr", "mtu"] as const).flatMap((tool): Row[] => [
+  ["INVALID_ADDRESS", `#/${tool}/192.0.2.1`, "subject", "is not a valid IPv6 address"],
+  ["INVALID_HOSTNAME", `#/${tool}/a..example`, "subject", "it has an empty label"],
+  ["TARGET_NOT_ALLOWED", `#/${tool}/ff02::1`, "subject", "cannot be probed"],
+  ["TARGET_NOT_ALLOWED", `#/${tool}/${TARGETS.forbidden}`, "subject", "in the denied prefix"],
+  ["HOSTNAME_NOT_FOUND", `#/${tool}/missing.example.test`, "subject", "does not exist"],
+  ["NO_IPV6_ADDRESS", `#/${tool}/ipv4only.example.test`, "subject", "has no AAAA record"],
+  ["NETWORK_UNREACHABLE", `#/${tool}/2001:db9::1`, "subject", "ENETUNREACH"],
+  ["RESOLVER_FAILURE", `#/${tool}/www.elsewhere.test`, "subject", "failed with REFUSED"],
+  ["RESOLVER_TIMEOUT", `#/${tool}/www.example.test`, "subject", "did not answer in time", "deaf"],
+  ["ICMP_UNAVAILABLE", `#/${tool}/::1`, "subject", "has no raw socket", "bare"],
+  ["RATE_LIMITED", `#/${tool}/::1`, "subject", "is used up", "strict"],
+  ["TOO_MANY_PROBES", `#/${tool}/${TARGETS.far}`, "subject", "All 1 probe slots are in use"],
+]);
+
+const ROWS: readonly Row[] = [
+  ["INVALID_ADDRESS", "#/validate/2001:db8::g", "address", "neither a hex digit nor a colon"],
+  ["RATE_LIMITED", "#/validate/2001:db8::1", "address", "is used up", "strict"],
+  ["INVALID_ADDRESS", "#/dns/192.0.2.256?type=PTR", "subject", "valid IPv4 or IPv6 address"],
+  ["INVALID_HOSTNAME", "#/dns/a..example", "subject", "it has an empty label"],
+  ["INVALID_PARAMETER", "#/dns/www.example.test?type=AXFR", "type", "it must be one of"],
+  ["INVALID_PARAMETER", "#/dns/www.example.test?dnssec=maybe", "dnssec", "it must be one of"],
+  ["HOSTNAME_NOT_FOUND", "#/dns/missing.example.test", "subject", "does not exist"],
+  ["RESOLVER_FAILURE", "#/dns/www.elsewhere.test", "subject", "failed with REFUSED"],
+  ["RESOLVER_TIMEOUT", "#/dns/www.example.test", "subject", "did not answer in time", "deaf"],
+  ["RATE_LIMITED", "#/dns/www.example.test", "subject", "is used up", "strict"],
+  ["INVALID_PARAMETER", "#/ping/::1?count=99", "count", "a whole number from 1 to 10"],
+  ["INVALID_PARAMETER", "#/trace/::1?maxHops=0", "maxHops", "a whole number from 1 to 64"],
+  ["INVALID_PARAMETER", "#/mtr/::1?rounds=0", "rounds", "it must be a whole number from"],
+  ...probes,
+];
+
+/** Before a row: what makes its error happen. */
+const BEFORE: Readonly<Partial<Record<ErrorCode, (service: Service) => Promise<AsyncDisposable>>>> =
+  {
+    async RATE_LIMITED({ key }) {
+      await page.evaluate(async (key) => {
+        for (const headers of [{}, { "X-API-Key": key }]) await fetch("api/v1/myip", { headers });
+      }, key);
+      return { async [Symbol.asyncDispose]() {} };
+    },
+    async TOO_MANY_PROBES({ url, key }) {
+      const controller = new AbortController();
+      const response = await fetch(`${url}/traceroute/${TARGETS.silent}`, {
+        headers: { "X-API-Key": key, Accept: "text/event-stream" },
+        signal: controller.signal,
+      });
+      await response.body?.getReader().read();
+      return {
+        async [Symbol.asyncDispose]() {
+          controller.abort();
+          const ping = () => fetch(`${url}/ping/::1?count=1`, { headers: { "X-API-Key": key } });
+          while ((await ping()).status === 429) await Bun.sleep(20);
+        },
+      };
+    },
+  };
+
+async function expectProblem(field: string, says: string): Promise<void> {
+  const problem = page.locator(`#${field}-problem`);
+  await problem.waitFor();
+  expect(await problem.textContent()).toContain(says);
+  const input = page.locator(`#${field}`);
+  expect(await input.getAttribute("aria-invalid")).toBe("true");
+  expect(await input.getAttribute("aria-describedby")).toContain(`${field}-problem`);
+  expect(await page.locator("[role=alert]").count()).toBe(1);
+}
+
+pageTest.each(ROWS.map((row) => [...row] as const))(
+  "%s: %s",
+  async (code, place, field, says, at = "stage") => {
+    const service = services[at];
+    await page.goto(pageUrl(service));
+    await using _ = await BEFORE[code]?.(service);
+    // Not that for the name of the client's address.
+    const answered = page.waitForResponse(
+      (response) => response.status() >= 400 && !response.url().includes("/dns/2001"),
+    );
+    await runAt(page, `${pageUrl(service)}${place}`, service.key);
+    const { error } = await (await answered).json();
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(says);
+    await expectProblem(field, error.message);
+  },
+  20_000,
+);
+
+pageTest(
+  "HTTPS_REQUIRED: a browser reads why instead of the page, and a tool shows it",
+  async () => {
+    await page.goto(stage.url);
+    await page.setExtraHTTPHeaders({ ...PROXY_HEADERS, "X-Forwarded-Proto": "http" });
+    await runAt(page, `${stage.url}#/dns/www.example.test`, stage.service.key);
+    await expectProblem("subject", "This service requires HTTPS");
+    await page.reload();
+    expect(await page.locator("h1").textContent()).toBe("This page needs HTTPS");
+  },
+);
+
+pageTest("UNAUTHORIZED: a key that is revoked while a ping runs on", async () => {
+  await page.goto(`${stage.url}#/ping/www.example.test`);
+  const settings = { SIXSCOPE_KEYS_FILE: stage.service.keysFile };
+  const { stdout } = await sixscope(["keys", "add", "guest"], settings);
+  await stage.service.says("keys");
+  await page.fill("#key", stdout.split("\n")[0] ?? "");
+  await page.getByRole("button", { name: "Run on, one a second" }).click();
+  await page.locator(".dot").first().waitFor();
+  await sixscope(["keys", "revoke", "guest"], settings);
+  await expectProblem("key", "unknown, revoked or expired");
+  // What was measured until then is still there.
+  expect(await page.locator(".dot").count()).toBeGreaterThan(0);
+});
+
+const PATHS: Readonly<Record<Tool, string>> = {
+  validate: "/validate",
+  dns: "/dns/{hostname}",
+  ping: "/ping/{target}",
+  trace: "/traceroute/{target}",
+  mtr: "/mtr/{target}",
+  mtu: "/mtu/{target}",
+};
+
+/** The codes that the interface document has for a tool and no row provokes, such as INTERNAL_ERROR. */
+const others = (Object.keys(PATHS) as Tool[]).flatMap((tool) => {
+  const { responses = {} } = interfaceDocument.paths[PATHS[tool]]?.get ?? {};
+  const codes = Object.values(responses).flatMap(({ description }) =>
+    [...description.matchAll(/`([A-Z][A-Z0-9_]+)`:/g)].map(([, code]) => code as ErrorCode),
+  );
+  const provoked = new Set(
+    ROWS.flatMap(([code, place]) => (place.startsWith(`#/${tool}/`) ? [code] : [])),
+  );
+  return codes.filter((code) => !provoked.has(code)).map((code) => [code, tool] as const);
+});
+
+pageTest.each(others)("%s in %s, as the interface document has it", async (code, tool) => {
+  const { details, note }: ErrorKind["example"] = ERRORS[code].example;
+  const error = new ApiError(code, details as never, note);
+  await page.route(/\/api\/v1\//, (route) =>
+    route.fulfill({ status: error.status, json: error.body }),
+  );
+  await runAt(page, `${stage.url}#/${tool}/2001:db8::1`, stage.service.key);
+  const main = tool === "validate" ? "address" : "subject";
+  await expectProblem(code === "UNAUTHORIZED" ? "key" : main, error.message);
+});

@@ -1,0 +1,267 @@
+/** Loss by hop and the path MTU on the page, in a real browser on the stage. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { MARKUP, runAt, type Stage, startStage, visitor } from "./stage.ts";
+
+const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
+const pageTest = testWith(missing);
+
+let stage: Stage;
+let context: BrowserContext;
+let page: Page;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
+}, 60_000);
+
+afterAll(async () => {
+  if (missing === null) await stage[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  if (missing !== null) return;
+  complaints.length = 0;
+  context = await visitor(stage, "2001:db8:42:1::7", complaints);
+  page = await context.newPage();
+});
+
+afterEach(async () => {
+  if (missing !== null) return;
+  await context.close();
+  expect(complaints).toEqual([]);
+});
+
+const open = async (hash: string) => void (await page.goto(`${stage.url}${hash}`));
+const runTool = (hash: string) => runAt(page, `${stage.url}${hash}`, stage.service.key);
+const button = (name: string) => page.getByRole("button", { name, exact: true });
+const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
+
+/** Collects what the text of a selector becomes, without repeats. */
+async function watch(selector: string): Promise<() => Promise<string[]>> {
+  await page.evaluate(`globalThis.texts = [];
+    new MutationObserver(() => {
+      const text = document.querySelector(${JSON.stringify(selector)})?.textContent ?? "";
+      if (text !== "" && text !== texts.at(-1)) texts.push(text);
+    }).observe(document.body, { childList: true, characterData: true, subtree: true });`);
+  return () => page.evaluate("texts");
+}
+
+/** What a button copies. */
+async function copied(name: string): Promise<string> {
+  await page.evaluate(`Object.defineProperty(navigator, "clipboard", {
+    value: { writeText(text) { globalThis.copied = text; } },
+  });`);
+  await button(name).click();
+  return page.evaluate("copied");
+}
+
+const cells = (label: string) => page.locator(`[data-label="${label}"]`).allTextContents();
+
+describe("Statistics", () => {
+  pageTest(
+    "says where loss begins, and that a hop that limits its answers loses nothing",
+    async () => {
+      await runTool("#/mtr/losing.example.test?rounds=20&intervalMs=100");
+      expect(await textOf(".announce")).toMatch(
+        /^Loss begins at hop 4 \(core4\.example\.test\), with 2\d %\. It goes on to the target, with 2\d %\. Hop 2 limits its answers, which is not loss\.$/,
+      );
+      expect(await page.locator(".limited").allTextContents()).toEqual([
+        "limits its answers; not loss",
+      ]);
+      expect(await page.locator(".number.bad").count()).toBe(3);
+      expect(await cells("Sent")).toEqual(Array(6).fill("20"));
+      expect(await page.locator(".range svg").count()).toBe(6);
+    },
+  );
+
+  pageTest("has each round as it ends, and the whole afterwards", async () => {
+    await open("#/mtr/limited.example.test?rounds=4&intervalMs=300");
+    await page.fill("#key", stage.service.key);
+    const rounds = await watch(".progress");
+    await button("Run").click();
+    await button("Run again").waitFor();
+    expect(await rounds()).toEqual([1, 2, 3, 4].map((round) => `After round ${round}`));
+    expect(await page.locator(".progress").count()).toBe(0);
+    expect(await textOf(".announce")).toStartWith("The path loses nothing.");
+  });
+
+  pageTest("lists the paths and the shares of the addresses if the path changes", async () => {
+    await runTool("#/mtr/changing.example.test?rounds=16&intervalMs=100");
+    expect(await textOf(".ways h2")).toBe("The path changed: 2 paths");
+    expect((await page.locator(".way li").allTextContents()).sort()).toEqual([
+      "hop 2: 2001:db8:100:222::1",
+      "hop 2: 2001:db8:100:222::fe",
+    ]);
+    expect((await page.locator(".branch").allTextContents()).join()).toMatch(
+      /^\d+(\.\d)? % .*2001:db8:100:222::(1|fe).*,\d+(\.\d)? % .*2001:db8:100:222::(1|fe)/,
+    );
+    expect(await textOf(".verdict")).toBe("The path loses nothing.");
+  });
+
+  pageTest("says so if the target does not reply", async () => {
+    await runTool("#/mtr/silent.example.test?rounds=1&maxHops=4");
+    expect(await textOf(".verdict")).toBe(
+      "The target did not reply; the last answers came from hop 3 (ae12-0.core-router-2.amsterdam-science-park.backbone.example.test). Until there the path loses nothing.",
+    );
+    expect(await page.locator(".verdict.bad").count()).toBe(1);
+  });
+
+  pageTest("is copied as mtr prints it, and as the JSON of the API", async () => {
+    await runTool("#/mtr/hostile.example.test?rounds=2&intervalMs=100");
+    const lines = (await copied("Copy as text")).split("\n");
+    expect(lines[0]).toBe("Statistics: hostile.example.test (2001:db8:6::1) from 2001:db8:1::10");
+    expect(lines[1]).toMatch(/^HOST +Loss% +Snt +Last +Avg +Best +Wrst +StDev$/);
+    expect(lines[2]).toMatch(/^1\.\|-- .*<img.* \(2001:db8:106::1\) +0\.0% +2( +\d+\.\d){5}$/);
+    // Its network has markup in its name too.
+    expect(await page.locator(".at .tag").first().textContent()).toBe(`AS64503 ${MARKUP}`);
+    expect(await page.locator("main img").count()).toBe(0);
+    const download = page.waitForEvent("download");
+    await button("Download JSON").click();
+    const file = await (await download).path();
+    expect(await Bun.file(file).json()).toMatchObject({ rounds: 2, ip: "2001:db8:6::1" });
+    expect(await textOf(".shell")).toContain(
+      "/api/v1/mtr/hostile.example.test?rounds=2&intervalMs=100'",
+    );
+  });
+
+  pageTest.each([
+    ["mtr/www.example.test?rounds=101", "rounds", "from 1 to 100"],
+    ["mtr/www.example.test?intervalMs=99", "intervalMs", "from 100 to 1000"],
+    ["mtr/www.example.test?maxHops=65", "maxHops", "from 1 to 64"],
+    ["mtr/192.0.2.1", "subject", "is not a valid IPv6 address"],
+    ["mtu/ff02::1", "subject", "cannot be probed"],
+    ["mtu/missing.example.test", "subject", "does not exist"],
+  ])("%s: the error is at the field %s", async (place, field, message) => {
+    await runTool(`#/${place}`);
+    expect(await textOf(`#${field}-problem`)).toContain(message);
+    expect(await page.locator(".problem").count()).toBe(1);
+  });
+});
+
+describe("Path MTU", () => {
+  pageTest("says who narrows the path, and which message is not believed", async () => {
+    await runTool("#/mtu/tunnel.example.test");
+    expect(await textOf(".size")).toBe("1420 bytes");
+    expect(await textOf(".verdict")).toBe(
+      "Narrowed: hop 4 (core4.example.test) says that its next link carries only 1420 bytes.",
+    );
+    expect(await page.locator(".hop .time").allTextContents()).toEqual(
+      [1500, 1500, 1480, 1480, 1420, 1420].map((bytes) => `${bytes} bytes`),
+    );
+    expect(await page.locator(".hop").nth(1).textContent()).toContain(
+      "not believed: every link of IPv6 carries 1280 bytes",
+    );
+    expect(await page.locator(".hop").nth(3).textContent()).toContain("Packet Too Big: 1420");
+    expect(await page.locator(".pipe svg").getAttribute("aria-label")).toBe(
+      "The path: hops 1 to 2: 1500; hops 3 to 4: 1480; hops 5 to 6: 1420",
+    );
+    expect(await page.locator(".tube.narrow").count()).toBe(1);
+  });
+
+  pageTest("finds the hops that a black hole is between", async () => {
+    await runTool("#/mtu/blackhole.example.test");
+    expect(await textOf(".verdict")).toMatch(
+      /^Black hole: .* between hop 2 \(core2\.example\.test\) and hop 4 \(core4\.example\.test\)\.$/,
+    );
+    expect(await page.locator(".broken").count()).toBe(1);
+    expect(await textOf(".size")).toBe("1400 bytes");
+  });
+
+  pageTest.each([
+    ["www", "good", "Clear: the target answers the largest packets"],
+    ["below1280", "bad", "Below 1280: packets vanish that every link of IPv6 has to carry."],
+    ["silent", "warn", "Inconclusive: the target answers nothing"],
+  ])("%s: %s, %s", async (name, kind, text) => {
+    await runTool(`#/mtu/${name}.example.test`);
+    expect(await textOf(`.verdict.${kind}`)).toContain(text);
+  });
+
+  pageTest("draws each hop as soon as it is measured", async () => {
+    await open("#/mtu/blackhole.example.test");
+    await page.fill("#key", stage.service.key);
+    const said = await watch(".announce");
+    await button("Run").click();
+    await button("Run again").waitFor();
+    expect((await said()).slice(0, 2)).toEqual(["Looking for the hops", "Measuring the hops"]);
+  });
+});
+
+describe("Paths", () => {
+  pageTest(
+    "draws each node once, marks the branch that loses, and shows a chosen path",
+    async () => {
+      await runTool("#/trace/equal.example.test?paths=8");
+      expect(await textOf(".verdict")).toMatch(/^Path [1-4] of 4 does not reach the target\.$/);
+      expect(await textOf(".announce")).toMatch(
+        /4 paths, found with \d+ flow labels\. With 95 % confidence there are no more\./,
+      );
+      const nodes = page.locator(".graph .hop");
+      const addresses = (await nodes.locator(".ip").allTextContents()).map((ip) => ip.slice(-1));
+      expect(addresses.slice(0, 1)).toEqual(["a"]);
+      expect(addresses.slice(1, 3).sort()).toEqual(["b", "c"]);
+      expect(addresses.slice(3, 7).sort()).toEqual(["9", "d", "e", "f"]);
+      expect(addresses.slice(7)).toEqual(["1", "7", "1"]);
+      expect(await page.locator("circle.lossy").count()).toBe(1);
+      const lost = nodes.filter({ hasText: "::9" });
+      expect(await lost.textContent()).toMatch(/path [1-4]: no answer from here on/);
+      expect(await lost.locator("circle.lossy").count()).toBe(1);
+      expect(await page.locator(".graph .chosen").count()).toBe(0);
+      // By keyboard: the radio buttons are one stop, the arrow goes to the next path.
+      await page.getByRole("radio", { name: "All paths" }).focus();
+      for (let path = 1; path <= 4; path++) {
+        await page.keyboard.press("ArrowDown");
+        expect(
+          await page.getByRole("radio", { name: `Path ${path}`, exact: true }).isChecked(),
+        ).toBe(true);
+        const chosen = page.locator(".hop.chosen");
+        const hops = await chosen.locator(".position").allTextContents();
+        expect(hops).toEqual(hops.length === 3 ? ["1", "2", "3"] : ["1", "2", "3", "4", "5", "6"]);
+        expect(await page.locator("circle.chosen").count()).toBe(hops.length);
+      }
+    },
+  );
+
+  pageTest("traces one path alone, by its flow label", async () => {
+    await runTool("#/trace/equal.example.test?paths=2");
+    expect(await textOf(".announce")).toContain("There may be more.");
+    const link = page.getByRole("link", { name: /^Trace \d+ alone$/ }).nth(1);
+    const label = /\d+/.exec((await link.textContent()) ?? "")?.[0] ?? "";
+    const position = page.locator(".graph .hop", { hasText: "path 2" }).first();
+    const second = await position.locator(".ip").textContent();
+    await link.click();
+    expect(await page.inputValue("#flowLabel")).toBe(label);
+    await button("Run").click();
+    await button("Run again").waitFor();
+    expect(await page.locator(".hop .ip").allTextContents()).toContain(second ?? "");
+    expect(await textOf(".route")).toContain(`flow label ${label}`);
+    expect(page.url()).toEndWith(`?flowLabel=${label}`);
+  });
+
+  pageTest("is copied as text with all paths", async () => {
+    await runTool("#/trace/equal.example.test?paths=8");
+    const text = await copied("Copy as text");
+    expect(text.match(/^Path [1-4], flow label \d+ \(\d+\):$/gm)).toHaveLength(4);
+    expect(text).toContain("\n  2001:db8:100:30::9\n  The path goes silent");
+  });
+
+  pageTest.each([
+    ["paths=17", "paths", "from 1 to 16"],
+    ["flowLabel=1048576", "flowLabel", "from 0 to 1048575"],
+  ])("%s: the error is at its field", async (query, field, message) => {
+    await runTool(`#/trace/equal.example.test?${query}`);
+    expect(await textOf(`#${field}-problem`)).toContain(message);
+  });
+});
+
+pageTest("a result comes back with the back button, and its link runs again", async () => {
+  await runTool("#/mtu/tunnel.example.test");
+  await page.getByRole("link", { name: "Statistics" }).click();
+  await page.goBack();
+  expect(await textOf(".size")).toBe("1420 bytes");
+  const link = await copied("Copy link");
+  expect(link).toBe(`${stage.url}#/mtu/tunnel.example.test`);
+  await page.reload();
+  expect(await page.inputValue("#subject")).toBe("tunnel.example.test");
+});

@@ -1,0 +1,242 @@
+/** The walkthrough "Several places" of docs/operations.md, word for word, and what its server configuration forbids. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
+import { compile, hostTarget } from "../../scripts/build/compile.ts";
+import { readSource } from "../../scripts/build/source.ts";
+import { makeCertificate } from "../lab/certificate.ts";
+import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
+import { value } from "../lab/metrics.ts";
+import { type Agent, type NatsServer, startAgent, startNats } from "../lab/nats.ts";
+import { run } from "../lab/run.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
+
+const COMPILE_TIMEOUT_MS = 120_000;
+
+const missing =
+  labMissing ??
+  programMissing("nats-server") ??
+  programMissing("openssl") ??
+  programMissing("curl");
+
+const page = readFileSync(join(import.meta.dir, "../../docs/operations.md"), "utf8");
+const [, section = ""] = /\n## Several places\n(.*?)\n## /s.exec(page) ?? [];
+const [makeKeys = "", startAgents = "", startInstance = "", ask = ""] = [
+  ...section.matchAll(/```sh\n(.*?)```/gs),
+].map(([, script = ""]) => script);
+const [, configuration = ""] = /```\n(listen:.*?)```/s.exec(section) ?? [];
+
+/** The variables in front of each command of a script. */
+function settingsOf(script: string): Record<string, string>[] {
+  return script
+    .trimEnd()
+    .split("\n")
+    .map((line) =>
+      Object.fromEntries([...line.matchAll(/(SIXSCOPE_\w+)=(\S+)/g)].map(([, a, b]) => [a, b])),
+    );
+}
+
+describeWith(missing)("the walkthrough, with the compiled executable", () => {
+  let folder: string;
+  let executable: string;
+  let nats: NatsServer;
+  let service: Service;
+  const agents: Agent[] = [];
+  let pem: { readonly cert: string; readonly key: string };
+
+  /** Its settings, with the files and the address of this test. */
+  const here = (settings: Readonly<Record<string, string>> = {}) => ({
+    ...settings,
+    SIXSCOPE_NATS_URL: `tls://localhost:${nats.port}`,
+    SIXSCOPE_NATS_CREDS: join(folder, settings["SIXSCOPE_NATS_CREDS"] ?? ""),
+    SIXSCOPE_RESOLVER_A: "[::1]:1",
+    NODE_EXTRA_CA_CERTS: pem.cert,
+  });
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "several-places-"));
+    executable = join(folder, "sixscope");
+    await compile(hostTarget(), await readSource(), executable);
+    pem = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+    await makeCertificate({
+      commonName: "localhost",
+      alternatives: "DNS:localhost,IP:::1",
+      days: 1,
+      certFile: pem.cert,
+      keyFile: pem.key,
+    });
+    const printed = await run(["sh", "-ec", `cd ${folder}\nPATH=${folder}:$PATH\n${makeKeys}`]);
+    const [ofService = "", ofAms = "", ofFra = ""] = printed.split("\n");
+    const configured = configuration
+      .replace("PUBLIC_KEY_OF_SERVICE", ofService)
+      .replace("PUBLIC_KEY_OF_AMS", ofAms)
+      .replace("PUBLIC_KEY_OF_FRA", ofFra);
+    expect(configured).not.toContain("PUBLIC_KEY");
+    nats = await startNats(configured, {
+      "cert.pem": readFileSync(pem.cert, "utf8"),
+      "key.pem": readFileSync(pem.key, "utf8"),
+    });
+    for (const settings of settingsOf(startAgents)) {
+      agents.push(await startAgent(here(settings), [], [executable]));
+    }
+    const [settings] = settingsOf(startInstance);
+    service = await startService(
+      {
+        ...here(settings),
+        SIXSCOPE_LISTEN: "[::1]:0",
+        SIXSCOPE_METRICS_LISTEN: "[::1]:0",
+      },
+      [],
+      [executable],
+    );
+  }, COMPILE_TIMEOUT_MS);
+
+  afterAll(async () => {
+    for (const each of [service, ...agents, nats]) await each?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("its last commands give an answer from both places", async () => {
+    const [who = "", curl = "", tool = ""] = ask.split("\n");
+    const paste = (command: string) => {
+      const mine = command.replace("http://[::1]:8080", service.url.replace("/api/v1", ""));
+      const key = `key=${service.key}\nexport SIXSCOPE_KEY=$key PATH=${folder}:$PATH`;
+      return run(["sh", "-ec", `${key}\n${mine}`]);
+    };
+    await service.says("connected to NATS");
+    let there = [];
+    while (there.length < 2) {
+      there = JSON.parse(await paste(who)).locations.map(
+        (each: { location: string }) => each.location,
+      );
+    }
+    expect(there).toEqual(["ams", "fra"]);
+    const { locations } = JSON.parse(await paste(curl));
+    expect(
+      locations.map((each: { result: { details: object } }) => each.result.details),
+    ).toMatchObject([{ location: "ams" }, { location: "fra" }]);
+    expect(await paste(tool)).toMatch(
+      /^ams\nping ::1\n.*4 sent, 4 received.*\nfra\nping ::1\n.*4 received/s,
+    );
+    expect(await value(service, "sixscope_nats_connected")).toBe(1);
+    expect(await value(service, "sixscope_location_asks_total", { outcome: "result" })).toBe(4);
+  });
+
+  test("the tools need a service for --from, and say when a location fails", async () => {
+    const program = [executable];
+    const alone = await sixscope(["ping", "::1", "--from", "ams"], {}, program);
+    expect([alone.status, alone.stderr.split("\n")[0]]).toEqual([
+      2,
+      "sixscope: only a service knows other locations; name one with --server URL",
+    ]);
+    const server = service.url.replace("/api/v1", "");
+    const variables = { SIXSCOPE_SERVER: server, SIXSCOPE_KEY: service.key };
+    const one = await sixscope(["trace", "::1", "--from", "ams"], variables, program);
+    expect([one.status, one.stdout]).toEqual([0, expect.stringContaining("reached in 1 hop")]);
+    const some = await sixscope(["ping", "::1", "--from", "ams,gone"], variables, program);
+    expect([some.status, some.stdout]).toEqual([
+      1,
+      expect.stringContaining('No agent is at the location "gone"'),
+    ]);
+    const json = await sixscope(["ping", "::1", "--from", "all", "--json"], variables, program);
+    expect(JSON.parse(json.stdout).locations).toHaveLength(2);
+  });
+
+  test("an agent needs its settings", async () => {
+    const { status, stderr } = await sixscope(["agent"], {}, [executable]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("SIXSCOPE_NATS_URL is not set");
+    expect(stderr).toContain("SIXSCOPE_LOCATION is not set");
+    const again = await sixscope(["agent", "--new-key", join(folder, "ams.nk")], {}, [executable]);
+    expect([again.status, again.stderr]).toEqual([1, expect.stringContaining("EEXIST")]);
+  });
+
+  test.each([
+    ["the right key", (settings: Record<string, string>) => settings, "ok "],
+    [
+      "another's key",
+      (settings: Record<string, string>) => ({ ...settings, SIXSCOPE_LOCATION: "fra" }),
+      "problem",
+    ],
+    [
+      "no file",
+      (settings: Record<string, string>) => ({ ...settings, SIXSCOPE_NATS_CREDS: "/none" }),
+      "problem",
+    ],
+    [
+      "no authority",
+      ({ NODE_EXTRA_CA_CERTS: _, ...settings }: Record<string, string>) => settings,
+      "problem",
+    ],
+  ])("doctor tries the connection, with %s", async (_, change, state) => {
+    const settings = change(here(settingsOf(startAgents)[0]));
+    const { stdout } = await sixscope(["doctor"], settings, [executable]);
+    const line = stdout.split("\n").find((each) => each.includes("connect to tls://"));
+    expect(line).toStartWith(state);
+    expect(stdout).not.toContain(readFileSync(join(folder, "ams.nk"), "utf8").trim());
+  });
+
+  test("its configuration forbids an agent all but answers", async () => {
+    const seed = readFileSync(join(folder, "ams.nk"));
+    const ams = await connect({
+      servers: [`localhost:${nats.port}`],
+      authenticator: nkeyAuthenticator(new Uint8Array(Buffer.from(seed.toString().trim()))),
+      tls: { caFile: pem.cert },
+    });
+    const refused: string[] = [];
+    void (async () => {
+      for await (const status of ams.status()) {
+        if (status.type === "error") refused.push(status.error.message);
+      }
+    })();
+    let heard = 0;
+    const SUBSCRIBE = [
+      "sixscope.ask.fra",
+      "sixscope.ask.*",
+      "sixscope.cancel.fra",
+      "sixscope.>",
+      "_INBOX.*",
+      "_INBOX.>",
+      ">",
+      "sixscope.here.*",
+    ];
+    for (const subject of SUBSCRIBE)
+      ams.subscribe(subject, {
+        callback: (error) => {
+          if (error === null) heard += 1;
+        },
+      });
+    const PUBLISH = [
+      "sixscope.ask.fra",
+      "sixscope.cancel.fra",
+      "sixscope.here.fra",
+      "sixscope.rollcall",
+      "_INBOX.guess",
+    ];
+    for (const subject of PUBLISH) ams.publish(subject, "{}");
+    await ams.flush();
+    while (refused.length < SUBSCRIBE.length + PUBLISH.length) await Bun.sleep(10);
+    const subjects = refused.map(
+      (text) => /(Subscription|Publish)[a-z ]*"([^"]+)"/.exec(text)?.[2],
+    );
+    expect(subjects.toSorted()).toEqual([...SUBSCRIBE, ...PUBLISH].toSorted());
+
+    // Meanwhile others ask and are answered; the agent at the other key hears none of it.
+    const before = agents[1]?.stderr().match(/msg=ask/g)?.length ?? 0;
+    const headers = { "X-API-Key": service.key };
+    const answer = await fetch(`${service.url}/ping/::1?count=1&from=fra`, { headers });
+    expect(answer.status).toBe(200);
+    await agents[1]?.says("msg=ask", before + 1);
+    expect(heard).toBe(0);
+    expect(agents[1]?.stderr().match(/msg=ask/g)?.length).toBe(before + 1);
+    await ams.close();
+  });
+
+  test("without a key, the server lets nobody in", async () => {
+    await expect(
+      connect({ servers: [`localhost:${nats.port}`], tls: { caFile: pem.cert } }),
+    ).rejects.toThrow();
+  });
+});
