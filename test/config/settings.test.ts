@@ -274,8 +274,10 @@ describe("Valkey", () => {
   });
 
   test("a password is not repeated, whatever the variable", () => {
-    const problems = problemsOf({ SIXSCOPE_SOMEWHERE: "valkey://:s3/cret@host" });
-    expect(problems).toEqual(["SIXSCOPE_SOMEWHERE: is not a setting; see docs/configuration.md"]);
+    const problems = problemsOf({ SIXSCOPE_WINDOW_COLOUR: "valkey://:s3/cret@host" });
+    expect(problems).toEqual([
+      "SIXSCOPE_WINDOW_COLOUR: is not a setting; see docs/configuration.md",
+    ]);
   });
 
   test("the URL can be in a file, and not in both places", () => {
