@@ -7,7 +7,7 @@
  * moment of the machine affects every row alike. CPU time does not depend on other programs as the rate
  * does; each figure is the median of the rounds.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryParseIp } from "../src/addr/ip.ts";
@@ -20,7 +20,7 @@ import { createLog } from "../src/util/log.ts";
 import { freePort } from "../test/lab/port.ts";
 import { run } from "../test/lab/run.ts";
 import { ROOT } from "./build/source.ts";
-import { median, residentMiB } from "./measure.ts";
+import { type Load, load, median, residentMiB } from "./measure.ts";
 
 const ROUNDS = 5;
 const SECONDS = 3;
@@ -32,13 +32,6 @@ interface Server {
   readonly url: string;
   readonly pid: number;
   stop(): void;
-}
-
-interface Load {
-  readonly perSecond: number;
-  readonly p99Ms: number;
-  /** CPU time of the server for each request, in microseconds. */
-  readonly cpuUs: number;
 }
 
 if (Bun.which("wrk") === null) {
@@ -97,7 +90,9 @@ async function compare(path: string, withKey: boolean, servers: readonly Server[
   const results = new Map<Server, Load[]>(servers.map((server) => [server, []]));
   for (let round = 0; round <= ROUNDS; round++) {
     for (const server of servers) {
-      const measured = await load(server, path, withKey);
+      const header = withKey ? ["-H", `X-API-Key: ${key}`] : [];
+      const options = [`-c${CONNECTIONS}`, `-d${SECONDS}s`, ...header];
+      const measured = await load(server.url + path, server.pid, options);
       // The first round warms up.
       if (round > 0) results.get(server)?.push(measured);
     }
@@ -120,24 +115,6 @@ async function compare(path: string, withKey: boolean, servers: readonly Server[
     ];
     console.log(columns.join(" "));
   }
-}
-
-async function load({ url, pid }: Server, path: string, withKey: boolean): Promise<Load> {
-  const before = cpuSeconds(pid);
-  const header = withKey ? ["-H", `X-API-Key: ${key}`] : [];
-  const options = ["-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "--latency", ...header];
-  const report = await run(["wrk", ...options, `${url}${path}`]);
-  const [, requests = ""] = /(\d+) requests in/.exec(report) ?? [];
-  const cpuUs = ((cpuSeconds(pid) - before) * 1e6) / Number(requests);
-  const [, value = "", unit = ""] = /99%\s+([\d.]+)(us|ms|s)/.exec(report) ?? [];
-  const p99Ms = Number(value) * ({ us: 0.001, ms: 1, s: 1000 }[unit] ?? Number.NaN);
-  return { perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1]), p99Ms, cpuUs };
-}
-
-/** CPU time that a process has used, of all its threads; proc(5), in ticks of 10 ms. */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** Resident memory of each server after the load. */

@@ -1,6 +1,6 @@
 import type { Config } from "../config/settings.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { SharedKeys } from "../keys/shared-keys.ts";
+import { type RunScript, SharedKeys } from "../keys/shared-keys.ts";
 import { SharedRateLimiter } from "../limits/shared-limiter.ts";
 import { TargetLeases } from "../limits/target-leases.ts";
 import { RateLimiter } from "../limits/token-bucket.ts";
@@ -8,13 +8,8 @@ import type { Log } from "../util/log.ts";
 import type { ValkeyAddress } from "../valkey/address.ts";
 import { Valkey } from "../valkey/valkey.ts";
 
-/** What `openShared` returns. */
-export type SharedService = ReturnType<typeof openShared>;
-
-/** The copy of the keys in Valkey, beside the file that an instance alone would use. */
-export function copyOf(keysFile: string): string {
-  return `${keysFile}.copy`;
-}
+/** How long reading the keys may take, which can be many, in milliseconds. */
+const KEYS_MS = 2_000;
 
 /** Makes what instances share. It is loaded only if Valkey is configured, and connects only in `start`. */
 export function openShared(
@@ -23,9 +18,10 @@ export function openShared(
   log: Log,
 ) {
   const valkey = new Valkey(address, log);
-  const copy = copyOf(keysFile);
+  // Beside the file that an instance alone would use, which is not touched.
+  const copy = `${keysFile}.copy`;
   const keyring = new Keyring(copy, log);
-  const run = valkey.run.bind(valkey);
+  const run: RunScript = (...call) => valkey.run(...call, KEYS_MS);
   const keys = new SharedKeys(run, valkey.names.keys, keyring, copy, log);
   return {
     valkey,

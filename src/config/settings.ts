@@ -222,7 +222,7 @@ function isPem(value: string): boolean {
 
 /** Whether a value is a URL with a user or password, which must not appear in a log either. */
 function hasPassword(value: string): boolean {
-  return /:\/\/[^/]*@/.test(value);
+  return /:\/\/.*@/.test(value);
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {

@@ -29,19 +29,21 @@ return 1
 
 const LEASE = script(LEASE_SCRIPT);
 
-/** Bounds the probes of all instances to each /64; each keeps to its part while the engine is down. */
+/** Bounds the probes of all instances to each /64; without the engine, each has no more than its part. */
 export class TargetLeases implements TargetShare {
-  readonly #valkey: Pick<Valkey, "ask" | "instances" | "isUp" | "names">;
+  readonly #valkey: Pick<Valkey, "ask" | "instances" | "names">;
   readonly #leases = new Map<string, { left: number; endMs: number; askAgainMs: number }>();
 
-  constructor(valkey: Pick<Valkey, "ask" | "instances" | "isUp" | "names">) {
+  constructor(valkey: Pick<Valkey, "ask" | "instances" | "names">) {
     this.#valkey = valkey;
   }
 
+  /** The same while the engine is away, because it may be away for one instance only. */
   perSecond(): number {
-    const { instances, isUp } = this.#valkey;
-    if (instances === 1) return PROBES_PER_SECOND;
-    return Math.floor((isUp ? PROBES_PER_SECOND - LEASED : PROBES_PER_SECOND) / instances);
+    const { instances } = this.#valkey;
+    return instances === 1
+      ? PROBES_PER_SECOND
+      : Math.floor((PROBES_PER_SECOND - LEASED) / instances);
   }
 
   lease(prefix: string, nowMs: number): boolean {

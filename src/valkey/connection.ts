@@ -57,7 +57,7 @@ export class Connection {
   /**
    * Runs a script and returns its result.
    *
-   * @param limitMs how long the answer may take; the first call has time to connect too
+   * @param limitMs how long the answer may take; the first call has the time to connect instead
    * @throws ValkeyError
    */
   async run(
@@ -67,12 +67,12 @@ export class Connection {
     limitMs: number,
   ): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args.map(String)];
-    const waitMs = this.#isOpen ? limitMs : Math.max(limitMs, CONNECT_MS);
+    const reply = this.#client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
+      if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
+      return this.#client.send("EVAL", [source, ...rest]);
+    });
     try {
-      const result = await this.#race("EVALSHA", [sha1, ...rest], waitMs).catch((error) => {
-        if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
-        return this.#race("EVAL", [source, ...rest], waitMs);
-      });
+      const result = await this.#within(this.#isOpen ? limitMs : CONNECT_MS, reply);
       this.#isOpen = true;
       return result;
     } catch (error) {
@@ -84,7 +84,8 @@ export class Connection {
     this.#client.close();
   }
 
-  #race(command: string, args: string[], limitMs: number): Promise<unknown> {
+  /** Rejects if the reply does not come in time. */
+  #within(limitMs: number, reply: Promise<unknown>): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const cancel = this.#clock.after(limitMs, () => {
       // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
@@ -92,7 +93,7 @@ export class Connection {
         reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent")),
       );
     });
-    this.#client.send(command, args).then(resolve, reject).finally(cancel);
+    reply.then(resolve, reject).finally(cancel);
     return promise;
   }
 }

@@ -116,7 +116,7 @@ export class Valkey {
   }
 
   /**
-   * The result of a script.
+   * The result of a script; without one in time, the connection is given up.
    *
    * @throws ValkeyError
    */
@@ -124,11 +124,12 @@ export class Valkey {
     wanted: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
+    limitMs = GIVE_UP_MS,
   ): Promise<unknown> {
     this.#connection ??= this.#connect(this.#url);
     const connection = this.#connection;
     try {
-      return await connection.run(wanted, keys, args, GIVE_UP_MS);
+      return await connection.run(wanted, keys, args, limitMs);
     } catch (error) {
       const isUsable = error instanceof ValkeyError && error.failure === "refused";
       if (!isUsable) connection.close();

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { resolve } from "node:path";
+import { rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
@@ -248,6 +250,52 @@ describe("values", () => {
     const problems = problemsOf({ [name]: value });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toStartWith(`${name}=${quote(value)}: `);
+  });
+});
+
+describe("Valkey", () => {
+  const FORM =
+    "must be valkey://[user:password@]host[:port][/database], valkeys:// for TLS, or valkey+unix:///path";
+
+  // biome-ignore format: a table
+  test.each([
+    "valkey://localhost", "valkeys://user:p%40ss@[::1]:6379/3", "redis://:pass@10.0.0.1", "rediss://host:1",
+    "valkey+unix:///run/valkey.sock", "redis+unix:///run/redis.sock",
+  ])("is used at %s", (url) => {
+    expect(parseConfig({ SIXSCOPE_VALKEY_URL: url }).valkey).toEqual({ url, prefix: "sixscope:" });
+  });
+
+  // biome-ignore format: a table
+  test.each([
+    "localhost:6379", "http://localhost", "valkey://", "valkey://:s3cret@", "valkey://h/name", "valkey://h?db=1",
+    "valkey+unix://", "s3cret",
+  ])("is not used at %s, and the value is not repeated", (url) => {
+    expect(problemsOf({ SIXSCOPE_VALKEY_URL: url })).toEqual([`SIXSCOPE_VALKEY_URL: ${FORM}`]);
+  });
+
+  test("a password is not repeated, whatever the variable", () => {
+    const problems = problemsOf({ SIXSCOPE_WINDOW_COLOUR: "valkey://:s3/cret@host" });
+    expect(problems).toEqual([
+      "SIXSCOPE_WINDOW_COLOUR: is not a setting; see docs/configuration.md",
+    ]);
+  });
+
+  test("the URL can be in a file, and not in both places", () => {
+    const file = join(tmpdir(), `sixscope-url-${process.pid}`);
+    writeFileSync(file, "valkey://:s3cret@host\n");
+    const fromFile = { SIXSCOPE_VALKEY_URL_FILE: file, SIXSCOPE_VALKEY_PREFIX: "other:" };
+    expect(parseConfig(fromFile).valkey).toEqual({
+      url: "valkey://:s3cret@host",
+      prefix: "other:",
+    });
+    expect(problemsOf({ ...fromFile, SIXSCOPE_VALKEY_URL: "valkey://host" })).toEqual([
+      `SIXSCOPE_VALKEY_URL_FILE="${file}": SIXSCOPE_VALKEY_URL is set too; set one of them`,
+    ]);
+    writeFileSync(file, "s3cret");
+    expect(problemsOf(fromFile)).toEqual([`SIXSCOPE_VALKEY_URL_FILE="${file}": ${FORM}`]);
+    rmSync(file);
+    expect(problemsOf(fromFile).join()).toContain("cannot be read: ENOENT");
+    expect(problemsOf({ SIXSCOPE_VALKEY_PREFIX: "a b" }).join()).toContain("without spaces");
   });
 });
 

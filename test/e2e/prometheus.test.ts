@@ -7,6 +7,7 @@ import { makeCertificate } from "../lab/certificate.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { metricsUrl, until } from "../lab/metrics.ts";
+import { startNats } from "../lab/nats.ts";
 import { startPrometheus } from "../lab/prometheus.ts";
 import { run } from "../lab/run.ts";
 import { startService } from "../lab/service.ts";
@@ -19,6 +20,7 @@ const prometheusTest = testWith(
   missing,
   programMissing("prometheus"),
   programMissing("openssl"),
+  programMissing("nats-server"),
   valkeyMissing,
 );
 
@@ -65,9 +67,12 @@ describe("a real Prometheus", () => {
       const certificate = { commonName: "localhost", days: 30, ...files };
       await makeCertificate(certificate);
       await using valkey = await ValkeyServer.start();
+      await using nats = await startNats();
       await using service = await startService({
         ...SETTINGS,
         SIXSCOPE_VALKEY_URL: valkey.url,
+        SIXSCOPE_NATS_URL: nats.url,
+        SIXSCOPE_LOCATION: "ams",
         SIXSCOPE_TLS_CERT: files.certFile,
         SIXSCOPE_TLS_KEY: files.keyFile,
         SIXSCOPE_PING_INTERVAL_MS: "10",

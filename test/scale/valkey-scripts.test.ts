@@ -117,12 +117,12 @@ describe("probes to a /64", () => {
     },
   );
 
-  test("are divided among the instances seen last while the engine is away", () => {
+  test("are no more than the part of each instance while the engine is away", () => {
     const ask = () => Promise.resolve(null);
-    const valkey = { isUp: false, instances: 4, names: namesBelow(""), ask };
+    const valkey = { instances: 4, names: namesBelow(""), ask };
     const limit = new TargetLimit(new TargetLeases(valkey));
     const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
-    expect(taken.filter(Boolean).length).toBe(250);
+    expect(taken.filter(Boolean).length).toBe(125);
   });
 });
 
