@@ -14,7 +14,7 @@ import { startAgent, startNats } from "../test/lab/nats.ts";
 import { startService } from "../test/lab/service.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { readSource } from "./build/source.ts";
-import { median } from "./measure.ts";
+import { median, residentMiB } from "./measure.ts";
 
 const ROUNDS = 2000;
 const WARM_UP = 200;
@@ -103,6 +103,12 @@ function cpuSeconds(pid: number): number {
 }
 
 const ms = (value: number) => `${value.toFixed(2)} ms`.padStart(10);
+
+const { SIXSCOPE_NATS_URL: _, ...alone } = settings;
+await using without = await startService(alone, [], program);
+await Bun.sleep(1000);
+const memory = [without, service].map(({ pid }) => `${residentMiB(pid, "RssAnon").toFixed(1)} MiB`);
+console.log(`private memory at rest: ${memory[0]} without NATS, ${memory[1]} with it\n`);
 
 try {
   const times = { "": [] as number[], "&from=ams": [] as number[] };

@@ -92,7 +92,6 @@ class PathSearch {
   #missing = 0;
   #sent: number;
   #labelsLeft: number;
-  #atOnce = TRACES_AT_ONCE;
   /** Labels that were traced again. */
   readonly #certain = new Set<number>();
   /** What was told of each path, by its label. */
@@ -119,7 +118,7 @@ class PathSearch {
 
   /** How many labels more are to be traced at once now. */
   wanted(): number {
-    return this.#isOver() || this.#labelsLeft === 0 ? 0 : Math.min(this.#missing, this.#atOnce);
+    return this.#isOver() || this.#labelsLeft === 0 ? 0 : Math.min(this.#missing, TRACES_AT_ONCE);
   }
 
   /** Traces one label more. */
@@ -149,18 +148,13 @@ class PathSearch {
     );
   }
 
-  /** Traces a path's first label again, alone. If it reaches the target now, or a nearer one, the others prove nothing. */
-  async tryAgain({ labels }: TracedPath): Promise<void> {
-    const [before] = labels;
+  /** Traces a path's first label again, alone and as far as a trace goes, in place of the first time. */
+  async tryAgain({ labels: [before] }: TracedPath): Promise<void> {
     this.#certain.add(before.flowLabel);
     const found = await this.#ask({ flowLabel: before.flowLabel });
-    if (found === null) return;
-    const isNearer = found.hops.length < before.hops.length;
-    const isChance = found.reached && (isNearer || !before.reached);
-    if (isChance && isNearer) this.#atOnce = 1;
-    const [first, ...others] = this.#traced.map((each) => (each === before ? found : each));
-    const kept = others.filter((each) => !isChance || !labels.includes(each));
-    this.#traced = [first as Traced, ...kept];
+    const [first, ...others] = this.#traced;
+    const latest = (label: Traced) => (label === before && found) || label;
+    this.#traced = [latest(first), ...others.map(latest)];
     this.#describe();
   }
 

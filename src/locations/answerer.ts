@@ -18,6 +18,9 @@ import {
 /** Asks that run at once: far more than the probe slots of most agents. */
 const MAX_ASKS = 1000;
 
+/** The JSON document of a result. */
+type Document = Record<string, unknown>;
+
 /** Does the work that instances ask this location for, as the service does for a request. */
 export class Answerer {
   readonly #location: string;
@@ -49,7 +52,7 @@ export class Answerer {
     this.#asks = connection.subscribe(SUBJECTS.ask(this.#location), {
       queue: "agents",
       callback: (error, message) => {
-        if (error === null) void this.#answer(message);
+        if (error === null) void this.#answer(connection, message);
       },
     });
     connection.subscribe(SUBJECTS.cancel(this.#location), {
@@ -75,16 +78,18 @@ export class Answerer {
     for (const run of this.#running.values()) run.abort();
   }
 
-  async #answer(message: Msg): Promise<void> {
+  async #answer(connection: NatsConnection, message: Msg): Promise<void> {
     const { reply: inbox, data } = message;
     if (inbox === undefined) return;
     const run = new AbortController();
     const send = (reply: Reply) => {
-      try {
-        message.respond(JSON.stringify(reply));
-      } catch (error) {
-        // The connection has closed, or the reply is larger than the server allows.
-        run.abort(error);
+      const text = JSON.stringify(reply);
+      if (connection.isClosed()) return;
+      if (Buffer.byteLength(text) <= (connection.info?.max_payload ?? Number.POSITIVE_INFINITY))
+        message.respond(text);
+      else {
+        run.abort();
+        send({ refused: "its answer is larger than the NATS server allows (max_payload)" });
       }
     };
     const ask = data.length > MAX_ASK_BYTES ? null : readMessage(askSchema, data);
@@ -96,9 +101,6 @@ export class Answerer {
     this.#running.delete(inbox);
     if (this.#running.size === 0) this.#onIdle();
     if (!run.signal.aborted) send(reply);
-    if (run.signal.reason instanceof Error && run.signal.reason.name === "InvalidArgumentError") {
-      send({ refused: "its answer is larger than the NATS server allows (max_payload)" });
-    }
     this.#log.info("ask", {
       endpoint: ask.endpoint,
       outcome: run.signal.aborted ? "aborted" : "error" in reply ? reply.error.code : "result",
@@ -131,12 +133,13 @@ export class Answerer {
     };
     try {
       const values = readParameters(endpoint.parameters, sentTexts(ask.parameters));
-      return { result: (await endpoint.handle(values, call, this.#tools)) as object as never };
+      return { result: (await endpoint.handle(values, call, this.#tools)) as Document };
     } catch (error) {
-      if (error instanceof ApiError) return { error: error.body.error as never };
       const requestId = crypto.randomUUID();
-      if (!signal.aborted) this.#log.error(traceOf(error), { requestId });
-      return { error: new ApiError("INTERNAL_ERROR", { requestId }).body.error };
+      const isKnown = error instanceof ApiError;
+      if (!isKnown && !signal.aborted) this.#log.error(traceOf(error), { requestId });
+      const known = isKnown ? error : new ApiError("INTERNAL_ERROR", { requestId });
+      return { error: { ...known.body.error, details: { ...known.details } } };
     }
   }
 }

@@ -1,7 +1,7 @@
-import type { NatsConnection } from "@nats-io/transport-node";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import type { z } from "zod";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
-import type { Call, Question } from "../http/endpoint.ts";
+import type { Call, Endpoint, Question } from "../http/endpoint.ts";
 import { ApiError, clientGone, ERRORS, type ErrorCode, type ErrorDetails } from "../http/errors.ts";
 import {
   type Ask,
@@ -24,6 +24,9 @@ const MAX_SECONDS = 300;
 /** Bytes of all replies to an ask; those of the longest mtr are fewer. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 
+/** The status of a message from the server itself: there is no subscriber. */
+const NO_RESPONDERS = 503;
+
 /**
  * Asks the agents of a location, one of which answers, and passes on its events.
  *
@@ -42,73 +45,35 @@ export async function askAgent(
   const inbox = SUBJECTS.inbox();
   const { promise, resolve, reject } = Promise.withResolvers<object>();
   const startMs = performance.now();
-  const unavailable = (reason: string) =>
-    new ApiError("LOCATION_UNAVAILABLE", { location, reason });
-  const expire = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
   let timer: Timer | undefined;
   const wait = (longestSeconds: number) => {
     const seconds = Math.min(longestSeconds, MAX_SECONDS) + GRACE_SECONDS;
+    const expire = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
     clearTimeout(timer);
     timer = setTimeout(expire, startMs + seconds * 1000 - performance.now());
     allowSeconds(seconds);
   };
-  const checked = <T>(schema: z.ZodType<T> | undefined, value: unknown): T => {
-    const parsed = schema?.safeParse(value);
-    if (parsed?.success) return parsed.data;
-    const [issue] = parsed?.error?.issues ?? [];
-    const where = issue === undefined ? "" : ` at ${issue.path.join(".") || "its top"}`;
-    throw unavailable(`its answer is not as this version describes it${where}`);
-  };
-  const take = (reply: Reply) => {
-    if ("allowSeconds" in reply) return wait(reply.allowSeconds);
-    if ("event" in reply) {
-      return onEvent?.(
-        reply.event,
-        checked(endpoint.events?.()[reply.event], reply.data) as object,
-      );
-    }
-    if ("result" in reply) return resolve(checked(endpoint.response(), reply.result) as object);
-    if ("refused" in reply) throw unavailable(reply.refused);
-    const { code, message, details } = reply.error;
-    const known = [...endpoint.errors, "INVALID_PARAMETER", "INTERNAL_ERROR"].find(
-      (each) => each === code,
-    ) as ErrorCode | undefined;
-    if (known === undefined)
-      throw unavailable(`it failed with ${code}, which this version does not know`);
-    const error = new ApiError(
-      known,
-      checked(ERRORS[known].details(), details) as ErrorDetails<ErrorCode>,
-    );
-    error.message = message;
-    throw error;
-  };
-
-  let bytes = 0;
+  const read = replyReader(location, endpoint);
   const subscription = connection.subscribe(inbox, {
     callback(error, message) {
       try {
-        if (error) throw unavailable("NATS does not let this service read answers");
-        if (message.headers?.code === 503) throw new ApiError("LOCATION_NOT_FOUND", { location });
-        bytes += message.data.length;
-        const reply = bytes > MAX_REPLY_BYTES ? null : readMessage(replySchema, message.data);
-        if (reply === null) throw unavailable("it sent what is not an answer");
-        take(reply);
+        const reply = read(error, message);
+        if ("allowSeconds" in reply) wait(reply.allowSeconds);
+        else if ("event" in reply) onEvent?.(reply.event, reply.data);
+        else resolve(reply.result);
       } catch (problem) {
         reject(problem);
       }
     },
   });
-  void subscription.closed.then(() => reject(unavailable("the connection to NATS was lost")));
+  const lost = () => reject(unavailable(location, "the connection to NATS was lost"));
+  void subscription.closed.then(lost);
   const leave = () => reject(clientGone());
   signal.addEventListener("abort", leave);
   if (signal.aborted) leave();
-  const ask: Ask = {
-    version: MESSAGE_VERSION,
-    endpoint: endpoint.operationId,
-    parameters,
-    owner,
-    events: onEvent !== undefined,
-  };
+  const events = onEvent !== undefined;
+  const { operationId } = endpoint;
+  const ask: Ask = { version: MESSAGE_VERSION, endpoint: operationId, parameters, owner, events };
   wait(DEFAULT_SECONDS);
   try {
     connection.publish(SUBJECTS.ask(location), JSON.stringify(ask), { reply: inbox });
@@ -122,4 +87,54 @@ export async function askAgent(
     signal.removeEventListener("abort", leave);
     subscription.unsubscribe();
   }
+}
+
+/** What an agent says while it answers. */
+type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: string }>;
+
+/** Reads the replies to one ask, and throws an ApiError for one that ends it without a result. */
+function replyReader(location: string, endpoint: Endpoint) {
+  let bytes = 0;
+  return (error: Error | null, { headers, data }: Msg): Progress => {
+    if (error) throw unavailable(location, "NATS does not let this service read answers");
+    if (headers?.code === NO_RESPONDERS) throw new ApiError("LOCATION_NOT_FOUND", { location });
+    bytes += data.length;
+    const reply = bytes > MAX_REPLY_BYTES ? null : readMessage(replySchema, data);
+    if (reply === null) throw unavailable(location, "it sent what is not an answer");
+    if ("refused" in reply) throw unavailable(location, reply.refused);
+    if ("error" in reply) throw errorOf(location, endpoint, reply.error);
+    if ("event" in reply) requireShape(location, endpoint.events?.()[reply.event], reply.data);
+    if ("result" in reply) requireShape(location, endpoint.response(), reply.result);
+    return reply;
+  };
+}
+
+/** The agent's error as if it were ours, if the endpoint has it. */
+function errorOf(
+  location: string,
+  { errors }: Endpoint,
+  { code, message, details }: Extract<Reply, { readonly error: object }>["error"],
+): ApiError {
+  const possible: readonly ErrorCode[] = [...errors, "INVALID_PARAMETER", "INTERNAL_ERROR"];
+  const known = possible.find((each) => each === code);
+  if (known === undefined) {
+    return unavailable(location, `it failed with ${code}, which this version does not know`);
+  }
+  requireShape(location, ERRORS[known].details(), details);
+  const error = new ApiError(known, details as ErrorDetails<ErrorCode>);
+  error.message = message;
+  return error;
+}
+
+/** Throws an ApiError for a value that an interface of this version does not have. */
+function requireShape(location: string, schema: z.ZodType | undefined, value: unknown): void {
+  const parsed = schema?.safeParse(value);
+  if (parsed?.success) return;
+  const [issue] = parsed?.error.issues ?? [];
+  const where = issue === undefined ? "" : ` at ${issue.path.join(".") || "its top"}`;
+  throw unavailable(location, `its answer is not as this version describes it${where}`);
+}
+
+function unavailable(location: string, reason: string): ApiError {
+  return new ApiError("LOCATION_UNAVAILABLE", { location, reason });
 }

@@ -3,6 +3,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Config } from "../config/settings.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
+import { MAX_ASK_BYTES } from "./message.ts";
 
 /** Which servers, and how to log in. */
 export type NatsSettings = NonNullable<Config["nats"]>;
@@ -32,7 +33,7 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
   const nats = await import("@nats-io/transport-node");
   const creds = credsFile === null ? null : await readFile(credsFile);
   const seed = creds?.toString().trim() ?? "";
-  return await nats.connect({
+  const connection = await nats.connect({
     servers: [...servers],
     name: "sixscope",
     timeout: CONNECT_TIMEOUT_MS,
@@ -46,6 +47,9 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
         : nats.credsAuthenticator(creds),
     }),
   });
+  if ((connection.info?.max_payload ?? 0) >= MAX_ASK_BYTES) return connection;
+  await connection.close();
+  throw new Error(`max_payload of the server is less than ${MAX_ASK_BYTES} bytes`);
 }
 
 /** Makes a key pair with which a client logs in to NATS: the seed is its secret. */

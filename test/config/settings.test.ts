@@ -125,6 +125,19 @@ describe("values", () => {
       "0",
       { rate: { anonymous: 100, prefix: 0, key: 1000 } },
     ],
+    ["a location", "SIXSCOPE_LOCATION", "ams-1", { location: "ams-1" }],
+    [
+      "two NATS servers, one of which must use TLS",
+      "SIXSCOPE_NATS_URL",
+      "nats://[2001:db8::1]:4222,tls://nats.example.com",
+      {
+        nats: {
+          servers: ["nats://[2001:db8::1]:4222", "tls://nats.example.com"],
+          tls: true,
+          credsFile: null,
+        },
+      },
+    ],
     ["the shortest interval", "SIXSCOPE_PING_INTERVAL_MS", "10", { pingIntervalMs: 10 }],
     ["the longest timeout", "SIXSCOPE_PROBE_TIMEOUT_MS", "10000", { probeTimeoutMs: 10_000 }],
     [
@@ -225,6 +238,13 @@ describe("values", () => {
     ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
     ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
+    ["a location in capitals", "SIXSCOPE_LOCATION", "AMS"],
+    ["a location with a dot", "SIXSCOPE_LOCATION", "ams.1"],
+    ["a location of 33 characters", "SIXSCOPE_LOCATION", "a".repeat(33)],
+    ["the name of all locations", "SIXSCOPE_LOCATION", "all"],
+    ["another protocol for NATS", "SIXSCOPE_NATS_URL", "https://nats.example.com"],
+    ["NATS without a protocol", "SIXSCOPE_NATS_URL", "nats.example.com:4222"],
+    ["credentials without NATS", "SIXSCOPE_NATS_CREDS", "/etc/sixscope/nats.nk"],
   ];
   test.each(rejected)("%s: %s=%s is rejected by name", (_, name, value) => {
     const problems = problemsOf({ [name]: value });
@@ -339,6 +359,13 @@ describe("problems", () => {
     const text = problemsOf({ [name]: value }).join("\n");
     expect(text).toContain(name);
     expect(text.length).toBeLessThan(4000);
+  });
+
+  test("do not show a password in a URL", () => {
+    const value = "nats://user:SECRET@nats.example.com:4222";
+    const text = problemsOf({ SIXSCOPE_NATS_URL: value, SIXSCOPE_NATS_URLS: value }).join("\n");
+    expect(text).toContain("put them into SIXSCOPE_NATS_CREDS");
+    expect(text).not.toContain("SECRET");
   });
 
   const PEM = "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n";

@@ -206,12 +206,12 @@ describe("silence is not another path", () => {
     expect([ways, edges, outcome.isComplete]).toEqual([truth.ways, truth.edges, true]);
   });
 
-  test("where a target sends one reply in 100 ms", async () => {
+  test.each([100, 400])("where a target sends one reply in %i ms", async (intervalMs) => {
     const within = rateLimiter();
     const allows = (name: string, nowMs: number) =>
-      name !== "T" || within(name, { intervalMs: 100, burst: 1 }, nowMs);
-    const truth = truthOf(oneOf(4));
-    const { ways, edges } = await find(networkOf(oneOf(4), allows));
+      name !== "T" || within(name, { intervalMs, burst: 1 }, nowMs);
+    const truth = truthOf(oneOf(2));
+    const { ways, edges } = await find(networkOf(oneOf(2), allows));
     expect([ways, edges]).toEqual([truth.ways, truth.edges]);
   });
 
@@ -242,6 +242,9 @@ describe("a search", () => {
     const { outcome, ways } = await find(networkOf(oneOf(4)), { paths: 2 });
     expect(ways.length).toBe(2);
     expect(outcome.isComplete).toBe(false);
+    // So few labels show all next hops.
+    const { outcome: three } = await find(networkOf(oneOf(3)), { paths: 2 });
+    expect([three.isComplete, three.paths.length, three.labels < 32]).toEqual([false, 2, true]);
   });
 
   test("costs at most so many flow labels for each path that is wanted", async () => {
@@ -259,6 +262,41 @@ describe("a search", () => {
     expect(labels.size).toBe(48);
     expect(outcome.isComplete).toBe(false);
   });
+
+  test("traces no label but the first beyond the longest path, unless it may be longer", async () => {
+    const furthest = new Map<number, number>();
+    const network = networkOf(oneOf(4));
+    const { outcome } = await find((packet, nowMs) => {
+      const { flowLabel, hopLimit } = packet;
+      furthest.set(flowLabel, Math.max(furthest.get(flowLabel) ?? 0, hopLimit));
+      return network(packet, nowMs);
+    });
+    furthest.delete(outcome.flowLabel);
+    expect(new Set(furthest.values())).toEqual(new Set([5]));
+  });
+
+  test("begins no trace after a minute", async () => {
+    const within = rateLimiter();
+    const allows = (name: string, nowMs: number) =>
+      name === "T" || within(name, { intervalMs: 1000, burst: 1 }, nowMs);
+    const { outcome, tookMs } = await find(networkOf(oneOf(16), allows));
+    expect(tookMs).toBeWithin(60_000, 60_000 + 20_000);
+    expect(outcome.isComplete).toBe(false);
+  }, 60_000);
+
+  test("begins no trace after 10,000 probes", async () => {
+    const far = Array.from({ length: 60 }, (_, hop) => `y${hop.toString(16)}`);
+    const topology: Topology = (label) => [
+      `x${choose(label, 16, "a").toString(16)}`,
+      `z${choose(label, 16, "b").toString(16)}`,
+      ...far,
+      "T",
+    ];
+    const { outcome, sent } = await find(networkOf(topology), { maxHops: 64 });
+    expect(outcome.sent).toBe(sent);
+    expect(sent).toBeWithin(10_000, 10_000 + 16 * 64);
+    expect(outcome.isComplete).toBe(false);
+  }, 60_000);
 
   test("begins with the flow label that is given, and repeats its path", async () => {
     for (const flowLabel of [0, 1, 7, 0xfffff]) {

@@ -224,6 +224,25 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(response.status).toBe(404);
   });
 
+  test.each([
+    ["capitals", "AMS"],
+    ["nothing", ""],
+    ["nothing behind a comma", "here,"],
+    ["a wildcard", "*"],
+    ["a subject", "here.ask"],
+    ["33 names", Array.from({ length: 33 }, (_, index) => `a${index}`).join()],
+  ])("from with %s is not valid", async (_, from) => {
+    expect(await ask(service, `/ping/::1?from=${from}`)).toMatchObject({
+      status: 400,
+      error: { code: "INVALID_PARAMETER", details: { parameter: "from" } },
+    });
+  });
+
+  test("a location that is named twice is asked once", async () => {
+    const { locations } = await ask(service, "/ping/::1?count=1&from=here,here");
+    expect(locations?.map(({ location }) => location)).toEqual(["here"]);
+  });
+
   test("an agent applies its own target policy, and checks parameters again", async () => {
     await using _agent = await startAgent({ ...settings("ams"), SIXSCOPE_TARGETS_DENY: "::1/128" });
     expect(await ask(service, "/ping/::1?from=ams")).toMatchObject({
@@ -443,6 +462,32 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(cancelled).toEqual([inbox ?? ""]);
     });
 
+    test("an agent that knows fewer parameters answers what it knows", async () => {
+      const { status, details, ...rest } = await ask(service, "/ping/::1?count=1");
+      const asked: unknown[] = [];
+      const subscription = foreign.subscribe("sixscope.ask.old", {
+        callback(_, message) {
+          asked.push(message.json());
+          say(message, { result: { ...rest, details } });
+        },
+      });
+      await foreign.flush();
+      const answer = await ask(service, "/ping/::1?count=4&from=old");
+      await ask(service, "/ping/::1?count=3&from=old");
+      subscription.unsubscribe();
+      expect(answer).toEqual({ status, ...rest, details: { location: "old", ...details } });
+      const [withDefault, other] = asked as { owner: string }[];
+      expect(withDefault).toEqual({
+        version: 1,
+        endpoint: "ping",
+        parameters: { target: "::1" },
+        owner: expect.stringMatching(/^[0-9a-f]{16}$/),
+        events: false,
+      } as never);
+      expect(other).toMatchObject({ parameters: { target: "::1", count: "3" } });
+      expect(other?.owner).toBe(withDefault?.owner as string);
+    });
+
     test.each([
       [
         "an older version",
@@ -514,6 +559,38 @@ describeWith(missing)("agents and an instance with a location", () => {
       while ((await whoIsThere(service)).includes("n0")) await Bun.sleep(20);
     });
   });
+});
+
+dnsTest("an answer that the server's max_payload forbids is refused by name", async () => {
+  const records = Array.from({ length: 100 }, (_, index) => `t TXT ${"x".repeat(180)}${index}`);
+  await using knot = await startKnot({
+    zones: { "example.test": `$TTL 60\n@ SOA ns a 1 2 3 4 5\n@ NS ns\n${records.join("\n")}\n` },
+  });
+  await using nats = await startNats("max_payload: 16384");
+  const settings = {
+    ...SETTINGS,
+    SIXSCOPE_NATS_URL: nats.url,
+    SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
+  };
+  await using service = await startService(settings);
+  await using _agent = await startAgent({ ...settings, SIXSCOPE_LOCATION: "ams" });
+  await waitFor(service, ["ams"]);
+  expect((await ask(service, "/dns/example.test?type=NS&from=ams")).status).toBe(200);
+  expect((await ask(service, "/dns/t.example.test?type=TXT")).records).toHaveLength(100);
+  expect(await ask(service, "/dns/t.example.test?type=TXT&from=ams")).toMatchObject({
+    status: 500,
+    error: {
+      code: "LOCATION_UNAVAILABLE",
+      details: { reason: expect.stringContaining("max_payload") },
+    },
+  });
+});
+
+testWith(missing)("a server whose max_payload is too small for an ask is not used", async () => {
+  await using nats = await startNats("max_payload: 100");
+  await using service = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: nats.url });
+  await service.says("max_payload of the server is less than 16384 bytes");
+  expect((await ask(service, "/ping/::1?from=ams")).error?.code).toBe("LOCATION_UNAVAILABLE");
 });
 
 test("only one file loads the client of NATS, when it connects", async () => {

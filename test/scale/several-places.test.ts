@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
@@ -153,29 +153,21 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     expect([again.status, again.stderr]).toEqual([1, expect.stringContaining("EEXIST")]);
   });
 
-  test.each([
-    ["the right key", (settings: Record<string, string>) => settings, "ok "],
-    [
-      "another's key",
-      (settings: Record<string, string>) => ({ ...settings, SIXSCOPE_LOCATION: "fra" }),
-      "problem",
-    ],
-    [
-      "no file",
-      (settings: Record<string, string>) => ({ ...settings, SIXSCOPE_NATS_CREDS: "/none" }),
-      "problem",
-    ],
-    [
-      "no authority",
-      ({ NODE_EXTRA_CA_CERTS: _, ...settings }: Record<string, string>) => settings,
-      "problem",
-    ],
+  test.each<[what: string, change: Record<string, string>, state: string]>([
+    ["the right key", {}, "ok "],
+    ["another's key", { SIXSCOPE_LOCATION: "fra" }, "problem"],
+    ["no file", { SIXSCOPE_NATS_CREDS: "/none" }, "problem"],
+    ["what is not a key", { SIXSCOPE_NATS_CREDS: "not-a.key" }, "problem"],
+    ["no authority", { NODE_EXTRA_CA_CERTS: "" }, "problem"],
   ])("doctor tries the connection, with %s", async (_, change, state) => {
-    const settings = change(here(settingsOf(startAgents)[0]));
+    await Bun.write(join(folder, "not-a.key"), "SUSECRET\n");
+    const settings = { ...here({ ...settingsOf(startAgents)[0], ...change }), ...change };
+    settings["SIXSCOPE_NATS_CREDS"] = resolve(folder, settings["SIXSCOPE_NATS_CREDS"] ?? "");
     const { stdout } = await sixscope(["doctor"], settings, [executable]);
     const line = stdout.split("\n").find((each) => each.includes("connect to tls://"));
     expect(line).toStartWith(state);
     expect(stdout).not.toContain(readFileSync(join(folder, "ams.nk"), "utf8").trim());
+    expect(stdout).not.toContain("SECRET");
   });
 
   test("its configuration forbids an agent all but answers", async () => {
