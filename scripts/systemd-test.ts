@@ -28,7 +28,10 @@ import {
 import { part, row, step, until } from "./systemd/steps.ts";
 
 const missing = await whyNoTools();
-if (missing !== null) skip(missing);
+const nats = Bun.which("nats-server");
+if (missing !== null || nats === null) {
+  skip(missing ?? { reason: "nats-server is not installed", canBeInstalled: true });
+}
 
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 try {
@@ -42,7 +45,8 @@ try {
     const obstacle = await whyNoMachine(root);
     if (obstacle !== null) skip(obstacle);
     console.log(`# ${suite}`);
-    await using machine = await boot(root, { "/opt/test": folder, "/opt/bun": process.execPath });
+    const files = { "/opt/test": folder, "/opt/bun": process.execPath, "/opt/nats-server": nats };
+    await using machine = await boot(root, files);
     await test(machine, packages).catch(async (error) => {
       console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
       throw error;
@@ -440,6 +444,27 @@ zone:
     await sh(
       `rm -r /run/systemd/system/${UNIT}.d; systemctl daemon-reload; systemctl restart ${UNIT}`,
     );
+  });
+
+  await step("the documented commands make it an agent, which a service finds", async () => {
+    await sh("systemd-run --quiet --unit=nats /opt/nats-server --addr ::1");
+    const url = "nats://[::1]:4222";
+    const commands = part("## Several places", "install -m 0640");
+    await sh(`cd /root; sixscope agent --new-key ams.nk
+      ${commands.replace("tls://nats.example.com:4222", url)}`);
+    await until(async () => (await show("StatusText")).startsWith("ams, connected to NATS"));
+    assert.match(
+      await sh("sixscope doctor 2>&1 || true"),
+      /^ok .*subscribe to sixscope\.ask\.ams/m,
+    );
+    const settings = `--setenv=SIXSCOPE_NATS_URL=${url} --setenv=SIXSCOPE_KEYLESS_FROM=::1`;
+    await sh(`systemd-run --quiet --unit=asker ${settings} sixscope`);
+    const asked = () => get("/ping/::1?count=1&from=ams").catch(() => null);
+    await until(async () => (await asked())?.status === 200);
+    assertHas(await get("/ping/::1?count=1&from=ams"), '"location":"ams"');
+    await sh(`systemctl stop asker nats; rm -r /etc/systemd/system/${UNIT}.d
+      sed -i '/_NATS_/d; /_LOCATION/d' /etc/sixscope/sixscope.env
+      systemctl daemon-reload; systemctl restart ${UNIT}`);
   });
 
   await step("systemd-analyze accepts the unit", async () => {

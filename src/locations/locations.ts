@@ -1,4 +1,4 @@
-import { networkInterfaces } from "node:os";
+import { closeSync, openSync, readSync } from "node:fs";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Config } from "../config/settings.ts";
 import type { Call, Endpoint, KnownLocation, Question, Tools } from "../http/endpoint.ts";
@@ -167,11 +167,23 @@ export class Locations {
 
 /** The families in which this machine has an address beyond itself and its links. */
 function ownFamilies(): (4 | 6)[] {
-  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  const usable = addresses.filter(
-    ({ internal, address }) => !internal && !/^fe[89ab]/.test(address),
-  );
-  return ([4, 6] as const).filter((version) =>
-    usable.some(({ family }) => family === `IPv${version}`),
-  );
+  // Not with networkInterfaces(), because the systemd unit forbids the netlink socket that it needs.
+  const has4 = /^(?!Iface|\*)\S/m.test(startOf("/proc/net/route"));
+  const has6 = / 00 [0-9a-f]{2} +(?!lo$)\S+$/m.test(startOf("/proc/net/if_inet6"));
+  return [...(has4 ? ([4] as const) : []), ...(has6 ? ([6] as const) : [])];
+}
+
+/** The first rows of a table of the kernel, which can have a million; nothing if it does not exist. */
+function startOf(path: string): string {
+  try {
+    const file = openSync(path, "r");
+    try {
+      const bytes = Buffer.alloc(16_384);
+      return bytes.toString("latin1", 0, readSync(file, bytes));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return "";
+  }
 }
