@@ -6,6 +6,7 @@ import { Locations } from "../locations/locations.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { ENDPOINTS } from "../routes/endpoints.ts";
+import { errorCode, reasonOf } from "../util/errors.ts";
 import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import {
@@ -35,7 +36,13 @@ export async function runAgent(
 ): Promise<void> {
   if (file !== undefined) {
     const { seed, publicKey } = await newKey();
-    writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
+    try {
+      writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
+    } catch (error) {
+      const exists = errorCode(error) === "EEXIST";
+      const why = exists ? "it exists already; name another file" : reasonOf(error);
+      throw new Error(`cannot write the new key to ${file}: ${why}`, { cause: error });
+    }
     return await print(publicKey);
   }
   const config = parseConfig(environment);

@@ -102,6 +102,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     exposed?.urls ?? [],
     icmp,
     keyring,
+    shared?.valkey.isUp ?? true,
     environment,
   ))
     say(line);
@@ -175,14 +176,16 @@ function startLines(
   metricsUrls: readonly string[],
   icmp: IcmpEngine | NoIcmp,
   keyring: Keyring,
+  areKeysCurrent: boolean,
   environment: NodeJS.ProcessEnv,
 ): string[] {
   const keys = keyring.activeCount();
   const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
-  const nextStep =
-    keys > 0
-      ? exampleRequest(urls, trustedProxies.unix)
-      : `create a key to probe targets: ${invocation()} keys add me`;
+  const whenNoKeys = areKeysCurrent
+    ? `create a key to probe targets: ${invocation()} keys add me`
+    : `see what is wrong: ${invocation()} doctor`;
+  const nextStep = keys > 0 ? exampleRequest(urls, trustedProxies.unix) : whenNoKeys;
+  const place = valkey === null ? keysFile : publicUrl(valkey.url);
   return [
     `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
     ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
@@ -194,7 +197,9 @@ function startLines(
           STREAM.output,
           environment,
         ),
-    `API keys: ${keys} in ${valkey === null ? keysFile : publicUrl(valkey.url)}`,
+    areKeysCurrent
+      ? `API keys: ${keys} in ${place}`
+      : `API keys: ${keys} in the copy, because ${place} does not answer`,
     `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
   ];
 }

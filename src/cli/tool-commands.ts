@@ -70,7 +70,8 @@ export function addTools(
     const shown: typeof view = isAboutSeveral ? (screen) => locationsView(screen, view) : view;
     const ask = askerOf(command, options, own, environment);
     const isTextAsked = endpoint === validate;
-    if (isAboutSeveral && format) command.error("error: --format shows one location");
+    if (isAboutSeveral && format)
+      command.error("error: --format can show only one location; name one with --from");
     const output = { ...options, ...(format && formats && { format: formats[format] }) };
     setStatus(await runTool(ask, question, shown, output, environment, isTextAsked));
   };
@@ -301,7 +302,7 @@ function withOutput(command: Command, hasEvents: boolean, formats?: Formats): Co
 function fromOption(): Option {
   return new Option(
     "--from <locations>",
-    "with --server, measure at another location, at several (a,b), or at all",
+    "with --server, the location that measures, several (a,b), or the word all",
   );
 }
 

@@ -286,7 +286,9 @@ function parseTrustedProxies(text: string) {
 }
 
 function parseValkeyUrl(text: string): string {
-  return isValkeyUrl(text) ? text : refuse(`must be ${VALKEY_URL_FORM}`);
+  return isValkeyUrl(text)
+    ? text
+    : refuse(`must be ${VALKEY_URL_FORM}; in a password, write / ? # @ as %2F %3F %23 %40`);
 }
 
 function parseValkeyPrefix(text: string): string {

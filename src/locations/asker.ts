@@ -122,7 +122,8 @@ function errorOf(
   }
   requireShape(location, ERRORS[known].details(), details);
   const error = new ApiError(known, details as ErrorDetails<ErrorCode>);
-  error.message = message;
+  // What "this service" or "this machine" lacks is lacking there.
+  error.message = error.status === 500 ? `At the location ${location}: ${message}` : message;
   return error;
 }
 

@@ -33,6 +33,10 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
   const nats = await import("@nats-io/transport-node");
   const creds = credsFile === null ? null : await readFile(credsFile);
   const seed = creds?.toString().trim() ?? "";
+  const isSeed = SEED_FORM.test(seed);
+  if (creds !== null && !isSeed && !seed.includes("NKEY SEED")) {
+    throw new Error(`${credsFile} is neither an NKey seed, which begins with SU, nor credentials`);
+  }
   const connection = await nats.connect({
     servers: [...servers],
     name: "sixscope",
@@ -42,7 +46,7 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
     reconnect: false,
     ...(tls && { tls: {} }),
     ...(creds !== null && {
-      authenticator: SEED_FORM.test(seed)
+      authenticator: isSeed
         ? nats.nkeyAuthenticator(new TextEncoder().encode(seed))
         : nats.credsAuthenticator(creds),
     }),
@@ -106,7 +110,10 @@ export class NatsLink {
       this.#connection = null;
       if (this.#isClosed) return;
       if (!isKnown) {
-        this.#log.warn("no connection to NATS; sixscope goes on trying", { reason });
+        this.#log.warn(
+          "no connection to NATS; sixscope goes on trying, and doctor says what to do",
+          { reason },
+        );
         isKnown = true;
       }
       await Bun.sleep(RETRY_MS * (1 + Math.random()));

@@ -62,13 +62,18 @@ export function locatable<P extends Parameters, Schema extends z.ZodType>(
 
 /** The names that `from` means. */
 function namesOf(from: string, { locations }: Tools): readonly string[] {
-  if (from !== ALL_LOCATIONS) return [...new Set(from.split(","))];
+  const refuse = (why: string) =>
+    new ApiError("INVALID_PARAMETER", { parameter: FROM, value: from }, why);
+  if (from !== ALL_LOCATIONS) {
+    const named = new Set(from.split(","));
+    if (named.has(ALL_LOCATIONS)) throw refuse(`${ALL_LOCATIONS} cannot be one of several names`);
+    return [...named];
+  }
   if (locations?.isConnected === false) throw notConnected(from);
   const names = (locations?.list() ?? []).map(({ location }) => location);
   if (names.length === 0) throw new ApiError("LOCATION_NOT_FOUND", { location: from });
   if (names.length <= MAX_LOCATIONS) return names;
-  const advice = `there are ${names.length} locations; name up to ${MAX_LOCATIONS} of them`;
-  throw new ApiError("INVALID_PARAMETER", { parameter: FROM, value: from }, advice);
+  throw refuse(`there are ${names.length} locations; name up to ${MAX_LOCATIONS} of them`);
 }
 
 async function measureAt(

@@ -28,6 +28,7 @@ interface Document {
 
 interface Failure {
   readonly code: string;
+  readonly message?: string;
   readonly details: Readonly<Record<string, unknown>>;
 }
 
@@ -230,6 +231,7 @@ describeWith(missing)("agents and an instance with a location", () => {
     ["nothing behind a comma", "here,"],
     ["a wildcard", "*"],
     ["a subject", "here.ask"],
+    ["all beside a name", "all,here"],
     ["33 names", Array.from({ length: 33 }, (_, index) => `a${index}`).join()],
   ])("from with %s is not valid", async (_, from) => {
     expect(await ask(service, `/ping/::1?from=${from}`)).toMatchObject({
@@ -455,6 +457,8 @@ describeWith(missing)("agents and an instance with a location", () => {
       subscription.unsubscribe();
       const { locations } = (events.at(-1)?.data ?? {}) as Document;
       expect(locations?.[0]).toMatchObject({ location: "odd", error: { code } });
+      // An error about "this service" or "this machine" means the agent's.
+      expect(locations?.[0]?.error?.message).toContain("odd");
       expect(locations?.[1]?.result).toBeDefined();
       // It is told to stop.
       await foreign.flush();

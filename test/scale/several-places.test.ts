@@ -150,22 +150,23 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     expect(stderr).toContain("SIXSCOPE_NATS_URL is not set");
     expect(stderr).toContain("SIXSCOPE_LOCATION is not set");
     const again = await sixscope(["agent", "--new-key", join(folder, "ams.nk")], {}, [executable]);
-    expect([again.status, again.stderr]).toEqual([1, expect.stringContaining("EEXIST")]);
+    expect([again.status, again.stderr]).toEqual([1, expect.stringContaining("exists already")]);
   });
 
-  test.each<[what: string, change: Record<string, string>, state: string]>([
-    ["the right key", {}, "ok "],
-    ["another's key", { SIXSCOPE_LOCATION: "fra" }, "problem"],
-    ["no file", { SIXSCOPE_NATS_CREDS: "/none" }, "problem"],
-    ["what is not a key", { SIXSCOPE_NATS_CREDS: "not-a.key" }, "problem"],
-    ["no authority", { NODE_EXTRA_CA_CERTS: "" }, "problem"],
-  ])("doctor tries the connection, with %s", async (_, change, state) => {
+  test.each<[what: string, change: Record<string, string>, state: string, says: string]>([
+    ["the right key", {}, "ok ", "sixscope.ask.ams"],
+    ["another's key", { SIXSCOPE_LOCATION: "fra" }, "problem", "sixscope.ask.fra"],
+    ["no file", { SIXSCOPE_NATS_CREDS: "/none" }, "problem", "/none"],
+    ["what is not a key", { SIXSCOPE_NATS_CREDS: "not-a.key" }, "problem", "not-a.key is neither"],
+    ["no authority", { NODE_EXTRA_CA_CERTS: "" }, "problem", "set NODE_EXTRA_CA_CERTS"],
+  ])("doctor tries the connection, with %s", async (_, change, state, says) => {
     await Bun.write(join(folder, "not-a.key"), "SUSECRET\n");
     const settings = { ...here({ ...settingsOf(startAgents)[0], ...change }), ...change };
     settings["SIXSCOPE_NATS_CREDS"] = resolve(folder, settings["SIXSCOPE_NATS_CREDS"] ?? "");
     const { stdout } = await sixscope(["doctor"], settings, [executable]);
-    const line = stdout.split("\n").find((each) => each.includes("connect to tls://"));
+    const line = stdout.split("\n").find((each) => each.includes("connect to NATS at tls://"));
     expect(line).toStartWith(state);
+    expect(line).toContain(says);
     expect(stdout).not.toContain(readFileSync(join(folder, "ams.nk"), "utf8").trim());
     expect(stdout).not.toContain("SECRET");
   });

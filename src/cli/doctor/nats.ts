@@ -20,7 +20,7 @@ export async function checkNats({
 }
 
 async function checkConnection(settings: NatsSettings, location: string | null): Promise<Finding> {
-  const tried = `connect to ${settings.servers.join(", ")}`;
+  const tried = `connect to NATS at ${settings.servers.join(", ")}`;
   try {
     const connection = await connectToNats(settings);
     const subject = location === null ? SUBJECTS.here("*") : SUBJECTS.ask(location);
@@ -36,8 +36,10 @@ async function checkConnection(settings: NatsSettings, location: string | null):
       ? ok(tried, `it lets us subscribe to ${subject}`)
       : problem(tried, reasonOf(refusal), "allow it in the configuration of the NATS server");
   } catch (error) {
-    const advice =
-      "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log; until then, only this place can measure";
-    return problem(tried, reasonOf(error), advice);
+    const reason = reasonOf(error);
+    const remedy = /certificate/i.test(reason)
+      ? "set NODE_EXTRA_CA_CERTS to the PEM file of the certificate's authority"
+      : "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log";
+    return problem(tried, reason, `${remedy}; until then, only this place can measure`);
   }
 }
