@@ -100,8 +100,8 @@ export async function makeDebianPackage(
         "Section: net",
         "Priority: optional",
         "Description: IPv6 diagnostics as a JSON HTTP API",
-        " My address, address validation, DNS, ping and traceroute, from one service",
-        " that you host yourself.",
+        " My address, address validation, DNS, ping, traceroute, loss by hop and path",
+        " MTU, from one service that you host yourself.",
         "",
       ].join("\n"),
     );

@@ -128,7 +128,7 @@ export async function importKeys(
     return [...keys.filter(({ name }) => !replaced.has(name)), ...added];
   });
   const text = `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}`;
-  const rest = added.length === records.length ? "" : "; the others were there already";
+  const rest = added.length === records.length ? "" : "; the others were in it already";
   if (clashing.length === 0) return `${text}${rest}.`;
   const names = clashing.map(({ name }) => JSON.stringify(name)).join(", ");
   throw new KeyFileError(

@@ -263,7 +263,7 @@ export function mtuView(target: string, screen: Screen): View {
   };
 }
 
-/** What the measurement means, in two lines if one is too short. */
+/** What the measurement means, in several lines if one is too short. */
 function verdictLines(result: MtuResult, columns: number): Line[] {
   const size = result.mtu === null ? "no size is known" : `${result.mtu} bytes`;
   const text = meaningOf(result);
@@ -271,7 +271,13 @@ function verdictLines(result: MtuResult, columns: number): Line[] {
   const colour = result.verdict in style ? style[result.verdict as keyof typeof style] : "red";
   return `${size}; ${text}`.length < columns
     ? [[["bold", size], "; ", [colour, text]]]
-    : [[["bold", size]], [[colour, text]]];
+    : [[["bold", size]], ...wrapped(text, columns - 1).map((row): Line => [[colour, row]])];
+}
+
+/** The words of a text in lines of so many characters; a longer word has a line of its own. */
+function wrapped(text: string, columns: number): string[] {
+  const rows = text.match(new RegExp(`.{1,${columns}}(?: |$)|\\S+`, "g")) ?? [];
+  return rows.map((row) => row.trimEnd());
 }
 
 function meaningOf({ verdict, ip, mtu, told, lastLarge, firstSmall }: MtuResult): string {

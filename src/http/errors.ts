@@ -339,7 +339,7 @@ export const ERRORS = {
     message: ({ location }) =>
       location === "all"
         ? "No location can be asked now; leave out from, or ask the operator."
-        : `No agent is at the location ${quote(location)} now; GET /api/v1/locations lists those that are there.`,
+        : `No agent is at the location ${quote(location)} now; GET /api/v1/locations lists all locations.`,
     example: { details: { location: "ams" } },
   }),
   LOCATION_TIMEOUT: kind({

@@ -182,7 +182,7 @@ function sharedMetrics({ valkey, keys }: SharedSources): readonly Metric[] {
     metric(
       "gauge",
       "sixscope_valkey_instances",
-      "Instances that were there when Valkey last answered.",
+      "Instances that Valkey counted last.",
       () => valkey.instances,
     ),
     metric(

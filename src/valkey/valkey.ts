@@ -65,7 +65,7 @@ export class Valkey {
     return this.#problem === null;
   }
 
-  /** Instances that were there when the engine last answered, with this one. */
+  /** Instances that the engine counted last, with this one. */
   get instances(): number {
     return this.#instances;
   }

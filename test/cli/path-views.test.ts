@@ -246,6 +246,11 @@ describe("mtu", () => {
       `${from} at hop 3 said so (Packet Too Big)`,
       "",
     ]);
+    expect(mtu({ verdict: "blackHole", ...far }, 50).lines.slice(0, 3)).toEqual([
+      "1420 bytes",
+      "a black hole, larger packets vanish between hops",
+      "2 and 4",
+    ]);
   });
 
   test("shows each hop, and what it does not believe", () => {

@@ -255,7 +255,7 @@ describe("values", () => {
 
 describe("Valkey", () => {
   const FORM =
-    "must be valkey://[user:password@]host[:port][/database], valkeys:// for TLS, or valkey+unix:///path";
+    "must be valkey://[user:password@]host[:port][/database], valkeys:// for TLS, or valkey+unix:///path; in a password, write / ? # @ as %2F %3F %23 %40";
 
   // biome-ignore format: a table
   test.each([

@@ -204,7 +204,7 @@ describe("keys import", () => {
     const place = `keys from ${file} to ${server.url}`;
     expect((await keys("import")).stdout).toBe(`Copied 3 of 3 ${place}.\n`);
     expect((await keys("import", file)).stdout).toBe(
-      `Copied 0 of 3 ${place}; the others were there already.\n`,
+      `Copied 0 of 3 ${place}; the others were in it already.\n`,
     );
     expect(JSON.parse(await server.cli("HGET", "sixscope:keys", "file"))).toEqual(
       JSON.parse(before),

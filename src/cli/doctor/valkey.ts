@@ -32,7 +32,7 @@ export async function checkValkey(
     const startMs = performance.now();
     const instances = await ask();
     const ms = performance.now() - startMs;
-    const answer = `it answers in ${ms.toFixed(1)} ms; instances there now: ${instances}`;
+    const answer = `it answers in ${ms.toFixed(1)} ms; instances now: ${instances}`;
     const slow = `give it a faster way or machine: an instance waits ${GIVE_UP_MS} ms, and then decides alone`;
     const found = ms < GIVE_UP_MS ? ok(tried, answer) : warning(tried, answer, slow);
     return [found, await checkKeys()];
