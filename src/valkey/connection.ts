@@ -98,17 +98,17 @@ export class Connection {
   }
 }
 
-/** An error of the server, without the advice for programmers. */
-function plainReply(reply: string): string {
-  return reply.startsWith("NOAUTH") ? "it needs a password" : reply.replace(/\.$/, "");
+/** What the server said, without advice for programmers. */
+function withoutAdvice(reply: string): string {
+  return reply.startsWith("NOAUTH") ? "NOAUTH: it needs a password" : reply.replace(/\.$/, "");
 }
 
 /** What Bun's client says about a call that failed. */
 function explain(error: unknown, wasOpen: boolean): ValkeyError {
-  const reason = reasonOf(error);
+  const reason = withoutAdvice(reasonOf(error));
   const isReply =
     error instanceof Error && "code" in error && error.code === "ERR_REDIS_SERVER_ERROR";
-  if (isReply) return new ValkeyError(plainReply(reason), "refused");
+  if (isReply) return new ValkeyError(reason, "refused");
   const isPlain = /^Connection (closed|has failed)/.test(reason);
   const lost = wasOpen ? "the connection was closed" : "it cannot be reached";
   return new ValkeyError(isPlain ? lost : reason, "lost");
