@@ -11,6 +11,7 @@ import { createLog } from "../../src/util/log.ts";
 import { namesBelow } from "../../src/valkey/address.ts";
 import { type Client, Connection, type Script, script } from "../../src/valkey/connection.ts";
 import { Valkey } from "../../src/valkey/valkey.ts";
+import { VirtualClock } from "../icmp/fake.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 
@@ -124,6 +125,50 @@ describe("probes to a /64", () => {
     const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
     expect(taken.filter(Boolean).length).toBe(125);
   });
+});
+
+test("instances that an engine has forgotten count until they had the time to say that they are there", async () => {
+  const clock = new VirtualClock();
+  const replies: (readonly [number, number, null] | null)[] = [];
+  const counts = (...instances: number[]) =>
+    replies.push(...instances.map((count) => [0, count, null] as const));
+  const client: Client = {
+    send: (async () => {
+      const reply = replies.shift();
+      if (reply) return reply;
+      throw new Error("Connection closed");
+    }) as Client["send"],
+    close() {},
+  };
+  const connect = (url: string) => new Connection(url, clock, client);
+  const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+  const beats = async (count: number) => {
+    for (let beat = 0; beat < count; beat++) {
+      clock.fire();
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    }
+    return valkey.instances;
+  };
+  counts(3, 3);
+  await valkey.start(async () => {});
+  expect(valkey.instances).toBe(3);
+
+  // It fails, comes back without its data, and fails again before the others have said a word.
+  expect(await beats(1)).toBe(3);
+  counts(1, 1);
+  expect(await beats(1)).toBe(3);
+  expect(valkey.isUp).toBe(true);
+  expect(await beats(1)).toBe(3);
+  expect(valkey.isUp).toBe(false);
+
+  // More are believed at once, and fewer if the count stays so.
+  counts(1, 1, 4);
+  expect(await beats(2)).toBe(4);
+  counts(...Array(10).fill(2));
+  expect(await beats(10)).toBe(4);
+  counts(2);
+  expect(await beats(1)).toBe(2);
+  valkey.close();
 });
 
 /** The greatest number of times within one second. */
