@@ -158,6 +158,8 @@ export class Valkey {
     const { instances: counted, keys } = this.names;
     const reply = await this.run(BEAT, [counted, keys], [this.#id, GONE_MS]);
     const [nowMs, instances, revision] = reply as [number, number, string | null];
+    if (!Number.isSafeInteger(nowMs) || !Number.isSafeInteger(instances))
+      throw new ValkeyError("its answer is not one of Valkey", "refused");
     this.#aheadMs = nowMs - Date.now();
     const isFewer = instances < this.#instances && this.#beatsWithFewer < FEWER_BEATS;
     this.#beatsWithFewer = isFewer ? this.#beatsWithFewer + 1 : 0;

@@ -127,6 +127,36 @@ describe("probes to a /64", () => {
   });
 });
 
+describe("what answers otherwise than Valkey", () => {
+  const NUMBERS = [1, 2];
+  const ODD = [1, "OK", [], ["1", "2", "3", "4"], [[], "x", {}, null], {}, true];
+  const rows = (...replies: unknown[]) => replies.map((reply) => ({ reply }));
+  const [SUBJECT] = SUBJECTS as [RateLimitSubject];
+
+  test.each(rows(...ODD, NUMBERS))("has no part in a limit: $reply", async ({ reply }) => {
+    const valkey = { isUp: true, instances: 2, names: namesBelow(""), ask: async () => reply };
+    const limiter = new SharedRateLimiter(new RateLimiter({ anonymous: 4, prefix: 0 }), valkey);
+    const states = [];
+    for (let count = 0; count < 3; count++) states.push(await limiter.take(SUBJECT, 1));
+    expect(states.map(({ allowed, limit }) => [allowed, limit])).toEqual([
+      [true, 2],
+      [true, 2],
+      [false, 2],
+    ]);
+  });
+
+  test.each(rows(...ODD))("is down: $reply", async ({ reply }) => {
+    const client: Client = { send: (async () => reply) as Client["send"], close() {} };
+    const clock = new VirtualClock();
+    const connect = (url: string) => new Connection(url, clock, client);
+    const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+    await valkey.start(async () => {});
+    expect(valkey.isUp).toBe(false);
+    expect(valkey.nowMs()).toBeGreaterThan(0);
+    valkey.close();
+  });
+});
+
 test("instances that an engine has forgotten count until they had the time to say that they are there", async () => {
   const clock = new VirtualClock();
   const replies: (readonly [number, number, null] | null)[] = [];
