@@ -1,5 +1,6 @@
 import { ALL } from "./by-location.ts";
 import { ProblemOf } from "./parts.tsx";
+import type { Place } from "./place.ts";
 import { CALLER } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -8,21 +9,22 @@ const T = TEXTS.from;
 /** The parameter that says which locations measure. */
 export const FROM = { name: "from", label: T.label, default: "" };
 
-/** The locations that can be chosen: those that the service knew when it sent the page, and those of a link. */
-export function choicesFor(from: string): string[] {
+/** The locations that can be chosen: those that the service knew when it sent the page, and those of the place. */
+export function choicesFor({ parameters }: Place): string[] {
   const { locations } = CALLER;
+  const { from = FROM.default } = parameters;
   const all = locations.length > 1 ? [ALL] : [];
   return [...new Set([...all, ...locations, ...from.split(",")])].filter((name) => name !== "");
 }
 
 /** A choice of any number of locations; without one, the service itself measures. */
 export function FromField(props: {
+  choices: readonly string[];
   value: string;
   onValue: (value: string) => void;
   problem: string | null;
 }) {
-  const { value, onValue, problem } = props;
-  const choices = choicesFor(value);
+  const { choices, value, onValue, problem } = props;
   const chosen = new Set(value.split(","));
   const choose = (name: string, isChosen: boolean) => {
     const next = isChosen ? chosen.union(new Set([name])) : chosen.difference(new Set([name]));

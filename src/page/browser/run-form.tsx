@@ -42,8 +42,8 @@ export function RunForm(props: RunFormProps) {
     setSubject(place.subject);
     setChosen(place.parameters);
   }, [place]);
-  const from = chosen[FROM.name] ?? FROM.default;
-  const options = choicesFor(from).length > 0 ? [...props.options, FROM] : props.options;
+  const locations = choicesFor(place);
+  const options = locations.length > 0 ? [...props.options, FROM] : props.options;
   const needsKey = props.needsKey && CALLER.needsKey;
   const seconds = useCountdown(current);
   const isRunning = current?.isRunning ?? false;
@@ -86,9 +86,10 @@ export function RunForm(props: RunFormProps) {
           problem={problemAt(current, option.name)}
         />
       ))}
-      {options !== props.options && (
+      {locations.length > 0 && (
         <FromField
-          value={from}
+          choices={locations}
+          value={chosen[FROM.name] ?? FROM.default}
           onValue={(value) => setChosen({ ...chosen, [FROM.name]: value })}
           problem={problemAt(current, FROM.name)}
         />
