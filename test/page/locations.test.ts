@@ -76,6 +76,7 @@ pageTest("an error of one location is beside the result of another, also as text
   expect(await at("ams").locator(".announce").textContent()).toBe("1 of 1 requests were answered.");
   const problem = (await at("fra").locator(".problem").textContent()) ?? "";
   expect(problem).toContain("in the denied prefix");
+  expect(await at("fra").locator(".dot").count()).toBe(0);
   expect(await page.locator("form .problem").count()).toBe(0);
   await page.evaluate(`Object.defineProperty(navigator, "clipboard", {
     value: { writeText(text) { globalThis.copied = text; } },
