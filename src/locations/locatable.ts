@@ -79,7 +79,7 @@ async function measureAt(
   tools: Tools,
 ): Promise<object> {
   const { signal, address, owner, allowSeconds, onEvent } = call;
-  const tell: Call["onEvent"] = onEvent && ((name, data) => onEvent(name, { location, ...data }));
+  const tell: Call["onEvent"] = onEvent && ((name, data) => onEvent(name, { ...data, location }));
   const locatedCall = { signal, address, owner, allowSeconds, onEvent: tell };
   const { locations } = tools;
   if (location !== locations?.own && !locations)
@@ -93,7 +93,7 @@ async function measureAt(
           locatedCall,
         )
   ) as { readonly details?: object };
-  return { ...result, details: { location, ...result.details } };
+  return { ...result, details: { ...result.details, location } };
 }
 
 /** Measures at all locations at once, and tells of each result when it is known. */

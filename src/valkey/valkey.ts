@@ -140,19 +140,23 @@ export class Valkey {
 
   async #beat(onRevision: (revision: string | null) => Promise<void>): Promise<void> {
     try {
-      const beat = () =>
-        this.run(BEAT, [this.names.instances, this.names.keys], [this.#id, GONE_MS]);
       // The first call of a connection has time to connect, so it does not show how fast the engine is.
-      if (this.#connection === null) await beat();
-      const reply = await beat();
-      const [nowMs, instances, revision] = reply as [number, number, string | null];
-      this.#aheadMs = nowMs - Date.now();
-      this.#instances = instances;
-      await onRevision(revision);
+      if (this.#connection === null) await this.#countMe();
+      await onRevision(await this.#countMe());
       this.#enter(null);
     } catch (error) {
       this.#enter(reasonOf(error));
     }
+  }
+
+  /** Takes part in the count of the instances; returns the revision of the keys. */
+  async #countMe(): Promise<string | null> {
+    const { instances: counted, keys } = this.names;
+    const reply = await this.run(BEAT, [counted, keys], [this.#id, GONE_MS]);
+    const [nowMs, instances, revision] = reply as [number, number, string | null];
+    this.#aheadMs = nowMs - Date.now();
+    this.#instances = instances;
+    return revision;
   }
 
   /** @param problem why it is down, null if it is up */

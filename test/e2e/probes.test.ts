@@ -67,6 +67,7 @@ labTest("a trace to a target behind 12 routers shows all 13 hops in order", asyn
             ? "target.example.test"
             : null,
       rtt: expect.any(Number),
+      details: { replyHopLimit: 64 - index },
     })),
     details: expect.objectContaining({ reached: true, reason: "reached" }),
   });

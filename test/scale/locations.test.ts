@@ -468,14 +468,15 @@ describeWith(missing)("agents and an instance with a location", () => {
       const subscription = foreign.subscribe("sixscope.ask.old", {
         callback(_, message) {
           asked.push(message.json());
-          say(message, { result: { ...rest, details } });
+          say(message, { result: { ...rest, details: { ...details, location: "fra" } } });
         },
       });
       await foreign.flush();
       const answer = await ask(service, "/ping/::1?count=4&from=old");
       await ask(service, "/ping/::1?count=3&from=old");
       subscription.unsubscribe();
-      expect(answer).toEqual({ status, ...rest, details: { location: "old", ...details } });
+      // The service names the location that it asked, whatever the agent says.
+      expect(answer).toEqual({ status, ...rest, details: { ...details, location: "old" } });
       const [withDefault, other] = asked as { owner: string }[];
       expect(withDefault).toEqual({
         version: 1,

@@ -139,6 +139,58 @@ async function readiness({ url }: Service): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 
+scaleTest("an engine that is too slow is not waited for, and the log says it once", async () => {
+  await using server = await ValkeyServer.start();
+  const proxy = startSlowProxy(server.port, 200);
+  const url = `valkey://[::1]:${proxy.port}`;
+  await using instances = await startInstances({ url }, SETTINGS);
+  const { services } = instances;
+  await instances.areUp(false);
+  const responses = await flood(services, 8, 12, (service) => send(service, "192.0.2.1"));
+  expect(granted(responses)).toBe(3 * PART);
+  // Each tries again and again.
+  await until(async () => proxy.connections() > 3 * 4);
+  for (const service of services) {
+    expect(said(service).split("\n").length).toBe(1);
+    expect(said(service)).toContain("no answer within 50 ms");
+  }
+  proxy.stop();
+});
+
+/** Hands bytes on to a server of this machine, and its answers after so many milliseconds. */
+function startSlowProxy(port: number, delayMs: number) {
+  let connections = 0;
+  const listener = Bun.listen<{
+    server: Promise<{ write(bytes: Uint8Array): number; end(): void }>;
+  }>({
+    hostname: "::1",
+    port: 0,
+    socket: {
+      open(client) {
+        connections += 1;
+        const answer = (_: unknown, bytes: Uint8Array) => {
+          const copy = bytes.slice();
+          setTimeout(() => client.write(copy), delayMs);
+        };
+        const socket = { data: answer, close: () => void client.end() };
+        client.data = { server: Bun.connect({ hostname: "::1", port, socket }) };
+      },
+      async data(client, bytes) {
+        const copy = bytes.slice();
+        (await client.data.server).write(copy);
+      },
+      async close(client) {
+        (await client.data.server).end();
+      },
+    },
+  });
+  return {
+    port: listener.port,
+    connections: () => connections,
+    stop: () => listener.stop(true),
+  };
+}
+
 scaleTest("requests that wait when the engine freezes are answered too", async () => {
   await using server = await ValkeyServer.start();
   await using instances = await startInstances(server, SETTINGS);
