@@ -3,19 +3,29 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { source } from "axe-core";
 import type { Page } from "playwright-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { PROXY_HEADERS, runAt, type Stage, startStage } from "./stage.ts";
+import { type LocatedService, startLocatedService } from "./locations-stage.ts";
+import { PROXY_HEADERS, pageUrl, runAt, type Stage, startStage } from "./stage.ts";
 
-const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
+const missing =
+  tunMissing ??
+  programMissing("chromium") ??
+  programMissing("knotd") ??
+  programMissing("nats-server");
 const pageTest = testWith(missing);
 
 let stage: Stage;
+let located: LocatedService;
 
 beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
+  if (missing !== null) return;
+  stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
+  located = await startLocatedService(stage);
 }, 60_000);
 
 afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
+  if (missing !== null) return;
+  await located[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
 });
 
 const PLACES = [
@@ -36,6 +46,8 @@ const PLACES = [
   "#/mtr/www.example.test?rounds=0",
   "#/mtu/tunnel.example.test",
   "#/mtu/blackhole.example.test",
+  "#/ping/told.example.test?count=1&from=ams,fra",
+  "#/trace/equal.example.test?paths=8&from=ams,fra",
   "docs",
 ] as const;
 
@@ -52,7 +64,8 @@ pageTest.each(PLACES)("%s in light and dark and on paper", async (hash) => {
     extraHTTPHeaders: PROXY_HEADERS,
   });
   const page = await context.newPage();
-  await runAt(page, `${stage.url}${hash}`, stage.service.key);
+  const { service } = hash.includes("from=") ? located : stage;
+  await runAt(page, `${pageUrl(service)}${hash}`, service.key);
   await page.waitForLoadState("networkidle");
   for (const look of LOOKS) {
     await page.emulateMedia(look);
