@@ -47,7 +47,7 @@ const PLACES = [
   "#/mtu/tunnel.example.test",
   "#/mtu/blackhole.example.test",
   "#/ping/told.example.test?count=1&from=ams,fra",
-  "#/trace/equal.example.test?paths=8&from=ams,fra",
+  "#/mtr/losing.example.test?rounds=3&from=ams,fra",
   "docs",
 ] as const;
 
