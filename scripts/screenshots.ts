@@ -7,7 +7,8 @@ import "../test/lab/enter.ts";
 import { mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Page } from "playwright-core";
-import { PROXY_HEADERS, runAt, startStage } from "../test/page/stage.ts";
+import { startLocatedService } from "../test/page/locations-stage.ts";
+import { PROXY_HEADERS, pageUrl, runAt, startStage } from "../test/page/stage.ts";
 import { ROOT } from "./build/source.ts";
 
 const FOLDER = join(ROOT, "dist/screenshots");
@@ -45,6 +46,7 @@ const SCENES: Readonly<Record<string, string>> = {
   "mtu-narrow": "#/mtu/tunnel.example.test",
   "mtu-blackhole": "#/mtu/blackhole.example.test",
   "mtu-clear": "#/mtu/www.example.test",
+  "trace-from": "#/trace/www.example.test?from=ams,fra",
   docs: "docs",
   "key-wrong": "#/trace/www.example.test",
 };
@@ -58,11 +60,13 @@ const README = {
 const [only = ""] = Bun.argv.slice(2);
 
 await using stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "10000" });
+await using located = await startLocatedService(stage);
 await mkdir(FOLDER, { recursive: true });
 
 async function take(page: Page, scene: string, path: string, fullPage: boolean): Promise<void> {
-  const key = scene === "key-wrong" ? "sx_wrong" : stage.service.key;
-  await runAt(page, `${stage.url}${SCENES[scene]}`, key);
+  const { service } = SCENES[scene]?.includes("from=") ? located : stage;
+  const key = scene === "key-wrong" ? "sx_wrong" : service.key;
+  await runAt(page, `${pageUrl(service)}${SCENES[scene]}`, key);
   await page.waitForLoadState("networkidle");
   if (path.includes("-paper-")) await page.emulateMedia({ media: "print" });
   await page.screenshot({ path, fullPage });

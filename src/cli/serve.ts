@@ -14,7 +14,7 @@ import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.
 import type { TargetShare } from "../icmp/target-limit.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
-import { Locations } from "../locations/locations.ts";
+import type { Locations } from "../locations/locations.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
@@ -24,7 +24,7 @@ import { CertificateRenewal } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
 import { Metrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
-import { createLog, LineWriter } from "../util/log.ts";
+import { createLog, LineWriter, type Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { publicUrl } from "../valkey/address.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
@@ -62,9 +62,9 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const probeSlots = new ProbeSlots(config.maxProbes);
   const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
   const resolvers = createResolvers(config, metrics);
-  const locations = new Locations(config, true, log);
+  const locations = await openLocations(config, log);
   const tools = { config, resolvers, icmp, probeSlots, networks, locations };
-  locations.answer(ENDPOINTS, tools, log);
+  locations?.answer(ENDPOINTS, tools, log);
   const app = createApp({ ...tools, log, keyring, shared, onAnswered: metrics?.answered });
   const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
   const manager = serviceManager(environment);
@@ -117,10 +117,10 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
   exposed?.drain();
   const finish = (graceMs: number) =>
-    Promise.all([listening.stop(graceMs), locations.leave(graceMs)]);
+    Promise.all([listening.stop(graceMs), locations?.leave(graceMs)]);
   const secondSignal = stopSignal().then(() => finish(0));
   await Promise.race([finish(config.stopGraceMs), secondSignal]);
-  await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
+  await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
   shared?.valkey.close();
@@ -132,6 +132,13 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     log.info("probes since the start", { ...icmp.counters });
   }
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
+}
+
+/** Where else to measure, and who asks this service; null, and nothing of it is loaded, without the settings. */
+async function openLocations(config: Config, log: Log): Promise<Locations | null> {
+  if (config.nats === null && config.location === null) return null;
+  const { Locations } = await import("../locations/locations.ts");
+  return new Locations(config, true, log);
 }
 
 /**

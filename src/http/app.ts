@@ -101,12 +101,12 @@ export function createApp(dependencies: AppDependencies): App {
   // Where a shell gets the caller's address as plain text, and a browser the page.
   add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
     const address = addressOf(callOf(info));
-    if (info.isPage) return pageOf(info, "/index.html", address, dependencies.networks);
+    if (info.isPage) return pageOf(info, "/index.html", address, dependencies);
     const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
     return respond(info, `${formatIp(address)}\n`, 200, { "Content-Type": "text/plain", ...vary });
   });
   add([PAGE_ROUTES.docs], ({ env: info }) =>
-    pageOf(info, "/docs.html", addressOf(callOf(info)), dependencies.networks),
+    pageOf(info, "/docs.html", addressOf(callOf(info)), dependencies),
   );
   add([PAGE_ROUTES.file], async ({ req, env: info }) => {
     const response = await pageFile(info);

@@ -119,16 +119,24 @@ function linksOf({ labels, nodes }: TracedPath) {
   });
 }
 
+/** What `labelsToRuleOut` has returned, because it is asked for every node after each trace. */
+const knownLabels: number[] = [];
+
 /**
  * How many flow labels through a node rule out that it has so many next hops, if they have shown fewer: with so
  * many equally likely next hops, all are seen in 95 % of cases. The stopping rule of the multipath detection
  * algorithm (Veitch, Augustin, Teixeira, Friedman: Failure Control in Multipath Route Tracing, 2009).
  */
 export function labelsToRuleOut(nextHops: number): number {
+  const known = knownLabels[nextHops];
+  if (known !== undefined) return known;
   /** How likely it is that so many of them have been seen. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {
-    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) return labels;
+    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) {
+      knownLabels[nextHops] = labels;
+      return labels;
+    }
     chances = chances.map((chance, seen) => {
       const before = chances[seen - 1] ?? 0;
       return (chance * seen + before * (nextHops - seen + 1)) / nextHops;

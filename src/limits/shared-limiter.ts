@@ -66,8 +66,11 @@ export class SharedRateLimiter {
       buckets.map(({ name }) => names.limit(name)),
       buckets.flatMap(({ limit, used, startSeconds }) => [limit, used, startSeconds]),
     );
-    if (reply === null) return this.#local.take(subject, 1, this.#valkey.instances);
-    const [allowed = 0, now = 0, ...counts] = reply as number[];
+    const numbers = Array.isArray(reply) ? reply.filter(Number.isSafeInteger) : [];
+    const [allowed = 0, now = 0, ...counts] = numbers;
+    // Also if what answers is not Valkey.
+    if (counts.length !== 2 * buckets.length)
+      return this.#local.take(subject, 1, this.#valkey.instances);
     return buckets
       .map(({ learn }, index) => {
         const [used = 0, start = 0] = counts.slice(2 * index);

@@ -38,12 +38,12 @@ export class TargetLeases implements TargetShare {
     this.#valkey = valkey;
   }
 
-  /** The same while the engine is away, because it may be away for one instance only. */
+  /** The same while the engine is away, because it may be away for one instance only; never 0, at which probes would wait for ever. */
   perSecond(): number {
     const { instances } = this.#valkey;
     return instances === 1
       ? PROBES_PER_SECOND
-      : Math.floor((PROBES_PER_SECOND - LEASED) / instances);
+      : Math.max(1, Math.floor((PROBES_PER_SECOND - LEASED) / instances));
   }
 
   lease(prefix: string, nowMs: number): boolean {

@@ -94,6 +94,8 @@ type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: 
 
 /** Reads the replies to one ask, and throws an ApiError for one that ends it without a result. */
 function replyReader(location: string, endpoint: Endpoint) {
+  // A map, because an agent may send the name of what every object has.
+  const events = new Map(Object.entries(endpoint.events?.() ?? {}));
   let bytes = 0;
   return (error: Error | null, { headers, data }: Msg): Progress => {
     if (error) throw unavailable(location, "NATS does not let this service read answers");
@@ -103,7 +105,7 @@ function replyReader(location: string, endpoint: Endpoint) {
     if (reply === null) throw unavailable(location, "it sent what is not an answer");
     if ("refused" in reply) throw unavailable(location, reply.refused);
     if ("error" in reply) throw errorOf(location, endpoint, reply.error);
-    if ("event" in reply) requireShape(location, endpoint.events?.()[reply.event], reply.data);
+    if ("event" in reply) requireShape(location, events.get(reply.event), reply.data);
     if ("result" in reply) requireShape(location, endpoint.response(), reply.result);
     return reply;
   };

@@ -24,6 +24,8 @@ export interface Caller {
   readonly network: Network | null;
   /** The types that `/dns` knows by name. */
   readonly recordTypes: readonly string[];
+  /** The names of the locations that can measure now. */
+  readonly locations: readonly string[];
   /** Whether pings and traces need a key. */
   readonly needsKey: boolean;
 }
@@ -38,7 +40,7 @@ export async function pageOf(
   info: RequestInfo,
   path: "/index.html" | "/docs.html",
   address: IpAddress,
-  networks: Tools["networks"],
+  { networks, locations }: Pick<Tools, "networks" | "locations">,
 ): Promise<Response> {
   const template = (await files())[path]?.text ?? "";
   const caller: Caller = {
@@ -46,6 +48,7 @@ export async function pageOf(
     validation: address.version === 6 ? describeAddress(address, networks) : null,
     network: networks?.find(address) ?? null,
     recordTypes: RECORD_TYPES,
+    locations: (locations?.list() ?? []).map(({ location }) => location),
     needsKey: info.caller.needsKey,
   };
   const values: Readonly<Record<string, string>> = {

@@ -29,7 +29,7 @@ const LAG_INTERVAL_MS = 250;
 export interface Sources extends Tools {
   readonly keyring: Keyring;
   readonly renewal: CertificateRenewal | null;
-  readonly locations: Locations;
+  readonly locations: Locations | null;
   readonly networks: Networks | null;
   /** Null for an instance that is alone. */
   readonly shared: SharedSources | null;
@@ -240,7 +240,7 @@ function probeMetrics({ icmp, probeSlots }: Sources): readonly Metric[] {
 }
 
 function locationMetrics({ locations }: Sources): readonly Metric[] {
-  if (locations.isConnected === null) return [];
+  if (locations === null || locations.isConnected === null) return [];
   return [
     metric("gauge", "sixscope_nats_connected", "1 if there is a connection to NATS.", () =>
       Number(locations.isConnected),

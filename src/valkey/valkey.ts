@@ -23,6 +23,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {now, redis.call('ZCARD', KEYS[1]), redis.call('HGET', KEYS[2], 'revision')}
 `);
 
+/** Beats in a row that must count fewer instances: one that is there says so in this time. */
+const FEWER_BEATS = GONE_MS / BEAT_MS;
+
 /** How a call of a request ended. */
 export type CallOutcome = "answered" | "given_up" | "failed";
 
@@ -48,6 +51,7 @@ export class Valkey {
   #problem: string | null | undefined;
   #stopBeats: (() => void) | null = null;
   #instances = 1;
+  #beatsWithFewer = 0;
   #aheadMs = 0;
   /** Hears of each call of a request. */
   onCall: ((ms: number, outcome: CallOutcome) => void) | undefined;
@@ -65,7 +69,7 @@ export class Valkey {
     return this.#problem === null;
   }
 
-  /** Instances that the engine counted last, with this one. */
+  /** Instances that the engine counted last, with this one; an engine that was away must count them first. */
   get instances(): number {
     return this.#instances;
   }
@@ -154,8 +158,12 @@ export class Valkey {
     const { instances: counted, keys } = this.names;
     const reply = await this.run(BEAT, [counted, keys], [this.#id, GONE_MS]);
     const [nowMs, instances, revision] = reply as [number, number, string | null];
+    if (!Number.isSafeInteger(nowMs) || !Number.isSafeInteger(instances))
+      throw new ValkeyError("its answer is not one of Valkey", "refused");
     this.#aheadMs = nowMs - Date.now();
-    this.#instances = instances;
+    const isFewer = instances < this.#instances && this.#beatsWithFewer < FEWER_BEATS;
+    this.#beatsWithFewer = isFewer ? this.#beatsWithFewer + 1 : 0;
+    if (!isFewer) this.#instances = instances;
     return revision;
   }
 
@@ -164,6 +172,7 @@ export class Valkey {
     if (this.#stopBeats === null) return;
     const before = this.#problem;
     this.#problem = problem;
+    if (problem !== null) this.#beatsWithFewer = 0;
     if (before !== undefined && stateOf(before) === stateOf(problem)) return;
     const instances = this.#instances;
     if (problem === null) {

@@ -345,8 +345,12 @@ describeWith(tunMissing)("over a simulated internet", () => {
       if (!believed) caller.abort();
       expect((await pending).kind).toBe(believed ? "done" : "aborted");
     });
-    expect(counted).toMatchObject(believed ? { withoutCookie: 1, answered: 1 } : { forged: 1 });
-    expect(counted).not.toHaveProperty(believed ? "forged" : "answered");
+    // Once in 256 times a run before it had the same identifier, and its probes are quarantined.
+    if (believed) expect(counted).toMatchObject({ withoutCookie: 1, answered: 1 });
+    else {
+      expect(counted.forged).toBeGreaterThan(0);
+      expect(counted).not.toHaveProperty("answered");
+    }
   });
 
   test("a hop has its MPLS labels", async () => {

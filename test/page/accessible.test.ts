@@ -1,20 +1,31 @@
 /** What axe-core finds on each tool with a result, in light and dark and on paper; and how wide it is. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { source } from "axe-core";
+import type { Page } from "playwright-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { PROXY_HEADERS, runAt, type Stage, startStage } from "./stage.ts";
+import { type LocatedService, startLocatedService } from "./locations-stage.ts";
+import { PROXY_HEADERS, pageUrl, runAt, type Stage, startStage } from "./stage.ts";
 
-const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
+const missing =
+  tunMissing ??
+  programMissing("chromium") ??
+  programMissing("knotd") ??
+  programMissing("nats-server");
 const pageTest = testWith(missing);
 
 let stage: Stage;
+let located: LocatedService;
 
 beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
+  if (missing !== null) return;
+  stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
+  located = await startLocatedService(stage);
 }, 60_000);
 
 afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
+  if (missing !== null) return;
+  await located[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
 });
 
 const PLACES = [
@@ -35,42 +46,53 @@ const PLACES = [
   "#/mtr/www.example.test?rounds=0",
   "#/mtu/tunnel.example.test",
   "#/mtu/blackhole.example.test",
+  "#/ping/told.example.test?count=1&from=ams,fra",
+  "#/mtr/losing.example.test?rounds=3&from=ams,fra",
   "docs",
 ] as const;
 
-const rows = (["light", "dark", "print"] as const).flatMap((scheme) =>
-  PLACES.map((place) => [place, scheme] as const),
-);
+/** What a result is looked at in; on paper it is light all the same. */
+const LOOKS = [
+  { media: "screen", colorScheme: "light" },
+  { media: "screen", colorScheme: "dark" },
+  { media: "print", colorScheme: "dark" },
+] as const;
 
-pageTest.each(rows)("%s in %s", async (hash, scheme) => {
+pageTest.each(PLACES)("%s in light and dark and on paper", async (hash) => {
   const context = await stage.browser.newContext({
-    // On paper it is light all the same.
-    colorScheme: scheme === "light" ? "light" : "dark",
     reducedMotion: "reduce",
     extraHTTPHeaders: PROXY_HEADERS,
   });
   const page = await context.newPage();
-  await runAt(page, `${stage.url}${hash}`, stage.service.key);
+  const { service } = hash.includes("from=") ? located : stage;
+  await runAt(page, `${pageUrl(service)}${hash}`, service.key);
   await page.waitForLoadState("networkidle");
-  if (scheme === "print") {
-    await page.emulateMedia({ media: "print" });
-    expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
-    const heading = page.locator("h1");
-    expect((await heading.boundingBox())?.height).toBeGreaterThan(10);
-    const subject = /\/([^/?]+)(?:\?|$)/.exec(hash)?.[1] ?? "";
-    expect(await heading.textContent()).toContain(subject);
-    expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
-      "rgb(255, 255, 255)",
-    );
+  for (const look of LOOKS) {
+    await page.emulateMedia(look);
+    await page.setViewportSize({ width: 1280, height: 720 });
+    if (look.media === "print") await expectPaper(page, hash);
+    // The library is not part of the page, so its policy does not concern it.
+    const found = await page.evaluate(`${source}; axe.run()`);
+    const { violations } = found as import("axe-core").AxeResults;
+    expect({
+      look,
+      violations: violations.map(({ id, nodes }) => [id, ...nodes.map((node) => `${node.target}`)]),
+    }).toEqual({ look, violations: [] });
+    // Nothing is wider than the narrowest screen.
+    await page.setViewportSize({ width: 320, height: 640 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
   }
-  // The library is not part of the page, so its policy does not concern it.
-  const found = await page.evaluate(`${source}; axe.run()`);
-  const { violations } = found as import("axe-core").AxeResults;
-  expect(
-    violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => String(target))]),
-  ).toEqual([]);
-  // Nothing is wider than the narrowest screen.
-  await page.setViewportSize({ width: 320, height: 640 });
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
   await context.close();
 });
+
+/** On paper are the result and what was asked, in light colours, and nothing to press. */
+async function expectPaper(page: Page, hash: string): Promise<void> {
+  expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
+  const heading = page.locator("h1");
+  expect((await heading.boundingBox())?.height).toBeGreaterThan(10);
+  const subject = /\/([^/?]+)(?:\?|$)/.exec(hash)?.[1] ?? "";
+  expect(await heading.textContent()).toContain(subject);
+  expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
+    "rgb(255, 255, 255)",
+  );
+}

@@ -211,6 +211,8 @@ async function writeNetworks(folder: string): Promise<Readonly<Record<string, st
 /** The stage, with a browser in front of it. */
 export interface Stage extends AsyncDisposable {
   readonly service: Service;
+  /** What the service is told, for others on the stage. */
+  readonly settings: Readonly<Record<string, string>>;
   /** Where the page is. */
   readonly url: string;
   readonly browser: Browser;
@@ -288,7 +290,7 @@ export async function startStage(
   const folder = await mkdtemp(join(tmpdir(), "sixscope-page-"));
   stack.defer(() => rm(folder, { recursive: true }));
   const [first, third] = knots.map(({ endpoint }) => `[::1]:${endpoint.port}`);
-  const service = await startService({
+  const settings = {
     SIXSCOPE_RESOLVER_A: first ?? "",
     SIXSCOPE_RESOLVER_B: first ?? "",
     SIXSCOPE_RESOLVER_C: third ?? "",
@@ -296,12 +298,13 @@ export async function startStage(
     SIXSCOPE_TARGETS_DENY: "2001:db8:bad::/48",
     ...(await writeNetworks(folder)),
     ...environment,
-  });
-  stack.use(service);
+  };
+  const service = stack.use(await startService(settings));
   const browser = await startBrowser();
   stack.defer(() => browser.close());
   return {
     service,
+    settings,
     url: pageUrl(service),
     browser,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -413,6 +413,11 @@ describeWith(missing)("agents and an instance with a location", () => {
         "LOCATION_UNAVAILABLE",
       ],
       [
+        "an event with a name that all objects have",
+        (m) => say(m, { event: "constructor", data: {} }),
+        "LOCATION_UNAVAILABLE",
+      ],
+      [
         "an error code that is not known",
         (m) => say(m, failure("NO_COFFEE", {})),
         "LOCATION_UNAVAILABLE",

@@ -11,6 +11,7 @@ import { createLog } from "../../src/util/log.ts";
 import { namesBelow } from "../../src/valkey/address.ts";
 import { type Client, Connection, type Script, script } from "../../src/valkey/connection.ts";
 import { Valkey } from "../../src/valkey/valkey.ts";
+import { VirtualClock } from "../icmp/fake.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 
@@ -117,13 +118,93 @@ describe("probes to a /64", () => {
     },
   );
 
-  test("are no more than the part of each instance while the engine is away", () => {
-    const ask = () => Promise.resolve(null);
-    const valkey = { instances: 4, names: namesBelow(""), ask };
-    const limit = new TargetLimit(new TargetLeases(valkey));
-    const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
-    expect(taken.filter(Boolean).length).toBe(125);
+  test.each([
+    [4, 125],
+    [1000, 1],
+  ])(
+    "are no more than the part of each of %i instances while the engine is away",
+    (instances, part) => {
+      const ask = () => Promise.resolve(null);
+      const valkey = { instances, names: namesBelow(""), ask };
+      const limit = new TargetLimit(new TargetLeases(valkey));
+      const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
+      expect(taken.filter(Boolean).length).toBe(part);
+    },
+  );
+});
+
+describe("what answers otherwise than Valkey", () => {
+  const NUMBERS = [1, 2];
+  const ODD = [1, "OK", [], ["1", "2", "3", "4"], [[], "x", {}, null], {}, true];
+  const rows = (...replies: unknown[]) => replies.map((reply) => ({ reply }));
+  const [SUBJECT] = SUBJECTS as [RateLimitSubject];
+
+  test.each(rows(...ODD, NUMBERS))("has no part in a limit: $reply", async ({ reply }) => {
+    const valkey = { isUp: true, instances: 2, names: namesBelow(""), ask: async () => reply };
+    const limiter = new SharedRateLimiter(new RateLimiter({ anonymous: 4, prefix: 0 }), valkey);
+    const states = [];
+    for (let count = 0; count < 3; count++) states.push(await limiter.take(SUBJECT, 1));
+    expect(states.map(({ allowed, limit }) => [allowed, limit])).toEqual([
+      [true, 2],
+      [true, 2],
+      [false, 2],
+    ]);
   });
+
+  test.each(rows(...ODD))("is down: $reply", async ({ reply }) => {
+    const client: Client = { send: (async () => reply) as Client["send"], close() {} };
+    const clock = new VirtualClock();
+    const connect = (url: string) => new Connection(url, clock, client);
+    const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+    await valkey.start(async () => {});
+    expect(valkey.isUp).toBe(false);
+    expect(valkey.nowMs()).toBeGreaterThan(0);
+    valkey.close();
+  });
+});
+
+test("instances that an engine has forgotten count until they had the time to say that they are there", async () => {
+  const clock = new VirtualClock();
+  const replies: (readonly [number, number, null] | null)[] = [];
+  const counts = (...instances: number[]) =>
+    replies.push(...instances.map((count) => [0, count, null] as const));
+  const client: Client = {
+    send: (async () => {
+      const reply = replies.shift();
+      if (reply) return reply;
+      throw new Error("Connection closed");
+    }) as Client["send"],
+    close() {},
+  };
+  const connect = (url: string) => new Connection(url, clock, client);
+  const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+  const beats = async (count: number) => {
+    for (let beat = 0; beat < count; beat++) {
+      clock.fire();
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    }
+    return valkey.instances;
+  };
+  counts(3, 3);
+  await valkey.start(async () => {});
+  expect(valkey.instances).toBe(3);
+
+  // It fails, comes back without its data, and fails again before the others have said a word.
+  expect(await beats(1)).toBe(3);
+  counts(1, 1);
+  expect(await beats(1)).toBe(3);
+  expect(valkey.isUp).toBe(true);
+  expect(await beats(1)).toBe(3);
+  expect(valkey.isUp).toBe(false);
+
+  // More are believed at once, and fewer if the count stays so.
+  counts(1, 1, 4);
+  expect(await beats(2)).toBe(4);
+  counts(...Array(10).fill(2));
+  expect(await beats(10)).toBe(4);
+  counts(2);
+  expect(await beats(1)).toBe(2);
+  valkey.close();
 });
 
 /** The greatest number of times within one second. */

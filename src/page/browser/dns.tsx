@@ -1,10 +1,11 @@
 import { Below, Value } from "./parts.tsx";
-import type { Place } from "./place.ts";
+import { type Place, queryOf } from "./place.ts";
 import { dnsText } from "./reports.ts";
 import { RunForm } from "./run-form.tsx";
 import { CALLER, type Run, type Work } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import type { DnsRecord, DnsReply, DnsResult } from "./types.ts";
+import { textOf, type View, Views, viewsOf } from "./views.tsx";
 
 const T = TEXTS.dns;
 
@@ -14,19 +15,14 @@ const OPTIONS = [
 ];
 
 function workOf({ subject, parameters }: Place): Work {
-  const query = new URLSearchParams({ ...parameters, resolver: "all" });
-  return { path: `dns/${encodeURIComponent(subject)}?${query}`, hasParts: false };
+  const query = queryOf({ ...parameters, resolver: "all" });
+  return { path: `dns/${encodeURIComponent(subject)}${query}`, hasParts: false };
 }
 
 /** The records of a name, from all resolvers side by side. */
 export function DnsTool({ place, current }: { place: Place; current: Run | null }) {
-  // An error has the comparison too: the other resolvers may have an answer.
-  const problem = current?.problem as
-    | { readonly details?: DnsResult["details"] }
-    | null
-    | undefined;
-  const details = (current?.result as DnsResult | null)?.details ?? problem?.details;
-  const replies = details?.resolvers;
+  const views = viewsOf(place, current, (run) => viewOf(place.subject, run));
+  const text = textOf(views);
   return (
     <>
       <RunForm
@@ -40,9 +36,7 @@ export function DnsTool({ place, current }: { place: Place; current: Run | null 
         workOf={workOf}
       />
       <div id="result" aria-live="polite" aria-busy={current?.isRunning ? "true" : "false"}>
-        {current?.isRunning && <p class="waiting">{TEXTS.running}</p>}
-        {replies && <Verdict differences={details?.differences ?? []} />}
-        {replies && <Replies replies={replies} />}
+        <Views views={views} />
       </div>
       {current && (
         <Below
@@ -50,11 +44,31 @@ export function DnsTool({ place, current }: { place: Place; current: Run | null 
           path={current.path}
           needsKey={false}
           result={current.result}
-          {...(replies && { text: () => dnsText(place.subject, replies) })}
+          {...(text && { text })}
         />
       )}
     </>
   );
+}
+
+function viewOf(name: string, current: Run | null): View {
+  // An error has the comparison too: the other resolvers may have an answer.
+  const problem = current?.problem as
+    | { readonly details?: DnsResult["details"] }
+    | null
+    | undefined;
+  const details = (current?.result as DnsResult | null)?.details ?? problem?.details;
+  const replies = details?.resolvers;
+  return {
+    body: (
+      <>
+        {current?.isRunning && <p class="waiting">{TEXTS.running}</p>}
+        {replies && <Verdict differences={details?.differences ?? []} />}
+        {replies && <Replies replies={replies} />}
+      </>
+    ),
+    text: replies ? () => dnsText(name, replies) : null,
+  };
 }
 
 function Verdict({ differences }: { differences: readonly (keyof typeof T.differences)[] }) {

@@ -6,6 +6,7 @@ import type { Run } from "./state.ts";
 import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import type { MtrHop, MtrResult } from "./types.ts";
+import type { View } from "./views.tsx";
 import { hopTags, Who, whoText } from "./who.tsx";
 
 const T = TEXTS.mtr;
@@ -17,32 +18,33 @@ const OPTIONS = [
 ];
 
 /** Loss and times of every hop, round by round. */
-export function MtrTool({ place, current }: { place: Place; current: Run | null }) {
+export function MtrTool(props: { place: Place; current: Run | null }) {
+  return <TargetTool {...props} endpoint="mtr" options={OPTIONS} viewOf={viewOf} />;
+}
+
+function viewOf(current: Run | null): View {
   const result = current?.result as MtrResult | null;
   const latest = current?.parts.at(-1) as { round: number; hops: MtrHop[] } | undefined;
   const hops = result?.hops ?? latest?.hops ?? [];
   const verdict = result && mtrVerdict(result);
   const { paths = [] } = result?.details ?? {};
-  return (
-    <TargetTool
-      place={place}
-      current={current}
-      endpoint="mtr"
-      options={OPTIONS}
-      status={
-        <>
-          {current?.isRunning && hops.length === 0 && <p>{T.waiting}</p>}
-          {verdict && <p class={`verdict ${verdict.kind}`}>{verdict.text}</p>}
-        </>
-      }
-      text={result && (() => mtrText(result))}
-    >
-      {result && <Route ip={result.ip} details={result.details} />}
-      {latest && !result && <p class="progress soft">{T.round(latest.round)}</p>}
-      {hops.length > 0 && <Statistics hops={hops} />}
-      {paths.length > 1 && <Ways paths={paths} />}
-    </TargetTool>
-  );
+  return {
+    status: (
+      <>
+        {current?.isRunning && hops.length === 0 && <p>{T.waiting}</p>}
+        {verdict && <p class={`verdict ${verdict.kind}`}>{verdict.text}</p>}
+      </>
+    ),
+    body: (
+      <>
+        {result && <Route ip={result.ip} details={result.details} />}
+        {latest && !result && <p class="progress soft">{T.round(latest.round)}</p>}
+        {hops.length > 0 && <Statistics hops={hops} />}
+        {paths.length > 1 && <Ways paths={paths} />}
+      </>
+    ),
+    text: result && (() => mtrText(result)),
+  };
 }
 
 const number = (ms: number | null) => (ms === null ? "–" : formatMs(ms));

@@ -8,33 +8,35 @@ import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import { hopsOf } from "./trace.tsx";
 import type { MtuHop, MtuResult } from "./types.ts";
+import type { View } from "./views.tsx";
 import { hopTags, Who } from "./who.tsx";
 
 const T = TEXTS.mtu;
 
 /** The largest packet that reaches a target, and where larger ones stop. */
-export function MtuTool({ place, current }: { place: Place; current: Run | null }) {
+export function MtuTool(props: { place: Place; current: Run | null }) {
+  return <TargetTool {...props} endpoint="mtu" options={[]} viewOf={viewOf} />;
+}
+
+function viewOf(current: Run | null): View {
   const result = current?.result as MtuResult | null;
   const hops = result?.hops ?? hopsOf<MtuHop>(current);
-  return (
-    <TargetTool
-      place={place}
-      current={current}
-      endpoint="mtu"
-      options={[]}
-      status={
-        <>
-          {current?.isRunning && <p>{hops.length === 0 ? T.waiting : T.measuring}</p>}
-          {result && <Answer result={result} />}
-        </>
-      }
-      text={result && (() => mtuText(result))}
-    >
-      {result && <Route ip={result.ip} details={result.details} />}
-      {hops.length > 0 && <Pipe hops={hops} result={result} />}
-      {hops.length > 0 && <Hops hops={hops} result={result} />}
-    </TargetTool>
-  );
+  return {
+    status: (
+      <>
+        {current?.isRunning && <p>{hops.length === 0 ? T.waiting : T.measuring}</p>}
+        {result && <Answer result={result} />}
+      </>
+    ),
+    body: (
+      <>
+        {result && <Route ip={result.ip} details={result.details} />}
+        {hops.length > 0 && <Pipe hops={hops} result={result} />}
+        {hops.length > 0 && <Hops hops={hops} result={result} />}
+      </>
+    ),
+    text: result && (() => mtuText(result)),
+  };
 }
 
 function Answer({ result }: { result: MtuResult }) {

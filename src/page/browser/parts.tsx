@@ -177,7 +177,9 @@ export function problemAt(run: Run | null, field: string, others: readonly strin
       ? problem.details.parameter
       : problem.code === "UNAUTHORIZED"
         ? "key"
-        : "";
+        : problem.code?.startsWith("LOCATION_")
+          ? "from"
+          : "";
   const isMine = cause === field || (others.length > 0 && !others.includes(cause));
   return isMine ? problem.message : null;
 }

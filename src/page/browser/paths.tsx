@@ -1,4 +1,4 @@
-import { useState } from "hono/jsx/dom";
+import { useId, useState } from "hono/jsx/dom";
 import { formatMs } from "./numbers.ts";
 import { isLossy, type Level, type Link, levelsOf, type Row } from "./paths-lanes.ts";
 import { hashOf } from "./place.ts";
@@ -23,12 +23,16 @@ interface Picture {
 
 interface PathsProps {
   target: string;
+  /** The location that traced; undefined for the service itself. */
+  from: string | undefined;
   paths: readonly TracePath[];
   graph: PathGraph;
 }
 
 /** The paths to a target: a graph of their hops from top to bottom, in which one can be chosen. */
-export function Paths({ target, paths, graph }: PathsProps) {
+export function Paths({ target, from, paths, graph }: PathsProps) {
+  // Several locations have a choice each.
+  const group = useId();
   const [chosen, setChosen] = useState<number | null>(null);
   const levels = levelsOf(paths, graph);
   const lanes = Math.max(...levels.map(({ rows }) => rows.length));
@@ -44,13 +48,15 @@ export function Paths({ target, paths, graph }: PathsProps) {
               <label class="check">
                 <input
                   type="radio"
-                  name="path"
+                  name={group}
                   checked={chosen === index}
                   onChange={() => setChosen(index)}
                 />{" "}
                 {index === null ? T.all : T.path(index + 1)}
               </label>
-              {index !== null && <About target={target} path={paths[index] as TracePath} />}
+              {index !== null && (
+                <About target={target} from={from} path={paths[index] as TracePath} />
+              )}
             </li>
           ))}
         </ol>
@@ -87,9 +93,9 @@ export function PathsVerdict({ details }: { details: PathDetails }) {
 }
 
 /** How a path ends, and where it is traced alone. */
-function About({ target, path }: { target: string; path: TracePath }) {
+function About({ target, from, path }: Pick<PathsProps, "target" | "from"> & { path: TracePath }) {
   const { flowLabel, labels, reached, reason } = path;
-  const parameters = { flowLabel: String(flowLabel) };
+  const parameters = { flowLabel: String(flowLabel), ...(from && { from }) };
   return (
     <>
       <span class="soft">{T.labels(labels)}</span>

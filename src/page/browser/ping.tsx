@@ -1,13 +1,14 @@
 import { formatMs, formatPercent } from "./numbers.ts";
 import { Facts } from "./parts.tsx";
 import { PingChart } from "./ping-chart.tsx";
-import type { Place } from "./place.ts";
+import { type Place, queryOf } from "./place.ts";
 import { pingText } from "./reports.ts";
 import { noteOf, samplesOf, statsOf } from "./samples.ts";
 import type { Run, Work } from "./state.ts";
 import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import type { PingResult, Sample } from "./types.ts";
+import type { View } from "./views.tsx";
 
 const T = TEXTS.ping;
 
@@ -20,19 +21,17 @@ const REPEAT_MS = 1000;
 const SHOWN = 60;
 
 function onAndOn({ path }: Work): Work {
-  return { path: `${path.split("?")[0]}?count=1`, hasParts: true, repeatMs: REPEAT_MS };
+  const [base, query] = path.split("?");
+  const parameters = Object.fromEntries(new URLSearchParams(query));
+  const once = `${base}${queryOf({ ...parameters, count: "1" })}`;
+  return { path: once, hasParts: true, repeatMs: REPEAT_MS };
 }
 
 /** Round-trip times as they come. */
-export function PingTool({ place, current }: { place: Place; current: Run | null }) {
-  const samples = samplesOf(current);
-  const result = current?.result as PingResult | null;
-  const timeoutMs = result?.details.timeout ?? null;
-  const stats = statsOf(samples);
+export function PingTool(props: { place: Place; current: Run | null }) {
   return (
     <TargetTool
-      place={place}
-      current={current}
+      {...props}
       endpoint="ping"
       options={OPTIONS}
       more={(start) => (
@@ -40,29 +39,39 @@ export function PingTool({ place, current }: { place: Place; current: Run | null
           {TEXTS.runOn}
         </button>
       )}
-      status={
-        <>
-          {current &&
-            !current.isRunning &&
-            samples.length > 0 &&
-            T.done(stats.received, stats.sent)}
-          {current?.isRunning && samples.length === 0 && T.waiting}
-        </>
-      }
-      text={result && (() => pingText(result, samples))}
-    >
-      {result && <Route ip={result.ip} details={result.details} />}
-      {samples.length > 0 && (
-        <>
-          <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />
-          {stats.received > 0 && (
-            <PingChart samples={samples.slice(-SHOWN)} count={columnsOf(place, samples)} />
-          )}
-          <Samples samples={samples.slice(-SHOWN)} timeoutMs={timeoutMs} />
-        </>
-      )}
-    </TargetTool>
+      viewOf={(run) => viewOf(props.place, run)}
+    />
   );
+}
+
+function viewOf(place: Place, current: Run | null): View {
+  const samples = samplesOf(current);
+  const result = current?.result as PingResult | null;
+  const timeoutMs = result?.details.timeout ?? null;
+  const stats = statsOf(samples);
+  return {
+    status: (
+      <>
+        {current && !current.isRunning && samples.length > 0 && T.done(stats.received, stats.sent)}
+        {current?.isRunning && samples.length === 0 && T.waiting}
+      </>
+    ),
+    body: (
+      <>
+        {result && <Route ip={result.ip} details={result.details} />}
+        {samples.length > 0 && (
+          <>
+            <Stats stats={stats} duplicates={result?.details.duplicates ?? 0} />
+            {stats.received > 0 && (
+              <PingChart samples={samples.slice(-SHOWN)} count={columnsOf(place, samples)} />
+            )}
+            <Samples samples={samples.slice(-SHOWN)} timeoutMs={timeoutMs} />
+          </>
+        )}
+      </>
+    ),
+    text: result && (() => pingText(result, samples)),
+  };
 }
 
 function columnsOf({ parameters }: Place, samples: readonly Sample[]): number {

@@ -25,10 +25,16 @@ export function parsePlace(hash: string): Place {
 /** The hash of a place, in one form for each. */
 export function hashOf({ tool, subject, parameters }: Place): string {
   if (tool === "address") return "#/";
-  const query = new URLSearchParams(parameters).toString();
   // A colon is easier to read than %3A, and may be in a fragment.
   const name = subject === "" ? "" : `/${encodeURIComponent(subject).replaceAll("%3A", ":")}`;
-  return `#/${tool}${name}${query && `?${query}`}`;
+  return `#/${tool}${name}${queryOf(parameters)}`;
+}
+
+/** A query with its question mark; empty without parameters. */
+export function queryOf(parameters: Place["parameters"]): string {
+  // A comma is easier to read than %2C, and may be in a query.
+  const query = new URLSearchParams(parameters).toString().replaceAll("%2C", ",");
+  return query && `?${query}`;
 }
 
 /** A text that is not percent-encoded UTF-8 means itself. */

@@ -1,4 +1,5 @@
 import { type Child, useEffect, useState } from "hono/jsx/dom";
+import { choicesFor, FROM, FromField } from "./from-field.tsx";
 import { storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
 import { Countdown, Field, ProblemOf, problemAt, useCountdown } from "./parts.tsx";
@@ -32,7 +33,7 @@ interface RunFormProps {
 
 /** The inputs of a tool that runs when it is told to, and its key if it needs one. */
 export function RunForm(props: RunFormProps) {
-  const { place, current, label, hint, example, options, workOf, more } = props;
+  const { place, current, label, hint, example, workOf, more } = props;
   const [subject, setSubject] = useState(place.subject);
   const [chosen, setChosen] = useState(place.parameters);
   const [key, setKey] = useState("");
@@ -41,6 +42,8 @@ export function RunForm(props: RunFormProps) {
     setSubject(place.subject);
     setChosen(place.parameters);
   }, [place]);
+  const locations = choicesFor(place);
+  const options = locations.length > 0 ? [...props.options, FROM] : props.options;
   const needsKey = props.needsKey && CALLER.needsKey;
   const seconds = useCountdown(current);
   const isRunning = current?.isRunning ?? false;
@@ -75,7 +78,7 @@ export function RunForm(props: RunFormProps) {
         example={example}
         problem={problemAt(current, "", names)}
       />
-      {options.map((option) => (
+      {props.options.map((option) => (
         <OptionField
           option={option}
           value={chosen[option.name] ?? option.default}
@@ -83,6 +86,14 @@ export function RunForm(props: RunFormProps) {
           problem={problemAt(current, option.name)}
         />
       ))}
+      {locations.length > 0 && (
+        <FromField
+          choices={locations}
+          value={chosen[FROM.name] ?? FROM.default}
+          onValue={(value) => setChosen({ ...chosen, [FROM.name]: value })}
+          problem={problemAt(current, FROM.name)}
+        />
+      )}
       {needsKey && (
         <KeyFields
           value={key}

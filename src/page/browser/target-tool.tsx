@@ -1,10 +1,10 @@
-import type { Child } from "hono/jsx/dom";
 import { Below } from "./parts.tsx";
-import type { Place } from "./place.ts";
+import { type Place, queryOf } from "./place.ts";
 import { type Option, RunForm, type StartButtons } from "./run-form.tsx";
 import type { Run, Work } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import type { Translation } from "./types.ts";
+import { textOf, type View, Views, viewsOf } from "./views.tsx";
 
 /** What the tools that probe a target add to its form and its result. */
 interface TargetToolProps {
@@ -14,19 +14,16 @@ interface TargetToolProps {
   endpoint: string;
   options: readonly Option[];
   more?: StartButtons;
-  /** What a screen reader says: what is waited for, and then what came out. */
-  status: Child;
-  /** The result as text; null until there is one. */
-  text: (() => string) | null;
-  children?: Child;
+  viewOf: (run: Run | null) => View;
 }
 
 /** A tool that probes a target: its inputs, its result, and what can be done with the result. */
 export function TargetTool(props: TargetToolProps) {
-  const { place, current, endpoint, options, more, status, text, children } = props;
+  const { place, current, endpoint, options, more, viewOf } = props;
+  const views = viewsOf(place, current, viewOf);
+  const text = textOf(views);
   const workOf = ({ subject, parameters }: Place): Work => {
-    const query = new URLSearchParams(parameters).toString();
-    const path = `${endpoint}/${encodeURIComponent(subject)}${query && `?${query}`}`;
+    const path = `${endpoint}/${encodeURIComponent(subject)}${queryOf(parameters)}`;
     return { path, hasParts: true };
   };
   return (
@@ -43,10 +40,7 @@ export function TargetTool(props: TargetToolProps) {
         {...(more && { more })}
       />
       <div id="result">
-        <div class="announce" role="status">
-          {status}
-        </div>
-        {children}
+        <Views views={views} />
       </div>
       {current && (
         <Below

@@ -70,6 +70,12 @@ export const TEXTS = {
   broken: "The connection to the service ended before the result came; try again.",
   target: "Target",
   targetHint: "A name or an IPv6 address",
+  from: {
+    label: "From",
+    all: "every location",
+    hint: "Without a choice, this service measures.",
+    heading: (location: string) => `From ${location}`,
+  },
   key: "API key",
   keyHint: "This tool needs a key from the operator. It is sent to this service only.",
   keepKey: "Keep it on this device",

@@ -6,6 +6,7 @@ import type { Run } from "./state.ts";
 import { Route, TargetTool } from "./target-tool.tsx";
 import { TEXTS } from "./texts.ts";
 import type { Hop, TracePath, TraceResult } from "./types.ts";
+import type { View } from "./views.tsx";
 import { hopTags, Who } from "./who.tsx";
 
 const T = TEXTS.trace;
@@ -17,33 +18,48 @@ const OPTIONS = [
 ];
 
 /** The hops on the path to a target, as they answer. */
-export function TraceTool({ place, current }: { place: Place; current: Run | null }) {
+export function TraceTool(props: { place: Place; current: Run | null }) {
+  const { subject } = props.place;
+  return (
+    <TargetTool
+      {...props}
+      endpoint="traceroute"
+      options={OPTIONS}
+      viewOf={(run) => viewOf(subject, run)}
+    />
+  );
+}
+
+function viewOf(target: string, current: Run | null): View {
   const result = current?.result as TraceResult | null;
   const hops = result?.hops ?? hopsOf<Hop>(current);
   const found = pathsFound(current);
-  const { paths = [], graph } = result?.details ?? {};
-  return (
-    <TargetTool
-      place={place}
-      current={current}
-      endpoint="traceroute"
-      options={OPTIONS}
-      status={
-        <>
-          {current?.isRunning && hops.length === 0 && <p>{T.waiting}</p>}
-          {result && <Ending result={result} />}
-        </>
-      }
-      text={result && (() => traceText(result))}
-    >
-      {current?.isRunning && found > 1 && <p class="progress soft">{TEXTS.paths.until(found)}</p>}
-      {graph && paths.length > 1 ? (
-        <Paths key={paths[0]?.flowLabel} target={place.subject} paths={paths} graph={graph} />
-      ) : (
-        hops.length > 0 && <Hops hops={hops} />
-      )}
-    </TargetTool>
-  );
+  const { paths = [], graph, location } = result?.details ?? {};
+  return {
+    status: (
+      <>
+        {current?.isRunning && hops.length === 0 && <p>{T.waiting}</p>}
+        {result && <Ending result={result} />}
+      </>
+    ),
+    body: (
+      <>
+        {current?.isRunning && found > 1 && <p class="progress soft">{TEXTS.paths.until(found)}</p>}
+        {graph && paths.length > 1 ? (
+          <Paths
+            key={paths[0]?.flowLabel}
+            target={target}
+            from={location}
+            paths={paths}
+            graph={graph}
+          />
+        ) : (
+          hops.length > 0 && <Hops hops={hops} />
+        )}
+      </>
+    ),
+    text: result && (() => traceText(result)),
+  };
 }
 
 /** How many paths were found until now. */
