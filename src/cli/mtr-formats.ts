@@ -2,6 +2,7 @@ import { IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/message.ts";
 import type { MtrResult } from "../routes/mtr.ts";
 import type { PingResult } from "../routes/ping.ts";
 import type { TraceResult } from "../routes/traceroute.ts";
+import { printable } from "../util/text.ts";
 
 /** What the results of all tools have. */
 export interface Head {
@@ -89,7 +90,8 @@ export function mtrReport(
     return ` ${String(row.hop).padStart(2)}.|-- ${host}${percent} ${String(Snt).padStart(5)} ${numbers.join("")}`;
   });
   const start = new Date(startMs).toISOString().slice(0, "2026-11-22T04:29:58".length);
-  return [`Start: ${start}+0000`, `HOST: ${source.padEnd(width)}${TITLES}`, ...lines].join("\n");
+  const all = [`Start: ${start}+0000`, `HOST: ${source.padEnd(width)}${TITLES}`, ...lines];
+  return all.map(printable).join("\n");
 }
 
 /** The document that `mtr --json` prints. */

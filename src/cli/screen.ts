@@ -81,7 +81,9 @@ export class Screen {
 
   /** Writes what went wrong to standard error, behind all that was written before. */
   complain(message: string): void {
-    this.#written = this.#written.then(() => Bun.write(Bun.stderr, `sixscope: ${message}\n`));
+    this.#written = this.#written.then(() =>
+      Bun.write(Bun.stderr, `sixscope: ${printable(message)}\n`),
+    );
   }
 
   /** Waits until all is written. */

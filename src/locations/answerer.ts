@@ -80,7 +80,8 @@ export class Answerer {
 
   async #answer(connection: NatsConnection, message: Msg): Promise<void> {
     const { reply: inbox, data } = message;
-    if (inbox === undefined) return;
+    // Its asker could neither tell two runs apart nor end both.
+    if (inbox === undefined || this.#running.has(inbox)) return;
     const run = new AbortController();
     const send = (reply: Reply) => {
       const text = JSON.stringify(reply);

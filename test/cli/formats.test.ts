@@ -166,6 +166,14 @@ HOST: 2001:db8::1     Loss%   Snt   Last   Avg  Best  Wrst StDev
   });
 });
 
+test("mtr-report shows no control characters, which the service of another place can send as a name", () => {
+  const [hop] = TRACE.hops;
+  const hops = [{ ...hop, hostname: "r\u001b[2J\n 9.|-- all is well" } as typeof hop & object];
+  const lines = text(TRACE_FORMATS["mtr-report"], { ...TRACE, hops }).split("\n");
+  expect(lines.length).toBe(3);
+  expect(lines[2]).toStartWith("  1.|-- r\ufffd[2J\ufffd 9.|-- all is well ");
+});
+
 test("mtr-json has the numbers of the report, to a thousandth", () => {
   const { report } = json(MTR_FORMATS["mtr-json"], MTR);
   const bytes = { psize: "104", bitpattern: "0x00" };

@@ -465,6 +465,16 @@ describeWith(labMissing)("a server that", () => {
     });
   });
 
+  test("sends control characters in its message does not rearrange the terminal", async () => {
+    const message = "Slow.\\u001b[2J\\nsixscope: all is well";
+    const error = chunk(
+      `event: error\ndata: {"error":{"code":"RESOLVER_TIMEOUT","message":"${message}","details":{}}}\n\n`,
+    );
+    expect((await pingThrough(HEADER + error + END)).stderr).toBe(
+      "sixscope: Slow.\ufffd[2J\ufffdsixscope: all is well\n",
+    );
+  });
+
   test("sends a result keeps its bytes", async () => {
     const json = '{"b": 1,"a":2.50, "stats":{"received":1}}';
     const result = chunk(`:\n\nevent: result\ndata: ${json}\n\n`);

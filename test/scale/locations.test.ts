@@ -553,6 +553,28 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(reply.json()).toMatchObject({ error: { code: "LOCATION_NOT_FOUND" } });
     });
 
+    test("an agent answers one ask for each inbox, so that each can be counted and ended", async () => {
+      const parameters = { target: "::1", count: "1" };
+      const value = { version: 1, endpoint: "ping", parameters, owner: "", events: false };
+      const results: string[] = [];
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const subscription = foreign.subscribe("_INBOX.twice.*", {
+        callback(_, message) {
+          if (!("result" in message.json<object>())) return;
+          results.push(message.subject);
+          if (message.subject.endsWith("last")) resolve();
+        },
+      });
+      for (const inbox of ["same", "same", "same", "last"]) {
+        foreign.publish("sixscope.ask.here", JSON.stringify(value), {
+          reply: `_INBOX.twice.${inbox}`,
+        });
+      }
+      await promise;
+      subscription.unsubscribe();
+      expect(results.toSorted()).toEqual(["_INBOX.twice.last", "_INBOX.twice.same"]);
+    });
+
     test("announcements that are not valid, or too many, are not listed", async () => {
       const valid = { version: "9", families: [6], since: "2026-01-31T12:00:00Z" };
       foreign.publish("sixscope.here.one", JSON.stringify({ ...valid, families: [5] }));

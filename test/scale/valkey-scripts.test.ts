@@ -74,7 +74,12 @@ scaleTest("three instances grant and say at every step what one would", async ()
       );
       for (const { instance, subject, seconds } of taken) {
         nowSeconds += seconds;
-        expect(await three[instance]?.take(subject, 1)).toEqual(one.take(subject, 1));
+        const wanted = one.take(subject, 1);
+        const state = await three[instance]?.take(subject, 1);
+        // The address and its /64 can both be empty, and this instance may know of one of them.
+        const hasTwo = subject.kind === "address" && subject.address?.version === 6;
+        if (wanted.allowed || !hasTwo) expect(state).toEqual(wanted);
+        else expect(state).toMatchObject({ allowed: false, remaining: 0 });
       }
     }),
     { numRuns: 150 },
