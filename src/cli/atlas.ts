@@ -17,7 +17,7 @@ const unixTime = (ms: number) => Math.floor(ms / 1000);
 
 /**
  * What every result has. The two versions say which structure it has. RIPE Atlas counts its probes and
- * measurements from 1, so 0 is none of them; a probe that does not know when its clock was set says -1.
+ * measurements from 1, so 0 means neither; a probe that does not know when its clock was set says -1.
  */
 function headOf(type: "ping" | "traceroute", { target, ip, details }: Head, { startMs }: Run) {
   return {

@@ -76,7 +76,7 @@ export function internetChecksum(bytes: Uint8Array): number {
  * @param identifier 16 bits
  * @param sequence 16 bits
  * @param payloadBytes at least 10
- * @param flowLabel 20 bits, of which 16 decide the checksum
+ * @param flowLabel 20 bits; 16 of them decide the checksum
  */
 export function encodeEchoRequest(
   identifier: number,

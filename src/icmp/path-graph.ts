@@ -7,7 +7,7 @@ const MAX_CHANCE = 0.05;
 
 /** A path that one or more flow labels took. */
 export interface TracedPath {
-  /** In the order in which they were traced; the first stands for the path. */
+  /** In the order in which they were traced; the first one represents the path. */
   readonly labels: readonly [Traced, ...Traced[]];
   /** Why the path ends with its last node; null if only silence is behind it. */
   readonly end: TraceReason | null;
