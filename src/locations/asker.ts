@@ -28,7 +28,7 @@ const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const NO_RESPONDERS = 503;
 
 /**
- * Asks the agents of a location, one answers, and this passes on its events.
+ * Asks a location, where one of the agents answers, and passes on the events.
  *
  * @param owner whose share of the agent's probe slots it uses
  * @returns the document as the endpoint describes it

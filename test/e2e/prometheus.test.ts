@@ -198,6 +198,11 @@ promtoolTest("each alert fires for its cause, and only then", async () => {
       { [`sixscope_valkey_up${service}`]: "1x30" },
     ],
     [
+      "SixscopeNatsDown",
+      { [`sixscope_nats_connected${service}`]: "0x30" },
+      { [`sixscope_nats_connected${service}`]: "1x30" },
+    ],
+    [
       "SixscopeCertificateExpires",
       { [`sixscope_certificate_expiry_timestamp_seconds${service}`]: "600000x30" },
       { [`sixscope_certificate_expiry_timestamp_seconds${service}`]: "700000x30" },
