@@ -112,6 +112,7 @@ async function answerAt(place: string): Promise<string> {
     await route.fulfill({ response, body: answer });
   });
   await open(place);
+  while (answer === "") await Bun.sleep(10);
   return answer.startsWith("event:") ? JSON.stringify(parseEvents(answer).at(-1)?.data) : answer;
 }
 
