@@ -189,10 +189,20 @@ describe("Path MTU", () => {
 });
 
 describe("Paths", () => {
+  /** Searches until so many paths have been found: by design, one search in twenty misses a part. */
+  async function search(wanted: number, count: number): Promise<void> {
+    await runTool(`#/trace/equal.example.test?paths=${wanted}`);
+    while (!(await textOf(".announce")).includes(`${count} paths`)) {
+      await button("Run again").click();
+      await button("Stop").waitFor();
+      await button("Run again").waitFor();
+    }
+  }
+
   pageTest(
-    "draws each node once, marks the branch that loses, and shows a chosen path",
+    "draws each node once, marks the branch that loses, shows a chosen path, and is copied whole",
     async () => {
-      await runTool("#/trace/equal.example.test?paths=8");
+      await search(8, 4);
       expect(await textOf(".verdict")).toMatch(/^Path [1-4] of 4 does not reach the target\.$/);
       expect(await textOf(".announce")).toMatch(
         /4 paths, found with \d+ flow labels\. With 95 % confidence there are no more\./,
@@ -220,11 +230,14 @@ describe("Paths", () => {
         expect(hops).toEqual(hops.length === 3 ? ["1", "2", "3"] : ["1", "2", "3", "4", "5", "6"]);
         expect(await page.locator("circle.chosen").count()).toBe(hops.length);
       }
+      const text = await copied("Copy as text");
+      expect(text.match(/^Path [1-4], flow label \d+ \(\d+\):$/gm)).toHaveLength(4);
+      expect(text).toContain("\n  2001:db8:100:30::9\n  The path goes silent");
     },
   );
 
   pageTest("traces one path alone, by its flow label", async () => {
-    await runTool("#/trace/equal.example.test?paths=2");
+    await search(2, 2);
     expect(await textOf(".announce")).toContain("There may be more.");
     const link = page.getByRole("link", { name: /^Trace \d+ alone$/ }).nth(1);
     const label = /\d+/.exec((await link.textContent()) ?? "")?.[0] ?? "";
@@ -237,13 +250,6 @@ describe("Paths", () => {
     expect(await page.locator(".hop .ip").allTextContents()).toContain(second ?? "");
     expect(await textOf(".route")).toContain(`flow label ${label}`);
     expect(page.url()).toEndWith(`?flowLabel=${label}`);
-  });
-
-  pageTest("is copied as text with all paths", async () => {
-    await runTool("#/trace/equal.example.test?paths=8");
-    const text = await copied("Copy as text");
-    expect(text.match(/^Path [1-4], flow label \d+ \(\d+\):$/gm)).toHaveLength(4);
-    expect(text).toContain("\n  2001:db8:100:30::9\n  The path goes silent");
   });
 
   pageTest.each([
