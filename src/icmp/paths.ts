@@ -160,16 +160,18 @@ class PathSearch {
 
   /** The hops at which one label meets different addresses: it is traced as often as shows two with 95 % confidence. */
   async changingHops(): Promise<number[]> {
-    const traces = [this.#traced[0]];
+    // One that reached the target, because it takes seconds to find that a path goes silent.
+    const first = this.#traced.find(({ reached }) => reached) ?? this.#traced[0];
+    const traces = [first];
     while (this.#paths.length > 1 && traces.length < labelsToRuleOut(2) && !this.#isOver()) {
-      const found = await this.#ask({ flowLabel: traces[0]?.flowLabel });
+      const found = await this.#ask({ flowLabel: first.flowLabel });
       if (found) traces.push(found);
     }
     const isChanging = (hop: number) => {
       const addresses = traces.flatMap(({ hops }) => hops[hop - 1]?.addresses ?? []);
       return new Set(addresses.map(formatIpv6)).size > 1;
     };
-    return this.#traced[0].hops.map(({ hop }) => hop).filter(isChanging);
+    return first.hops.map(({ hop }) => hop).filter(isChanging);
   }
 
   result(): Omit<TracedPaths, "perPacket"> {
