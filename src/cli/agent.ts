@@ -4,16 +4,16 @@ import { ProbeSlots } from "../limits/probe-slots.ts";
 import { newKey } from "../locations/link.ts";
 import { Locations } from "../locations/locations.ts";
 import { openNetworks } from "../networks/networks.ts";
-import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { ENDPOINTS } from "../routes/endpoints.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
-import { createLog, LineWriter } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import {
   createResolvers,
   FLUSH_GRACE_MS,
   noRawSockets,
   openIcmpOrReason,
+  openLog,
   stopSignal,
 } from "./serve.ts";
 import { print, say } from "./terminal.ts";
@@ -47,13 +47,7 @@ export async function runAgent(
   }
   const config = parseConfig(environment);
   requireLocation(config);
-  const lines = new LineWriter(Bun.stderr.writer());
-  const log = createLog({
-    level: config.logLevel,
-    format: config.logFormat,
-    priorities: isJournal(STREAM.error, environment),
-    write: (line) => lines.write(line),
-  });
+  const { log, lines } = openLog(config, environment);
   const icmp = openIcmpOrReason({ listen: [], metricsListen: [] });
   const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);

@@ -46,13 +46,7 @@ export const FLUSH_GRACE_MS = 1000;
  */
 export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = parseConfig(environment);
-  const lines = new LineWriter(Bun.stderr.writer());
-  const log = createLog({
-    level: config.logLevel,
-    format: config.logFormat,
-    priorities: isJournal(STREAM.error, environment),
-    write: (line) => lines.write(line),
-  });
+  const { log, lines } = openLog(config, environment);
   // Loaded only if it is used: what is alone must not start later, or grow.
   const shared =
     config.valkey && (await import("./shared.ts")).openShared(config.valkey, config, log);
@@ -132,6 +126,21 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     log.info("probes since the start", { ...icmp.counters });
   }
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
+}
+
+/** The log on standard error, and the writer that keeps its lines until they are read. */
+export function openLog(
+  { logLevel, logFormat }: Pick<Config, "logLevel" | "logFormat">,
+  environment: NodeJS.ProcessEnv,
+) {
+  const lines = new LineWriter(Bun.stderr.writer());
+  const log = createLog({
+    level: logLevel,
+    format: logFormat,
+    priorities: isJournal(STREAM.error, environment),
+    write: (line) => lines.write(line),
+  });
+  return { log, lines };
 }
 
 /** Where else to measure, and who asks this service; null, and nothing of it is loaded, without the settings. */
