@@ -38,7 +38,7 @@ const DNSPERF_SECONDS = 3;
 const TIMED_QUERIES = 200;
 const MAX_REPLY_BYTES = 1500;
 
-/** Queries to a resolver of which some servers are silent. */
+/** Queries to a resolver with some silent servers. */
 const FAIL_OVER_QUERIES = 100;
 
 interface Speed {

@@ -14,8 +14,8 @@ import { tryParseIp } from "../src/addr/ip.ts";
 import { identifyCaller } from "../src/http/client-address.ts";
 import { generateApiKey, hashApiKey } from "../src/keys/api-key.ts";
 import { writeKeyFile } from "../src/keys/key-file.ts";
-import { Keyring } from "../src/keys/keyring.ts";
-import { RateLimiter } from "../src/limits/token-bucket.ts";
+import { createKeyring } from "../src/keys/keyring.ts";
+import { createRateLimiter } from "../src/limits/token-bucket.ts";
 import { createLog } from "../src/util/log.ts";
 import { freePort } from "../test/lab/port.ts";
 import { run } from "../test/lab/run.ts";
@@ -137,8 +137,8 @@ function middleware(): void {
     keylessFrom: [],
   };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
-  const keyring = new Keyring(join(folder, "none.json"), log);
-  const limiter = new RateLimiter({ anonymous: 1e9, prefix: 1e9 });
+  const keyring = createKeyring(join(folder, "none.json"), log);
+  const limiter = createRateLimiter({ anonymous: 1e9, prefix: 1e9 });
   const subject = { kind: "address", address: tryParseIp("2001:db8::1") } as const;
   const wrongKey = generateApiKey();
   const steps: [string, () => unknown][] = [
@@ -163,7 +163,7 @@ function middleware(): void {
   }
 
   for (const spread of ["one /32", "many"] as const) {
-    const flooded = new RateLimiter({ anonymous: 100, prefix: 1000 });
+    const flooded = createRateLimiter({ anonymous: 100, prefix: 1000 });
     const ADDRESSES = 5_000_000;
     Bun.gc(true);
     const before = process.memoryUsage.rss();

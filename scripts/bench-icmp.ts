@@ -195,7 +195,7 @@ async function pathMtus(): Promise<void> {
   table("The path MTU over six kernel routers: time, packets, MTU", rows);
 }
 
-/** So many routers beside each other, over a TUN device; scamper finds by checksum what we find by flow label. */
+/** 1 to 16 routers side by side, over a TUN device; scamper finds by checksum what sixscope finds by flow label. */
 async function allPaths(): Promise<void> {
   const rows: Record<string, Record<string, string>> = {};
   for (const count of [1, 2, 4, 8, 16]) {

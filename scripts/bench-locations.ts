@@ -45,7 +45,7 @@ async function ping(from: string): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** An agent that tells of ten samples in two seconds. */
+/** An agent that sends ten samples in two seconds. */
 async function startFakeAgent() {
   const EVENTS = 10;
   const INTERVAL_MS = 200;

@@ -1,6 +1,6 @@
 /**
- * What Valkey costs: CPU and latency of a request without it, with it, and while it is away; and the rate
- * of three instances that count together. `bun run bench valkey`. It needs wrk, and redis-server or
+ * Measures the cost of Valkey: CPU and latency of a request without it, with it, and while it is away; and
+ * the rate of three instances that count together. `bun run bench valkey`. It needs wrk, and redis-server or
  * valkey-server.
  *
  * All servers listen on loopback and are loaded one after the other, round by round; each figure is the

@@ -1,4 +1,4 @@
-/** Runs one of the benchmarks beside this file: `bun run bench addr` runs scripts/bench-addr.ts. */
+/** Runs one of the benchmarks beside this file: `bun run bench dns` runs scripts/bench-dns.ts. */
 import { Glob } from "bun";
 
 const names = [...new Glob("bench-*.ts").scanSync(import.meta.dir)]

@@ -23,7 +23,7 @@ for (const program of ["ping", "traceroute", "mtr", "tracepath", "nft"]) {
   }
 }
 
-/** What is in the answers. */
+/** The fields of the answers that are compared. */
 interface Answer {
   readonly error?: { readonly code: string };
   readonly mtu?: number | null;
@@ -147,7 +147,7 @@ async function ours(tool: Tool, target: string): Promise<string[]> {
   return answer.error ? [answer.error.code] : lines(answer);
 }
 
-/** What the program prints in at most 60 s, whatever its exit status. */
+/** The output of the program in at most 60 s, whatever its exit status. */
 async function theirs(tool: Tool, target: string): Promise<string[]> {
   const script = 'timeout 60 "$@" 2>&1 || true';
   const text = await run(["sh", "-c", script, "sh", ...TOOLS[tool].program, target]);
@@ -222,7 +222,7 @@ const CASES: readonly Case[] = [
   ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
 ];
 
-/** Routers over a TUN device, the first of which lies about the link behind it. */
+/** Routers over a TUN device; the first one lies about the link behind it. */
 const LIES: readonly (readonly [name: string, router: Partial<Router>])[] = [
   ["Packet Too Big claims 1000", { claimedMtu: 1000 }],
   ["Packet Too Big claims 9000", { claimedMtu: 9000 }],
@@ -252,7 +252,7 @@ const PATHS: readonly (readonly [name: string, count: number, losing?: number])[
   ["two equal paths", 2],
   ["four equal paths", 4],
   ["eight equal paths", 8],
-  ["four equal paths, one of which loses everything", 4, 2],
+  ["four equal paths, one losing everything", 4, 2],
 ];
 
 for (const [name, count, losing] of PATHS) {

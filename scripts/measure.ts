@@ -1,8 +1,8 @@
-/** What the benchmarks calculate with. */
+/** Measurements and statistics that the benchmarks share. */
 import { readFileSync } from "node:fs";
 import { run } from "../test/lab/run.ts";
 
-/** What wrk and the kernel say about a server under load. */
+/** The figures of wrk and the kernel for a server under load. */
 export interface Load {
   readonly perSecond: number;
   readonly p50Ms: number;

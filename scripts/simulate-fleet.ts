@@ -6,19 +6,19 @@
 import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
 import { connect } from "@nats-io/transport-node";
-import { TAKE_SCRIPT } from "../src/limits/shared-limiter.ts";
 import { ANNOUNCE_MS } from "../src/locations/locations.ts";
-import { SUBJECTS } from "../src/locations/message.ts";
-import { Connection, script } from "../src/valkey/connection.ts";
+import { SUBJECTS } from "../src/locations/protocol.ts";
+import { createConnection } from "../src/valkey/connection.ts";
+import { TAKE } from "../src/valkey/limiter.ts";
 import { BEAT_MS, GIVE_UP_MS } from "../src/valkey/valkey.ts";
 import { programMissing } from "../test/lab/lab.ts";
 import { startNats } from "../test/lab/nats.ts";
 import { ValkeyServer, valkeyMissing } from "../test/lab/valkey.ts";
 import { skip } from "./skip.ts";
 
-/** What clients ask each instance for. */
+/** Requests per second that each instance gets from clients. */
 const REQUESTS_PER_SECOND = 50;
-/** Milliseconds to an engine and back, in the same region and from another continent. */
+/** Milliseconds to a Valkey and back, in the same region and from another continent. */
 const NEAR_MS = 0.5;
 const FAR_MS = 80;
 /** Calls that are given up, above which limits are no longer counted together. */
@@ -35,20 +35,19 @@ function cpuMicros(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
-/** CPU microseconds of the engine for the check of a request: two buckets, those of an address and its /64. */
+/** CPU microseconds of Valkey for the check of a request: two buckets, those of an address and its /64. */
 async function measureCheck(): Promise<number> {
   const [calls, atOnce] = [40_000, 64];
   await using server = await ValkeyServer.start();
-  const connection = new Connection(server.url);
-  const take = script(TAKE_SCRIPT);
-  await connection.run(take, ["a"], [100, 0, 0], 1000);
+  const connection = createConnection(server.url);
+  await connection.run(TAKE, ["a"], [60, 100, 0, 0], 1000);
   const before = cpuMicros(server.pid);
   for (let done = 0; done < calls; done += atOnce) {
     const check = (_: unknown, at: number) =>
       connection.run(
-        take,
+        TAKE,
         [`limit:${done + at}`, `limit:64:${at}`],
-        [100, 0, 0, 1e9, 0, 0],
+        [60, 100, 0, 0, 1e9, 0, 0],
         10_000,
       );
     await Promise.all(Array.from({ length: atOnce }, check));
@@ -95,7 +94,7 @@ function random(): number {
   return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
 }
 
-/** How callers fare that share an engine. */
+/** How callers fare that share a Valkey. */
 interface Outcome {
   readonly busy: number;
   readonly p50Ms: number;
@@ -103,8 +102,8 @@ interface Outcome {
   readonly givenUp: number;
 }
 
-/** Simulates an engine with one thread, which does call after call while they come at random. */
-function simulateEngine(perSecond: number, checkMicros: number, roundTripMs: number): Outcome {
+/** Simulates a Valkey with one thread, which does call after call while they come at random. */
+function simulateValkey(perSecond: number, checkMicros: number, roundTripMs: number): Outcome {
   const calls = 200_000;
   const took = new Float64Array(calls);
   let nowMs = 0;
@@ -128,12 +127,12 @@ function simulateEngine(perSecond: number, checkMicros: number, roundTripMs: num
 /** Checks and beats of instances in a second. */
 const callsOf = (instances: number) => instances * (REQUESTS_PER_SECOND + 1000 / BEAT_MS);
 
-/** The most instances that an engine carries. */
+/** The most instances that a Valkey carries. */
 function mostInstances(checkMicros: number): number {
   let [fits, fails] = [1, 1_000_000];
   while (fails - fits > 1) {
     const middle = (fits + fails) >> 1;
-    const { givenUp } = simulateEngine(callsOf(middle), checkMicros, NEAR_MS);
+    const { givenUp } = simulateValkey(callsOf(middle), checkMicros, NEAR_MS);
     if (givenUp <= TOLERATED) fits = middle;
     else fails = middle;
   }
@@ -165,7 +164,7 @@ console.table(
       `${instances} instances`,
       {
         "calls/s": count(callsOf(instances)),
-        ...rowOf(simulateEngine(callsOf(instances), checkMicros, NEAR_MS)),
+        ...rowOf(simulateValkey(callsOf(instances), checkMicros, NEAR_MS)),
       },
     ]),
   ),
@@ -175,17 +174,17 @@ console.log(`It carries ${count(mostInstances(checkMicros))} instances.`);
 console.log("\nA thousand instances, cut:");
 const all = callsOf(1000);
 const beats = all - 1000 * REQUESTS_PER_SECOND;
-/** Every engine has its part of the clients, and the busiest client; every instance beats in each engine. */
-const byHash = (engines: number) =>
-  (1000 * REQUESTS_PER_SECOND * (1 - BUSIEST_CLIENT)) / engines +
+/** Every Valkey has its part of the clients, and the busiest client; every instance beats in each Valkey. */
+const byHash = (valkeys: number) =>
+  (1000 * REQUESTS_PER_SECOND * (1 - BUSIEST_CLIENT)) / valkeys +
   1000 * REQUESTS_PER_SECOND * BUSIEST_CLIENT +
   beats;
 console.table({
-  "one engine": rowOf(simulateEngine(all, checkMicros, NEAR_MS)),
-  "one engine, far away": rowOf(simulateEngine(all / 5, checkMicros, FAR_MS)),
-  "by key hash, 2 engines": rowOf(simulateEngine(byHash(2), checkMicros, NEAR_MS)),
-  "by key hash, 8 engines": rowOf(simulateEngine(byHash(8), checkMicros, NEAR_MS)),
-  "by region, 5 engines": rowOf(simulateEngine(all / 5, checkMicros, NEAR_MS)),
+  "one Valkey": rowOf(simulateValkey(all, checkMicros, NEAR_MS)),
+  "one Valkey, far away": rowOf(simulateValkey(all / 5, checkMicros, FAR_MS)),
+  "by key hash, 2 Valkeys": rowOf(simulateValkey(byHash(2), checkMicros, NEAR_MS)),
+  "by key hash, 8 Valkeys": rowOf(simulateValkey(byHash(8), checkMicros, NEAR_MS)),
+  "by region, 5 Valkeys": rowOf(simulateValkey(all / 5, checkMicros, NEAR_MS)),
 });
 
 console.log("\nOne NATS server:");
@@ -210,7 +209,7 @@ console.table(
         `${instances} instances, ${locations} locations`,
         {
           "announcements/s": count(announced),
-          "asks/s": count(asks),
+          "questions/s": count(asks),
           "MB/s": (bytesOf(instances, locations, asks) / 1e6).toFixed(1),
           cores: (micros / 1e6).toFixed(2),
         },

@@ -19,7 +19,7 @@ import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { type Service, sixscope, startService } from "../test/lab/service.ts";
 import { median, residentMiB } from "./measure.ts";
 
-/** What the unit allows. */
+/** The memory limit of the unit. */
 const MAX_MIB = 256;
 
 /** How much more the service may take in the last quarter than in the second. */
@@ -179,7 +179,7 @@ function useCertificate(pem: string): void {
   renameSync(`${pemFile}.new`, pemFile);
 }
 
-/** What the kernel holds for all TCP connections of this machine. */
+/** The memory that the kernel holds for all TCP connections of this machine. */
 function kernelMiB(): number {
   const pages = /^TCP: .* mem (\d+)$/m.exec(readFileSync("/proc/net/sockstat", "utf8"))?.[1];
   return (Number(pages) * 4096) / 1024 / 1024;

@@ -11,15 +11,16 @@ const ROOT = join(import.meta.dir, "..");
 const LAYERS: readonly (readonly string[])[] = [
   ["src/main.ts"],
   ["src/cli/"],
-  ["src/server/"],
-  ["src/http/app.ts"],
   ["src/page/"],
-  ["src/routes/"],
-  ["src/locations/"],
+  ["src/server/"],
   ["src/http/"],
+  ["src/locations/"],
+  ["src/valkey/"],
+  ["src/tools/"],
+  ["src/api/"],
   ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],
-  ["src/icmp/", "src/dns/", "src/valkey/"],
+  ["src/icmp/", "src/dns/"],
   ["src/addr/"],
   ["src/platform/"],
   ["src/util/"],
@@ -61,13 +62,24 @@ test("every source file belongs to a layer", () => {
   expect(homeless).toEqual([]);
 });
 
+/** The files that each file of src imports. */
+async function importsBetween(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const sources = files.filter((path) => path.startsWith("src/"));
+  const entries = sources.map(async (file) => {
+    const relatives = (await importsOf(file)).filter((specifier) => specifier.startsWith("."));
+    const targets = relatives.map((specifier) =>
+      relative(ROOT, join(ROOT, dirname(file), specifier)),
+    );
+    return [file, targets] as const;
+  });
+  return new Map(await Promise.all(entries));
+}
+
 test("imports run one way", async () => {
   const upward: string[] = [];
-  for (const file of files.filter((path) => path.startsWith("src/"))) {
+  for (const [file, targets] of await importsBetween()) {
     const from = layerOf(file);
-    for (const specifier of await importsOf(file)) {
-      if (!specifier.startsWith(".")) continue;
-      const target = relative(ROOT, join(ROOT, dirname(file), specifier));
+    for (const target of targets) {
       const to = layerOf(target);
       const allowed =
         from !== null &&
@@ -80,6 +92,21 @@ test("imports run one way", async () => {
   expect(upward).toEqual([]);
 });
 
+test("no file imports itself by way of others, types included", async () => {
+  const imports = await importsBetween();
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]) => {
+    const at = path.indexOf(file);
+    if (at >= 0) circles.push([...path.slice(at), file].join(" > "));
+    if (at >= 0 || done.has(file)) return;
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  expect(circles).toEqual([]);
+});
+
 test("bun:ffi is imported by src/platform/libc.ts alone", async () => {
   const importers: string[] = [];
   for (const file of files) {
@@ -90,14 +117,14 @@ test("bun:ffi is imported by src/platform/libc.ts alone", async () => {
   expect(importers).toEqual(["src/platform/libc.ts"]);
 });
 
-test("imports name packages that package.json lists, and files with their .ts", async () => {
+test("imports name packages that package.json lists, and files with their extension", async () => {
   const { dependencies } = await Bun.file(join(ROOT, "package.json")).json();
   const packages = Object.keys(dependencies);
   const strange: string[] = [];
   for (const file of files.filter((path) => path.startsWith("src/"))) {
     for (const specifier of await importsOf(file)) {
       const known = specifier.startsWith(".")
-        ? /\.tsx?$/.test(specifier) || specifier.endsWith(".json")
+        ? /\.(tsx?|json|lua|bash|fish|zsh)$/.test(specifier)
         : specifier.startsWith("node:") ||
           specifier === "bun" ||
           specifier === "bun:ffi" ||

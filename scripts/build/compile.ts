@@ -74,7 +74,7 @@ export async function compile(
       minify: true,
       sourcemap: "linked",
       bytecode: true,
-      // What a command imports when it runs is not loaded at the start of the service.
+      // Modules that a command imports when it runs are not loaded when the service starts.
       splitting: true,
       metafile: true,
     });

@@ -153,7 +153,7 @@ async function writeLayout(
       },
     ],
   });
-  // What `docker load` reads of an archive unless its store is containerd's.
+  // The file that `docker load` reads from an archive unless its store is containerd's.
   const pathOf = ({ digest }: { digest: string }) => `blobs/${digest.replace(":", "/")}`;
   await writeJson("manifest.json", [
     { Config: pathOf(config), RepoTags: [name], Layers: [pathOf(packed)] },

@@ -3,7 +3,7 @@
 /** A part of Bun: a library that is linked into it, or code that was copied into it. */
 export interface RuntimePart {
   readonly name: string;
-  /** What Bun uses of it, or where. */
+  /** The part of it that Bun uses, or where Bun uses it. */
   readonly remark?: string;
   /** Where its sources and the text of its licence are. */
   readonly project: string;

@@ -17,7 +17,7 @@ type Fetch = (request: Request, server: Bun.Server<undefined>) => Response | Pro
 
 const FETCH: Readonly<Record<string, Fetch>> = {
   bare: () => new Response(body),
-  // What an implementation of the API cannot do without: peer address, request headers, URL and response headers.
+  // The calls that every implementation of the API makes: peer address, request headers, URL, response headers.
   calls: (request, server) => {
     const isCounted = server.requestIP(request) !== null && !request.headers.has("x-forwarded-for");
     return new Response(request.url.endsWith(path) && isCounted ? body : "", {

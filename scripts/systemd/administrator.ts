@@ -15,7 +15,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** What an administrator does in a machine that runs the service; /opt/bun must be there. */
+/** The actions of an administrator in a machine that runs the service; /opt/bun must exist. */
 export function administrator(machine: Machine) {
   const sh = (script: string) => machine.run(["sh", "-ec", script]);
   const bun = (code: string) => machine.run(["/opt/bun", "-e", code]);

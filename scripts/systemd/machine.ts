@@ -30,7 +30,7 @@ const POLL_MS = 50;
 export interface Machine extends AsyncDisposable {
   /** Runs a command inside and returns its output; throws if its status is not 0. */
   run(command: readonly string[], input?: string): Promise<string>;
-  /** Whether a command inside ends with status 0. */
+  /** True if a command inside ends with status 0. */
   succeeds(command: readonly string[]): Promise<boolean>;
 }
 

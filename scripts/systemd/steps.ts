@@ -1,4 +1,4 @@
-/** What the tests in a machine have in common. */
+/** Helpers that the tests in a machine share. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ROOT } from "../build/source.ts";

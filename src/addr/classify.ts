@@ -10,7 +10,7 @@ interface TypeRow {
   readonly status?: "deprecated" | "historic";
   /** RFC 4007 section 4; absent if the RFCs define none or if it depends on more than the block. */
   readonly scope?: "Link-Local" | "Site-Local" | "Global";
-  /** Whether the addresses belong to interfaces and end in a 64-bit interface ID, RFC 4291 section 2.5.1. */
+  /** True if the addresses belong to interfaces and end in a 64-bit interface ID, RFC 4291 section 2.5.1. */
   readonly interfaceId?: true;
 }
 

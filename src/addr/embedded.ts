@@ -5,19 +5,27 @@ import { formatPrefix, type Prefix, prefixOf } from "./prefix.ts";
 
 /** The mechanisms that put one IPv4 address into an IPv6 address. */
 export const EMBEDDINGS = [
-  "IPv4Mapped",
-  "IPv4Translated",
-  "IPv4Compatible",
-  "Nat64",
-  "SixToFour",
-  "Isatap",
+  "ipv4-mapped",
+  "ipv4-translated",
+  "ipv4-compatible",
+  "nat64",
+  "6to4",
+  "isatap",
 ] as const;
 
-/** What an IPv6 address says about IPv4. */
+/** The mechanisms of types whose last 32 bits are the IPv4 address. */
+const IN_LAST_WORD = {
+  IPv4Mapped: "ipv4-mapped",
+  IPv4Translated: "ipv4-translated",
+  IPv4Compatible: "ipv4-compatible",
+  Nat64: "nat64",
+} as const;
+
+/** The IPv4 addresses inside an IPv6 address, by mechanism. */
 export type EmbeddedIpv4 =
   | { readonly mechanism: (typeof EMBEDDINGS)[number]; readonly address: Ipv4Address }
   | {
-      readonly mechanism: "Teredo";
+      readonly mechanism: "teredo";
       /** The client's address as its server sees it, behind NAT. */
       readonly client: Ipv4Address;
       readonly server: Ipv4Address;
@@ -39,16 +47,16 @@ export function embeddedIpv4(
     case "IPv4Translated":
     case "IPv4Compatible":
     case "Nat64":
-      found.push({ mechanism: type, address: ipv4FromWord(word3) });
+      found.push({ mechanism: IN_LAST_WORD[type], address: ipv4FromWord(word3) });
       break;
     case "SixToFour":
       // Bits 16 to 47, RFC 3056 section 2.
-      found.push({ mechanism: type, address: ipv4FromWord((word0 << 16) | (word1 >>> 16)) });
+      found.push({ mechanism: "6to4", address: ipv4FromWord((word0 << 16) | (word1 >>> 16)) });
       break;
     case "Teredo":
       // Port and client have every bit inverted, so that NATs do not translate them. RFC 4380 section 4.
       found.push({
-        mechanism: type,
+        mechanism: "teredo",
         client: ipv4FromWord(~word3),
         server: ipv4FromWord(word1),
         port: ~word2 & 0xffff,
@@ -57,7 +65,7 @@ export function embeddedIpv4(
       break;
   }
   if (interfaceId && isIsatap(address)) {
-    found.push({ mechanism: "Isatap", address: ipv4FromWord(word3) });
+    found.push({ mechanism: "isatap", address: ipv4FromWord(word3) });
   }
   return found;
 }
@@ -90,8 +98,7 @@ export function nat64Prefixes(addresses: readonly Ipv6Address[]): readonly Prefi
       const { word } = extractNat64(address, length);
       if (!IPV4_ONLY.includes(word)) continue;
       const prefix = prefixOf(address, length);
-      const inside = found.get(formatPrefix(prefix))?.inside ?? new Set();
-      found.set(formatPrefix(prefix), { prefix, inside: inside.add(word) });
+      found.getOrInsert(formatPrefix(prefix), { prefix, inside: new Set() }).inside.add(word);
     }
   }
   const places = [...found.values()];
@@ -108,7 +115,7 @@ export function extractNat64(address: Ipv6Address, prefixLength: number): Ipv4Ad
   return ipv4FromWord(octets.reduce((word, octet) => (word << 8) | octet, 0));
 }
 
-/** Whether the interface ID is 0000:5efe or 0200:5efe and an IPv4 address, RFC 5214 section 6.1. */
+/** True if the interface ID is 0000:5efe or 0200:5efe and an IPv4 address, RFC 5214 section 6.1. */
 export function isIsatap({ word2 }: Ipv6Address): boolean {
   return (word2 & ~0x02000000) === 0x00005efe;
 }

@@ -1,4 +1,4 @@
-import type { IpAddress } from "./ip.ts";
+import type { Ipv4Address } from "./ipv4.ts";
 import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 
@@ -42,7 +42,7 @@ export function formatIpv6Integer({ word0, word1, word2, word3 }: Ipv6Address): 
 }
 
 /** The DNS name of the address's PTR records, without a final dot: in `in-addr.arpa` (RFC 1035 section 3.5) or `ip6.arpa` (RFC 3596 section 2.5). */
-export function reverseName(ip: IpAddress): string {
+export function reverseName(ip: Ipv4Address | Ipv6Address): string {
   if (ip.version === 4) return `${formatIpv4(ip).split(".").reverse().join(".")}.in-addr.arpa`;
   const nibbles = (word: number) =>
     `${REVERSED[word & 255]}${REVERSED[(word >>> 8) & 255]}${REVERSED[(word >>> 16) & 255]}${REVERSED[word >>> 24]}`;

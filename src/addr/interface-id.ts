@@ -5,30 +5,30 @@ import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, ipv6ToBytes } from "./ipv6.ts";
 
 /**
- * How an interface ID seems to have been made. `SubnetRouterAnycast` (RFC 4291 section 2.6.1) and
- * `SubnetAnycast` (RFC 2526) are reserved values. `Eui64` (RFC 4291 appendix A) and `Isatap` (RFC
- * 5214) have a fixed format. `LowByte`, `EmbeddedPort` and `EmbeddedIPv4` are habits of
+ * How an interface ID seems to have been made. `subnet-router-anycast` (RFC 4291 section 2.6.1) and
+ * `subnet-anycast` (RFC 2526) are reserved values. `eui64` (RFC 4291 appendix A) and `Isatap` (RFC
+ * 5214) have a fixed format. `low-byte`, `embedded-port` and `embedded-ipv4` are habits of
  * administrators, and `Random` is everything else: RFC 7707 section 4.1.
  */
 export const INTERFACE_ID_KINDS = [
-  "SubnetRouterAnycast",
-  "SubnetAnycast",
-  "Eui64",
-  "Isatap",
-  "LowByte",
-  "EmbeddedPort",
-  "EmbeddedIPv4",
-  "Random",
+  "subnet-router-anycast",
+  "subnet-anycast",
+  "eui64",
+  "isatap",
+  "low-byte",
+  "embedded-port",
+  "embedded-ipv4",
+  "random",
 ] as const;
 
 /** The pattern of an interface ID, and what it contains. */
 interface Pattern {
   readonly kind: (typeof INTERFACE_ID_KINDS)[number];
-  /** The interface's MAC address, of an `Eui64`. */
+  /** The interface's MAC address, of an `eui64`. */
   readonly mac?: string;
-  /** The port that the hex digits of an `EmbeddedPort` spell in decimal. */
+  /** The port that the hex digits of an `embedded-port` spell in decimal. */
   readonly port?: number;
-  /** The IPv4 address of an `EmbeddedIPv4`. */
+  /** The IPv4 address of an `embedded-ipv4`. */
   readonly ipv4?: string;
 }
 
@@ -58,21 +58,21 @@ export function interfaceIdOf(
 /** The first match wins: reserved values and fixed formats before habits. */
 function patternOf(address: Ipv6Address): Pattern {
   const { word2, word3 } = address;
-  if (word2 === 0 && word3 === 0) return { kind: "SubnetRouterAnycast" };
-  if (word2 === 0xfdffffff && word3 >= 0xffffff80) return { kind: "SubnetAnycast" };
-  if (isIsatap(address)) return { kind: "Isatap" };
-  if (isEui64(address)) return { kind: "Eui64", mac: macOf(address) };
+  if (word2 === 0 && word3 === 0) return { kind: "subnet-router-anycast" };
+  if (word2 === 0xfdffffff && word3 >= 0xffffff80) return { kind: "subnet-anycast" };
+  if (isIsatap(address)) return { kind: "isatap" };
+  if (isEui64(address)) return { kind: "eui64", mac: macOf(address) };
   if (word2 === 0) {
     const port = word3 <= 0xffff ? asDecimal(word3) : 0;
-    if (SERVICE_PORTS.has(port)) return { kind: "EmbeddedPort", port };
-    if (word3 < 0x01000000) return { kind: "LowByte" };
-    return { kind: "EmbeddedIPv4", ipv4: formatIpv4(ipv4FromWord(word3)) };
+    if (SERVICE_PORTS.has(port)) return { kind: "embedded-port", port };
+    if (word3 < 0x01000000) return { kind: "low-byte" };
+    return { kind: "embedded-ipv4", ipv4: formatIpv4(ipv4FromWord(word3)) };
   }
   const groups = [word2 >>> 16, word2 & 0xffff, word3 >>> 16, word3 & 0xffff];
   if (word2 >>> 16 > 0 && groups.every((group) => asDecimal(group) <= 255)) {
-    return { kind: "EmbeddedIPv4", ipv4: groups.map(asDecimal).join(".") };
+    return { kind: "embedded-ipv4", ipv4: groups.map(asDecimal).join(".") };
   }
-  return { kind: "Random" };
+  return { kind: "random" };
 }
 
 /** The hex digits of a group read as a decimal number, 80 for 0x80; NaN if one is a letter. */
@@ -81,7 +81,7 @@ function asDecimal(group: number): number {
   return /[a-f]/.test(digits) ? Number.NaN : Number(digits);
 }
 
-/** Whether the interface ID is a modified EUI-64 made from a MAC address, with `ff:fe` in the middle; interfaces do not have group addresses. */
+/** True if the interface ID is a modified EUI-64 made from a MAC address, with `ff:fe` in the middle; interfaces do not have group addresses. */
 function isEui64({ word2, word3 }: Ipv6Address): boolean {
   return (word2 & 0xff) === 0xff && word3 >>> 24 === 0xfe && (word2 & GROUP_BIT) === 0;
 }

@@ -24,7 +24,7 @@ export function unmapIp(ip: IpAddress): IpAddress {
 const MAX_NAME_LENGTH = 254;
 
 /**
- * Whether a text has the form of an IPv4 address, valid or not, perhaps with the final dot of a host
+ * True if a text has the form of an IPv4 address, valid or not, perhaps with the final dot of a host
  * name. Top-level domains are not numbers (RFC 3696 section 2), so `999.1.1.1` is a wrong address,
  * not a name.
  */

@@ -117,18 +117,14 @@ function reasonAgainst(code: number): string {
   }
 }
 
-/** A link-local address and the link it belongs to. */
-export interface ZonedAddress {
-  readonly address: Ipv6Address;
-  /** The name of an interface, such as `eth0`; a number is a name too, not an index. The interface may not exist. */
-  readonly zone: string;
-}
-
 /** An interface name that Linux allows: up to 15 printable ASCII characters without slash and colon; also without `%`. */
 const ZONE = /^[!-$&-.0-9;-~]{1,15}$/;
 
-/** Parses `fe80::1%eth0`, RFC 4007 section 11; null without a zone, and for any address that is not link-local unicast. */
-export function tryParseZoned(text: string): ZonedAddress | null {
+/**
+ * Parses `fe80::1%eth0`, RFC 4007 section 11; null without a zone, and for any address that is not link-local
+ * unicast. The zone is the name of an interface, which may not exist; a number is a name too, not an index.
+ */
+export function tryParseZoned(text: string) {
   const percent = text.indexOf("%");
   if (percent < 0) return null;
   const zone = text.slice(percent + 1);
@@ -155,17 +151,17 @@ export function ipv6ToBytes(address: Ipv6Address): Uint8Array<ArrayBuffer> {
   return new Uint8Array(view.buffer);
 }
 
-/** Whether both are the same 128 bits. */
+/** True if both are the same 128 bits. */
 export function equalIpv6(a: Ipv6Address, b: Ipv6Address): boolean {
   return a.word0 === b.word0 && a.word1 === b.word1 && a.word2 === b.word2 && a.word3 === b.word3;
 }
 
-/** Whether the address is IPv4-mapped, `::ffff:0:0/96`; RFC 4291 section 2.5.5.2. */
+/** True if the address is IPv4-mapped, `::ffff:0:0/96`; RFC 4291 section 2.5.5.2. */
 export function isIpv4Mapped({ word0, word1, word2 }: Ipv6Address): boolean {
   return word0 === 0 && word1 === 0 && word2 === 0xffff;
 }
 
-/** Whether the address is link-local unicast, `fe80::/10`; RFC 4291 section 2.5.6. */
+/** True if the address is link-local unicast, `fe80::/10`; RFC 4291 section 2.5.6. */
 function isLinkLocal({ word0 }: Ipv6Address): boolean {
   return word0 >>> 22 === 0x3fa;
 }

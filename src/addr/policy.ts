@@ -26,13 +26,13 @@ const NEVER_TARGETS: ReadonlySet<AddressType> = new Set(["Multicast", "Unspecifi
  * never may; otherwise deny wins over allow, and allow over mode. Anyone can choose low bits that look
  * like an embedded address, so an allowed IPv4 prefix lifts only the objection to that IPv4 address.
  *
- * @returns a clause: `it embeds 10.0.0.1 (Nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`
+ * @returns a clause: `it embeds 10.0.0.1 (nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`
  */
 export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string | null {
   const { type } = typeEntry(target);
   if (NEVER_TARGETS.has(type)) return `no IPv6 host has an address of type ${type}`;
   const embedded = embeddedIpv4(target).flatMap((each) =>
-    (each.mechanism === "Teredo" ? [each.client, each.server] : [each.address]).map((ip) => ({
+    (each.mechanism === "teredo" ? [each.client, each.server] : [each.address]).map((ip) => ({
       ip,
       subject: `it embeds ${formatIp(ip)} (${each.mechanism}), which`,
     })),

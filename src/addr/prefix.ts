@@ -74,7 +74,7 @@ export function formatPrefix({ network, length }: Prefix): string {
   return `${formatIp(network)}/${length}`;
 }
 
-/** Whether the block contains the address; never one of the other family, IPv4-mapped ones included. */
+/** True if the block contains the address; never one of the other family, IPv4-mapped ones included. */
 export function prefixContains({ network, length }: Prefix, ip: IpAddress): boolean {
   if (network.version === 4) {
     return ip.version === 4 && ((network.word ^ ip.word) & mask(length)) === 0;

@@ -1,21 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
 import { newKey } from "../locations/link.ts";
-import { Locations } from "../locations/locations.ts";
-import { openNetworks } from "../networks/networks.ts";
-import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
-import { ENDPOINTS } from "../routes/endpoints.ts";
+import { createLocations } from "../locations/locations.ts";
+import { serviceManager } from "../platform/systemd.ts";
+import { ENDPOINTS } from "../server/endpoints.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { VERSION } from "../util/version.ts";
-import {
-  createResolvers,
-  FLUSH_GRACE_MS,
-  noRawSockets,
-  openIcmpOrReason,
-  openLog,
-  stopSignal,
-} from "./serve.ts";
+import { FLUSH_GRACE_MS, rawSocketProblem, runUntilStopped } from "./serve.ts";
+import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { print, say } from "./terminal.ts";
 
 /** Options of `sixscope agent`. */
@@ -49,31 +41,25 @@ export async function runAgent(
   requireLocation(config);
   const { log, lines } = openLog(config, environment);
   const icmp = openIcmpOrReason({ listen: [], metricsListen: [] });
-  const networks = await openNetworks(config.networkFiles, log);
-  const probeSlots = new ProbeSlots(config.maxProbes);
-  const tools = { config, resolvers: createResolvers(config, null), icmp, probeSlots, networks };
+  const services = await openServices(config, icmp, log);
+  const { networks, probeSlots } = services;
   const manager = serviceManager(environment);
   process.on("SIGHUP", () => manager.reload(() => networks?.reload()));
   networks?.watch();
-  const locations = new Locations(config, false, log);
-  locations.answer(ENDPOINTS, tools, log);
+  const locations = createLocations(config, false, log);
+  locations.answer(ENDPOINTS, services, log);
   say(`sixscope ${VERSION} is the agent of ${config.location}`);
-  const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
-  if (withoutRaw !== null) {
-    const problem = noRawSockets(icmp, withoutRaw, environment);
-    say(withPriority(problem, "warn", STREAM.output, environment));
-  }
-  manager.ready();
-  manager.watch(
-    () =>
-      `${config.location}, ${locations.isConnected ? "connected" : "not connected"} to NATS; probes running: ${probeSlots.running}`,
+  const problem = rawSocketProblem(icmp, environment);
+  if (problem !== null) say(problem);
+  const connection = () => (locations.isConnected ? "connected" : "not connected");
+  await runUntilStopped(
+    manager,
+    log,
+    config.stopGraceMs,
+    "questions",
+    () => `${config.location}, ${connection()} to NATS; probes running: ${probeSlots.running}`,
+    (graceMs) => locations.leave(graceMs),
   );
-
-  await stopSignal();
-  manager.stopping(config.stopGraceMs);
-  log.info("stopping; running asks may finish", { graceSeconds: config.stopGraceMs / 1000 });
-  const secondSignal = stopSignal().then(() => locations.leave(0));
-  await Promise.race([locations.leave(config.stopGraceMs), secondSignal]);
   await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   networks?.close();
   if (!("unavailable" in icmp)) icmp.close();
@@ -83,10 +69,8 @@ export async function runAgent(
 /** @throws ConfigError if it has no location or no way to be asked */
 function requireLocation({ nats, location }: Config): void {
   const missing = [
-    ...(nats === null ? ["SIXSCOPE_NATS_URL is not set; set it to the URL of a NATS server"] : []),
-    ...(location === null
-      ? ["SIXSCOPE_LOCATION is not set; set it to the name of this place"]
-      : []),
-  ];
+    nats === null ? "SIXSCOPE_NATS_URL is not set; set it to the URL of a NATS server" : [],
+    location === null ? "SIXSCOPE_LOCATION is not set; set it to the name of this place" : [],
+  ].flat();
   if (missing.length > 0) throw new ConfigError(missing);
 }

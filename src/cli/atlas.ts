@@ -1,11 +1,10 @@
-import { PAYLOAD_BYTES } from "../icmp/message.ts";
-import type { MtrResult, MtrRound } from "../routes/mtr.ts";
-import type { PingResult } from "../routes/ping.ts";
-import type { TraceResult } from "../routes/traceroute.ts";
-import type { Head } from "./mtr-formats.ts";
+import { PAYLOAD_BYTES } from "../icmp/packet.ts";
+import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
+import type { PingResult } from "../tools/ping/endpoint.ts";
+import type { TraceResult } from "../tools/trace/endpoint.ts";
 
-/** What surrounds a result. */
-export interface Run {
+/** The circumstances of a result. */
+export interface AtlasRun {
   /** The data of all events before the result, in order. */
   readonly events: readonly unknown[];
   /** Unix time in milliseconds, as `endMs`. */
@@ -16,10 +15,14 @@ export interface Run {
 const unixTime = (ms: number) => Math.floor(ms / 1000);
 
 /**
- * What every result has. The two versions say which structure it has. RIPE Atlas counts its probes and
+ * The fields of every result. The two versions say which structure it has. RIPE Atlas counts its probes and
  * measurements from 1, so 0 means neither; a probe that does not know when its clock was set says -1.
  */
-function headOf(type: "ping" | "traceroute", { target, ip, details }: Head, { startMs }: Run) {
+function headOf(
+  type: "ping" | "traceroute",
+  { target, ip, details }: PingResult | TraceResult | MtrResult,
+  { startMs }: AtlasRun,
+) {
   return {
     fw: 5000,
     mver: "2.2.1",
@@ -42,7 +45,7 @@ function headOf(type: "ping" | "traceroute", { target, ip, details }: Head, { st
 const NO_REPLY = { x: "*" } as const;
 
 /** The result of a ping as RIPE Atlas has it. */
-export function atlasPing(result: PingResult, run: Run): object {
+export function atlasPing(result: PingResult, run: AtlasRun): object {
   const { results, stats, details } = result;
   const firstTtl = results[0]?.ttl;
   const replies = results.map(({ seq, rtt, ttl, details: other }) => ({
@@ -72,7 +75,11 @@ function lostReply(lost: PingResult["details"]["lost"][number]): object {
   return NO_REPLY;
 }
 
-function tracerouteOf(result: TraceResult | MtrResult, run: Run, hops: readonly object[]): object {
+function tracerouteOf(
+  result: TraceResult | MtrResult,
+  run: AtlasRun,
+  hops: readonly object[],
+): object {
   return {
     ...headOf("traceroute", result, run),
     endtime: unixTime(run.endMs),
@@ -83,7 +90,7 @@ function tracerouteOf(result: TraceResult | MtrResult, run: Run, hops: readonly 
 }
 
 /** The result of a trace as RIPE Atlas has it. */
-export function atlasTrace(result: TraceResult, run: Run): object {
+export function atlasTrace(result: TraceResult, run: AtlasRun): object {
   const { refused = [] } = result.details;
   const hops = result.hops.map((hop) => {
     const errno = refused.find((each) => each.hop === hop.hop)?.errno;
@@ -128,8 +135,8 @@ function errorOf({ type, code }: NonNullable<TraceResult["details"]["error"]>): 
   return { err: UNREACHABLE[code] ?? code };
 }
 
-/** The rounds as one traceroute with so many probes for each hop; each event tells what one round added. */
-export function atlasMtr(result: MtrResult, run: Run): object {
+/** The rounds as one traceroute with a probe a round for each hop; each event adds one round. */
+export function atlasMtr(result: MtrResult, run: AtlasRun): object {
   const replies = result.hops.map((): object[] => []);
   let before: MtrRound["hops"] = [];
   for (const { hops } of run.events as readonly MtrRound[]) {

@@ -1,6 +1,8 @@
 import { Argument, Command, CommanderError } from "commander";
 import { STREAM, withPriority } from "../platform/systemd.ts";
-import { interfaceText } from "../routes/endpoints.ts";
+import { interfaceText } from "../server/endpoints.ts";
+import { TOOLS } from "../tools/table.ts";
+import { quote } from "../util/text.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import { type AgentOptions, runAgent } from "./agent.ts";
 import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
@@ -17,7 +19,7 @@ import {
 } from "./keys.ts";
 import { runServe } from "./serve.ts";
 import { print, say } from "./terminal.ts";
-import { addTools } from "./tool-commands.ts";
+import { addTool } from "./tool-commands.ts";
 
 /** Wrong usage; the parser itself has no fixed status for it. */
 const WRONG_USAGE = 2;
@@ -62,16 +64,15 @@ export function describeCommands(
     )
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "print the help of a command")
-    .showHelpAfterError()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => say(text.trimEnd()),
       writeErr: (text) =>
         process.stderr.write(withPriority(text, "error", STREAM.error, environment)),
-      outputError: (text, write) => write(text.replace(/^error: /, "sixscope: ")),
+      outputError: (text, write) => write(inOurWords(text)),
     });
   addServiceCommands(program, environment);
-  addTools(program, environment, setStatus);
+  for (const tool of TOOLS) addTool(program, tool, environment, setStatus);
   program
     .command("completion")
     .summary("print a script that completes commands in a shell")
@@ -85,7 +86,30 @@ export function describeCommands(
     .argument("[words...]")
     .allowUnknownOption()
     .action((words: string[]) => print(candidates(program, words).join("\n")));
+  pointToHelp(program, "sixscope");
   return program;
+}
+
+/** The parser's words for a wrong value. */
+const WRONG_VALUE =
+  /^error: (?:option '.*?(--[\w-]+).*?' (?:argument|value)|command-argument value) '(.*?)'(?: from env '(\w+)')? is invalid(?: for argument '(\w+)')?\. It /s;
+
+/** An error of the parser as the API would say it. */
+function inOurWords(text: string): string {
+  return text
+    .replace("Allowed choices are ", "It must be one of ")
+    .replace(
+      WRONG_VALUE,
+      (_, flag, value, variable, argument) =>
+        `sixscope: ${variable ?? flag ?? argument} is ${quote(value)}; it `,
+    )
+    .replace(/^error: /, "sixscope: ");
+}
+
+/** Makes each command end an error with a line that says how it is used. */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`usage: ${name} ${command.usage()}; see ${name} --help`);
+  for (const inner of command.commands) pointToHelp(inner, `${name} ${inner.name()}`);
 }
 
 function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): void {

@@ -1,42 +1,23 @@
 import type { Command, Option } from "commander";
+import bash from "./completion/sixscope.bash" with { type: "text" };
+import fish from "./completion/sixscope.fish" with { type: "text" };
+import zsh from "./completion/sixscope.zsh" with { type: "text" };
 
 /** The shells that there is a completion script for. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 export type Shell = (typeof SHELLS)[number];
 
-/** Each asks `sixscope __complete` for what can follow the words up to the cursor. */
-const SCRIPTS: Readonly<Record<Shell, string>> = {
-  // Bash also splits words at : and @; what is before such a split is not part of the completion.
-  bash: `_sixscope() {
-  local IFS=$' \\t\\n' words line
-  read -ra words <<< "\${COMP_LINE:0:COMP_POINT}"
-  [[ \${COMP_LINE:0:COMP_POINT} == *' ' ]] && words+=("")
-  local whole="\${words[-1]}" current="\${COMP_WORDS[COMP_CWORD]}"
-  local before="\${whole%"$current"}"
-  COMPREPLY=()
-  while read -r line; do
-    [[ $line == "$whole"* ]] && COMPREPLY+=("\${line#"$before"}")
-  done < <("\${words[0]}" __complete -- "\${words[@]:1}" 2>/dev/null | cut -f 1)
-}
-complete -F _sixscope sixscope`,
-  zsh: `#compdef sixscope
-_sixscope() {
-  local -a found
-  found=("\${(@f)$("\${words[1]}" __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  [[ -n "$found" ]] && _describe sixscope found
-}
-if [[ "$funcstack[1]" == _sixscope ]]; then _sixscope "$@"; else compdef _sixscope sixscope; fi`,
-  fish: `complete -c sixscope -f -a '(sixscope __complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
-};
+/** Each calls `sixscope __complete` for what can follow the words up to the cursor. */
+const SCRIPTS: Readonly<Record<Shell, string>> = { bash, zsh, fish };
 
 /** The script that makes a shell complete the commands of sixscope. */
 export function completionScript(shell: Shell): string {
-  return SCRIPTS[shell];
+  return SCRIPTS[shell].trimEnd();
 }
 
 /**
- * What can stand in place of the last word: lines of a word, a tab and what it means.
+ * The candidates for the last word: lines of a word, a tab and its meaning.
  *
  * @param words those of the command line behind `sixscope`; the last one is perhaps not complete
  */

@@ -1,7 +1,7 @@
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { checkDns64 } from "./doctor/dns64.ts";
-import { type Finding, formatFinding, ok, problem, unknown } from "./doctor/finding.ts";
+import { type Finding, formatFinding, trying } from "./doctor/finding.ts";
 import {
   checkAddress,
   checkClock,
@@ -53,10 +53,7 @@ export async function runDoctor(
 }
 
 /** Checks with the rights of the service that is installed, or with those of whoever starts it by hand. */
-async function checkAll(
-  service: InstalledService | null,
-  environment: NodeJS.ProcessEnv,
-): Promise<readonly Finding[]> {
+async function checkAll(service: InstalledService | null, environment: NodeJS.ProcessEnv) {
   const settings = checkSettings(environment, service);
   return [
     ...settings.findings,
@@ -78,67 +75,53 @@ function checkMachine(): readonly Finding[] {
 }
 
 function invisible({ userName }: InstalledService): Finding {
-  return unknown(
-    `see the settings, keys and certificate of ${INSTALLED.unit}`,
-    `only root and ${userName} may`,
-    "run: sudo sixscope doctor",
-  );
+  const { unknown } = trying(`see the settings, keys and certificate of ${INSTALLED.unit}`);
+  return unknown(`only root and ${userName} may`, "run: sudo sixscope doctor");
 }
 
-function checkSettings(
-  environment: NodeJS.ProcessEnv,
-  service: InstalledService | null,
-): { config: Config | null; findings: readonly Finding[] } {
+function checkSettings(environment: NodeJS.ProcessEnv, service: InstalledService | null) {
   const settings =
     service === null
-      ? { environment, sources: ["the environment"], ignored: [] }
+      ? { environment, sources: ["the environment"], unclear: [] }
       : installedSettings(service, environment);
   const where = settings.sources.join(" and ");
-  const tried = `read the settings from ${where}`;
-  const ignored = settings.ignored.flatMap(({ file, lines }) =>
+  const { ok, problem } = trying(`read the settings from ${where}`);
+  const form =
+    "write NAME=value on one line, without export or backslash, with quotes around the whole value or none";
+  const unclear = settings.unclear.flatMap(({ file, lines }) =>
     lines.map((line) =>
-      problem(
-        `read ${file}`,
-        `systemd ignores line ${line}`,
-        "write NAME=value, without export, or # before a comment",
-      ),
+      trying(`read ${file}`).problem(`systemd ignores line ${line}, or reads it otherwise`, form),
     ),
   );
   try {
     const folder = service === null ? "" : INSTALLED.workingDirectory;
     const config = parseConfig(settings.environment, folder);
-    return { config, findings: [ok(tried, "they are valid"), ...ignored] };
+    return { config, findings: [ok("they are valid"), ...unclear] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const advice = `correct it in ${where}; the service does not start`;
-    const findings = error.problems.map((text) => problem(tried, text, advice));
-    return { config: null, findings: [...findings, ...ignored] };
+    const findings = error.problems.map((text) => problem(text, advice));
+    return { config: null, findings: [...findings, ...unclear] };
   }
 }
 
-/** What the settings name; root reads files with the rights of the service's user, and keeps these rights. */
-async function checkConfigured(
-  config: Config,
-  service: InstalledService | null,
-): Promise<readonly Finding[]> {
+/** Checks everything that the settings name; root reads files with the rights of the service's user, and keeps these rights. */
+async function checkConfigured(config: Config, service: InstalledService | null) {
   const { tls, keysFile, valkey, networkFiles } = config;
   const nowMs = Date.now();
-  const metrics = config.metricsListen.map(checkMetricsListener);
-  const answers = [checkResolvers(config.resolvers), checkDns64(config.resolvers)];
   const findings = [
     checkListeners(config),
-    ...(await Promise.all(metrics)),
-    ...(await Promise.all(answers)).flat(),
+    ...(await Promise.all(config.metricsListen.map(checkMetricsListener))),
+    ...(await Promise.all([checkResolvers(config.resolvers), checkDns64(config.resolvers)])).flat(),
   ];
   if (service !== null) {
-    const files = [
-      keysFile,
-      ...Object.values(networkFiles),
-      config.nats?.credsFile ?? null,
-      ...Object.values(tls ?? {}),
-    ];
-    const named = files.filter((file) => file !== null);
-    findings.push(...checkHidden(named, service.unit));
+    const files = [keysFile, config.nats?.credsFile, ...Object.values({ ...networkFiles, ...tls })];
+    findings.push(
+      ...checkHidden(
+        files.filter((file) => file != null),
+        service.unit,
+      ),
+    );
   }
   const asUser = () => {
     if (process.geteuid?.() === 0 && service?.user) become(service.user);

@@ -1,39 +1,134 @@
-import { atlasMtr, atlasPing, atlasTrace, type Run } from "./atlas.ts";
-import {
-  type Head,
-  mtrJson,
-  mtrReport,
-  mtrRows,
-  pingRows,
-  type Row,
-  traceRows,
-} from "./mtr-formats.ts";
+import { IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
+import type { MtrResult } from "../tools/mtr/endpoint.ts";
+import type { PingResult } from "../tools/ping/endpoint.ts";
+import type { ToolName } from "../tools/reports.ts";
+import type { TraceResult } from "../tools/trace/endpoint.ts";
+import { printable } from "../util/text.ts";
+import { type AtlasRun, atlasMtr, atlasPing, atlasTrace } from "./atlas.ts";
 
 /** Makes a text for other programs from a document of the API. */
-export type Format = (result: unknown, run: Run) => string;
+export type Format = (result: unknown, run: AtlasRun) => string;
 
 /** The formats of other programs by name. */
 export type Formats = Readonly<Record<"mtr-report" | "mtr-json" | "atlas", Format>>;
 
-/** The formats for the result of a ping. */
-export const PING_FORMATS = formatsOf(pingRows, atlasPing);
+/** The fields that the documents of these tools share. */
+interface Head {
+  readonly target: string;
+  readonly details: { readonly source: string; readonly verdict: { readonly text: string } };
+}
 
-/** The formats for the result of a trace. */
-export const TRACE_FORMATS = formatsOf(traceRows, atlasTrace);
+type Counts = "hop" | "sent" | "received" | "last" | "avg" | "min" | "max" | "stdDev";
 
-/** The formats for the result of `mtr`. */
-export const MTR_FORMATS = formatsOf(mtrRows, atlasMtr);
+/** A hop as mtr counts; its host is null if it is silent. */
+type Row = Pick<MtrResult["hops"][number], Counts> & { readonly host: string | null };
+
+/** The hop limit of the requests of a ping. */
+const PING_HOP_LIMIT = 64;
+
+/** A ping is one row: what `mtr -f 64 -m 64` measures. */
+function pingRows({ target, results, stats, details }: PingResult): readonly Row[] {
+  const unknown = details.lost.filter(({ reason }) => reason === "unknown").length;
+  const { received, avg, min, max } = stats;
+  const squares = results.map(({ rtt }) => (rtt - (avg ?? 0)) ** 2);
+  const variance = squares.reduce((sum, square) => sum + square, 0) / Math.max(1, squares.length);
+  const last = results.at(-1)?.rtt ?? null;
+  const times = { last, avg, min, max, stdDev: Math.sqrt(variance) };
+  const host = received > 0 ? target : null;
+  return [{ hop: PING_HOP_LIMIT, host, sent: stats.transmitted - unknown, received, ...times }];
+}
+
+/** A trace is one round, in which each hop answered or not. */
+function traceRows({ hops }: TraceResult): readonly Row[] {
+  return hops.map(({ hop, ip, hostname, rtt }) => ({
+    ...{ hop, host: hostname ?? ip, sent: 1, received: rtt === null ? 0 : 1 },
+    ...{ last: rtt, avg: rtt, min: rtt, max: rtt, stdDev: rtt === null ? null : 0 },
+  }));
+}
+
+/** The hops with their statistics. */
+function mtrRows({ hops }: MtrResult): readonly Row[] {
+  return hops.map(({ ip, hostname, ...hop }) => ({ ...hop, host: hostname ?? ip }));
+}
+
+/** The columns of both formats: loss in percent, and the standard deviation of a sample as mtr has it. */
+function columnsOf({ sent, received, last, avg, min, max, stdDev }: Row) {
+  const factor = received > 1 ? Math.sqrt(received / (received - 1)) : 0;
+  return {
+    "Loss%": sent === 0 ? 0 : ((sent - received) / sent) * 100,
+    Snt: sent,
+    Last: last ?? 0,
+    Avg: avg ?? 0,
+    Best: min ?? 0,
+    Wrst: max ?? 0,
+    StDev: (stdDev ?? 0) * factor,
+  };
+}
+
+const NO_HOST = "???";
+const TITLES = " Loss%   Snt   Last   Avg  Best  Wrst StDev";
+
+/**
+ * The output of `mtr --report --report-wide`, in UTC, with the verdict below it. The host is the source
+ * address of the probes, because a service elsewhere does not tell its name.
+ */
+function mtrReport({ details }: Head, rows: readonly Row[], startMs: number): string {
+  const { source, verdict } = details;
+  const width = Math.max(source.length, ...rows.map(({ host }) => (host ?? NO_HOST).length));
+  const lines = rows.map((row) => {
+    const { "Loss%": loss, Snt, ...times } = columnsOf(row);
+    // mtr overwrites the last sign of 100.0%.
+    const percent = ` ${loss.toFixed(1).padStart(4)}%`.slice(0, 6);
+    const numbers = Object.values(times).map((time) => ` ${time.toFixed(1).padStart(5)}`);
+    const host = (row.host ?? NO_HOST).padEnd(width);
+    return ` ${String(row.hop).padStart(2)}.|-- ${host}${percent} ${String(Snt).padStart(5)} ${numbers.join("")}`;
+  });
+  const start = new Date(startMs).toISOString().slice(0, "2026-11-22T04:29:58".length);
+  const head = [`Start: ${start}+0000`, `HOST: ${source.padEnd(width)}${TITLES}`];
+  return [...head, ...lines, verdict.text].map(printable).join("\n");
+}
+
+const ECHO_HEADER_BYTES = 8;
+const PACKET_BYTES = IPV6_HEADER_BYTES + ECHO_HEADER_BYTES + PAYLOAD_BYTES;
+
+/** The document that `mtr --json` prints. */
+function mtrJson({ target, details }: Head, rows: readonly Row[]): object {
+  return {
+    report: {
+      mtr: {
+        src: details.source,
+        dst: target,
+        tos: 0,
+        tests: Math.max(0, ...rows.map(({ sent }) => sent)),
+        psize: String(PACKET_BYTES),
+        bitpattern: "0x00",
+      },
+      hubs: rows.map((row) => ({
+        count: row.hop,
+        host: row.host ?? NO_HOST,
+        ...Object.fromEntries(
+          Object.entries(columnsOf(row)).map(([name, value]) => [name, Number(value.toFixed(3))]),
+        ),
+      })),
+    },
+  };
+}
+
+/** The formats of the tools that other programs have too. */
+export const FORMATS: Readonly<Partial<Record<ToolName, Formats>>> = {
+  ping: formatsOf(pingRows, atlasPing),
+  trace: formatsOf(traceRows, atlasTrace),
+  mtr: formatsOf(mtrRows, atlasMtr),
+};
 
 function formatsOf<Result extends Head>(
   rowsOf: (result: Result) => readonly Row[],
-  atlasOf: (result: Result, run: Run) => object,
+  atlasOf: (result: Result, run: AtlasRun) => object,
 ): Formats {
+  const format = (write: (result: Result, run: AtlasRun) => string) => write as Format;
   return {
-    "mtr-report": (data, { startMs }) => {
-      const result = data as Result;
-      return mtrReport(result, rowsOf(result), startMs);
-    },
-    "mtr-json": (data) => JSON.stringify(mtrJson(data as Head, rowsOf(data as Result)), null, 4),
-    atlas: (data, run) => JSON.stringify(atlasOf(data as Result, run)),
+    "mtr-report": format((result, { startMs }) => mtrReport(result, rowsOf(result), startMs)),
+    "mtr-json": format((result) => JSON.stringify(mtrJson(result, rowsOf(result)), null, 4)),
+    atlas: format((result, run) => JSON.stringify(atlasOf(result, run))),
   };
 }

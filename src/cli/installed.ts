@@ -13,7 +13,7 @@ export const INSTALLED = {
   credentials: "/run/credentials/sixscope.service",
 } as const;
 
-/** What systemd shows of the unit: lines of `Property=value`, several for a property with several values. */
+/** The properties of the unit as systemd shows them: lines of `Property=value`, several for a property with several values. */
 export type Unit = readonly string[];
 
 /** The service that is installed on this machine. */
@@ -22,7 +22,7 @@ export interface InstalledService {
   readonly userName: string;
   /** That user, or null if it does not exist. */
   readonly user: User | null;
-  /** Whether this process is root or the service's user, and so may read its settings and keys. */
+  /** True if this process is root or the service's user, and so may read its settings and keys. */
   readonly isOurs: boolean;
   readonly unit: Unit;
 }
@@ -72,35 +72,25 @@ function askSystemd(): Unit {
 
 /**
  * The environment of the installed service, overridden by that of the caller, and where it is set: in
- * the unit, then in its environment files in order; systemd.exec(5).
+ * the unit, then in its environment files in order; systemd.exec(5). Lines of a file that are not clear
+ * are those that `parseEnvironmentFile` does not read.
  *
  * @throws ConfigError if a file cannot be read
  */
-export function installedSettings(
-  { unit }: InstalledService,
-  environment: NodeJS.ProcessEnv,
-): {
-  environment: NodeJS.ProcessEnv;
-  sources: readonly string[];
-  /** The lines of each file that systemd ignores, counted from 1. */
-  ignored: readonly { readonly file: string; readonly lines: readonly number[] }[];
-} {
+export function installedSettings({ unit }: InstalledService, environment: NodeJS.ProcessEnv) {
   const ofUnit = parseShownEnvironment(propertyOf(unit, "Environment"));
-  const files = valuesOf(unit, "EnvironmentFiles").map((file) =>
-    file.replace(/ \(ignore_errors=.*$/, ""),
-  );
-  const texts = files.map((file) => ({ file, text: readIfPresent(file) }));
+  const shown = valuesOf(unit, "EnvironmentFiles");
+  const files = shown.map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
+  const read = files.map((file) => ({ file, ...parseEnvironmentFile(readIfPresent(file)) }));
+  const settings: NodeJS.ProcessEnv = { STATE_DIRECTORY: INSTALLED.stateDirectory };
+  const variables = read.map((file) => file.variables);
   const isSetInUnit = Object.keys(ofUnit).some((name) => name.startsWith("SIXSCOPE_"));
   const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];
   return {
-    environment: Object.assign(
-      { STATE_DIRECTORY: INSTALLED.stateDirectory },
-      ofUnit,
-      ...texts.map(({ text }) => parseEnvironmentFile(text)),
-      environment,
-    ),
+    environment: Object.assign(settings, ofUnit, ...variables, environment),
     sources: sources.length === 0 ? [INSTALLED.unit] : sources,
-    ignored: texts.map(({ file, text }) => ({ file, lines: ignoredLines(text) })),
+    /** The lines of each file that are not clear; see `parseEnvironmentFile`. */
+    unclear: read.map(({ file, others }) => ({ file, lines: others })),
   };
 }
 
@@ -114,62 +104,35 @@ function readIfPresent(path: string): string {
   }
 }
 
-/**
- * One comment or assignment of an environment file: a name up to `=`, then quoted pieces, which may
- * hold line breaks, then unquoted text without the white space at its end.
- */
-const ENTRY =
-  /^[ \t]*(?:[#;][^\n\r]*|([^=\n\r]+)=((?:[ \t]*(?:'[^']*'?|"(?:\\[\s\S]|[^"\\])*"?))*)[ \t]*((?:[ \t]*(?:\\[\s\S]|[^ \t\n\r\\]))*))/gm;
+/** A variable, with quotes around its whole value or none; everyone reads such a line alike. */
+const ASSIGNMENT = /^\s*([A-Za-z_]\w*)=\s*(?:"([^"\\]*)"|'([^'\\]*)'|([^"'\\]*?))\s*$/;
 
-const QUOTED = /'([^']*)'?|"((?:\\[\s\S]|[^"\\])*)"?/g;
+/** An empty line or a comment. */
+const NOTHING = /^\s*([#;].*)?$/;
 
-const NAME = /^[A-Za-z_]\w*$/;
-
-/**
- * The variables of an environment file, as systemd reads it: a value may start with quoted text, and a
- * backslash escapes a character or joins two lines; systemd.exec(5), EnvironmentFile.
- */
-export function parseEnvironmentFile(text: string): Record<string, string> {
-  const entries = [...text.matchAll(ENTRY)].map(
-    ([, name = "", quoted = "", unquoted = ""]) =>
-      [name.trim(), unquote(quoted) + unquoted.replaceAll(/\\([\s\S])/g, unescaped)] as const,
-  );
-  return Object.fromEntries(entries.filter(([name]) => NAME.test(name)));
-}
-
-/** The lines that systemd ignores, counted from 1: those without `=`, and names such as `export A`. */
-export function ignoredLines(text: string): number[] {
-  const rest = text.replaceAll(ENTRY, (entry: string, name?: string) => {
-    const lineBreaks = entry.replaceAll(/[^\n]/g, "");
-    return name === undefined || NAME.test(name.trim()) ? lineBreaks : `${name}${lineBreaks}`;
-  });
-  return rest.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [index + 1]));
-}
-
-function unquote(pieces: string): string {
-  const values = [...pieces.matchAll(QUOTED)].map(
-    ([, single, double = ""]) => single ?? double.replaceAll(/\\(["\\`$\n])/g, unescaped),
-  );
-  return values.join("");
-}
-
-/** An escaped line break disappears. */
-function unescaped(_: string, character: string): string {
-  return /[\n\r]/.test(character) ? "" : character;
+/** The variables of an environment file, and its other lines, counted from 1: systemd ignores them or reads them otherwise. */
+export function parseEnvironmentFile(text: string) {
+  const variables: Record<string, string> = {};
+  const others: number[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    const [, name, ...values] = ASSIGNMENT.exec(line) ?? [];
+    if (name !== undefined) variables[name] = values.find((value) => value !== undefined) ?? "";
+    else if (!NOTHING.test(line)) others.push(index + 1);
+  }
+  return { variables, others };
 }
 
 /** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */
 export function parseShownEnvironment(text: string): Record<string, string> {
   const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
   const assignments = words.map((word) => (word.startsWith('"') ? readQuotedWord(word) : word));
-  return Object.fromEntries(
-    assignments.map((assignment) => assignment.split(/=([\s\S]*)/).slice(0, 2)),
-  );
+  const pairs = assignments.map((assignment) => assignment.split(/=([\s\S]*)/).slice(0, 2));
+  return Object.fromEntries(pairs);
 }
 
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+
 function readQuotedWord(word: string): string {
-  const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
-  return word
-    .slice(1, -1)
-    .replaceAll(/\\(.)/g, (_, character: string) => ESCAPES[character] ?? character);
+  const quoted = word.slice(1, -1);
+  return quoted.replaceAll(/\\(.)/g, (_, character: string) => ESCAPES[character] ?? character);
 }

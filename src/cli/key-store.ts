@@ -1,13 +1,13 @@
 import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Config, parseConfig } from "../config/settings.ts";
+import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-address.ts";
 import { KeyFileError, type KeyRecord, readKeyFile, writeKeyFile } from "../keys/key-file.ts";
-import { changeSharedKeys, type RunScript, readSharedKeys } from "../keys/shared-keys.ts";
 import { lastError, libc, SystemError } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { reasonOf } from "../util/errors.ts";
-import { namesBelow, publicUrl, type ValkeyAddress } from "../valkey/address.ts";
-import { Connection, ValkeyError } from "../valkey/connection.ts";
+import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
+import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
 
 /** How long a command waits for Valkey, in milliseconds. */
@@ -20,7 +20,7 @@ type Change = (keys: readonly KeyRecord[]) => readonly KeyRecord[];
 export interface KeyStore {
   /** For messages. */
   readonly place: string;
-  /** Who takes up a change, for messages. */
+  /** The service that takes up a change, for messages. */
   readonly reader: string;
   read(): Promise<readonly KeyRecord[]>;
   /** Changes the keys while no other `keys` command does. */
@@ -64,7 +64,7 @@ function valkeyStore({ url, prefix }: ValkeyAddress): KeyStore {
   const name = namesBelow(prefix).keys;
   const place = publicUrl(url);
   const using = async <T>(action: (run: RunScript) => Promise<T>): Promise<T> => {
-    const connection = new Connection(url);
+    const connection = createConnection(url);
     try {
       return await action((wanted, keys, args) => connection.run(wanted, keys, args, ANSWER_MS));
     } catch (error) {

@@ -13,7 +13,7 @@ import { reasonOf } from "../util/errors.ts";
 import { openImport, openKeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
 
-/** What `keys add` takes beside the name. */
+/** The options of `keys add`. */
 export interface KeyOptions {
   /** Requests a minute. */
   readonly limit?: number;
@@ -106,10 +106,7 @@ export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): P
  *
  * @throws KeyFileError with the names of keys that it could not copy, because another key has the name; ConfigError
  */
-export async function importKeys(
-  given: string | undefined,
-  environment: NodeJS.ProcessEnv,
-): Promise<string> {
+export async function importKeys(given: string | undefined, environment: NodeJS.ProcessEnv) {
   const { file, store } = openImport(environment, given);
   if (!existsSync(file)) throw new KeyFileError(`the keys file ${file} does not exist`);
   const records = readKeyFile(file);

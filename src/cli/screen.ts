@@ -1,13 +1,11 @@
+import type { Line, Style } from "../tools/report-text.ts";
 import { printable } from "../util/text.ts";
 
-/** How a part of a line looks, as numbers of ECMA-48 section 8.3.117. */
-const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
-
-/** A part of a line and its style. */
-export type Part = string | readonly [style: keyof typeof STYLES, text: string];
-
-/** A line of parts. */
-export type Line = readonly Part[];
+/** The styles as numbers of ECMA-48 section 8.3.117. */
+const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const satisfies Record<
+  Style,
+  number
+>;
 
 /** The size of a terminal that does not say it, as a serial console. */
 const DEFAULT_COLUMNS = 80;
@@ -23,7 +21,7 @@ export class Screen {
   #written: Promise<unknown> = Promise.resolve();
 
   /**
-   * @param isMuted whether it only writes, and neither prints nor shows lines
+   * @param isMuted true if it only writes, and neither prints nor shows lines
    * @param onGone called when the reader has gone, such as head
    */
   constructor({ NO_COLOR, TERM }: NodeJS.ProcessEnv, isMuted: boolean, onGone: () => void) {
@@ -52,20 +50,25 @@ export class Screen {
     const shorter = Array.from({ length: this.#shown.length - table.length }, (): Line => []);
     // A line that wraps could not be found again.
     const lines = [...table, ...shorter].map((line) => this.#text(line, this.columns - 1));
+    const shown = [...this.#shown];
     const texts = lines.map((line, at) => {
       const up = this.#shown.length - at;
-      if (up <= 0) return `${line}\n`;
-      // What has left the screen at its top cannot change.
+      // Lines that have scrolled off the top of the screen cannot change.
       if (line === this.#shown[at] || up >= rows) return "";
-      return `\x1b[${up}A\r\x1b[K${line}\x1b[${up}B\r`;
+      shown[at] = line;
+      return up <= 0 ? `${line}\n` : `\x1b[${up}A\r\x1b[K${line}\x1b[${up}B\r`;
     });
-    this.#shown = lines;
+    this.#shown = shown;
     this.write(texts.join(""));
   }
 
-  /** Shows the table for the last time; below all others if not all of it can change. */
+  /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
   finish(table: readonly Line[]): void {
-    if (this.isTerminal && table.length < this.#rows) this.show(table);
+    const left = this.#shown.slice(0, Math.max(0, this.#shown.length - this.#rows + 1));
+    const isRight = left.every(
+      (line, at) => line === this.#text(table[at] ?? [], this.columns - 1),
+    );
+    if (this.isTerminal && isRight) this.show(table);
     else this.print(...table);
   }
 
@@ -91,7 +94,7 @@ export class Screen {
     await this.#written;
   }
 
-  /** The line as it is written; if it is longer than so many characters, the last one is `…`. */
+  /** The line as it is written; cut to `columns` characters, the last of them `…`. */
   #text(line: Line, columns: number): string {
     const texts = line.map((part) => printable(typeof part === "string" ? part : part[1]));
     const isCut = texts.join("").trimEnd().length > columns;

@@ -1,36 +1,27 @@
+import { BASE_PATH } from "../api/endpoint.ts";
 import { formatListenAddress } from "../config/listen-address.ts";
 import {
   type Config,
   parseConfig,
   REFUSING_ADVICE,
-  RESOLVER_NAMES,
-  type ResolverName,
   refusingListeners,
 } from "../config/settings.ts";
-import { createDnsClient, type DnsClient } from "../dns/client.ts";
-import { createApp } from "../http/app.ts";
-import { BASE_PATH } from "../http/endpoint.ts";
-import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
-import type { TargetShare } from "../icmp/target-limit.ts";
-import { Keyring } from "../keys/keyring.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
+import { publicUrl } from "../config/valkey-address.ts";
+import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
+import { createKeyring, type Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
-import { openNetworks } from "../networks/networks.ts";
-import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
-import { SystemError } from "../platform/libc.ts";
-import { isJournal, STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
-import { ENDPOINTS } from "../routes/endpoints.ts";
-import { CertificateRenewal } from "../server/certificate.ts";
+import { PAGES } from "../page/respond.ts";
+import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { createApp } from "../server/app.ts";
+import { followCertificate } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
-import { Metrics } from "../server/metrics.ts";
+import { ENDPOINTS } from "../server/endpoints.ts";
+import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
-import { createLog, LineWriter, type Log } from "../util/log.ts";
+import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import { publicUrl } from "../valkey/address.ts";
+import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
-
-/** Lower ports need a capability. */
-const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /** How long the start waits for Valkey. */
 const VALKEY_GRACE_MS = 50;
@@ -49,18 +40,18 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const { log, lines } = openLog(config, environment);
   // Loaded only if it is used: what is alone must not start later, or grow.
   const shared =
-    config.valkey && (await import("./shared.ts")).openShared(config.valkey, config, log);
+    config.valkey && (await import("../valkey/shared.ts")).openShared(config.valkey, config, log);
   const icmp = openIcmpOrReason(config, shared?.targetShare);
-  const keyring = shared?.keyring ?? new Keyring(config.keysFile, log);
-  const networks = await openNetworks(config.networkFiles, log);
-  const probeSlots = new ProbeSlots(config.maxProbes);
-  const metrics = config.metricsListen.length > 0 ? new Metrics() : null;
-  const resolvers = createResolvers(config, metrics);
+  const keyring = shared?.keyring ?? createKeyring(config.keysFile, log);
+  const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
+  const opened = await openServices(config, icmp, log, metrics?.countQueries);
+  const { networks, probeSlots } = opened;
   const locations = await openLocations(config, log);
-  const tools = { config, resolvers, icmp, probeSlots, networks, locations };
-  locations?.answer(ENDPOINTS, tools, log);
-  const app = createApp({ ...tools, log, keyring, shared, onAnswered: metrics?.answered });
-  const renewal = config.tls === null ? null : new CertificateRenewal(config.tls, log);
+  const services = { ...opened, locations };
+  locations?.answer(ENDPOINTS, services, log);
+  const renewal = config.tls === null ? null : followCertificate(config.tls, log);
+  const parts = { ...services, keyring, renewal, shared };
+  const app = createApp({ ...parts, pages: PAGES, log, onAnswered: metrics?.answered });
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
@@ -73,14 +64,8 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   // A new instance knows its keys before the first request, if Valkey answers as fast as it should.
   if (shared) await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   const listening = await listen(app, config, renewal?.current ?? null, log);
-  const exposed =
-    metrics &&
-    (await listen(
-      metrics.expose({ ...tools, keyring, renewal, shared }),
-      { listen: config.metricsListen },
-      null,
-      log,
-    ));
+  const scraped = metrics?.expose(parts);
+  const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
   const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
   if (shared === null) keyring.watch();
   networks?.watch();
@@ -90,30 +75,27 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
       listener: formatListenAddress(address),
     });
   }
-  for (const line of startLines(
-    config,
-    listening.urls,
-    exposed?.urls ?? [],
-    icmp,
-    keyring,
-    shared?.valkey.isUp ?? true,
-    environment,
-  ))
-    say(line);
-  manager.ready();
-  manager.watch(
-    () =>
-      `${listening.urls.join(" ")}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
+  say(`sixscope ${VERSION} listens on ${listening.urls.join(" and ")}`);
+  if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);
+  say(rawSocketProblem(icmp, environment) ?? "raw sockets: ready to probe targets");
+  const place = config.valkey === null ? config.keysFile : publicUrl(config.valkey.url);
+  const areCurrent = shared?.valkey.isUp ?? true;
+  const where = areCurrent ? place : `the copy, because ${place} does not answer`;
+  say(`API keys: ${keyring.activeCount()} in ${where}`);
+  const example = exampleRequest(listening.urls, config.trustedProxies.unix);
+  say(`next, ${keyProblem(keyring, areCurrent) ?? example}`);
+  const urls = listening.urls.join(" ");
+  await runUntilStopped(
+    manager,
+    log,
+    config.stopGraceMs,
+    "requests",
+    () => `${urls}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
+    (graceMs) => {
+      exposed?.drain();
+      return Promise.all([listening.stop(graceMs), locations?.leave(graceMs)]);
+    },
   );
-
-  await stopSignal();
-  manager.stopping(config.stopGraceMs);
-  log.info("stopping; running requests may finish", { graceSeconds: config.stopGraceMs / 1000 });
-  exposed?.drain();
-  const finish = (graceMs: number) =>
-    Promise.all([listening.stop(graceMs), locations?.leave(graceMs)]);
-  const secondSignal = stopSignal().then(() => finish(0));
-  await Promise.race([finish(config.stopGraceMs), secondSignal]);
   await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
@@ -128,107 +110,35 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-/** The log on standard error, and the writer that keeps its lines until they are read. */
-export function openLog(
-  { logLevel, logFormat }: Pick<Config, "logLevel" | "logFormat">,
-  environment: NodeJS.ProcessEnv,
-) {
-  const lines = new LineWriter(Bun.stderr.writer());
-  const log = createLog({
-    level: logLevel,
-    format: logFormat,
-    priorities: isJournal(STREAM.error, environment),
-    write: (line) => lines.write(line),
-  });
-  return { log, lines };
-}
-
-/** Where else to measure, and who asks this service; null, and nothing of it is loaded, without the settings. */
+/** The other locations; null, and nothing of it is loaded, without the settings. */
 async function openLocations(config: Config, log: Log): Promise<Locations | null> {
   if (config.nats === null && config.location === null) return null;
-  const { Locations } = await import("../locations/locations.ts");
-  return new Locations(config, true, log);
+  const { createLocations } = await import("../locations/locations.ts");
+  return createLocations(config, true, log);
 }
 
-/**
- * The engine without the capabilities that it needs no longer, or the reason why there is none.
- *
- * @param share what of the bound for each target's network is this instance's, if there are several
- */
-export function openIcmpOrReason(
-  { listen, metricsListen }: Pick<Config, "listen" | "metricsListen">,
-  share?: TargetShare,
-): IcmpEngine | NoIcmp {
-  try {
-    dropCapabilities(
-      [...listen, ...metricsListen].some(
-        (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
-      ),
-    );
-    return openIcmpIfAllowed(inheritedRawSocket(), share);
-  } catch (error) {
-    if (error instanceof SystemError) return { unavailable: error.message };
-    throw error;
+/** Why no caller has a valid key, and the command to run; null if one has. */
+function keyProblem(keyring: Keyring, areCurrent: boolean): string | null {
+  if (!keyring.isUsable) {
+    return "correct or restore the keys file; doctor says what is wrong with it";
   }
-}
-
-/** A client for each resolver. */
-export function createResolvers(
-  config: Config,
-  metrics: Metrics | null,
-): Readonly<Record<ResolverName, DnsClient>> {
-  const client = (name: ResolverName) => {
-    const plain = createDnsClient({ servers: config.resolvers[name] });
-    return metrics === null ? plain : metrics.countQueries(name, plain);
-  };
-  const [a, b, c] = RESOLVER_NAMES;
-  return { [a]: client(a), [b]: client(b), [c]: client(c) };
-}
-
-/** Where it listens, whether it can probe, its keys, and what to type next. */
-function startLines(
-  { keysFile, trustedProxies, valkey }: Config,
-  urls: readonly string[],
-  metricsUrls: readonly string[],
-  icmp: IcmpEngine | NoIcmp,
-  keyring: Keyring,
-  areKeysCurrent: boolean,
-  environment: NodeJS.ProcessEnv,
-): string[] {
-  const keys = keyring.activeCount();
-  const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
-  const whenNoKeys = areKeysCurrent
+  if (keyring.activeCount() > 0) return null;
+  return areCurrent
     ? `create a key to probe targets: ${invocation()} keys add me`
     : `see what is wrong: ${invocation()} doctor`;
-  const nextStep = keys > 0 ? exampleRequest(urls, trustedProxies.unix) : whenNoKeys;
-  const place = valkey === null ? keysFile : publicUrl(valkey.url);
-  return [
-    `sixscope ${VERSION} listens on ${urls.join(" and ")}`,
-    ...(metricsUrls.length > 0 ? [`metrics are on ${metricsUrls.join(" and ")}`] : []),
-    withoutRaw === null
-      ? "raw sockets: ready to probe targets"
-      : withPriority(
-          noRawSockets(icmp, withoutRaw, environment),
-          "warn",
-          STREAM.output,
-          environment,
-        ),
-    areKeysCurrent
-      ? `API keys: ${keys} in ${place}`
-      : `API keys: ${keys} in the copy, because ${place} does not answer`,
-    `next, ${keyring.isUsable ? nextStep : "correct or restore the keys file; doctor says what is wrong with it"}`,
-  ];
 }
 
-/** That the service cannot trace, or not even ping, and what to do. */
-export function noRawSockets(
+/** That the service cannot trace, or not even ping, and what to do; null if it can. */
+export function rawSocketProblem(
   icmp: IcmpEngine | NoIcmp,
-  withoutRaw: NoIcmp,
   environment: NodeJS.ProcessEnv,
-): string {
+): string | null {
+  const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
+  if (withoutRaw === null) return null;
   const remedy = rawSocketRemedy(withoutRaw, environment);
   const what = icmp === withoutRaw ? "all probes answer" : "all probes but pings answer";
-  return `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
+  const text = `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
+  return withPriority(text, "warn", STREAM.output, environment);
 }
 
 /** A curl command to paste, for the first listener that answers this machine directly. */
@@ -248,8 +158,30 @@ function exampleRequest(urls: readonly string[], trustsUnix: boolean): string {
   return `try a request${candidates.length > 0 ? `: ${candidates[0]}` : " through your proxy"}`;
 }
 
+/**
+ * Runs until SIGTERM or SIGINT, then waits for `finish`, which a second signal calls again without grace.
+ *
+ * @param running who may still finish, for the log
+ * @param status one line for the service manager
+ */
+export async function runUntilStopped(
+  manager: ReturnType<typeof serviceManager>,
+  log: Log,
+  graceMs: number,
+  running: string,
+  status: () => string,
+  finish: (graceMs: number) => Promise<unknown>,
+): Promise<void> {
+  manager.ready();
+  manager.watch(status);
+  await stopSignal();
+  manager.stopping(graceMs);
+  log.info(`stopping; running ${running} may finish`, { graceSeconds: graceMs / 1000 });
+  await Promise.race([finish(graceMs), stopSignal().then(() => finish(0))]);
+}
+
 /** Resolves at the first SIGTERM or SIGINT from now on. */
-export function stopSignal(): Promise<void> {
+function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

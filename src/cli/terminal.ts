@@ -8,7 +8,7 @@ export function invocation(): string {
   return process.execPath.includes("/_npx/") ? "npx -y bun@1.4.4 run sixscope" : "bun run sixscope";
 }
 
-/** What whoever starts the service does to give it a raw socket. */
+/** The advice that gives the service a raw socket, for the user who starts it. */
 export function rawSocketRemedy(icmp: NoIcmp, environment: NodeJS.ProcessEnv): string {
   const isByHand = environment["NOTIFY_SOCKET"] === undefined && process.geteuid?.() !== 0;
   return isByHand && icmp.unavailable.endsWith("EPERM") ? "start it with sudo" : remedyFor(icmp);

@@ -1,28 +1,30 @@
-import type { Question } from "../http/endpoint.ts";
-import type { Ask } from "./ask.ts";
+import type { Question } from "../api/endpoint.ts";
+import type { ApiError } from "../api/errors.ts";
+import type { Fact } from "../tools/report.ts";
+import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
+import { reporterOf } from "../tools/reports.ts";
+import type { Tool } from "../tools/table.ts";
+import type { CallEndpoint } from "./call-here.ts";
 import type { Format } from "./formats.ts";
 import { Screen } from "./screen.ts";
 
 /** How an answer is printed. */
 export interface Output {
   /** The API's document instead of lines. */
-  readonly json?: boolean;
+  readonly json: boolean;
   /** With `json`, one event a line (NDJSON). */
-  readonly stream?: boolean;
+  readonly stream: boolean;
   /** The format of another program instead of lines. */
-  readonly format?: Format;
+  readonly format?: Format | undefined;
+  /** True if the answer is that of several locations. */
+  readonly isAboutSeveral: boolean;
 }
 
-/** What a tool shows of its answer, on a screen. */
-export interface View {
-  /** Shows a part of the answer as it comes, by the name of its event. */
-  event?(data: unknown, name: string): void;
-  /**
-   * Shows the result, or the summary of what there is if the run was interrupted (null).
-   *
-   * @returns whether the question is answered
-   */
-  end(result: unknown): boolean;
+/** The answer of a location, or its error. */
+interface Outcome {
+  readonly location: string;
+  readonly result?: object;
+  readonly error?: Pick<ApiError["body"]["error"], "message" | "details">;
 }
 
 /** Exit statuses of a tool. */
@@ -32,50 +34,131 @@ const STATUS = { answered: 0, unanswered: 1, wrongUsage: 2 } as const;
  * Asks a question, prints the answer as it comes, and returns the exit status. SIGINT ends the work and
  * shows what there is; a reader that goes away ends it too.
  *
- * @param isTextAsked whether a text that cannot be read answers the question, and is not wrong usage
  * @throws Error if the service cannot be asked
  */
 export async function runTool(
-  ask: Ask,
+  tool: Tool,
+  callEndpoint: CallEndpoint,
   question: Question,
-  makeView: (screen: Screen) => View,
-  { json = false, stream = false, format }: Output,
+  { json, stream, format, isAboutSeveral }: Output,
   environment: NodeJS.ProcessEnv,
-  isTextAsked = false,
 ): Promise<number> {
   const interrupt = new AbortController();
   const end = () => interrupt.abort();
   process.once("SIGINT", end);
   const screen = new Screen(environment, json || format !== undefined, end);
-  const view = makeView(screen);
+  const view = isAboutSeveral ? severalView(tool, screen) : toolView(tool, question, screen);
   const startMs = Date.now();
-  const events: unknown[] = [];
+  const events: object[] = [];
   const writeEvent = (name: string, data: string) =>
     screen.write(`{"event":${JSON.stringify(name)},"data":${data}}\n`);
   try {
-    const { json: document, error } = await ask(question, interrupt.signal, (name, data) => {
-      if (json && stream) writeEvent(name, JSON.stringify(data));
-      if (format !== undefined) events.push(data);
-      view.event?.(data, name);
-    });
+    const { json: document, error } = await callEndpoint(
+      question,
+      interrupt.signal,
+      (name, data) => {
+        if (json && stream) writeEvent(name, JSON.stringify(data));
+        // Rounds of a day would fill the memory.
+        if (reporterOf(tool.name).isCumulative && format === undefined) events.length = 0;
+        events.push(data);
+        view.show(events);
+      },
+    );
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
     else if (json) screen.write(`${document}\n`);
     if (error === null) {
       const result = JSON.parse(document);
       if (format) screen.write(`${format(result, { events, startMs, endMs: Date.now() })}\n`);
-      return statusOf(view.end(result));
+      return statusOf(view.end(result, events));
     }
+    const shown = json ? undefined : reportOf(tool, JSON.parse(document));
+    if (shown) screen.print(...reportLines(shown, screen.columns));
     if (!json) screen.complain(error.message);
-    const isWrong = error.code.startsWith("INVALID_") && !isTextAsked;
+    // A text that is not an address answers the question of what it is.
+    const isWrong = error.code.startsWith("INVALID_") && tool.name !== "validate";
     return isWrong ? STATUS.wrongUsage : STATUS.unanswered;
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    return statusOf(view.end(null));
+    return statusOf(view.end(null, events));
   } finally {
     await screen.flush();
   }
 }
 
-function statusOf(isAnswered: boolean): number {
-  return isAnswered ? STATUS.answered : STATUS.unanswered;
+const statusOf = (isAnswered: boolean) => (isAnswered ? STATUS.answered : STATUS.unanswered);
+
+/** How a tool shows its events and its result, which is null if it was interrupted. */
+interface View {
+  show(events: readonly object[]): void;
+  /** Returns whether the question is answered. */
+  end(result: object | null, events: readonly object[]): boolean;
+}
+
+/** The report of a result, or of an error that says more than its message. */
+function reportOf({ name }: Tool, { result, error }: Omit<Outcome, "location">) {
+  const { report, explain } = reporterOf(name);
+  const document = result ?? (error && explain?.(error.details));
+  return document && report(document);
+}
+
+/** The report of a tool: its table, which a terminal changes while the tool runs, then its end. */
+function toolView(tool: Tool, { endpoint, parameters }: Question, screen: Screen): View {
+  const { draft, report } = reporterOf(tool.name);
+  const [subject = ""] = Object.keys(endpoint.parameters).map((name) => parameters[name] ?? "");
+  const isListed = tool.name === "ping";
+  let listed = 0;
+  const title = (facts: readonly Fact[] = []): Line => {
+    const known = facts.map(({ name, value }) => `${name.toLowerCase()} ${value}`);
+    return [["dim", [`${tool.name} ${subject}`, ...known].join(", ")]];
+  };
+  const isInPlace = !isListed && screen.isTerminal;
+  if (draft !== undefined) isInPlace ? screen.show([title()]) : screen.print(title());
+  return {
+    show(events) {
+      if (draft === undefined) return;
+      // A ping can have many rows, and none changes.
+      const { tables, facts } = report(draft(subject, isListed ? events.slice(-1) : events));
+      const [table] = tables;
+      if (table === undefined) return;
+      const lines = tableLines(table, screen.columns);
+      if (isListed) screen.print(...lines.slice(listed++ === 0 ? 0 : 1));
+      else screen.show([title(facts), ...lines]);
+    },
+    end(result, events) {
+      const document = result ?? draft?.(subject, events);
+      if (document === undefined) return false;
+      const shown = report(document);
+      const interrupted: Line[] = result === null ? [[["yellow", "interrupted"]]] : [];
+      const [first, ...others] = shown.tables;
+      if (draft === undefined) screen.print(...reportLines(shown, screen.columns));
+      else {
+        const lines = first?.rows.length && !isListed ? tableLines(first, screen.columns) : [];
+        if (lines.length > 0) screen.finish(isInPlace ? [title(), ...lines] : lines);
+        const { columns } = screen;
+        const below = [...tablesLines(others, columns), ...endLines(shown, columns)];
+        screen.print([], ...below, ...interrupted);
+      }
+      return shown.isAnswered;
+    },
+  };
+}
+
+/** The reports of several locations below each other. */
+function severalView(tool: Tool, screen: Screen): View {
+  return {
+    show() {},
+    end(result) {
+      const { locations = [] } = (result ?? {}) as { readonly locations?: readonly Outcome[] };
+      const areAnswered = locations.map((outcome) => {
+        const { location, result, error } = outcome;
+        const shown = reportOf(tool, outcome);
+        screen.print([["bold", location]]);
+        if (shown !== undefined) screen.print(...reportLines(shown, screen.columns));
+        if (error !== undefined) screen.print([["red", error.message]]);
+        screen.print([]);
+        return result !== undefined && shown?.isAnswered === true;
+      });
+      return areAnswered.length > 0 && areAnswered.every(Boolean);
+    },
+  };
 }

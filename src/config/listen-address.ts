@@ -12,7 +12,7 @@ export type ListenAddress =
     }
   | { readonly kind: "unix"; readonly path: string };
 
-/** What `tryParseListenAddress` accepts, for messages. */
+/** The form that `tryParseListenAddress` accepts, for messages. */
 export const LISTEN_ADDRESS_FORM =
   "an address or a host name and a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or unix: and an absolute path";
 
@@ -41,7 +41,7 @@ export function bothFamilies(address: ListenAddress): readonly ListenAddress[] {
     : [address];
 }
 
-/** Whether only this machine can reach an address. */
+/** True if only this machine can reach an address. */
 export function isLoopback(address: ListenAddress): boolean {
   return (
     address.kind === "unix" || address.hostname === "::1" || address.hostname.startsWith("127.")
@@ -67,7 +67,7 @@ export function overlapProblems(addresses: readonly ListenAddress[]): string[] {
   });
 }
 
-/** Whether one address accepts all connections to another; `[::]` accepts both families. */
+/** True if one address accepts all connections to another; `[::]` accepts both families. */
 function includes(whole: ListenAddress, part: ListenAddress): boolean {
   if (whole.kind === "unix" || part.kind === "unix") return false;
   if (whole.port !== part.port || whole.hostname === part.hostname) return false;

@@ -6,7 +6,6 @@ import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
-import { isValkeyUrl, VALKEY_URL_FORM } from "../valkey/address.ts";
 import {
   bothFamilies,
   isLoopback,
@@ -15,6 +14,7 @@ import {
   overlapProblems,
   tryParseListenAddress,
 } from "./listen-address.ts";
+import { isValkeyUrl, VALKEY_URL_FORM } from "./valkey-address.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
 export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as const;
@@ -65,6 +65,12 @@ export const ALL_LOCATIONS = "all";
 /** Which service the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
 
+/** Milliseconds between two echo requests of a ping. */
+export const PING_INTERVAL_MS = { minimum: 10, maximum: 10_000, default: 200 } as const;
+
+/** Milliseconds that a probe may stay unanswered. */
+export const PROBE_TIMEOUT_MS = { minimum: 100, maximum: 10_000, default: 2000 } as const;
+
 const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8";
 
 /**
@@ -75,6 +81,8 @@ const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8"
  */
 export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   const { optional, read, report, finish } = settingsReader(environment);
+  const bounded = (name: string, bounds: typeof PING_INTERVAL_MS | typeof PROBE_TIMEOUT_MS) =>
+    read(name, String(bounds.default), integer(bounds.minimum, bounds.maximum));
   const certFile = optional(CERT, String);
   const keyFile = optional(KEY, String);
   if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
@@ -97,10 +105,10 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
-    /** Whose clients may ping and trace without a key. */
+    /** The networks whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     keysFile: read("SIXSCOPE_KEYS_FILE", join(stateDirectory, "keys.json"), absolutePath),
-    /** The engine that counts limits and has the keys for several instances; null if this one is alone. */
+    /** The Valkey that counts limits and has the keys for several instances; null if this one is alone. */
     valkey: valkeyUrl === undefined ? null : { url: valkeyUrl, prefix: valkeyPrefix },
     /** The files that say whose network an address belongs to. */
     networkFiles: {
@@ -128,14 +136,14 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
       allow: optional("SIXSCOPE_TARGETS_ALLOW", parsePrefixes) ?? [],
       deny: optional("SIXSCOPE_TARGETS_DENY", parsePrefixes) ?? [],
     },
-    pingIntervalMs: read("SIXSCOPE_PING_INTERVAL_MS", "200", integer(10, 10_000)),
-    probeTimeoutMs: read("SIXSCOPE_PROBE_TIMEOUT_MS", "2000", integer(100, 10_000)),
+    pingIntervalMs: bounded("SIXSCOPE_PING_INTERVAL_MS", PING_INTERVAL_MS),
+    probeTimeoutMs: bounded("SIXSCOPE_PROBE_TIMEOUT_MS", PROBE_TIMEOUT_MS),
     maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, 10_000)),
     /** How long running requests may take to finish after the signal to stop. */
     stopGraceMs: read("SIXSCOPE_STOP_GRACE_MS", "20000", integer(0, MAX_STOP_GRACE_MS)),
     logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),
     logFormat: read("SIXSCOPE_LOG_FORMAT", "text", choice(LOG_FORMATS)),
-    /** Whether request lines name the clients' addresses. */
+    /** True if request lines name the clients' addresses. */
     logClients: read("SIXSCOPE_LOG_CLIENTS", "yes", choice(["yes", "no"])) === "yes",
   };
   for (const name of Object.values(TOOL_SETTINGS)) optional(name, String);
@@ -143,7 +151,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   return Object.freeze(config);
 }
 
-/** What to do about `refusingListeners`. */
+/** The advice for `refusingListeners`. */
 export const REFUSING_ADVICE =
   "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES, or a closed network in SIXSCOPE_PLAIN_HTTP_FROM";
 
@@ -215,12 +223,12 @@ function refuse(problem: string): never {
   throw new ConfigError([problem]);
 }
 
-/** Whether a value is a key or certificate itself, which must not appear in a log. */
+/** True if a value is a key or certificate itself, which must not appear in a log. */
 function isPem(value: string): boolean {
   return value.includes("-----BEGIN");
 }
 
-/** Whether a value is a URL with a user or password, which must not appear in a log either. */
+/** True if a value is a URL with a user or password, which must not appear in a log either. */
 function hasPassword(value: string): boolean {
   return /:\/\/.*@/.test(value);
 }
@@ -244,7 +252,7 @@ function choice<const T extends string>(values: readonly T[]): Parse<T> {
  * A comma-separated list.
  *
  * @param parse returns null or throws AddressError for an entry that is not valid
- * @param form what an entry must be, for messages
+ * @param form the form of an entry, for messages
  */
 function list<T>(parse: (entry: string) => T | null, form: string): Parse<readonly T[]> {
   return (text) => {
@@ -279,10 +287,7 @@ function parseTrustedProxies(text: string) {
     (entry) => (entry === "unix" ? entry : unmapPrefix(parsePrefix(entry))),
     `unix, ${PREFIX_FORM}`,
   )(text);
-  return {
-    unix: entries.includes("unix"),
-    prefixes: entries.filter((entry) => entry !== "unix"),
-  };
+  return { unix: entries.includes("unix"), prefixes: entries.filter((entry) => entry !== "unix") };
 }
 
 function parseValkeyUrl(text: string): string {
@@ -306,9 +311,7 @@ function readSecret(path: string): string {
   }
 }
 
-function parsePrefixes(text: string) {
-  return list(parsePrefix, PREFIX_FORM)(text);
-}
+const parsePrefixes = list(parsePrefix, PREFIX_FORM);
 
 function parseNatsUrl(text: string) {
   if (hasPassword(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
@@ -331,7 +334,7 @@ function parseServers(text: string) {
   return servers.length <= MAX_SERVERS ? servers : refuse(`must be at most ${MAX_SERVERS} servers`);
 }
 
-/** Whether at most `edits` letters inserted, dropped or replaced make one text the other. */
+/** True if at most `edits` letters inserted, dropped or replaced make one text the other. */
 function isNear(a: string, b: string, edits: number): boolean {
   if (a === "" || b === "") return a.length + b.length <= edits;
   if (a[0] === b[0]) return isNear(a.slice(1), b.slice(1), edits);

@@ -1,16 +1,16 @@
 import { reverseName } from "../addr/format.ts";
 import type { IpAddress } from "../addr/ip.ts";
-import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
+import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { systemClock } from "../util/clock.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { Inquiry } from "./inquiry.ts";
-import { Server } from "./memory.ts";
+import { inquire } from "./inquiry.ts";
 import { createQuestion, type QuestionFlags } from "./message.ts";
 import { withoutFinalDot } from "./name.ts";
 import type { DnsOutcome } from "./outcome.ts";
 import type { RecordType } from "./record.ts";
-import { Semaphore } from "./semaphore.ts";
+import { createSemaphore } from "./semaphore.ts";
 import type { DnsServer } from "./server.ts";
+import { rememberServer } from "./server-history.ts";
 import { systemSockets } from "./sockets.ts";
 
 /** Servers of one client; a system's resolver configuration has three. */
@@ -62,22 +62,12 @@ export function createDnsClient({
     throw new RangeError(`a resolver has 1 to ${MAX_SERVERS} servers, not ${servers.length}`);
   }
   const context = { sockets, clock };
-  const remembered = alternateFamilies(servers).map((server) => new Server(server, context));
-  const permits = new Semaphore(maxQuestions);
-
+  const remembered = alternateFamilies(servers).map((server) => rememberServer(server, context));
+  const permits = createSemaphore(maxQuestions);
   return {
     async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, ...flags } = {}) {
       const question = createQuestion(name, type, flags);
-      if (signal?.aborted) {
-        const asked = { name: question.name, type };
-        return { kind: "aborted", question: asked, queryTimeMs: 0, attempts: [] };
-      }
-      const deadline = { startMs: clock.nowMs(), timeoutMs };
-      const inquiry = new Inquiry(context, remembered, question, deadline, permits);
-      if (signal === undefined) return inquiry.outcome;
-      const abort = () => inquiry.abort();
-      signal.addEventListener("abort", abort);
-      return inquiry.outcome.finally(() => signal.removeEventListener("abort", abort));
+      return inquire(context, remembered, question, { timeoutMs, permits, signal });
     },
   };
 }
@@ -95,11 +85,7 @@ function alternateFamilies(servers: readonly DnsServer[]): readonly DnsServer[] 
 }
 
 /** The IPv6 addresses of a name in the order of the answer, empty if it has none, with the outcome. */
-export async function lookupAddresses(
-  client: DnsClient,
-  name: string,
-  options?: QueryOptions,
-): Promise<{ outcome: DnsOutcome; addresses: readonly Ipv6Address[] }> {
+export async function lookupAddresses(client: DnsClient, name: string, options?: QueryOptions) {
   const outcome = await client.query(name, "AAAA", options);
   const records = outcome.kind === "answer" ? outcome.records : [];
   const addresses = records.flatMap(({ type, value }) =>
@@ -112,11 +98,7 @@ export async function lookupAddresses(
  * The name of an address by its first PTR record, without the final dot. Null if it has none, or no
  * answer comes in time: by default 2 s.
  */
-export async function lookupHostname(
-  client: DnsClient,
-  ip: IpAddress,
-  options: QueryOptions = {},
-): Promise<string | null> {
+export async function lookupHostname(client: DnsClient, ip: IpAddress, options: QueryOptions = {}) {
   const outcome = await client.query(reverseName(ip), "PTR", {
     timeoutMs: HOP_NAME_TIMEOUT_MS,
     ...options,

@@ -25,20 +25,11 @@ const IPV4_ONLY = "ipv4only.arpa";
 /** RFC 6052 section 2.1. */
 const WELL_KNOWN = parsePrefix("64:ff9b::/96");
 
-/** What is remembered of a resolver. */
-interface Memory {
-  prefixes: readonly Prefix[];
-  /** When to ask it again. */
-  dueMs: number;
-}
-
-const memories = new WeakMap<DnsClient, Memory>();
+/** The prefixes of each resolver, and when to ask it again. */
+const memories = new WeakMap<DnsClient, { prefixes: readonly Prefix[]; dueMs: number }>();
 
 /** The prefixes with which a resolver makes IPv6 addresses; null if it does not answer. */
-export async function askTranslators(
-  client: DnsClient,
-  options?: QueryOptions,
-): Promise<readonly Prefix[] | null> {
+export async function askTranslators(client: DnsClient, options?: QueryOptions) {
   const { outcome, addresses } = await lookupAddresses(client, IPV4_ONLY, options);
   return isDecisive(outcome) ? nat64Prefixes(addresses) : null;
 }
@@ -48,9 +39,8 @@ export async function askTranslators(
  * question that the resolver gets anyway. What it answered before is valid until it answers again.
  */
 export function learnTranslators(client: DnsClient, clock: Clock = systemClock): void {
-  const memory = memories.get(client) ?? { prefixes: [], dueMs: Number.NEGATIVE_INFINITY };
+  const memory = memories.getOrInsert(client, { prefixes: [], dueMs: Number.NEGATIVE_INFINITY });
   if (clock.nowMs() < memory.dueMs) return;
-  memories.set(client, memory);
   memory.dueMs = Number.POSITIVE_INFINITY;
   // A fault shows in the question that comes with it.
   void askTranslators(client)

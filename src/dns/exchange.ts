@@ -1,6 +1,6 @@
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
-import { createQuery, type Query, type Question } from "./message.ts";
+import { createQuery, type Question } from "./message.ts";
 import {
   type AskTcp,
   type DnsResponse,
@@ -9,9 +9,9 @@ import {
   refusesEdns,
 } from "./response.ts";
 import type { DnsServer } from "./server.ts";
-import type { DnsSocket, Sockets, Transport } from "./sockets.ts";
+import type { DnsSocket, Sockets, Transport } from "./transport.ts";
 
-/** What an exchange needs of the machine. */
+/** The parts of the machine that an exchange uses. */
 export interface ExchangeContext {
   readonly sockets: Sockets;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export interface Unreachable {
 /** The result of asking one server. */
 export type ServerResult = (DnsResponse | Unreachable) & { readonly transport: Transport };
 
-/** What an exchange reports; one of them, once, unless the exchange is stopped before. */
+/** The end of an exchange: one of them is called, once, unless the exchange is stopped before. */
 export interface ExchangeEvents {
   done(result: ServerResult): void;
   /** An error that is not about the network. */
@@ -43,145 +43,132 @@ const MAX_JUNK = 8;
 /** Probable forgeries after which the datagrams of a socket are no longer read. */
 export const MAX_FORGERIES = 8;
 
+/** A server that is being asked. */
+export type Exchange = ReturnType<typeof startExchange>;
+
 /**
  * Asks one server: over its protocol, or over UDP, then over TCP if the datagrams need that; and once more
  * without EDNS if the server does not support it.
  */
-export class Exchange {
-  readonly #context: ExchangeContext;
-  readonly #server: DnsServer;
-  readonly #events: ExchangeEvents;
-  readonly #withEdns: boolean;
-  readonly #query: Query;
+export function startExchange(
+  context: ExchangeContext,
+  server: DnsServer,
+  question: Question,
+  events: ExchangeEvents,
+  withEdns = true,
+) {
+  const query = createQuery(question, withEdns);
   /** The transports that can still bring the response; null before the socket is open. */
-  readonly #waiting = new Map<Transport, DnsSocket | null>();
-  #transport: Transport;
-  #junk = 0;
-  #forgeries = 0;
+  const waiting = new Map<Transport, DnsSocket | null>();
+  let lastAsked: Transport = server.protocol ?? "udp";
+  let junk = 0;
+  let forgeries = 0;
   /** The response to use if TCP fails. */
-  #fallback: ServerResult | null = null;
+  let fallback: ServerResult | null = null;
   /** Why the last transport that failed did so. */
-  #failure: ServerResult | null = null;
-  #cancelConfirmation = () => {};
-  #retry: Exchange | null = null;
+  let failure: ServerResult | null = null;
+  let cancelConfirmation = () => {};
+  let retry: Exchange | null = null;
 
-  constructor(
-    context: ExchangeContext,
-    server: DnsServer,
-    question: Question,
-    events: ExchangeEvents,
-    withEdns = true,
-  ) {
-    this.#context = context;
-    this.#server = server;
-    this.#events = events;
-    this.#withEdns = withEdns;
-    this.#query = createQuery(question, withEdns);
-    this.#transport = server.protocol ?? "udp";
-    this.#ask(this.#transport);
-  }
-
-  /** The transport that was asked last. */
-  get transport(): Transport {
-    return this.#retry?.transport ?? this.#transport;
-  }
-
-  /** Ends the exchange without an event. Returns the response that waits for TCP to confirm it, if any. */
-  stop(): ServerResult | null {
-    this.#closeAll(false);
-    return this.#retry === null ? this.#fallback : this.#retry.stop();
-  }
-
-  async #ask(transport: Transport): Promise<void> {
-    this.#transport = transport;
-    this.#waiting.set(transport, null);
+  async function ask(transport: Transport): Promise<void> {
+    lastAsked = transport;
+    waiting.set(transport, null);
     try {
-      const socket = await this.#context.sockets.open(transport, this.#server, {
-        message: (bytes) => this.#guard(() => this.#receive(transport, bytes)),
-        failed: (code) => this.#guard(() => this.#fail(transport, code)),
+      const socket = await context.sockets.open(transport, server, {
+        message: (bytes) => guard(() => receive(transport, bytes)),
+        failed: (code) => guard(() => fail(transport, code)),
       });
-      if (!this.#waiting.has(transport)) return socket.close(false);
-      this.#waiting.set(transport, socket);
-      socket.send(this.#query.bytes);
+      if (!waiting.has(transport)) return socket.close(false);
+      waiting.set(transport, socket);
+      socket.send(query.bytes);
     } catch (error) {
-      this.#guard(() => {
+      guard(() => {
         const code = errorCode(error);
         if (code === undefined) throw error;
-        this.#fail(transport, code);
+        fail(transport, code);
       });
     }
   }
 
-  #receive(transport: Transport, bytes: Uint8Array): void {
-    if (!this.#waiting.has(transport)) return;
-    const match = (transport === "udp" ? matchDatagram : matchStreamed)(bytes, this.#query);
+  function receive(transport: Transport, bytes: Uint8Array): void {
+    if (!waiting.has(transport)) return;
+    const match = (transport === "udp" ? matchDatagram : matchStreamed)(bytes, query);
     if (match === null) {
-      this.#junk += 1;
-      if (this.#junk === MAX_JUNK) this.#askTcp();
+      junk += 1;
+      if (junk === MAX_JUNK) askTcp();
     } else if (match.kind === "ask-tcp") {
-      this.#turnToTcp(match);
+      turnToTcp(match);
     } else {
-      this.#finish({ ...match, transport });
+      finish({ ...match, transport });
     }
   }
 
-  #turnToTcp({ fallback, isForgery }: AskTcp): void {
-    this.#askTcp();
-    if (isForgery) this.#forgeries += 1;
-    if (fallback !== null) {
-      const confirmed = { ...fallback, transport: "udp" } as const;
-      this.#fallback = confirmed;
-      this.#cancelConfirmation = this.#context.clock.after(CONFIRM_TIMEOUT_MS, () =>
-        this.#finish(confirmed),
-      );
+  function turnToTcp({ fallback: response, isForgery }: AskTcp): void {
+    askTcp();
+    if (isForgery) forgeries += 1;
+    if (response !== null) {
+      const confirmed = { ...response, transport: "udp" } as const;
+      fallback = confirmed;
+      cancelConfirmation = context.clock.after(CONFIRM_TIMEOUT_MS, () => finish(confirmed));
     }
     // Among a few forgeries, the right ID decides; among many, only TCP.
-    if (!isForgery || this.#forgeries === MAX_FORGERIES) this.#leave("udp");
+    if (!isForgery || forgeries === MAX_FORGERIES) leave("udp");
   }
 
   /** Asks over TCP, once. */
-  #askTcp(): void {
-    if (this.#transport === "udp") this.#ask("tcp");
+  function askTcp(): void {
+    if (lastAsked === "udp") ask("tcp");
   }
 
-  #fail(transport: Transport, code: string): void {
-    if (!this.#waiting.has(transport)) return;
-    this.#failure = { kind: "unreachable", code, transport };
-    this.#leave(transport);
+  function fail(transport: Transport, code: string): void {
+    if (!waiting.has(transport)) return;
+    failure = { kind: "unreachable", code, transport };
+    leave(transport);
   }
 
   /** Expects nothing more from a transport; ends if it was the last. */
-  #leave(transport: Transport): void {
-    this.#waiting.get(transport)?.close(false);
-    this.#waiting.delete(transport);
-    const result = this.#fallback ?? this.#failure;
-    if (this.#waiting.size === 0 && result !== null) this.#finish(result);
+  function leave(transport: Transport): void {
+    waiting.get(transport)?.close(false);
+    waiting.delete(transport);
+    const result = fallback ?? failure;
+    if (waiting.size === 0 && result !== null) finish(result);
   }
 
-  #finish(result: ServerResult): void {
-    const isClean = this.#junk === 0 && this.#forgeries === 0 && result.kind === "message";
-    this.#closeAll(isClean);
-    const final = result.kind === "message" ? result : (this.#fallback ?? result);
-    if (this.#withEdns && final.kind === "message" && refusesEdns(final.message)) {
-      const { question } = this.#query;
-      this.#retry = new Exchange(this.#context, this.#server, question, this.#events, false);
+  function finish(result: ServerResult): void {
+    closeAll(junk === 0 && forgeries === 0 && result.kind === "message");
+    const final = result.kind === "message" ? result : (fallback ?? result);
+    if (withEdns && final.kind === "message" && refusesEdns(final.message)) {
+      retry = startExchange(context, server, question, events, false);
     } else {
-      this.#events.done(final);
+      events.done(final);
     }
   }
 
-  #closeAll(isClean: boolean): void {
-    this.#cancelConfirmation();
-    for (const socket of this.#waiting.values()) socket?.close(isClean);
-    this.#waiting.clear();
+  function closeAll(isClean: boolean): void {
+    cancelConfirmation();
+    for (const socket of waiting.values()) socket?.close(isClean);
+    waiting.clear();
   }
 
-  #guard(action: () => void): void {
+  function guard(action: () => void): void {
     try {
       action();
     } catch (error) {
-      this.#closeAll(false);
-      this.#events.broken(error);
+      closeAll(false);
+      events.broken(error);
     }
   }
+
+  ask(lastAsked);
+  return {
+    /** The transport that was asked last. */
+    get transport(): Transport {
+      return retry?.transport ?? lastAsked;
+    },
+    /** Ends the exchange without an event. Returns the response that waits for TCP to confirm it, if any. */
+    stop(): ServerResult | null {
+      closeAll(false);
+      return retry === null ? fallback : retry.stop();
+    },
+  };
 }

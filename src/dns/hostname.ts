@@ -14,9 +14,9 @@ export type ParsedHostname =
   | {
       readonly ok: false;
       readonly code: "INVALID_HOSTNAME" | "INVALID_ADDRESS";
-      /** Whether it is an IP address, or looks like one. */
+      /** True if it is an IP address, or looks like one. */
       readonly isAddress: boolean;
-      /** What is wrong, as a clause about the text: "it has an empty label". */
+      /** The fault, as a clause about the text: "it has an empty label". */
       readonly reason: string;
     };
 
@@ -56,7 +56,7 @@ export function parseHostname(input: string, type: RecordType): ParsedHostname {
   return parseName(name, name === text ? tryParseIp(name) : null, type);
 }
 
-/** Whether a text has an escape, or is in the one spelling in which results show a name that is not a host name. */
+/** True if a text has an escape, or is in the one spelling in which results show a name that is not a host name. */
 function isPresentationForm(text: string): boolean {
   return (
     text.includes("\\") ||

@@ -1,7 +1,7 @@
 import { formatSocketAddress } from "../addr/socket-address.ts";
 import { errorCode } from "../util/errors.ts";
 import type { DnsServer } from "./server.ts";
-import type { DnsSocket, SocketEvents } from "./sockets.ts";
+import type { DnsSocket, SocketEvents } from "./transport.ts";
 
 const MEDIA_TYPE = "application/dns-message";
 

@@ -10,7 +10,7 @@ import {
   typeCode,
 } from "./record.ts";
 
-/** What to ask for. */
+/** A name and a type to ask for. */
 export interface Question extends QuestionFlags {
   /** The name in canonical form. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Question extends QuestionFlags {
   readonly type: RecordType;
 }
 
-/** What a question asks beyond its records. */
+/** Bits that a question sets beside its name and type. */
 export interface QuestionFlags {
   /** Asks for signatures: the DO bit, RFC 3225. */
   readonly dnssec?: boolean;
@@ -43,7 +43,7 @@ export interface Header {
   readonly questionCount: number;
 }
 
-/** What we use of a message. */
+/** The parts of a message that are used. */
 export interface Message {
   readonly flags: number;
   /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
@@ -106,11 +106,7 @@ const MAX_EXTENDED_TEXT_LENGTH = 256;
  * The question for a name in presentation form, with or without the final dot. Throws DnsFormatError for
  * a name that breaks the rules of the DNS.
  */
-export function createQuestion(
-  name: string,
-  type: RecordType,
-  flags: QuestionFlags = {},
-): Question {
+export function createQuestion(name: string, type: RecordType, flags: QuestionFlags = {}) {
   const wireName = encodeName(name);
   return { name: decodeName(wireName), wireName, type, ...flags };
 }
@@ -119,7 +115,7 @@ export function createQuestion(
  * A query with a random ID (RFC 5452 section 9.2) and random case of its letters
  * (draft-vixie-dnsext-dns0x20), except for PTR: middleboxes change the case of reverse names.
  *
- * @param withEdns whether to add an OPT record (RFC 6891): 1232 bytes, no options
+ * @param withEdns true to add an OPT record (RFC 6891): 1232 bytes, no options
  * @param fillRandom fills the bytes with random ones that are not predictable; for tests
  */
 export function createQuery(

@@ -3,7 +3,7 @@ import type { ServerResult } from "./exchange.ts";
 import { FLAG, type Question } from "./message.ts";
 import type { DnsRecord, ResourceRecord } from "./record.ts";
 import { interpret } from "./response.ts";
-import type { Transport } from "./sockets.ts";
+import type { Transport } from "./transport.ts";
 
 /**
  * Characters in the values of one answer: every byte of the largest message as `\DDD`. Only compressed
@@ -11,7 +11,7 @@ import type { Transport } from "./sockets.ts";
  */
 const MAX_ANSWER_CHARACTERS = 4 * 65_536;
 
-/** What a shortage of this machine is called; errno(3). */
+/** The errors that mean a shortage of this machine; errno(3). */
 const SHORTAGES: readonly string[] = ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRINUSE"];
 
 /** The server that decided the outcome, and what it said. */
@@ -21,7 +21,7 @@ interface FromServer {
   readonly transport: Transport;
   /** The response code's name, or a name of our own if no code explains the outcome; see DnsOutcome. */
   readonly rcode: string;
-  /** Whether the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
+  /** True if the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
   readonly authenticated: boolean;
   /** Why the server answered as it did, in its own words; RFC 8914. */
   readonly extendedErrors: readonly ExtendedError[];
@@ -29,7 +29,7 @@ interface FromServer {
   readonly records: readonly DnsRecord[];
   /** The SOA record that came with a negative answer, or null; RFC 2308 section 3. */
   readonly soa: ResourceRecord | null;
-  /** Whether the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
+  /** True if the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
   readonly incomplete: boolean;
 }
 
@@ -41,7 +41,7 @@ export type Resolution =
   | (FromServer & { readonly kind: "unreachable"; readonly reason: string })
   | { readonly kind: "timeout" | "aborted" };
 
-/** What came of asking one server once. */
+/** One attempt at a server, and its outcome. */
 export interface Attempt {
   readonly server: string;
   /** The transport that was asked last. */
@@ -67,7 +67,7 @@ export interface Attempt {
  * - `aborted`: the caller's signal ended it.
  */
 export type DnsOutcome = Resolution & {
-  /** What was asked, with the name in canonical form. */
+  /** The question, with the name in canonical form. */
   readonly question: Pick<Question, "name" | "type">;
   /** Milliseconds from the question to the outcome, rounded. */
   readonly queryTimeMs: number;
@@ -75,12 +75,12 @@ export type DnsOutcome = Resolution & {
   readonly attempts: readonly Attempt[];
 };
 
-/** Whether this machine, not the server, is why a server could not be asked. */
+/** True if this machine, not the server, is why a server could not be asked. */
 export function isShortage(errno: string): boolean {
   return SHORTAGES.includes(errno);
 }
 
-/** What the result of one server means for the question. */
+/** Reads the result of one server as an answer to the question. */
 export function resolutionOf(server: string, question: Question, result: ServerResult): Resolution {
   const from = {
     server,
@@ -125,7 +125,7 @@ export function outcomeName(result: ServerResult): string {
     : `${result.code} over ${result.transport.toUpperCase()}`;
 }
 
-/** Whether the server answered the question, so that no other server needs to be asked. */
+/** True if the server answered the question, so that no other server needs to be asked. */
 export function isDecisive({ kind }: Resolution): boolean {
   return kind === "answer" || kind === "no-data" || kind === "name-error";
 }

@@ -24,7 +24,7 @@ export interface AskTcp {
   readonly kind: "ask-tcp";
   /** The response to use if TCP fails. */
   readonly fallback: DnsResponse | null;
-  /** Whether it is probably a forgery, so that the answer can still come over UDP. */
+  /** True if it is probably a forgery, so that the answer can still come over UDP. */
   readonly isForgery: boolean;
 }
 
@@ -69,19 +69,19 @@ export function matchStreamed(bytes: Uint8Array, query: Query): DnsResponse {
   return isOther || isTruncated ? MALFORMED : decodeResponse(bytes, query);
 }
 
-/** Whether to ask the server again without EDNS, because it does not support it; RFC 6891 section 7. */
+/** True if the server must be asked again without EDNS, because it does not support it; RFC 6891 section 7. */
 export function refusesEdns({ rcode, extendedErrors }: Message): boolean {
   if (rcode === "BADVERS") return true;
   return extendedErrors === null && (rcode === "FORMERR" || rcode === "NOTIMP");
 }
 
-/** Whether it is a response to a standard query; RFC 1035 section 4.1.1. */
+/** True if it is a response to a standard query; RFC 1035 section 4.1.1. */
 function isResponse({ flags }: Header): boolean {
   return (flags & (FLAG.response | OPCODE_MASK)) === FLAG.response;
 }
 
 /**
- * Whether the message repeats the query's question: exactly, in another case, or not at all. The first
+ * Compares the question of a message with that of the query: the same, in another case, or another. The first
  * name of a message cannot be compressed, so that bytes can be compared; a length byte is less than any
  * letter.
  */
@@ -150,7 +150,7 @@ function restoreCase(target: string, query: Query): string {
   return query.question.name.slice(0, shared) + target.slice(shared);
 }
 
-/** Whether a server that does not ask others names those that know; RFC 2308 section 2.2. */
+/** True if a server that does not ask others names those that know; RFC 2308 section 2.2. */
 function isReferral({ rcode, flags, answerTypes, authorityTypes }: Message): boolean {
   const knows = (flags & (FLAG.authoritative | FLAG.recursionAvailable)) !== 0;
   if (rcode !== "NOERROR" || answerTypes.length > 0 || knows) return false;
@@ -167,7 +167,7 @@ function tryDecodeMessage(bytes: Uint8Array): Message | null {
 }
 
 /**
- * What a message says about the question, with the records that belong to it: the CNAME chain from the
+ * The answer of a message to the question, with the records that belong to it: the CNAME chain from the
  * question's name on, in order, then the requested records at its end, each set with its signatures if
  * the question asks for them.
  * - `answer`: records of the requested type exist;

@@ -1,37 +1,39 @@
-/** Bounds how much runs at the same time; the others wait in order. */
-export class Semaphore {
-  #free: number;
-  readonly #waiting = new Set<() => void>();
+/** See `createSemaphore`. */
+export type Semaphore = ReturnType<typeof createSemaphore>;
 
-  /** @param limit the number of permits */
-  constructor(limit: number) {
-    this.#free = limit;
-  }
-
-  /**
-   * Calls `enter` as soon as there is a permit, which may be at once. Returns a function, to be called
-   * once, that gives the permit back or stops the wait for it.
-   */
-  acquire(enter: () => void): () => void {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      enter();
-    } else {
-      this.#waiting.add(enter);
-    }
-    return () => {
-      if (!this.#waiting.delete(enter)) this.#release();
-    };
-  }
-
+/**
+ * Bounds how much runs at the same time; the others wait in order.
+ *
+ * @param limit the number of permits
+ */
+export function createSemaphore(limit: number) {
+  let free = limit;
+  const waiting = new Set<() => void>();
   /** Passes a permit on to the first that waits, if any. */
-  #release(): void {
-    const [enter] = this.#waiting;
+  const release = () => {
+    const [enter] = waiting;
     if (enter === undefined) {
-      this.#free += 1;
+      free += 1;
     } else {
-      this.#waiting.delete(enter);
+      waiting.delete(enter);
       enter();
     }
-  }
+  };
+  return {
+    /**
+     * Calls `enter` as soon as there is a permit, which may be at once. Returns a function, to be called
+     * once, that gives the permit back or stops the wait for it.
+     */
+    acquire(enter: () => void): () => void {
+      if (free > 0) {
+        free -= 1;
+        enter();
+      } else {
+        waiting.add(enter);
+      }
+      return () => {
+        if (!waiting.delete(enter)) release();
+      };
+    },
+  };
 }

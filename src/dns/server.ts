@@ -18,7 +18,7 @@ export interface DnsServer extends SocketAddress {
   readonly path?: string;
 }
 
-/** What `tryParseDnsServer` accepts, for messages. */
+/** The form that `tryParseDnsServer` accepts, for messages. */
 export const DNS_SERVER_FORM =
   "an address, [IPv6]:port or IPv4:port, tls://address or https://address/path, the last two with #name if the certificate has a name";
 

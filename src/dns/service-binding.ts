@@ -2,14 +2,8 @@ import { ByteReader } from "../util/bytes.ts";
 import { plainText, quotedText, readIpv4, readIpv6 } from "./data.ts";
 import { byteTexts, DnsFormatError, type NameReader } from "./name.ts";
 
-interface ParameterRow {
-  readonly name: string;
-  /** Reads the value; the reader ends where the value ends. */
-  read(value: ByteReader): string;
-}
-
-/** The parameters by number, those that `dig` names; RFC 9460 section 14.3.2. */
-const PARAMETERS: readonly ParameterRow[] = [
+/** The parameters by number, those that `dig` names, and how their values are read to the end; RFC 9460 section 14.3.2. */
+const PARAMETERS: readonly { name: string; read: (value: ByteReader) => string }[] = [
   { name: "mandatory", read: listOf((value) => parameterName(value.uint16())) },
   { name: "alpn", read: (value) => `"${listOf(protocolText)(value)}"` },
   { name: "no-default-alpn", read: rest },

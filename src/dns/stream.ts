@@ -1,6 +1,7 @@
+import type { Socket } from "node:net";
 import { errorCode } from "../util/errors.ts";
 import { type DnsServer, hostnameOf } from "./server.ts";
-import type { DnsSocket, SocketEvents } from "./sockets.ts";
+import type { DnsSocket, SocketEvents } from "./transport.ts";
 
 /** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
 const LENGTH_BYTES = 2;
@@ -9,16 +10,22 @@ const LENGTH_BYTES = 2;
 export async function openTcp(server: DnsServer, events: SocketEvents): Promise<DnsSocket> {
   const { connect } = process.getBuiltinModule("node:net");
   const socket = connect({ host: hostnameOf(server), port: server.port });
+  onMessages(socket, events.message, events.failed);
+  return { send: (message) => socket.write(frameMessage(message)), close: () => socket.destroy() };
+}
+
+/** Reports the messages that arrive over a connection, and its end with an errno name or `EOF`. */
+export function onMessages(
+  socket: Socket,
+  received: (message: Uint8Array) => void,
+  failed: (code: string) => void,
+): void {
   const stream = new MessageStream();
   socket.on("data", (bytes: Uint8Array) => {
-    for (const message of stream.add(bytes)) events.message(message);
+    for (const message of stream.add(bytes)) received(message);
   });
-  socket.on("error", (error) => events.failed(errorCode(error) ?? "UNKNOWN"));
-  socket.on("end", () => events.failed("EOF"));
-  return {
-    send: (message) => socket.write(frameMessage(message)),
-    close: () => socket.destroy(),
-  };
+  socket.on("error", (error) => failed(errorCode(error) ?? "UNKNOWN"));
+  socket.on("end", () => failed("EOF"));
 }
 
 /** Puts the length before the message, so that one write sends both; RFC 7766 section 8. */

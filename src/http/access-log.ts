@@ -1,13 +1,13 @@
 import { formatIp } from "../addr/ip.ts";
+import { ApiError } from "../api/errors.ts";
 import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import type { RequestInfo } from "./endpoint.ts";
-import { ApiError } from "./errors.ts";
+import type { RequestInfo } from "./request.ts";
 
 /** Characters of an unknown path in a log line. */
 const MAX_PATH_CHARACTERS = 100;
 
-/** At most so many lines per error status are logged each minute; the rest is counted. */
+/** Lines per error status that are logged each minute at most; the rest is counted. */
 const MAX_LINES = 100;
 
 /** The status in log and metrics if the client disconnected first, as nginx has it. */
@@ -20,59 +20,56 @@ export function loggedStatus(request: Request, status: number): number {
   return status === 500 && request.signal.aborted ? CLIENT_GONE : status;
 }
 
-/** Logs requests and faults, within a number of lines per minute for those that cost their sender no quota. */
-export class AccessLog {
-  readonly #log: Log;
-  readonly #clients: boolean;
+/**
+ * Logs requests and faults, within a number of lines per minute for those that cost their sender no quota.
+ *
+ * @param clients true if lines contain the addresses of clients
+ */
+export function createAccessLog(log: Log, clients: boolean) {
   /** Lines by kind (a status or an error code) since the minute began. */
-  readonly #counts = new Map<string, number>();
+  const counts = new Map<string, number>();
 
-  /** @param clients whether lines contain the addresses of clients */
-  constructor(log: Log, clients: boolean) {
-    this.#log = log;
-    this.#clients = clients;
-  }
-
-  /** Logs a request that was answered after so many milliseconds; see `loggedStatus`. */
-  answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
-    if (!this.#log.writes("info")) return;
-    const isFree = status >= 400 || status === 204;
-    if (isFree && !this.#mayLog(`status ${status}`)) return;
-    const { address } = caller;
-    this.#log.info("request", {
-      id,
-      client: this.#clients ? (address === null ? "unknown" : formatIp(address)) : undefined,
-      method: request.method,
-      // The pattern, so that lines of one endpoint look alike.
-      route: route ?? pathOf(request).slice(0, MAX_PATH_CHARACTERS),
-      status,
-      ms: Math.round(ms * 1000) / 1000,
-      key: key?.name,
-    });
-  }
-
-  /** Logs what the client of a 500 is not told; without a trace if the message explains it. */
-  fault({ id }: RequestInfo, code: string, cause: Error): void {
-    if (!this.#mayLog(code)) return;
-    const what = cause instanceof ApiError ? cause.message : traceOf(cause);
-    this.#log.error(what, { code, requestId: id });
-  }
-
-  #mayLog(kind: string): boolean {
-    if (this.#counts.size === 0) setTimeout(() => this.#endMinute(), MINUTE_MS).unref();
-    const count = (this.#counts.get(kind) ?? 0) + 1;
-    this.#counts.set(kind, count);
-    return count <= MAX_LINES;
-  }
-
-  #endMinute(): void {
-    for (const [kind, count] of this.#counts) {
+  const endMinute = () => {
+    for (const [kind, count] of counts) {
       if (count > MAX_LINES) {
-        this.#log.warn("not logged in the last minute", { kind, count: count - MAX_LINES });
+        log.warn("not logged in the last minute", { kind, count: count - MAX_LINES });
       }
     }
-    this.#counts.clear();
-  }
+    counts.clear();
+  };
+
+  const mayLog = (kind: string) => {
+    if (counts.size === 0) setTimeout(endMinute, MINUTE_MS).unref();
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    return count <= MAX_LINES;
+  };
+
+  return {
+    /** Logs a request that was answered after `ms` milliseconds; see `loggedStatus`. */
+    answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
+      if (!log.writes("info")) return;
+      const isFree = status >= 400 || status === 204;
+      if (isFree && !mayLog(`status ${status}`)) return;
+      const { address } = caller;
+      log.info("request", {
+        id,
+        client: clients ? (address === null ? "unknown" : formatIp(address)) : undefined,
+        method: request.method,
+        // The pattern, so that lines of one endpoint look alike.
+        route: route ?? pathOf(request).slice(0, MAX_PATH_CHARACTERS),
+        status,
+        ms: Math.round(ms * 1000) / 1000,
+        key: key?.name,
+      });
+    },
+    /** Logs the cause of a 500, which its client is not told; without a trace if the message explains it. */
+    fault({ id }: RequestInfo, code: string, cause: Error): void {
+      if (!mayLog(code)) return;
+      const message = cause instanceof ApiError ? cause.message : traceOf(cause);
+      log.error(message, { code, requestId: id });
+    },
+  };
 }
 
 /** The path of a request, also of one whose target is not absolute. */

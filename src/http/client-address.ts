@@ -10,26 +10,23 @@ export type Connection =
       readonly kind: "tcp";
       /** The peer's address as the socket gives it. */
       readonly peer: string;
-      /** Whether the connection itself is TLS. */
+      /** True if the connection itself is TLS. */
       readonly encrypted: boolean;
     };
 
-/** What the operator says about peers and clients. */
+/** The operator's settings for peers and clients. */
 type Trust = Pick<Config, "trustedProxies" | "plainHttpFrom" | "keylessFrom">;
 
-/** The peers whose forwarding headers are trusted. */
-type TrustedProxies = Trust["trustedProxies"];
-
-/** Who sent a request, and over what. */
+/** The sender of a request, and the connection it used. */
 export interface Caller {
   /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */
   readonly address: IpAddress | null;
-  /** Whether the client used HTTPS, is on this machine, or may use plain HTTP. */
+  /** True if the client used HTTPS, is on this machine, or may use plain HTTP. */
   readonly secure: boolean;
   readonly viaTrustedProxy: boolean;
-  /** Whether it needs a key for endpoints that need one. */
+  /** True if it needs a key for endpoints that need one. */
   readonly needsKey: boolean;
-  /** Whether a peer that is not trusted sent forwarding headers, which were ignored. */
+  /** True if a peer that is not trusted sent forwarding headers, which were ignored. */
   readonly untrustedForwarding: boolean;
 }
 
@@ -81,7 +78,7 @@ export function identifyCaller(
 function forwardedAddress(
   peer: IpAddress | null,
   list: string | null,
-  trusted: TrustedProxies,
+  trusted: Trust["trustedProxies"],
 ): IpAddress | null {
   let nearest = peer;
   for (const entry of list?.split(",").reverse() ?? []) {

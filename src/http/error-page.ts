@@ -1,9 +1,9 @@
-import type { ApiError } from "./errors.ts";
+import type { ApiError } from "../api/errors.ts";
 
 const STYLE =
   "body{font:1.125rem/1.6 system-ui,sans-serif;max-width:36rem;margin:12vh auto;padding:0 1.5rem;color-scheme:light dark}h1{font-size:1.5rem}code{font-size:.9em}p{overflow-wrap:anywhere}";
 
-/** What is wrong, as a heading. */
+/** The fault, as a heading. */
 const HEADINGS: Readonly<Partial<Record<ApiError["code"], string>>> = {
   HTTPS_REQUIRED: "This page needs HTTPS",
   RATE_LIMITED: "Too many requests",
@@ -15,10 +15,7 @@ const HEADINGS: Readonly<Partial<Record<ApiError["code"], string>>> = {
  *
  * @param url of the request
  */
-export function errorPage(
-  { code, message }: ApiError,
-  url: string,
-): { readonly html: string; readonly securityPolicy: string } {
+export function errorPage({ code, message }: ApiError, url: string) {
   const safe = URL.parse(url)?.href.replace(/^http:/, "https:");
   const remedy =
     code === "HTTPS_REQUIRED" && safe !== undefined

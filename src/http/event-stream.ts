@@ -1,36 +1,22 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
-import { prefers } from "./accept.ts";
-import type { ApiError } from "./errors.ts";
-
-const EVENT_STREAM = "text/event-stream";
+import type { ApiError } from "../api/errors.ts";
+import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
+import { prefers } from "./request.ts";
 
 /** Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. */
 const COMMENT_INTERVAL_MS = 8000;
 
-/** Headers of a response with events. */
-export const EVENT_STREAM_HEADERS = {
-  "Content-Type": EVENT_STREAM,
-  // nginx passes on every event at once.
-  "X-Accel-Buffering": "no",
-} as const;
-
-/** Whether a request wants events rather than JSON. */
+/** True if a request wants events rather than JSON. */
 export function prefersEvents(accept: string | null): boolean {
-  return prefers(accept, EVENT_STREAM, "application/json");
-}
-
-/** A response under way. */
-interface EventStream {
-  readonly body: ReadableStream | null;
-  /** The status of the answer, when its last event is sent or the client has gone. */
-  readonly ended: Promise<number>;
+  return prefers(accept, EVENT_STREAM_HEADERS["Content-Type"], "application/json");
 }
 
 /**
  * Streams the events of a handler from the first one on, then its result or its error.
  *
  * @param handle returns the JSON of the result
+ * @returns the body, and the status of the answer when its last event is sent or the client has gone
  * @param explain makes the error that is sent from what the handler threw
  * @throws what the handler throws before its first event
  */
@@ -38,7 +24,7 @@ export async function streamEvents(
   context: Context,
   handle: (onEvent: (name: string, data: object) => void) => Promise<string>,
   explain: (error: Error) => ApiError,
-): Promise<EventStream> {
+) {
   const { promise: begun, resolve: begin, reject: fail } = Promise.withResolvers<void>();
   const { promise: ended, resolve: end } = Promise.withResolvers<number>();
   const { body } = streamSSE(context, async (stream) => {

@@ -1,21 +1,15 @@
 import { formatIp } from "../addr/ip.ts";
+import { ApiError } from "../api/errors.ts";
+import { CONSTANT_HEADERS, METHODS, STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import type { SharedKeys } from "../keys/shared-keys.ts";
-import type { SharedRateLimiter } from "../limits/shared-limiter.ts";
-import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
+import { createRateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
-import { prefers } from "./accept.ts";
+import type { SharedKeys } from "../valkey/keys.ts";
+import type { SharedLimiter } from "../valkey/limiter.ts";
 import { type Caller, type Connection, identifyCaller } from "./client-address.ts";
-import { PAGE_ROUTES, type RequestInfo } from "./endpoint.ts";
-import { ApiError } from "./errors.ts";
-import {
-  CONSTANT_HEADERS,
-  METHODS,
-  respond,
-  respondError,
-  STRICT_TRANSPORT_SECURITY,
-} from "./respond.ts";
+import { PAGE_ROUTES, prefers, type RequestInfo } from "./request.ts";
+import { respond, respondError } from "./respond.ts";
 
 const PREFLIGHT_HEADERS = {
   "Access-Control-Allow-Methods": METHODS,
@@ -36,7 +30,7 @@ const PAGE_RATE = { anonymous: 300, prefix: 3_000 };
 /** Request ids that are accepted from a trusted proxy. */
 const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
 
-/** What the server passes with each request. */
+/** Facts that the server passes with each request. */
 export interface Bindings {
   readonly connection: Connection;
   /** See `RequestInfo`. */
@@ -46,15 +40,15 @@ export interface Bindings {
    * backslash has become a slash and `..` is resolved, so the path can pass a proxy's rules for another.
    */
   readonly route: string | null;
-  /** Whether the client must open a new connection for its next request. */
+  /** True if the client must open a new connection for its next request. */
   readonly draining: boolean;
 }
 
-/** What instances share through Valkey. */
+/** The parts that instances share through Valkey. */
 export interface Shared {
-  readonly rateLimiter: Pick<SharedRateLimiter, "take">;
+  readonly rateLimiter: SharedLimiter;
   readonly keys: Pick<SharedKeys, "areOutdated">;
-  /** What `/readyz` says while the service is ready. */
+  /** The answer of `/readyz` while the service is ready. */
   readiness(): string;
 }
 
@@ -66,31 +60,18 @@ export interface MiddlewareDependencies {
   readonly shared?: Shared | null;
 }
 
-/** What is known of a request, and the response if it must not be routed. */
-interface Admission {
-  readonly info: RequestInfo;
-  readonly response: Response | null;
-}
-
 /**
- * Identifies and counts each request, and responds to those that must not be routed: plain HTTP,
- * preflights, and requests over the rate limit or without a valid target.
+ * Makes the function that identifies and counts each request. It returns what is known of the request, and
+ * the response if it must not be routed: to plain HTTP, preflights, and requests over the rate limit or
+ * without a valid target.
  */
-export function createMiddleware({
-  config,
-  keyring,
-  log,
-  shared,
-}: MiddlewareDependencies): (
-  request: Request,
-  bindings: Bindings,
-) => Admission | Promise<Admission> {
+export function createMiddleware({ config, keyring, log, shared }: MiddlewareDependencies) {
   const { rate } = config;
-  const rateLimiter = shared?.rateLimiter ?? new RateLimiter(rate);
-  const pageLimiter = new RateLimiter(PAGE_RATE);
+  const rateLimiter = shared?.rateLimiter ?? createRateLimiter(rate);
+  const pageLimiter = createRateLimiter(PAGE_RATE);
   let hasWarned = false;
 
-  return (request, { connection, allowSeconds, route, draining }) => {
+  return (request: Request, { connection, allowSeconds, route, draining }: Bindings) => {
     const sent = request.headers;
     const caller = identifyCaller(connection, sent, config);
     const { address, secure } = caller;
@@ -131,16 +112,7 @@ export function createMiddleware({
       if (connection.kind === "tcp" && connection.encrypted) {
         headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
       }
-      const info: RequestInfo = {
-        request,
-        id,
-        caller,
-        key,
-        headers,
-        allowSeconds,
-        isPage,
-        route,
-      };
+      const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, isPage, route };
       if (secure && isPreflight) {
         return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
       }
@@ -151,10 +123,7 @@ export function createMiddleware({
 }
 
 /** Like `then`, but without a promise where the value is known. */
-export function whenDone<T, U>(
-  value: T | Promise<T>,
-  next: (value: T) => U | Promise<U>,
-): U | Promise<U> {
+export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>) {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 

@@ -10,7 +10,7 @@ import {
   SOCK,
   SOCKADDR,
 } from "../platform/linux.ts";
-import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6 } from "./message.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6 } from "./packet.ts";
 import {
   addressIn,
   EchoSocket,

@@ -1,29 +1,17 @@
 import { SystemError } from "../platform/libc.ts";
+import { coalesceTraces } from "./coalesced-traces.ts";
 import { DatagramSocket } from "./datagram-socket.ts";
-import { type MtrOptions, type MtrOutcome, type MtrRequest, mtr } from "./mtr.ts";
-import { type MtuOptions, type MtuOutcome, measureMtu } from "./mtu.ts";
-import { type PathsOptions, type PathsOutcome, type PathsRequest, tracePaths } from "./paths.ts";
-import { type PingOptions, type PingOutcome, type PingRequest, ping } from "./ping.ts";
+import { mtr } from "./mtr.ts";
+import { measureMtu } from "./mtu.ts";
+import { tracePaths } from "./paths.ts";
+import { ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
 import { RawSocket } from "./socket.ts";
 import type { TargetShare } from "./target-limit.ts";
-import { createTraceroute, type TraceRequest, type Traceroute } from "./traceroute.ts";
+import { createTraceroute } from "./traceroute.ts";
 
 /** The tools over one prober. */
-export interface IcmpEngine {
-  ping(request: PingRequest, options?: PingOptions): Promise<PingOutcome>;
-  readonly traceroute: Traceroute;
-  paths(request: PathsRequest, options?: PathsOptions): Promise<PathsOutcome>;
-  mtr(request: MtrRequest, options?: MtrOptions): Promise<MtrOutcome>;
-  mtu(request: TraceRequest, options?: MtuOptions): Promise<MtuOutcome>;
-  /** Why it has no raw socket and can only ping; null if it has one. */
-  readonly withoutRaw: NoIcmp | null;
-  readonly counters: Readonly<Prober["counters"]>;
-  /** Probes without an answer so far. */
-  readonly outstanding: number;
-  /** Aborts all runs and closes the socket. */
-  close(): void;
-}
+export type IcmpEngine = ReturnType<typeof openIcmp>;
 
 /** Takes the place of the engine without a raw socket. */
 export interface NoIcmp {
@@ -36,7 +24,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ENOSYS: "allow executable memory",
 };
 
-/** What gives this process a raw socket, by the system call that failed. */
+/** The remedy that gives this process a raw socket, by the system call that failed. */
 export function remedyFor({ unavailable }: NoIcmp): string {
   return REMEDIES[unavailable.split(": ").at(-1) ?? ""] ?? "grant CAP_NET_RAW";
 }
@@ -46,12 +34,9 @@ export function remedyFor({ unavailable }: NoIcmp): string {
  * lets this process have one, or tells why there is neither.
  *
  * @param fd a raw ICMPv6 socket that is open already, or null to open one
- * @param share what it may send to each /64; without others, all that one may get
+ * @param share its share of the probes to each /64; by default all of them
  */
-export function openIcmpIfAllowed(
-  fd: number | null = null,
-  share?: TargetShare,
-): IcmpEngine | NoIcmp {
+export function openIcmpIfAllowed(fd: number | null = null, share?: TargetShare) {
   try {
     return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd), share });
   } catch (error) {
@@ -75,23 +60,23 @@ export function engineForTraces(icmp: IcmpEngine | NoIcmp): IcmpEngine | NoIcmp 
  *
  * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
  */
-export function openIcmp(
-  options: ProberOptions = {},
-  withoutRaw: NoIcmp | null = null,
-): IcmpEngine {
+export function openIcmp(options: ProberOptions = {}, withoutRaw: NoIcmp | null = null) {
   const prober = new Prober(options);
-  const traceroute = createTraceroute(prober);
+  const traceroute = coalesceTraces(createTraceroute(prober));
   return {
-    ping: (request, options) => ping(prober, request, options),
+    ping: ping.bind(null, prober),
     traceroute,
-    paths: (request, own) => tracePaths(prober, traceroute, request, own),
-    mtr: (request, own) => mtr(prober, traceroute, request, own),
-    mtu: (request, own) => measureMtu(prober, traceroute, request, own),
+    paths: tracePaths.bind(null, prober, traceroute),
+    mtr: mtr.bind(null, prober, traceroute),
+    mtu: measureMtu.bind(null, prober, traceroute),
+    /** Why it has no raw socket and can only ping; null if it has one. */
     withoutRaw,
-    counters: prober.counters,
+    counters: prober.counters as Readonly<Prober["counters"]>,
+    /** Probes without an answer so far. */
     get outstanding() {
       return prober.outstanding;
     },
+    /** Aborts all runs and closes the socket. */
     close: () => prober.close(),
   };
 }

@@ -1,5 +1,5 @@
-import { BPF, encodeBpf } from "../platform/linux.ts";
-import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6, TYPE } from "./message.ts";
+import { BPF, type BpfInstruction, encodeBpf } from "../platform/linux.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6, TYPE } from "./packet.ts";
 
 /** Types that the socket receives: the four errors and the echo reply. */
 const PASSED_TYPES = [
@@ -30,14 +30,6 @@ const { loadByte: LOAD_BYTE, jumpIfEqual: JUMP_IF_EQUAL, returnConstant: RETURN 
 const PASS = 0xffffffff;
 const DROP = 0;
 
-/** An instruction with its jump targets as indexes into the program. */
-type Instruction = readonly [
-  operation: number,
-  operand: number,
-  whenTrue?: number,
-  whenFalse?: number,
-];
-
 /**
  * The classic BPF program that drops other programs' packets: it passes echo replies whose identifier
  * has a tag in its high byte, and errors about an echo request with such an identifier. Probes have no
@@ -49,7 +41,8 @@ type Instruction = readonly [
 export function encodeTagProgram(tag: number, other = tag): Uint8Array<ArrayBuffer> {
   const pass = 11;
   const drop = 12;
-  const program: readonly Instruction[] = [
+  /** With jump targets as indexes into the program. */
+  const program: readonly BpfInstruction[] = [
     /*  0 */ [LOAD_BYTE, 0],
     /*  1 */ [JUMP_IF_EQUAL, TYPE.echoReply, 2, 4],
     /*  2 */ [LOAD_BYTE, IDENTIFIER],

@@ -1,51 +1,12 @@
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
 import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
-import { type ErrorMessage, internetChecksum, TYPE } from "./message.ts";
+import { type ErrorMessage, internetChecksum, TYPE } from "./packet.ts";
+import registry from "./registry.json" with { type: "json" };
 
-/**
- * Names of ICMPv6 errors by type and code: RFC 4443 section 3, RFC 6550, RFC 7112, RFC 8754 and RFC
- * 8883, as in IANA's registry of ICMPv6 codes.
- */
-const NAMES: Readonly<
-  Record<number, { readonly other: string; readonly codes: readonly string[] }>
-> = {
-  [TYPE.destinationUnreachable]: {
-    other: "destination-unreachable",
-    codes: [
-      "no-route",
-      "prohibited",
-      "beyond-scope",
-      "address-unreachable",
-      "port-unreachable",
-      "source-policy",
-      "reject-route",
-      "source-routing-error",
-      "headers-too-long",
-    ],
-  },
-  [TYPE.packetTooBig]: { other: "packet-too-big", codes: [] },
-  [TYPE.timeExceeded]: {
-    other: "time-exceeded",
-    codes: ["hop-limit-exceeded", "reassembly-time-exceeded"],
-  },
-  [TYPE.parameterProblem]: {
-    other: "parameter-problem",
-    codes: [
-      "erroneous-header",
-      "unrecognized-next-header",
-      "unrecognized-option",
-      "incomplete-header-chain",
-      "segment-routing-upper-layer-error",
-      "unrecognized-next-header-by-intermediate-node",
-      "extension-header-too-big",
-      "extension-header-chain-too-long",
-      "too-many-extension-headers",
-      "too-many-options",
-      "option-too-big",
-    ],
-  },
-};
+/** Names of ICMPv6 errors by type and code, as in IANA's registry of ICMPv6 codes. */
+const NAMES: Readonly<Record<string, { readonly other: string; readonly codes: string[] }>> =
+  registry.errors;
 
 /** The name of an ICMPv6 error, such as `no-route` for type 1 code 0; the name of the type for an unknown code. */
 export function errorName(type: number, code: number): string {
@@ -53,23 +14,14 @@ export function errorName(type: number, code: number): string {
   return names?.codes[code] ?? names?.other ?? `type-${type}`;
 }
 
-/**
- * What an error means for a probe: its sender is a hop, it does not tell whether the probe arrived, or
- * the path ends there, and why.
- */
-export type ErrorMeaning =
-  | "hop"
-  | "inconclusive"
-  | "unreachable"
-  | "prohibited"
-  | "packet-too-big"
-  | "parameter-problem";
-
 /** Codes of Destination Unreachable that report a policy rather than a missing route. */
 const POLICY_CODES: readonly number[] = [1, 5, 6];
 
-/** Interprets an error as the answer to a probe; RFC 4443 section 3. */
-export function errorMeaning(type: number, code: number): ErrorMeaning {
+/**
+ * Interprets an error as the answer to a probe: its sender is a hop, it does not tell if the probe arrived,
+ * or the path ends there, and why; RFC 4443 section 3.
+ */
+export function errorMeaning(type: number, code: number) {
   switch (type) {
     case TYPE.timeExceeded:
       // Code 1 is a failed reassembly, which another copy of the probe may survive.
@@ -102,7 +54,7 @@ export interface MplsLabel {
   readonly ttl: number;
 }
 
-/** What a router reports about one of its interfaces; RFC 5837 section 4. */
+/** A router's report about one of its interfaces; RFC 5837 section 4. */
 export interface InterfaceInformation {
   readonly role: "incoming" | "sub-ip" | "outgoing" | "next-hop";
   readonly index: number | null;

@@ -2,7 +2,7 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Response } from "./response.ts";
 
 /**
- * What each hop answered in one round, hop 1 first: null for silence, undefined if it does not count because
+ * The answer of each hop in one round, hop 1 first: null for silence, undefined if it does not count because
  * the probe was not sent or its answer may have been dropped by the kernel.
  */
 export type Round = readonly (Response | null | undefined)[];
@@ -28,9 +28,9 @@ export interface MtrHop {
   /** Probes that count: those of paths on which the hop never answers do not, unless it never answers at all. */
   readonly sent: number;
   readonly received: number;
-  /** Whether the loss does not go on behind the hop: then the hop limits its answers, and the path loses nothing. */
+  /** True if the loss does not go on behind the hop: then the hop rate-limits its errors, and the path loses nothing. */
   readonly isLimited: boolean;
-  /** Who answered, the most frequent first. */
+  /** The addresses that answered, the most frequent first. */
   readonly addresses: readonly {
     readonly address: Ipv6Address;
     /** Index of the interface of a link-local address, 0 otherwise. */
@@ -46,20 +46,20 @@ export interface MtrPath {
   readonly rounds: number;
   /** By hop, null where nothing answered. */
   readonly addresses: readonly (Ipv6Address | null)[];
-  /** Whether the target replied at its end. */
+  /** True if the target replied at its end. */
   readonly reached: boolean;
 }
 
-/** What the rounds say. */
+/** The hops and paths of all rounds. */
 export interface MtrReport {
   readonly hops: readonly MtrHop[];
   /** In the order in which they were first taken. */
   readonly paths: readonly MtrPath[];
-  /** Whether the target ever replied. */
+  /** True if the target ever replied. */
   readonly reached: boolean;
 }
 
-/** Losses further apart than so many standard errors differ: one in a hundred does by chance. */
+/** Standard errors between two losses that differ: one pair in a hundred is as far apart by chance. */
 const SIGNIFICANT = 2.33;
 
 interface Path {
@@ -82,11 +82,7 @@ export function describeRounds(rounds: readonly Round[]): MtrReport {
   }
   const length = Math.max(0, ...paths.map(({ addresses }) => addresses.length));
   const hops = Array.from({ length }, (_, at) => describeMtrHop(at, paths, taken));
-  return {
-    hops: markLimited(hops),
-    paths,
-    reached: paths.some(({ reached }) => reached),
-  };
+  return { hops: markLimited(hops), paths, reached: paths.some(({ reached }) => reached) };
 }
 
 function extend(path: Path, round: Round): void {
@@ -107,7 +103,7 @@ function untilReply(round: Round): Round {
   return at < 0 ? round : round.slice(0, at + 1);
 }
 
-/** Whether a round can have taken a path: the same addresses, and nothing behind the target. */
+/** True if a round can have taken a path: the same addresses, and nothing behind the target. */
 function fits(path: Path, round: Round): boolean {
   if (path.reached && round.slice(path.addresses.length).some(Boolean)) return false;
   if (isReached(round) && path.addresses.slice(round.length).some(Boolean)) return false;
@@ -117,11 +113,7 @@ function fits(path: Path, round: Round): boolean {
   });
 }
 
-function describeMtrHop(
-  at: number,
-  paths: readonly Path[],
-  taken: readonly [Round, Path][],
-): Omit<MtrHop, "isLimited"> {
+function describeMtrHop(at: number, paths: readonly Path[], taken: readonly [Round, Path][]) {
   const existing = paths.filter(({ addresses }) => at < addresses.length);
   const answering = existing.filter(({ addresses }) => addresses[at] !== null);
   const counted = answering.length > 0 ? answering : existing;
@@ -166,7 +158,7 @@ interface Loss {
   readonly lost: number;
 }
 
-/** Whether the first loss is greater than the second, by more than chance. */
+/** True if the first loss is greater than the second, by more than chance. */
 function isLossier(one: Loss, other: Loss): boolean {
   if (one.lost === 0 || other.sent === 0) return false;
   if (other.lost === 0) return true;

@@ -9,7 +9,7 @@ import type { TraceRequest, Traceroute } from "./traceroute.ts";
 /** Repeated probes of all hops to one target. */
 export interface MtrRequest extends TraceRequest {
   readonly rounds: number;
-  /** Milliseconds between two rounds; routers limit their errors, Linux to one in 100 ms. */
+  /** Milliseconds between two rounds; routers rate-limit their errors, Linux to one in 100 ms. */
   readonly intervalMs: number;
 }
 
@@ -25,7 +25,7 @@ export type MtrOutcome =
       readonly kind: "done";
       readonly source: Ipv6Address;
       readonly flowLabel: number;
-      /** What ended the path last; null if the target ever replied, or nothing says that the path ends. */
+      /** The error that ended the path last; null if the target ever replied, or nothing says that the path ends. */
       readonly error: TraceError | null;
     })
   | NoResult;

@@ -2,9 +2,9 @@ import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { errorMeaning } from "./icmp-error.ts";
-import { IPV6_HEADER_BYTES, TYPE } from "./message.ts";
+import { IPV6_HEADER_BYTES, TYPE } from "./packet.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
-import type { ProbeRequest, Prober } from "./prober.ts";
+import type { Prober } from "./prober.ts";
 import { type Fate, type FoundSize, type SizeTrial, searchSize } from "./size-search.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
@@ -37,14 +37,24 @@ export interface DoubtfulTooBig extends TooBig {
 }
 
 /**
- * What a measurement means:
+ * The meaning of a measurement:
  * - `clear`: the target answers the largest packets that this machine can send;
  * - `narrowed`: larger packets are answered with Packet Too Big;
- * - `blackHole`: larger packets vanish;
- * - `below1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5);
- * - `inconclusive`: the target answers nothing, or so seldom that its silence does not tell.
+ * - `black-hole`: larger packets vanish;
+ * - `below-1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5);
+ * - `at-least`: the target answers too seldom for its silence to tell anything of larger packets;
+ * - `inconclusive`: the target answers nothing.
  */
-export type MtuVerdict = "clear" | "narrowed" | "blackHole" | "below1280" | "inconclusive";
+export const MTU_VERDICTS = [
+  "clear",
+  "narrowed",
+  "black-hole",
+  "below-1280",
+  "at-least",
+  "inconclusive",
+] as const;
+
+export type MtuVerdict = (typeof MTU_VERDICTS)[number];
 
 /** How a measurement ended. */
 export type MtuOutcome =
@@ -55,8 +65,8 @@ export type MtuOutcome =
       readonly verdict: MtuVerdict;
       /** The largest packet that the target has answered; null if it answers nothing. */
       readonly mtuBytes: number | null;
-      /** Who told the MTU, for the verdict `narrowed`. */
-      readonly told: TooBig | null;
+      /** The message that says the MTU, for the verdict `narrowed`. */
+      readonly packetTooBig: TooBig | null;
       readonly doubtful: readonly DoubtfulTooBig[];
       /** From 1 to where a trace ended. */
       readonly hops: readonly MtuHop[];
@@ -103,18 +113,6 @@ export const LONGEST_SEARCH_MS = MAX_SEARCH_MS + MAX_COMPARISONS * (LIMIT_MS + M
 /** Different doubtful messages that are kept. */
 const MAX_DOUBTFUL = 16;
 
-/** What routers have said about our packets. */
-interface Messages {
-  readonly told: TooBig[];
-  /** Each once. */
-  readonly doubtful: Map<string, DoubtfulTooBig>;
-}
-
-function noteDoubtful({ doubtful }: Messages, message: DoubtfulTooBig): void {
-  const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
-  if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
-}
-
 /**
  * Measures the path MTU and where it narrows. Packet Too Big (RFC 8201) says which size to try next; where
  * none comes, the sizes that are answered decide (RFC 8899). Routers are measured with packets that expire
@@ -131,20 +129,51 @@ export async function measureMtu(
   const traced = await traceroute(request, { signal });
   if (traced.kind !== "done") return traced;
   const { source, flowLabel, reached } = traced;
-  const messages: Messages = { told: [], doubtful: new Map() };
+  const believed: TooBig[] = [];
+  /** Each once. */
+  const doubtful = new Map<string, DoubtfulTooBig>();
   const endMs = prober.clock.nowMs() + MAX_SEARCH_MS;
+
+  const doubt = (message: DoubtfulTooBig) => {
+    const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
+    if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
+  };
+
+  /** Sends one packet of a size. */
+  const ask = async (sentBytes: number, hopLimit: number, waitMs: number): Promise<Fate> => {
+    const answer = await prober.probe({
+      ...{ target, scopeId, source, flowLabel, signal, hopLimit, timeoutMs: waitMs },
+      payloadBytes: sentBytes - HEADERS_BYTES,
+      onForged(from, type, mtuBytes) {
+        if (type === TYPE.packetTooBig) doubt({ from, mtuBytes, sentBytes, doubt: "not-ours" });
+      },
+    });
+    if (answer.kind === "reply") return { kind: "passed" };
+    if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
+    if (answer.kind !== "error") return { kind: "lost" };
+    const { type, code, parameter: mtuBytes, from } = answer;
+    const isHop = hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";
+    if (isHop) return { kind: "passed" };
+    if (type !== TYPE.packetTooBig) return { kind: "lost" };
+    const tooBig = { from, mtuBytes, sentBytes };
+    if (mtuBytes >= LEAST_MTU && mtuBytes < sentBytes) {
+      believed.push(tooBig);
+      return { kind: "lost", hintBytes: mtuBytes };
+    }
+    doubt({ ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
+    return { kind: "lost" };
+  };
+
   const trialOf = (hopLimit: number, rttMs: number | null, comparisons: number): SizeTrial => {
     const waitMs = Math.min(timeoutMs, MAX_WAIT_MS, Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity)));
-    const path = { target, scopeId, source, flowLabel, signal };
-    const ask = (bytes: number) =>
-      askSize(prober, { ...path, hopLimit, timeoutMs: waitMs }, bytes, messages);
+    const send = (bytes: number) => ask(bytes, hopLimit, waitMs);
     return {
-      try: (bytes) => trySize(ask, bytes),
+      try: (bytes) => trySize(send, bytes),
       async compare(bytes, smallerBytes) {
         for (let count = 0; count < comparisons; count++) {
           if (count > 0) await pause(prober.clock, LIMIT_MS, signal);
           // The larger one arrives first: if only one answer is allowed, it gets it.
-          const [large, small] = await Promise.all([ask(bytes), ask(smallerBytes)]);
+          const [large, small] = await Promise.all([send(bytes), send(smallerBytes)]);
           if (!isSilent(large) || !isSilent(small)) return large;
         }
         return null;
@@ -172,10 +201,14 @@ export async function measureMtu(
   );
   if (signal.aborted) return { kind: "aborted" };
   const hops = measured.map((row, at) => atLeast(row, measured.slice(at)));
-  return { kind: "done", source, flowLabel, hops, ...conclude(whole, measured, messages) };
+  for (const message of believed) {
+    if (message.mtuBytes < whole.bytes) doubt({ ...message, doubt: "disproved" });
+  }
+  const conclusion = conclude(whole, measured, believed);
+  return { kind: "done", source, flowLabel, hops, ...conclusion, doubtful: [...doubtful.values()] };
 }
 
-/** What got through to hops behind a hop got through to it too, also if it limits its answers. */
+/** A packet that got through to hops behind a hop got through to it too, also if it rate-limits its errors. */
 function atLeast(row: MtuHop, behind: readonly MtuHop[]): MtuHop {
   if (row.address === null) return row;
   return { ...row, mtuBytes: Math.max(...behind.map(({ mtuBytes }) => mtuBytes ?? 0)) || null };
@@ -184,70 +217,36 @@ function atLeast(row: MtuHop, behind: readonly MtuHop[]): MtuHop {
 const isSilent = ({ kind, hintBytes }: Fate) => kind === "lost" && hintBytes === undefined;
 
 /** Sends packets of one size until one is answered. */
-async function trySize(ask: (bytes: number) => Promise<Fate>, bytes: number): Promise<Fate> {
-  let fate = await ask(bytes);
-  for (let tries = 1; tries < MAX_TRIES && isSilent(fate); tries++) fate = await ask(bytes);
+async function trySize(send: (bytes: number) => Promise<Fate>, bytes: number): Promise<Fate> {
+  let fate = await send(bytes);
+  for (let tries = 1; tries < MAX_TRIES && isSilent(fate); tries++) fate = await send(bytes);
   return fate;
 }
 
-/** Sends one packet of a size. */
-async function askSize(
-  prober: Prober,
-  probe: ProbeRequest,
-  bytes: number,
-  messages: Messages,
-): Promise<Fate> {
-  const onForged = (from: Ipv6Address, type: number, mtuBytes: number) => {
-    if (type !== TYPE.packetTooBig) return;
-    noteDoubtful(messages, { from, mtuBytes, sentBytes: bytes, doubt: "not-ours" });
-  };
-  const payloadBytes = bytes - HEADERS_BYTES;
-  const answer = await prober.probe({ ...probe, payloadBytes, onForged });
-  if (answer.kind === "reply") return { kind: "passed" };
-  if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
-  if (answer.kind !== "error") return { kind: "lost" };
-  const { type, code, parameter: mtuBytes, from } = answer;
-  const isHop = probe.hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";
-  if (isHop) return { kind: "passed" };
-  if (type !== TYPE.packetTooBig) return { kind: "lost" };
-  const tooBig = { from, mtuBytes, sentBytes: bytes };
-  if (mtuBytes >= LEAST_MTU && mtuBytes < bytes) {
-    messages.told.push(tooBig);
-    return { kind: "lost", hintBytes: mtuBytes };
-  }
-  noteDoubtful(messages, { ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
-  return { kind: "lost" };
-}
-
-/** What the sizes and the messages mean. */
-function conclude(whole: FoundSize, hops: readonly MtuHop[], messages: Messages) {
+/** Draws the conclusion from the sizes and the messages. */
+function conclude(whole: FoundSize, hops: readonly MtuHop[], believed: readonly TooBig[]) {
   const { bytes } = whole;
-  const { told, doubtful } = messages;
-  const teller = told.findLast(({ mtuBytes }) => mtuBytes === bytes) ?? null;
-  const verdict = verdictOf(whole, teller !== null);
-  const isNarrow = verdict !== "clear" && verdict !== "inconclusive";
+  const message = believed.findLast(({ mtuBytes }) => mtuBytes === bytes) ?? null;
+  const verdict = verdictOf(whole, message !== null);
+  const isNarrow = verdict === "narrowed" || verdict === "black-hole" || verdict === "below-1280";
   const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > bytes);
   const behind = hops.slice(lastLarge?.hop ?? 0);
   const firstSmall = behind.find(({ mtuBytes }) => isNarrow && mtuBytes !== null);
-  for (const each of told) {
-    if (each.mtuBytes < bytes) noteDoubtful(messages, { ...each, doubt: "disproved" });
-  }
   return {
     verdict,
     mtuBytes: bytes || null,
-    told: verdict === "narrowed" ? teller : null,
-    doubtful: [...doubtful.values()],
+    packetTooBig: verdict === "narrowed" ? message : null,
     lastLarge: lastLarge?.hop ?? null,
     firstSmall: firstSmall?.hop ?? null,
   };
 }
 
-function verdictOf({ bytes, above, isCertain }: FoundSize, isTold: boolean): MtuVerdict {
+function verdictOf({ bytes, above, isCertain }: FoundSize, isSaid: boolean): MtuVerdict {
   if (bytes === 0) return "inconclusive";
   if (bytes >= LEAST_MTU) {
     if (above.kind === "refused") return "clear";
-    if (isTold || above.hintBytes !== undefined) return "narrowed";
+    if (isSaid || above.hintBytes !== undefined) return "narrowed";
   }
-  if (!isCertain) return "inconclusive";
-  return bytes < LEAST_MTU ? "below1280" : "blackHole";
+  if (!isCertain) return "at-least";
+  return bytes < LEAST_MTU ? "below-1280" : "black-hole";
 }

@@ -11,11 +11,11 @@ export interface TracedPath {
   readonly labels: readonly [Traced, ...Traced[]];
   /** Why the path ends with its last node; null if only silence is behind it. */
   readonly end: TraceReason | null;
-  /** What its labels found, hop 1 first; null where all of them found silence. */
+  /** The nodes that its labels found, hop 1 first; null where all of them found silence. */
   readonly nodes: readonly (string | null)[];
 }
 
-/** What the labels of some paths found. */
+/** The nodes and edges that the labels of some paths found. */
 export interface PathGraph {
   /** In the order of their hops; a silent one has no address. */
   readonly nodes: readonly TraceHop[];
@@ -36,7 +36,7 @@ export function answeredHops({ hops }: Traced): readonly TraceHop[] {
 
 /**
  * Sorts traces with different flow labels by the path that they took. Silence agrees with every address:
- * a router that limits its errors is not another way.
+ * a router that rate-limits its errors is not another way.
  */
 export function groupByPath(traced: readonly Traced[]): readonly TracedPath[] {
   const paths: {
@@ -69,9 +69,7 @@ export function groupByPath(traced: readonly Traced[]): readonly TracedPath[] {
 const knownNodes = new WeakMap<Traced, readonly (string | null)[]>();
 
 function nodesOf(label: Traced): readonly (string | null)[] {
-  const nodes = knownNodes.get(label) ?? answeredHops(label).map(nodeOf);
-  knownNodes.set(label, nodes);
-  return nodes;
+  return knownNodes.getOrInsertComputed(label, () => answeredHops(label).map(nodeOf));
 }
 
 function nodeOf({ address, scopeId }: TraceHop): string | null {
@@ -89,9 +87,7 @@ function endOfPath({ reason }: Traced): TraceReason | null {
 export function missingLabels(paths: readonly TracedPath[]): number {
   const nodes = new Map<string, { labels: number; readonly next: Set<string> }>();
   for (const { hop, from, to } of paths.flatMap(linksOf)) {
-    const key = `${hop} ${from}`;
-    const node = nodes.get(key) ?? { labels: 0, next: new Set() };
-    nodes.set(key, node);
+    const node = nodes.getOrInsert(`${hop} ${from}`, { labels: 0, next: new Set() });
     node.labels++;
     node.next.add(to);
   }
@@ -105,7 +101,7 @@ const SOURCE = "source";
 const END = "end";
 const SILENT = "silent";
 
-/** What each label of a path showed: a node at a hop and the next node. Silence shows nothing where another label found more. */
+/** The links that each label of a path showed: a node at a hop and the next node. Silence shows nothing where another label found more. */
 function linksOf({ labels, nodes }: TracedPath) {
   return labels.flatMap((label) => {
     const own = [SOURCE, ...nodesOf(label)];
@@ -119,18 +115,18 @@ function linksOf({ labels, nodes }: TracedPath) {
   });
 }
 
-/** What `labelsToRuleOut` has returned, because it is asked for every node after each trace. */
+/** The results of `labelsToRuleOut`, because it is asked for every node after each trace. */
 const knownLabels: number[] = [];
 
 /**
- * How many flow labels through a node rule out that it has so many next hops, if they have shown fewer: with so
- * many equally likely next hops, all are seen in 95 % of cases. The stopping rule of the multipath detection
+ * How many flow labels through a node rule out that it has `nextHops`, if they have shown fewer: if it has them,
+ * equally likely, all are seen in 95 % of cases. The stopping rule of the multipath detection
  * algorithm (Veitch, Augustin, Teixeira, Friedman: Failure Control in Multipath Route Tracing, 2009).
  */
 export function labelsToRuleOut(nextHops: number): number {
   const known = knownLabels[nextHops];
   if (known !== undefined) return known;
-  /** How likely it is that so many of them have been seen. */
+  /** By the number of next hops, how likely it is that exactly this many have been seen. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {
     if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) {
@@ -161,9 +157,7 @@ export function graphOf(paths: readonly TracedPath[]): PathGraph {
     const from = indexes.get(`${hop} ${near}`);
     const to = indexes.get(`${hop + 1} ${far}`);
     if (from === undefined || to === undefined) continue;
-    const edge = edges.get(`${from} ${to}`) ?? { from, to, labels: 0 };
-    edges.set(`${from} ${to}`, edge);
-    edge.labels++;
+    edges.getOrInsert(`${from} ${to}`, { from, to, labels: 0 }).labels++;
   }
   return { nodes: sorted.map(([, row]) => row), edges: [...edges.values()] };
 }

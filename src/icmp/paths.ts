@@ -9,13 +9,13 @@ import {
 } from "./path-graph.ts";
 import type { NoResult } from "./ping.ts";
 import type { Prober } from "./prober.ts";
-import type { Traced, TraceOptions, TraceOutcome, TraceRequest, Traceroute } from "./traceroute.ts";
+import type { Traced, TraceOptions, TraceRequest, Traceroute } from "./traceroute.ts";
 
-/** What a search for paths may cost: flow labels for each path that is wanted, probes, and milliseconds in which traces begin. */
+/** The bounds of a search for paths: flow labels for each path that is wanted, probes, and milliseconds in which traces begin. */
 const LABELS_PER_PATH = 16;
 const MAX_SENT = 10_000;
 export const MAX_SEARCH_MS = 60_000;
-/** Traces at once: routers limit their errors, Linux to a burst of six and then ten a second. */
+/** Traces at once: routers rate-limit their errors, Linux to a burst of six and then ten a second. */
 const TRACES_AT_ONCE = 16;
 
 /** A search for the paths to one target. */
@@ -38,7 +38,7 @@ export interface TracedPaths extends Traced {
   readonly graph: PathGraph;
   /** Flow labels that were traced. */
   readonly labels: number;
-  /** Whether every next hop of every node was seen with 95 % confidence, and all paths are listed. */
+  /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
   readonly isComplete: boolean;
   /** Hops at which different addresses answered one flow label. */
   readonly perPacket: readonly number[];
@@ -60,155 +60,119 @@ export async function tracePaths(
   const endMs = prober.clock.nowMs() + MAX_SEARCH_MS;
   const first = await traceroute(request, { signal, onHop });
   if (first.kind !== "done") return first;
-  const trace = (wanted: Partial<TraceRequest>) =>
-    traceroute({ ...request, ...wanted }, { signal });
-  const search = new PathSearch(prober, trace, request, first, endMs, onPath);
-  const running = new Set<Promise<void>>();
-  for (;;) {
-    const doubtful = search.doubtful();
-    while (doubtful === undefined && running.size < search.wanted()) {
-      const one: Promise<void> = search.tryLabel().finally(() => running.delete(one));
-      running.add(one);
-    }
-    if (running.size > 0) await Promise.race(running);
-    else if (doubtful) await search.tryAgain(doubtful);
-    else break;
-  }
-  const perPacket = await search.changingHops();
-  return search.failure?.kind === "aborted" ? search.failure : { ...search.result(), perPacket };
-}
-
-/** A search under way. */
-class PathSearch {
-  /** Why a trace had no result; then the search ends. */
-  failure: NoResult | null = null;
-  readonly #prober: Prober;
-  readonly #trace: (wanted: Partial<TraceRequest>) => Promise<TraceOutcome>;
-  readonly #request: PathsRequest;
-  readonly #endMs: number;
-  readonly #onPath: PathsOptions["onPath"];
-  #traced: readonly [Traced, ...Traced[]];
-  #paths: readonly TracedPath[] = [];
-  #missing = 0;
-  #sent: number;
-  #labelsLeft: number;
+  const { clock } = prober;
+  let traced: readonly [Traced, ...Traced[]] = [first];
+  let paths: readonly TracedPath[] = [];
+  let missing = 0;
+  let { sent } = first;
+  let labelsLeft = request.paths * LABELS_PER_PATH - 1;
+  /** Why traces had no result; one of them ends the search. */
+  const failures: NoResult[] = [];
   /** Labels that were traced again. */
-  readonly #certain = new Set<number>();
-  /** What was told of each path, by its label. */
-  readonly #told = new Map<number, string>();
+  const certain = new Set<number>();
+  /** The last call of `onPath` for each path, by its label. */
+  const told = new Map<number, string>();
 
-  constructor(
-    prober: Prober,
-    trace: (wanted: Partial<TraceRequest>) => Promise<TraceOutcome>,
-    request: PathsRequest,
-    first: Traced,
-    endMs: number,
-    onPath: PathsOptions["onPath"],
-  ) {
-    this.#prober = prober;
-    this.#trace = trace;
-    this.#request = request;
-    this.#endMs = endMs;
-    this.#onPath = onPath;
-    this.#labelsLeft = request.paths * LABELS_PER_PATH - 1;
-    this.#sent = first.sent;
-    this.#traced = [first];
-    this.#describe();
-  }
+  const isOver = () => failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
+
+  const trace = async (wanted: Partial<TraceRequest>): Promise<Traced | null> => {
+    const outcome = await traceroute({ ...request, ...wanted }, { signal });
+    if (outcome.kind !== "done") {
+      failures.push(outcome);
+      return null;
+    }
+    sent += outcome.sent;
+    return outcome;
+  };
+
+  const describe = () => {
+    paths = groupByPath(traced);
+    missing = missingLabels(paths);
+    for (const path of paths) {
+      const { flowLabel, reason, hops } = path.labels[0];
+      const text = JSON.stringify([reason, hops.map(({ address }) => address)]);
+      if (told.get(flowLabel) !== text) onPath?.(path);
+      told.set(flowLabel, text);
+    }
+  };
 
   /** How many labels more are to be traced at once now. */
-  wanted(): number {
-    return this.#isOver() || this.#labelsLeft === 0 ? 0 : Math.min(this.#missing, TRACES_AT_ONCE);
-  }
+  const wanted = () => (isOver() || labelsLeft === 0 ? 0 : Math.min(missing, TRACES_AT_ONCE));
 
   /** Traces one label more. */
-  async tryLabel(): Promise<void> {
-    this.#labelsLeft--;
-    const lengths = this.#paths.map(({ end, nodes }) => (end === "reached" ? nodes.length : 0));
-    const maxHops = Math.max(...lengths) || this.#request.maxHops;
-    const found = await this.#ask({ flowLabel: this.#prober.randomLabel(), maxHops });
+  const tryLabel = async () => {
+    labelsLeft--;
+    const lengths = paths.map(({ end, nodes }) => (end === "reached" ? nodes.length : 0));
+    const maxHops = Math.max(...lengths) || request.maxHops;
+    const found = await trace({ flowLabel: prober.randomLabel(), maxHops });
     // Another program leaves us no label but 0.
-    if (found?.flowLabel === 0) this.#labelsLeft = 0;
-    else if (found) this.#traced = [...this.#traced, found];
-    this.#describe();
-  }
+    if (found?.flowLabel === 0) labelsLeft = 0;
+    else if (found) traced = [...traced, found];
+    describe();
+  };
 
   /**
    * A path whose first label did not reach the target, or only behind silent hops, though others reached it:
-   * the target may answer too seldom for so many traces, or the path is longer.
+   * the target may answer too seldom for all these traces, or the path is longer.
    */
-  doubtful(): TracedPath | undefined {
-    const reaching = this.#paths.filter(({ end }) => end === "reached");
+  const findDoubtful = () => {
+    const reaching = paths.filter(({ end }) => end === "reached");
     const shortest = Math.min(...reaching.map(({ nodes }) => nodes.length));
     const seemsFar = ({ nodes }: TracedPath) => nodes.length > shortest && nodes.at(-2) === null;
-    if (reaching.length === 0 || this.#isOver()) return undefined;
-    return this.#paths.find(
-      (path) =>
-        (path.end === null || seemsFar(path)) && !this.#certain.has(path.labels[0].flowLabel),
+    if (reaching.length === 0 || isOver()) return undefined;
+    return paths.find(
+      (path) => (path.end === null || seemsFar(path)) && !certain.has(path.labels[0].flowLabel),
     );
-  }
+  };
 
   /** Traces a path's first label again, alone and as far as a trace goes, in place of the first time. */
-  async tryAgain({ labels: [before] }: TracedPath): Promise<void> {
-    this.#certain.add(before.flowLabel);
-    const found = await this.#ask({ flowLabel: before.flowLabel });
-    const [first, ...others] = this.#traced;
+  const tryAgain = async ({ labels: [before] }: TracedPath) => {
+    certain.add(before.flowLabel);
+    const found = await trace({ flowLabel: before.flowLabel });
     const latest = (label: Traced) => (label === before && found) || label;
-    this.#traced = [latest(first), ...others.map(latest)];
-    this.#describe();
-  }
+    const [oldest, ...others] = traced;
+    traced = [latest(oldest), ...others.map(latest)];
+    describe();
+  };
 
   /** The hops at which one label meets different addresses: it is traced as often as shows two with 95 % confidence. */
-  async changingHops(): Promise<number[]> {
+  const changingHops = async () => {
     // One that reached the target, because it takes seconds to find that a path goes silent.
-    const first = this.#traced.find(({ reached }) => reached) ?? this.#traced[0];
-    const traces = [first];
-    while (this.#paths.length > 1 && traces.length < labelsToRuleOut(2) && !this.#isOver()) {
-      const found = await this.#ask({ flowLabel: first.flowLabel });
+    const label = traced.find(({ reached }) => reached) ?? traced[0];
+    const traces = [label];
+    while (paths.length > 1 && traces.length < labelsToRuleOut(2) && !isOver()) {
+      const found = await trace({ flowLabel: label.flowLabel });
       if (found) traces.push(found);
     }
     const isChanging = (hop: number) => {
       const addresses = traces.flatMap(({ hops }) => hops[hop - 1]?.addresses ?? []);
       return new Set(addresses.map(formatIpv6)).size > 1;
     };
-    return first.hops.map(({ hop }) => hop).filter(isChanging);
-  }
+    return label.hops.map(({ hop }) => hop).filter(isChanging);
+  };
 
-  result(): Omit<TracedPaths, "perPacket"> {
-    const { paths: wanted } = this.#request;
-    return {
-      ...this.#traced[0],
-      sent: this.#sent,
-      paths: this.#paths.slice(0, wanted),
-      graph: graphOf(this.#paths),
-      labels: this.#traced.length,
-      isComplete: this.#missing === 0 && this.#paths.length <= wanted,
-    };
-  }
-
-  #isOver(): boolean {
-    const isLate = this.#prober.clock.nowMs() > this.#endMs;
-    return this.failure !== null || isLate || this.#sent >= MAX_SENT;
-  }
-
-  async #ask(wanted: Partial<TraceRequest>): Promise<Traced | null> {
-    const outcome = await this.#trace(wanted);
-    if (outcome.kind !== "done") {
-      this.failure = outcome;
-      return null;
+  describe();
+  const running = new Set<Promise<void>>();
+  for (;;) {
+    const doubtful = findDoubtful();
+    while (doubtful === undefined && running.size < wanted()) {
+      const one: Promise<void> = tryLabel().finally(() => running.delete(one));
+      running.add(one);
     }
-    this.#sent += outcome.sent;
-    return outcome;
+    if (running.size > 0) await Promise.race(running);
+    else if (doubtful) await tryAgain(doubtful);
+    else break;
   }
-
-  #describe(): void {
-    this.#paths = groupByPath(this.#traced);
-    this.#missing = missingLabels(this.#paths);
-    for (const path of this.#paths) {
-      const { flowLabel, reason, hops } = path.labels[0];
-      const text = JSON.stringify([reason, hops.map(({ address }) => address)]);
-      if (this.#told.get(flowLabel) !== text) this.#onPath?.(path);
-      this.#told.set(flowLabel, text);
-    }
-  }
+  const perPacket = await changingHops();
+  const failure = failures.at(-1);
+  if (failure?.kind === "aborted") return failure;
+  return {
+    ...traced[0],
+    sent,
+    paths: paths.slice(0, request.paths),
+    graph: graphOf(paths),
+    labels: traced.length,
+    isComplete: missing === 0 && paths.length <= request.paths,
+    perPacket,
+  };
 }

@@ -4,7 +4,7 @@ import { errorName } from "./icmp-error.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
 
-/** What a ping and a trace have in common. */
+/** The common part of a ping and a trace. */
 export interface RunRequest {
   readonly target: Ipv6Address;
   /** Index of the interface of a link-local target; 0 or absent for none. */
@@ -42,7 +42,7 @@ export interface PingSample {
   readonly hopLimit: number;
   /** Milliseconds, not rounded. */
   readonly rttMs: number;
-  /** Who replied, if it was another address than the target's. */
+  /** The sender of the reply, if it was another address than the target's. */
   readonly otherSource?: Ipv6Address;
 }
 
@@ -68,13 +68,13 @@ export type LostSample =
       readonly reason: string;
       readonly type: number;
       readonly code: number;
-      /** Who sent the error; this machine if a neighbour did not resolve. */
+      /** The sender of the error; this machine if a neighbour did not resolve. */
       readonly from: Ipv6Address;
       /** Milliseconds to the error. */
       readonly rttMs: number;
     };
 
-/** What became of an echo request. */
+/** An echo request and its outcome. */
 export type Sample = PingSample | LostSample;
 
 /** How the caller takes part in a ping. */
@@ -176,7 +176,7 @@ function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {
   return { seq, hopLimit, rttMs, ...(response.isOtherSource && { otherSource: from }) };
 }
 
-/** Whether a sample's further answer takes the place of what is known: silence says least, a reply in time most. */
+/** True if a sample's further answer takes the place of the known one: silence says least, a reply in time most. */
 function outweighs(sample: Sample, known: Sample): boolean {
   if (sample.rttMs === undefined) return false;
   if (known.rttMs === undefined) return true;

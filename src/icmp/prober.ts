@@ -1,6 +1,6 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
-import { COOKIE_BYTES, encodeEchoRequest } from "./message.ts";
+import { COOKIE_BYTES, encodeEchoRequest } from "./packet.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 import {
   type IcmpSocket,
@@ -18,7 +18,7 @@ const READ_INTERVAL_MS = 1;
  * seconds Linux reports a neighbour that does not exist (RFC 4861 section 10).
  */
 export const SILENCE_MS = 3200;
-/** A reply outweighs an error of the same probe that came so many milliseconds before, or less. */
+/** A reply outweighs an error of the same probe that came at most this long before, in milliseconds. */
 export const REPLY_AFTER_ERROR_MS = 100;
 /** Packets read in one turn; then the event loop serves others. */
 const PACKETS_A_TURN = 1024;
@@ -75,7 +75,7 @@ interface Probe extends SentProbe {
 
 const ABORTED: Answer = { kind: "aborted" };
 
-/** What a prober is made of; tests supply their own. */
+/** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
   readonly openSocket?: (tag: number) => IcmpSocket;
   readonly clock?: Clock;

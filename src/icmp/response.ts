@@ -6,7 +6,7 @@ import {
   decodeMessage,
   type EchoMessage,
   type ErrorMessage,
-} from "./message.ts";
+} from "./packet.ts";
 import type { OutgoingPacket, ReceivedPacket } from "./socket.ts";
 
 interface Received {
@@ -22,7 +22,7 @@ interface Received {
 /** An echo reply with the probe's cookie. */
 export interface EchoReply extends Received {
   readonly kind: "reply";
-  /** Whether it comes from another address than the target's, as replies of an anycast target do. */
+  /** True if it comes from another address than the target's, as replies of an anycast target do. */
   readonly isOtherSource: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface ProbeError extends Received {
 /** A packet that answers a probe. */
 export type Response = EchoReply | ProbeError;
 
-/** What is known of a probe that has been sent. */
+/** A probe that has been sent. */
 export interface SentProbe {
   readonly request: Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel">;
   readonly cookie: Uint8Array;
@@ -115,7 +115,7 @@ function matchError<Probe extends SentProbe>(
   return { probe, response, isWithoutCookie };
 }
 
-/** Whether the data begins with the cookie, or with as much of it as fits. */
+/** True if the data begins with the cookie, or with as much of it as fits. */
 function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
   const length = Math.min(data.length, cookie.length);
   for (let at = 0; at < length; at++) if (data[at] !== cookie[at]) return false;

@@ -1,5 +1,5 @@
 /**
- * What became of packets of one size: they passed, were not answered, or this machine's link is too small
+ * The fate of packets of one size: they passed, were not answered, or this machine's link is too small
  * for them. A router may have told which size would pass.
  */
 export interface Fate {
@@ -16,7 +16,7 @@ export interface SizeTrial {
    * answered, at any pace: then silence says nothing about sizes.
    */
   compare(bytes: number, smallerBytes: number): Promise<Fate | null>;
-  /** Whether there is no time left. */
+  /** True if there is no time left. */
   isOver(): boolean;
 }
 
@@ -24,9 +24,9 @@ export interface SizeTrial {
 export interface FoundSize {
   /** The largest size that passed; 0 if no size of the first ones did. */
   readonly bytes: number;
-  /** What became of the next larger one. */
+  /** The fate of the next larger one. */
   readonly above: Fate;
-  /** Whether larger ones are not answered because of their size. */
+  /** True if larger ones are not answered because of their size. */
   readonly isCertain: boolean;
   /** The smallest size that is too large for this machine's link, as far as it is known. */
   readonly refusedBytes: number;
@@ -34,14 +34,14 @@ export interface FoundSize {
   readonly sentBytes: number;
 }
 
-/** Sizes tried at once where nothing is known; routers limit their answers to more. */
+/** Sizes tried at once where nothing is known; routers rate-limit their answers to more. */
 const SIZES_AT_ONCE = 4;
 /** How often hints decide what is tried next: more often than a path narrows, so that lies end. */
 const MAX_HINTED = 4;
 
 /**
  * Finds the largest size that passes; RFC 8899 section 5.3. A hint is tried, and the next larger size too,
- * so that a wrong one costs only time. Hops limit their answers, so at the end silence is tried again.
+ * so that a wrong one costs only time. Hops rate-limit their answers, so at the end silence is tried again.
  *
  * @param first tried at once; the smallest one passes if any does
  * @param refusedBytes a size that is too large for this machine's link

@@ -51,7 +51,7 @@ export interface Route {
   readonly flowLabel: number;
 }
 
-/** What the prober needs of the operating system. Nothing blocks. */
+/** The operating system as the prober uses it. Nothing blocks. */
 export interface IcmpSocket {
   /** The identifier that the kernel gives all probes, 16 bits; absent if the prober chooses it. */
   readonly identifier?: number;
@@ -90,7 +90,7 @@ const PACKET_INFO_BYTES = 20;
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
 type OptionValue = readonly [option: readonly [number, number], value: Uint8Array, fd?: number];
 
-/** What the raw socket and the datagram socket have in common. */
+/** The common part of the raw socket and the datagram socket. */
 export abstract class EchoSocket implements IcmpSocket {
   readonly #libc = libc();
   readonly #out = new MessageBuffer(MAX_SENT_BYTES);
@@ -107,7 +107,7 @@ export abstract class EchoSocket implements IcmpSocket {
 
   /**
    * @param fd an ICMPv6 socket, which this one closes
-   * @param options what to set on it beside the options of both kinds
+   * @param options further options beside those of both kinds
    * @throws SystemError if an option is refused
    */
   constructor(fd: number, options: readonly OptionValue[]) {
@@ -312,7 +312,7 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
 }
 
 /**
- * Whether a probe can be sent there. The kernel would take an IPv4-mapped address to IPv4 and the
+ * True if a probe can be sent there. The kernel would take an IPv4-mapped address to IPv4 and the
  * unspecified one to loopback, and a multicast address never answers itself.
  */
 function isUnicast({ word0, word1, word2, word3 }: Ipv6Address): boolean {

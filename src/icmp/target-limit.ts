@@ -15,11 +15,11 @@ export const MAX_WAITING = 256;
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
-/** What an instance may send to each /64 if others probe it too. */
+/** The share of an instance in the probes to each /64, if others probe it too. */
 export interface TargetShare {
   /** Probes in any second that it may send without a lease. */
   perSecond(): number;
-  /** Whether it may send one more, of a lease for that /64; if not, a later try may get one. */
+  /** True if it may send one more, of a lease for that /64; if not, a later try may get one. */
   lease(prefix: string, nowMs: number): boolean;
 }
 

@@ -5,7 +5,7 @@ import {
   type InterfaceInformation,
   type MplsLabel,
 } from "./icmp-error.ts";
-import { TYPE } from "./message.ts";
+import { TYPE } from "./packet.ts";
 import type { ProbeError, Response } from "./response.ts";
 
 /** Silent hops shown behind the last response of a trace that did not end with one. */
@@ -51,9 +51,9 @@ export interface TraceError {
   readonly code: number;
   /** See `errorName`. */
   readonly name: string;
-  /** Who sent it; this machine if a neighbour did not resolve. */
+  /** The sender; this machine if a neighbour did not resolve. */
   readonly from: Ipv6Address;
-  /** Whether the target itself sent it, as a firewall on it does. */
+  /** True if the target itself sent it, as a firewall on it does. */
   readonly fromTarget: boolean;
 }
 
@@ -64,16 +64,16 @@ export interface RefusedProbe {
   readonly errno: string;
 }
 
-/** What a trace found. */
+/** The result of a trace. */
 export interface TraceReport {
   /** From 1 to the last hop shown, without gaps; at most `GAP_LIMIT` silent ones at the end. */
   readonly hops: readonly TraceHop[];
-  /** Whether the target replied. */
+  /** True if the target replied. */
   readonly reached: boolean;
   readonly reason: TraceReason;
   /** Null unless an error is the reason. */
   readonly error: TraceError | null;
-  /** Who replied, if the target was reached at another address than its own. */
+  /** The sender of the reply, if the target was reached at another address than its own. */
   readonly otherSource: Ipv6Address | null;
   readonly refused: readonly RefusedProbe[];
 }
@@ -88,7 +88,7 @@ export function endOf(response: Response): TraceReason | null {
   return meaning === "hop" || meaning === "inconclusive" ? null : meaning;
 }
 
-/** Whether a response comes from a hop rather than from this machine, which could not reach one. */
+/** True if a response comes from a hop rather than from this machine, which could not reach one. */
 function isFromHop({ from }: Response, source: Ipv6Address, target: Ipv6Address): boolean {
   return !equalIpv6(from, source) || equalIpv6(from, target);
 }
@@ -109,7 +109,7 @@ export function lastResponding(responses: Responses): number {
   return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
-/** What hop limits usually are at first. */
+/** The usual first hop limits. */
 const FIRST_HOP_LIMITS: readonly number[] = [64, 128, 255];
 
 /** Over how many hops an answer with this hop limit seems to have come, guessed from the usual first hop limits. */
@@ -120,7 +120,7 @@ export function hopsOfReply(replyHopLimit: number): number {
 
 /**
  * The silent hop at which the target seems to be, if it replied to probes for later hops: as far as its
- * reply has come. A target that limits its replies may have left out those to nearer probes. Null if
+ * reply has come. A target that rate-limits its replies may have left out those to nearer probes. Null if
  * there is no such hop.
  */
 export function nearerTarget(responses: Responses): number | null {
@@ -132,7 +132,7 @@ export function nearerTarget(responses: Responses): number | null {
   return between.length > 0 && between.every((atHop) => atHop.length === 0) ? distance : null;
 }
 
-/** What the responses of a trace say. */
+/** Describes a trace by its responses. */
 export function describeTrace(
   responses: Responses,
   refused: readonly RefusedProbe[],
@@ -179,7 +179,7 @@ export function certainHops(hops: readonly (TraceHop | undefined)[]): TraceHop[]
   return certain.filter((hop) => hop !== undefined);
 }
 
-/** What a hop's responses say. */
+/** Describes a hop by its responses. */
 export function describeHop(
   hop: number,
   atHop: readonly Response[],
@@ -208,7 +208,7 @@ export function describeHop(
   };
 }
 
-/** What an error says that ends a path. */
+/** Describes an error that ends a path. */
 export function describeError({ type, code, from }: ProbeError, target: Ipv6Address): TraceError {
   return { type, code, name: errorName(type, code), from, fromTarget: equalIpv6(from, target) };
 }

@@ -14,7 +14,7 @@ export const HOPS_AT_ONCE = 4;
 const HOPS_PAUSE_MS = 2;
 /** How long after a repeat was answered at some distance other traces keep asking there, in milliseconds. */
 const LIMITED_MS = 2000;
-/** How long a trace keeps asking hops that seem to limit their errors, in milliseconds. */
+/** How long a trace keeps asking hops that seem to rate-limit their errors, in milliseconds. */
 export const MAX_PERSISTENCE_MS = 10_000;
 /** How long a trace keeps asking the hop at which the target seems to be, in milliseconds. */
 export const MAX_SUSPICION_MS = 3000;
@@ -26,98 +26,80 @@ export interface Hop {
   tries: number;
   /** When it was last asked; infinite while a request waits to be sent. */
   askedMs: number;
-  /** Whether it is not asked again. */
+  /** True if it is not asked again. */
   isClosed: boolean;
 }
 
-/** Decides which hops of a trace are asked when. */
-export class TraceSchedule {
-  readonly hops: readonly Hop[];
-  /** The responses by hop. */
-  readonly responses: readonly Response[][];
-  readonly #timeoutMs: number;
-  readonly #repeatAnsweredMs: readonly number[];
-  readonly #startMs: number;
-  #nextNewMs = -Infinity;
+/**
+ * Decides which hops of a trace are asked when.
+ *
+ * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
+ */
+export function createSchedule(
+  maxHops: number,
+  timeoutMs: number,
+  repeatAnsweredMs: readonly number[],
+  startMs: number,
+) {
+  const hops = Array.from({ length: maxHops }, (_, index): Hop => {
+    return { hop: index + 1, responses: [], tries: 0, askedMs: 0, isClosed: false };
+  });
+  const responses = hops.map((hop) => hop.responses);
+  let nextNewMs = -Infinity;
 
-  /** @param repeatAnsweredMs when a trace last had a repeated request answered, by hop */
-  constructor(
-    maxHops: number,
-    timeoutMs: number,
-    repeatAnsweredMs: readonly number[],
-    startMs: number,
-  ) {
-    this.hops = Array.from({ length: maxHops }, (_, index) => ({
-      hop: index + 1,
-      responses: [],
-      tries: 0,
-      askedMs: 0,
-      isClosed: false,
-    }));
-    this.responses = this.hops.map(({ responses }) => responses);
-    this.#timeoutMs = timeoutMs;
-    this.#repeatAnsweredMs = repeatAnsweredMs;
-    this.#startMs = startMs;
-  }
+  const nearEnd = () => lastResponding(responses) + LOOK_AHEAD;
 
-  /** The hops to ask now, and when to look again at the latest; null if no hop is open any more. */
-  next(nowMs: number): { readonly due: readonly Hop[]; readonly wakeMs: number } | null {
-    const final = finalHop(this.responses);
-    const due: Hop[] = [];
-    let wakeMs = Infinity;
-    let isOpen = false;
-    let laterRttMs: number | null = null;
-    for (const hop of this.hops.slice(0, final ?? undefined).toReversed()) {
-      for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
-      if (hop.tries === 0 || hop.isClosed || hop.responses.length > 0) continue;
-      const dueMs = this.#dueMs(hop, laterRttMs, nowMs);
-      if (nowMs < dueMs) wakeMs = Math.min(wakeMs, dueMs);
-      else if (this.#isAskedAgain(hop, nowMs)) due.push(hop);
-      else hop.isClosed = true;
-      if (!hop.isClosed) isOpen = true;
-    }
-    const unasked = this.hops.slice(0, final ?? this.#end()).filter(({ tries }) => tries === 0);
-    if (unasked.length > 0 && nowMs >= this.#nextNewMs) {
-      due.push(...unasked.slice(0, HOPS_AT_ONCE));
-      this.#nextNewMs = nowMs + HOPS_PAUSE_MS;
-    }
-    if (unasked.length > 0) wakeMs = Math.min(wakeMs, this.#nextNewMs);
-    return isOpen || unasked.length > 0 ? { due, wakeMs } : null;
-  }
+  const hasTries = ({ hop, tries }: Hop) => tries < (hop > nearEnd() ? 1 : MAX_TRIES);
 
-  /** The last hop that is asked while the path has no end: those behind `#nearEnd` once, after the others. */
-  #end(): number {
-    const near = this.hops.slice(0, this.#nearEnd());
-    const isOver = near.every(
-      (hop) => hop.isClosed || hop.responses.length > 0 || !this.#hasTries(hop),
-    );
-    return isOver ? this.hops.length : near.length;
-  }
+  /** The last hop that is asked while the path has no end: those behind `nearEnd` once, after the others. */
+  const lastAsked = () => {
+    const near = hops.slice(0, nearEnd());
+    const isOver = near.every((hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop));
+    return isOver ? hops.length : near.length;
+  };
 
-  #nearEnd(): number {
-    return lastResponding(this.responses) + LOOK_AHEAD;
-  }
+  /** True if the hop seems to rate-limit its answers, so that it may be silent only for now. */
+  const isLimited = ({ hop }: Hop, nowMs: number) => {
+    const isSuspect = nowMs < startMs + MAX_SUSPICION_MS && hop === nearerTarget(responses);
+    return isSuspect || nowMs < (repeatAnsweredMs[hop] ?? -Infinity) + LIMITED_MS;
+  };
 
-  #hasTries({ hop, tries }: Hop): boolean {
-    return tries < (hop > this.#nearEnd() ? 1 : MAX_TRIES);
-  }
+  const isAskedAgain = (hop: Hop, nowMs: number) =>
+    hasTries(hop) || (nowMs < startMs + MAX_PERSISTENCE_MS && isLimited(hop, nowMs));
 
-  #isAskedAgain(hop: Hop, nowMs: number): boolean {
-    const isPersistent = nowMs < this.#startMs + MAX_PERSISTENCE_MS;
-    return this.#hasTries(hop) || (isPersistent && this.#isLimited(hop, nowMs));
-  }
+  const dueMsOf = (hop: Hop, laterRttMs: number | null, nowMs: number) => {
+    const backOff = isLimited(hop, nowMs) ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
+    return hop.askedMs + backOff * waitMs(!hasTries(hop), laterRttMs, timeoutMs);
+  };
 
-  /** Whether the hop seems to limit its answers, so that it may be silent only for now. */
-  #isLimited({ hop }: Hop, nowMs: number): boolean {
-    const isSuspect =
-      nowMs < this.#startMs + MAX_SUSPICION_MS && hop === nearerTarget(this.responses);
-    return isSuspect || nowMs < (this.#repeatAnsweredMs[hop] ?? -Infinity) + LIMITED_MS;
-  }
-
-  #dueMs(hop: Hop, laterRttMs: number | null, nowMs: number): number {
-    const backOff = this.#isLimited(hop, nowMs) ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
-    return hop.askedMs + backOff * waitMs(!this.#hasTries(hop), laterRttMs, this.#timeoutMs);
-  }
+  return {
+    /** The responses by hop. */
+    responses,
+    /** The hops to ask now, and when to look again at the latest; null if no hop is open any more. */
+    next(nowMs: number) {
+      const final = finalHop(responses);
+      const due: Hop[] = [];
+      let wakeMs = Infinity;
+      let isOpen = false;
+      let laterRttMs: number | null = null;
+      for (const hop of hops.slice(0, final ?? undefined).toReversed()) {
+        for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
+        if (hop.tries === 0 || hop.isClosed || hop.responses.length > 0) continue;
+        const dueMs = dueMsOf(hop, laterRttMs, nowMs);
+        if (nowMs < dueMs) wakeMs = Math.min(wakeMs, dueMs);
+        else if (isAskedAgain(hop, nowMs)) due.push(hop);
+        else hop.isClosed = true;
+        if (!hop.isClosed) isOpen = true;
+      }
+      const unasked = hops.slice(0, final ?? lastAsked()).filter(({ tries }) => tries === 0);
+      if (unasked.length > 0 && nowMs >= nextNewMs) {
+        due.push(...unasked.slice(0, HOPS_AT_ONCE));
+        nextNewMs = nowMs + HOPS_PAUSE_MS;
+      }
+      if (unasked.length > 0) wakeMs = Math.min(wakeMs, nextNewMs);
+      return isOpen || unasked.length > 0 ? { due, wakeMs } : null;
+    },
+  };
 }
 
 /**

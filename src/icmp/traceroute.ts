@@ -1,5 +1,4 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
-import { coalesceTraces } from "./coalesced-traces.ts";
 import type { NoResult, RunOptions, RunRequest } from "./ping.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
@@ -12,7 +11,7 @@ import {
   type TraceHop,
   type TraceReport,
 } from "./trace-report.ts";
-import { type Hop, TraceSchedule } from "./trace-schedule.ts";
+import { createSchedule, type Hop } from "./trace-schedule.ts";
 
 /** A trace to one target. */
 export interface TraceRequest extends RunRequest {
@@ -46,15 +45,15 @@ export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Prom
 
 /**
  * Makes the function that finds the routers on the path to a target. All hops are asked nearly at once,
- * and silent ones again. Callers that ask for the same trace share it.
+ * and silent ones again.
  *
- * Routers limit their errors to one address, so when many traces run at once, most are not answered at
+ * Routers rate-limit their errors to one address, so when many traces run at once, most are not answered at
  * first. The traces learn from each other: when a repeated request is answered, the others at the same
  * distance keep asking.
  */
 export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
-  return coalesceTraces((request, options) => trace(prober, request, repeatAnsweredMs, options));
+  return (request, options) => trace(prober, request, repeatAnsweredMs, options);
 }
 
 /**
@@ -73,7 +72,7 @@ async function trace(
   const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const signal = prober.signalFor(callersSignal);
-  const schedule = new TraceSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs());
+  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs());
   const { responses } = schedule;
   const refused: RefusedProbe[] = [];
   let sent = 0;
@@ -131,7 +130,7 @@ async function trace(
   return { kind: "done", ...route, sent, ...report };
 }
 
-/** Whether another machine says that the path ends: a reply of the target may follow. */
+/** True if another machine says that the path ends: a reply of the target may follow. */
 function isEndingError(response: Response, source: Ipv6Address): boolean {
   return response.kind === "error" && endOf(response) !== null && !equalIpv6(response.from, source);
 }

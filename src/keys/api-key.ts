@@ -22,7 +22,7 @@ export function generateApiKey(): string {
   return body + checksum(body);
 }
 
-/** Whether a text has the form of a key and the right checksum; only then it is worth a look-up. */
+/** True if a text has the form of a key and the right checksum; only then it is worth a look-up. */
 export function isWellFormedApiKey(text: string): boolean {
   return (
     KEY_FORM.test(text) &&

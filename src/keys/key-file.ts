@@ -38,7 +38,7 @@ const keyRecordSchema = () =>
 const keyFileSchema = () =>
   z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
-/** What the keys file contains for one key, without the key itself. */
+/** The row of the keys file for one key, without the key itself. */
 export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
 /** The keys cannot be read, parsed or written; the message says where they are and why. */
@@ -46,12 +46,12 @@ export class KeyFileError extends Error {
   override readonly name = "KeyFileError";
 }
 
-/** Whether a text can be the name of a new key; lists must show no two names alike. */
+/** True if a text can be the name of a new key; lists must show no two names alike. */
 export function isNewKeyName(text: string): boolean {
   return KEY_NAME_FORM.test(text) && !/ {2}| $/.test(text);
 }
 
-/** Whether a key is valid at a time in Unix milliseconds: not revoked, and not expired. */
+/** True if a key is valid at a time in Unix milliseconds: not revoked, and not expired. */
 export function isActive({ revoked, expires }: KeyRecord, nowMs: number): boolean {
   return revoked === undefined && (expires === undefined || nowMs < Date.parse(expires));
 }
@@ -126,7 +126,7 @@ export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
   }
 }
 
-/** @param advice what to do if the system denied access */
+/** @param advice for the case that the system denied access */
 function accessError(action: string, path: string, cause: unknown, advice: string): KeyFileError {
   const hint = errorCode(cause) === "EACCES" ? `; ${advice}` : "";
   return new KeyFileError(`cannot ${action} the keys file ${path}: ${reasonOf(cause)}${hint}`, {

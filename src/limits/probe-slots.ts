@@ -31,18 +31,18 @@ export class ProbeSlots {
   }
 
   /**
-   * Holds a slot while `run` runs, and returns its result; null if the owner got no slot, or if the
-   * signal aborted before it did.
+   * Takes a slot, and returns the function that gives it back; null if the owner gets none, or if the
+   * signal aborts first.
    */
-  async hold<T>(owner: string, signal: AbortSignal, run: () => Promise<T>): Promise<T | null> {
+  async take(owner: string, signal: AbortSignal): Promise<(() => void) | null> {
     if (signal.aborted) return null;
     if (this.#owners.length < this.limit) this.#owners.push(owner);
     else if (!(await this.#wait(owner, signal))) return null;
-    try {
-      return await run();
-    } finally {
-      this.#release(owner);
-    }
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#release(owner);
+      isHeld = false;
+    };
   }
 
   #release(owner: string): void {

@@ -17,7 +17,7 @@ export interface RateLimitState {
   readonly retryAfterSeconds: number;
 }
 
-/** Whose buckets a request is charged to. */
+/** The client whose buckets a request is charged to. */
 export type RateLimitSubject =
   | { readonly kind: "address"; readonly address: IpAddress | null }
   | {
@@ -100,13 +100,7 @@ export class BucketTable {
    *
    * @param instances among which the limit is divided, because they do not count together
    */
-  take(
-    key: BucketKey,
-    limit: number,
-    tokens: 0 | 1,
-    nowSeconds: number,
-    instances = 1,
-  ): RateLimitState {
+  take(key: BucketKey, limit: number, tokens: 0 | 1, nowSeconds: number, instances = 1) {
     const at = tokens === 1 ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
     const words = this.#words;
     const isActive = this.#isActive(at, nowSeconds);
@@ -125,7 +119,7 @@ export class BucketTable {
   /** The key's bucket for the count of all instances; its window starts if there is none. */
   open(key: BucketKey, nowSeconds: number): Pick<OpenBucket, "name" | "used" | "startSeconds"> {
     const at = this.#open(key, nowSeconds);
-    // Newcomers that share a bucket here share one there, so a flood fills the engine no more than the table.
+    // Newcomers that share a bucket here share one there, so a flood fills Valkey no more than the table.
     const isShared = at >= this.#slots * SLOT_WORDS;
     return {
       name: isShared
@@ -218,79 +212,65 @@ export class BucketTable {
   }
 }
 
+/** See `createRateLimiter`. */
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
+
 /**
  * Charges requests to the bucket of the key or address, and to that of the IPv6 /64.
  *
  * A window begins in the whole second of a client's first request, so that `resetSeconds` is exact.
+ *
+ * @param limits requests per window for an address and for an IPv6 /64; a prefix limit of 0 means none
+ * @param nowMs Unix time in milliseconds
  */
-export class RateLimiter {
-  readonly #limits: { readonly anonymous: number; readonly prefix: number };
-  readonly #nowMs: () => number;
-  readonly #addresses = new BucketTable();
-  readonly #prefixes = new BucketTable();
-  readonly #keys = new BucketTable();
-
-  /**
-   * @param limits requests per window for an address and for an IPv6 /64; a prefix limit of 0 means none
-   * @param nowMs Unix time in milliseconds
-   */
-  constructor(
-    limits: { readonly anonymous: number; readonly prefix: number },
-    nowMs: () => number = Date.now,
-  ) {
-    this.#limits = limits;
-    this.#nowMs = nowMs;
-  }
-
-  /**
-   * Takes 0 or 1 tokens from every bucket of the subject, or none if one of them is empty.
-   *
-   * @param instances among which the limits are divided, because they do not count together
-   */
-  take(subject: RateLimitSubject, tokens: 0 | 1, instances = 1): RateLimitState {
-    const now = Math.floor(this.#nowMs() / 1000);
-    if (subject.kind === "key") {
-      return this.#keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now, instances);
-    }
-    const { anonymous, prefix } = this.#limits;
-    const { address } = subject;
-    if (address?.version !== 6 || prefix === 0) {
-      return this.#addresses.take(keyOfAddress(address), anonymous, tokens, now, instances);
-    }
-    const prefixKey = keyOfPrefix(address);
-    const wider = this.#prefixes.take(prefixKey, prefix, 0, now, instances);
-    // A /64 without tokens must not fill more slots of the address table.
-    const own = this.#addresses.take(
-      keyOfAddress(address),
-      anonymous,
-      wider.allowed ? tokens : 0,
-      now,
-      instances,
-    );
-    const allowed = own.allowed && wider.allowed;
-    const charged = allowed
-      ? this.#prefixes.take(prefixKey, prefix, tokens, now, instances)
-      : wider;
-    return { ...tighter(own, charged), allowed };
-  }
-
-  /** The buckets of a subject as this instance knows them, for the count of all instances. */
-  open(subject: RateLimitSubject): readonly OpenBucket[] {
-    const now = Math.floor(this.#nowMs() / 1000);
-    const open = (kind: string, table: BucketTable, key: BucketKey, limit: number) => {
-      const { name, used, startSeconds } = table.open(key, now);
-      const learn: OpenBucket["learn"] = (...count) => table.learn(key, limit, ...count);
-      return { name: `${kind}:${name}`, limit, used, startSeconds, learn };
-    };
-    if (subject.kind === "key") {
-      return [open("key", this.#keys, keyOfHash(subject.sha256), subject.limit)];
-    }
-    const { anonymous, prefix } = this.#limits;
-    const { address } = subject;
-    const own = open("address", this.#addresses, keyOfAddress(address), anonymous);
-    if (address?.version !== 6 || prefix === 0) return [own];
-    return [own, open("prefix", this.#prefixes, keyOfPrefix(address), prefix)];
-  }
+export function createRateLimiter(
+  { anonymous, prefix }: { readonly anonymous: number; readonly prefix: number },
+  nowMs = Date.now,
+) {
+  const addresses = new BucketTable();
+  const prefixes = new BucketTable();
+  const keys = new BucketTable();
+  return {
+    /**
+     * Takes 0 or 1 tokens from every bucket of the subject, or none if one of them is empty.
+     *
+     * @param instances among which the limits are divided, because they do not count together
+     */
+    take(subject: RateLimitSubject, tokens: 0 | 1, instances = 1): RateLimitState {
+      const now = Math.floor(nowMs() / 1000);
+      if (subject.kind === "key") {
+        return keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now, instances);
+      }
+      const { address } = subject;
+      const key = keyOfAddress(address);
+      if (address?.version !== 6 || prefix === 0) {
+        return addresses.take(key, anonymous, tokens, now, instances);
+      }
+      const prefixKey = keyOfPrefix(address);
+      const wider = prefixes.take(prefixKey, prefix, 0, now, instances);
+      // A /64 without tokens must not fill more slots of the address table.
+      const own = addresses.take(key, anonymous, wider.allowed ? tokens : 0, now, instances);
+      const allowed = own.allowed && wider.allowed;
+      const charged = allowed ? prefixes.take(prefixKey, prefix, tokens, now, instances) : wider;
+      return { ...tighter(own, charged), allowed };
+    },
+    /** The buckets of a subject as this instance knows them, for the count of all instances. */
+    open(subject: RateLimitSubject): readonly OpenBucket[] {
+      const now = Math.floor(nowMs() / 1000);
+      const open = (kind: string, table: BucketTable, key: BucketKey, limit: number) => {
+        const { name, used, startSeconds } = table.open(key, now);
+        const learn: OpenBucket["learn"] = (...count) => table.learn(key, limit, ...count);
+        return { name: `${kind}:${name}`, limit, used, startSeconds, learn };
+      };
+      if (subject.kind === "key") {
+        return [open("key", keys, keyOfHash(subject.sha256), subject.limit)];
+      }
+      const { address } = subject;
+      const own = open("address", addresses, keyOfAddress(address), anonymous);
+      if (address?.version !== 6 || prefix === 0) return [own];
+      return [own, open("prefix", prefixes, keyOfPrefix(address), prefix)];
+    },
+  };
 }
 
 /** The first 32 bits of IPv6 and of hashes, 16 of IPv4. */
@@ -303,7 +283,7 @@ export function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
   return (b.remaining - a.remaining || a.resetSeconds - b.resetSeconds) < 0 ? b : a;
 }
 
-/** The state of a bucket with so many tokens left. */
+/** The state of a bucket with the tokens that it has left. */
 function stateOf(
   allowed: boolean,
   limit: number,

@@ -3,9 +3,9 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { Config } from "../config/settings.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import { MAX_ASK_BYTES } from "./message.ts";
+import { MAX_QUESTION_BYTES } from "./protocol.ts";
 
-/** Which servers, and how to log in. */
+/** The servers, and how to log in. */
 export type NatsSettings = NonNullable<Config["nats"]>;
 
 /** Milliseconds that a server may take to answer at the start of a connection. */
@@ -51,9 +51,9 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
         : nats.credsAuthenticator(creds),
     }),
   });
-  if ((connection.info?.max_payload ?? 0) >= MAX_ASK_BYTES) return connection;
+  if ((connection.info?.max_payload ?? 0) >= MAX_QUESTION_BYTES) return connection;
   await connection.close();
-  throw new Error(`max_payload of the server is less than ${MAX_ASK_BYTES} bytes`);
+  throw new Error(`max_payload of the server is less than ${MAX_QUESTION_BYTES} bytes`);
 }
 
 /** Makes a key pair with which a client logs in to NATS: the seed is its secret. */
@@ -64,73 +64,66 @@ export async function newKey() {
   return { seed, publicKey: pair.getPublicKey() };
 }
 
-/** Keeps a connection to NATS, and opens it again for ever in the background. */
-export class NatsLink {
-  readonly #settings: NatsSettings;
-  readonly #log: Log;
-  readonly #onConnect: (connection: NatsConnection) => void;
-  #connection: NatsConnection | null = null;
-  #isClosed = false;
-
-  /** @param onConnect called with each new connection, which has no subscriptions yet */
-  constructor(settings: NatsSettings, log: Log, onConnect: (connection: NatsConnection) => void) {
-    this.#settings = settings;
-    this.#log = log;
-    this.#onConnect = onConnect;
-    void this.#keep();
-  }
-
-  /** The open connection, or null. */
-  get connection(): NatsConnection | null {
-    return this.#connection?.isClosed() ? null : this.#connection;
-  }
-
-  /** Sends what is published, and closes the connection. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await this.connection?.drain();
-  }
-
-  async #keep(): Promise<void> {
+/**
+ * Keeps a connection to NATS, and opens it again for ever in the background.
+ *
+ * @param onConnect called with each new connection, which has no subscriptions yet
+ */
+export function openLink(
+  settings: NatsSettings,
+  log: Log,
+  onConnect: (connection: NatsConnection) => void,
+) {
+  let current: NatsConnection | null = null;
+  let isClosed = false;
+  const open = () => (current?.isClosed() ? null : current);
+  const keep = async () => {
     let isKnown = false;
-    while (!this.#isClosed) {
+    while (!isClosed) {
       let reason = "the server closed the connection";
       try {
-        const connection = await connectToNats(this.#settings);
-        this.#connection = connection;
-        this.#log.info("connected to NATS", { server: connection.getServer() });
+        const connection = await connectToNats(settings);
+        current = connection;
+        log.info("connected to NATS", { server: connection.getServer() });
         isKnown = false;
-        void this.#logComplaints(connection);
-        this.#onConnect(connection);
+        void logComplaints(connection, log);
+        onConnect(connection);
         const error = await connection.closed();
         if (error instanceof Error) reason = reasonOf(error);
       } catch (error) {
         reason = reasonOf(error);
       }
-      this.#connection = null;
-      if (this.#isClosed) return;
+      current = null;
+      if (isClosed) return;
       if (!isKnown) {
-        this.#log.warn(
-          "no connection to NATS; sixscope goes on trying, and doctor says what to do",
-          { reason },
-        );
+        const advice = "sixscope goes on trying, and doctor says what to do";
+        log.warn(`no connection to NATS; ${advice}`, { reason });
         isKnown = true;
       }
       await Bun.sleep(RETRY_MS * (1 + Math.random()));
     }
-  }
+  };
+  void keep();
+  return {
+    /** The open connection, or null. */
+    get connection() {
+      return open();
+    },
+    /** Sends what is published, and closes the connection. */
+    async close(): Promise<void> {
+      isClosed = true;
+      await open()?.drain();
+    },
+  };
+}
 
-  /** Logs what the server refuses, such as a subject that its configuration does not allow. */
-  async #logComplaints(connection: NatsConnection): Promise<void> {
-    let complaints = 0;
-    for await (const status of connection.status()) {
-      if (status.type !== "error" || ++complaints > MAX_COMPLAINTS) continue;
-      this.#log.warn(
-        "NATS refuses what sixscope needs; see docs/operations.md for its permissions",
-        {
-          reason: reasonOf(status.error),
-        },
-      );
-    }
+/** Logs what the server refuses, such as a subject that its configuration does not allow. */
+async function logComplaints(connection: NatsConnection, log: Log): Promise<void> {
+  let complaints = 0;
+  for await (const status of connection.status()) {
+    if (status.type !== "error" || ++complaints > MAX_COMPLAINTS) continue;
+    const reason = reasonOf(status.error);
+    const advice = "see docs/operations.md for its permissions";
+    log.warn(`NATS refuses what sixscope needs; ${advice}`, { reason });
   }
 }

@@ -1,6 +1,6 @@
 import { Reader } from "mmdb-lib";
-import { formatIp, type IpAddress } from "../addr/ip.ts";
-import { formatPrefix, prefixOf } from "../addr/prefix.ts";
+import { formatIp } from "../addr/ip.ts";
+import { formatPrefix, parsePrefix, prefixContains, prefixOf } from "../addr/prefix.ts";
 import { readRegularBytes } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
@@ -15,6 +15,9 @@ const NAME_FIELDS = [
   "AS_description",
   "name",
 ];
+
+/** Where files contain IPv4. */
+const IPV4_PART = parsePrefix("::/96");
 
 /** Zero bytes between the tree and the data. */
 const SEPARATOR_BYTES = 16;
@@ -32,8 +35,8 @@ export function readAsnFile(path: string): NetworkTable {
   return {
     summary: `${databaseType} of ${buildEpoch.toISOString().slice(0, 10)}`,
     find(ip) {
-      // Files contain IPv4 as ::/96, and those without IPv6 would take the first bits for IPv4.
-      if (ip.version === 6 && (ipVersion === 4 || isInIpv4Part(ip))) return null;
+      // Files without IPv6 would take the first bits for IPv4.
+      if (ip.version === 6 && (ipVersion === 4 || prefixContains(IPV4_PART, ip))) return null;
       const [record, length] = reader.getWithPrefixLength(formatIp(ip));
       const asn = asnOf(fieldOf(record, NUMBER_FIELDS));
       const name = nameOf(fieldOf(record, NAME_FIELDS));
@@ -61,10 +64,6 @@ function openReader(path: string) {
     const reason = `${reasonOf(error)}; it must be a complete MMDB file`;
     throw new NetworkFileError(`cannot read the ASN file ${path}: ${reason}`, { cause: error });
   }
-}
-
-function isInIpv4Part(ip: Extract<IpAddress, { version: 6 }>): boolean {
-  return ip.word0 === 0 && ip.word1 === 0 && ip.word2 === 0;
 }
 
 /** The first of these fields that a record has. */

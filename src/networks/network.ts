@@ -14,9 +14,9 @@ export interface Network {
   readonly source: (typeof NETWORK_SOURCES)[number];
 }
 
-/** What a file of networks contains. */
+/** The content of a file of networks. */
 export interface NetworkTable {
-  /** What is in it, for people. */
+  /** Its content in a few words, for people. */
   readonly summary: string;
   /** The network of an address, or null. @throws Error if the file is damaged where the address is */
   find(ip: IpAddress): Network | null;

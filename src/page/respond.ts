@@ -1,12 +1,11 @@
-import { formatIp, type IpAddress } from "../addr/ip.ts";
-import { RECORD_TYPES } from "../dns/record.ts";
-import type { RequestInfo, Tools } from "../http/endpoint.ts";
+import type { IpAddress } from "../addr/ip.ts";
+import type { Services } from "../api/endpoint.ts";
+import { once } from "../api/schemas.ts";
+import type { RequestInfo } from "../http/request.ts";
 import { pageHeaders, respond, respondZipped } from "../http/respond.ts";
-import { once } from "../http/schemas.ts";
-import type { Network } from "../networks/network.ts";
-import { describeAddress } from "../routes/validate.ts";
 import { TEXTS } from "./browser/texts.ts";
 import { bundlePage } from "./bundle.ts";
+import { callerOf } from "./caller.ts";
 
 /** Everything comes from this service, and nothing is written into a script or a style. */
 const SECURITY_POLICY =
@@ -15,46 +14,27 @@ const SECURITY_POLICY =
 /** Seconds: the name of a file changes with its content. */
 const FILE_MAX_AGE = 31_536_000;
 
-/** What the page knows from the start. */
-export interface Caller {
-  readonly ip: string;
-  /** What `/validate` says about it; null for IPv4. */
-  readonly validation: ReturnType<typeof describeAddress> | null;
-  /** Whose network it belongs to; null if that is not known. */
-  readonly network: Network | null;
-  /** The types that `/dns` knows by name. */
-  readonly recordTypes: readonly string[];
-  /** The names of the locations that can measure now. */
-  readonly locations: readonly string[];
-  /** Whether pings and traces need a key. */
-  readonly needsKey: boolean;
-}
-
 /** With `bun --watch` each view shows the page as it is in the source now. */
 const files = process.execArgv.includes("--watch")
   ? () => bundlePage(true)
   : once(() => bundlePage());
 
+/** The pages, for `createApp`. */
+export const PAGES = { page: pageOf, file: pageFile };
+
 /** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
-export async function pageOf(
+async function pageOf(
   info: RequestInfo,
-  path: "/index.html" | "/docs.html",
+  name: "index" | "docs",
   address: IpAddress,
-  { networks, locations }: Pick<Tools, "networks" | "locations">,
+  services: Pick<Services, "networks" | "locations">,
 ): Promise<Response> {
-  const template = (await files())[path]?.text ?? "";
-  const caller: Caller = {
-    ip: formatIp(address),
-    validation: address.version === 6 ? describeAddress(address, networks) : null,
-    network: networks?.find(address) ?? null,
-    recordTypes: RECORD_TYPES,
-    locations: (locations?.list() ?? []).map(({ location }) => location),
-    needsKey: info.caller.needsKey,
-  };
+  const template = (await files())[`/${name}.html`]?.text ?? "";
+  const caller = callerOf(address, info.caller.needsKey, services);
   const values: Readonly<Record<string, string>> = {
     ...TEXTS.page,
     address: caller.ip,
-    label: TEXTS.address.label(address.version),
+    label: TEXTS.myIp.label(address.version),
     caller: JSON.stringify(caller),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));
@@ -70,7 +50,7 @@ export async function pageOf(
 }
 
 /** Responds with a file of the page, or null if there is none at the request's path. */
-export async function pageFile(info: RequestInfo): Promise<Response | null> {
+async function pageFile(info: RequestInfo): Promise<Response | null> {
   const { pathname } = new URL(info.request.url);
   const file = (await files())[pathname];
   if (file === undefined) return null;

@@ -16,7 +16,7 @@ const STANDARD_INPUT = 0;
  * with itself, with the socket as its standard input and without the capability. Capabilities belong
  * to threads and the runtime has started some already; only execve drops them from all threads.
  *
- * @param keepsLowPorts whether to keep CAP_NET_BIND_SERVICE
+ * @param keepsLowPorts true to keep CAP_NET_BIND_SERVICE
  * @returns only if there is nothing to drop or the socket cannot be opened
  */
 export function dropCapabilities(keepsLowPorts: boolean): void {

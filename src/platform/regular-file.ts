@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** What users who are neither a file's owner nor in its group may do with it; inode(7). */
+/** The rights of users who are neither a file's owner nor in its group; inode(7). */
 const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
 
 /** The text of a file, as `readRegularBytes` reads it. */
@@ -24,7 +24,7 @@ export function readRegularBytes(path: string): Buffer {
   }
 }
 
-/** Whether every user of this machine has a right on a file, and may enter each folder on its way. */
+/** True if every user of this machine has a right on a file, and may enter each folder on its way. */
 export function everyUserMay(right: "read" | "write", realPath: string): boolean {
   const isOpen = (path: string): boolean =>
     (statSync(path).mode & OTHERS.enter) !== 0 && (path === "/" || isOpen(dirname(path)));

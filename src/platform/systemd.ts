@@ -8,7 +8,7 @@ const KEEP_ALIVES_PER_WATCHDOG = 3;
 /** How often the status is sent if no watchdog is set. */
 const STATUS_INTERVAL_MS = 5000;
 
-/** What the service does after its last request takes less. */
+/** The service ends within this time after its last request. */
 const STOP_MARGIN_MS = 5000;
 
 /**
@@ -83,7 +83,7 @@ function sender(path: string | undefined): (message: string) => void {
 /** File descriptors that may lead to the journal. */
 export const STREAM = { output: 1, error: 2 } as const;
 
-/** Whether a file descriptor leads to the journal, by device and inode; systemd.exec(5), JOURNAL_STREAM. */
+/** True if a file descriptor leads to the journal, by device and inode; systemd.exec(5), JOURNAL_STREAM. */
 export function isJournal(fd: number, environment: NodeJS.ProcessEnv): boolean {
   const journal = environment["JOURNAL_STREAM"];
   if (journal === undefined) return false;

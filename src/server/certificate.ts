@@ -1,18 +1,11 @@
-/** Certificates: how they are read, followed while the service runs, and renewed. */
-import { FileWatch } from "../platform/file-watch.ts";
+/** Certificates: how they are read, and followed while the service runs. */
+import { followFiles } from "../platform/followed-files.ts";
 import { libc } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { listeningSockets } from "./connections.ts";
-import type { Listener } from "./listener.ts";
-
-/**
- * How long a server with an old certificate runs on: long enough for clients that are connecting, and
- * short enough to use the next renewal within ten seconds.
- */
-const DRAIN_MS = 8_000;
 
 /** The paths of certificate and key, both in PEM. */
 export interface CertificateFiles {
@@ -68,99 +61,59 @@ export function outOfTime({ beginsMs, expiresMs }: Certificate, nowMs: number): 
   return nowMs > expiresMs ? `expired at ${new Date(expiresMs).toISOString()}` : null;
 }
 
-/** The current certificate; follows its files while the service runs. */
-export class CertificateRenewal {
-  readonly #files: CertificateFiles;
-  readonly #log: Log;
-  readonly #watch: FileWatch;
-  readonly #nowMs: () => number;
-  #current: Certificate;
-  #onRenewal: (certificate: Certificate) => Promise<void> = async () => {};
-  #isRenewing = false;
-  /** How often the files were read again and were different. */
-  readonly reads = { done: 0, failed: 0 };
-
-  /**
-   * @param nowMs Unix time in milliseconds
-   * @throws CertificateError if the files cannot be used
-   */
-  constructor(files: CertificateFiles, log: Log, nowMs: () => number = Date.now) {
-    this.#files = files;
-    this.#log = log;
-    this.#nowMs = nowMs;
-    this.#watch = new FileWatch([files.certFile, files.keyFile]);
-    this.#current = readCertificate(files);
-    const reason = outOfTime(this.#current, nowMs());
-    if (reason !== null) log.warn(`the certificate ${files.certFile} ${reason}; clients reject it`);
-  }
-
-  get current(): Certificate {
-    return this.#current;
-  }
-
-  /** Calls `onRenewal` with each new certificate, one after the other, until `close`. */
-  watch(onRenewal: (certificate: Certificate) => Promise<void>): void {
-    this.#onRenewal = onRenewal;
-    this.#watch.start(() => this.reload());
-  }
-
-  close(): void {
-    this.#watch.close();
-  }
-
-  /** Reads the files again; if they cannot be used, logs an error and keeps the old certificate. */
-  reload(): void {
-    // The watch asks again until the files have been looked at.
-    if (this.#isRenewing) return;
-    this.#watch.look();
-    try {
-      const next = readCertificate(this.#files);
-      if (next.cert === this.#current.cert && next.key === this.#current.key) return;
-      const nowMs = this.#nowMs();
-      const reason = outOfTime(next, nowMs);
-      // If clients reject the old certificate too, the new one is no worse.
-      if (reason !== null && outOfTime(this.#current, nowMs) === null) {
-        throw new CertificateError(`the new certificate ${this.#files.certFile} ${reason}`);
-      }
-      this.#current = next;
-      this.reads.done += 1;
-      this.#isRenewing = true;
-      void this.#onRenewal(next).finally(() => {
-        this.#isRenewing = false;
-      });
-    } catch (error) {
-      this.reads.failed += 1;
-      this.#log.error(`${reasonOf(error)}; the old certificate stays in use`);
-    }
-  }
-}
+/** See `followCertificate`. */
+export type CertificateRenewal = ReturnType<typeof followCertificate>;
 
 /**
- * Serves new connections of a listener with another certificate, without a failed request; resolves
- * when the server with the old one has stopped.
+ * The current certificate; follows its files while the service runs.
  *
- * Bun ignores a new certificate in `reload()`, so a second server shares the port and gets all new
- * connections. The first one closes each connection after its next response; connections that are
- * still open after the drain were idle all the time.
+ * @param nowMs Unix time in milliseconds
+ * @throws CertificateError if the files cannot be used
  */
-export async function serveCertificate(
-  listener: Listener,
-  certificate: Certificate,
-  log: Log,
-): Promise<void> {
-  const [old] = listener.servers;
-  try {
-    listener.open(certificate);
-  } catch (error) {
-    const reason = reasonOf(error);
-    log.error(`cannot serve the new certificate: ${reason}; the old certificate stays in use`);
-    return;
-  }
-  const expires = new Date(certificate.expiresMs).toISOString();
-  log.info("new certificate in use", { listener: listener.url, expires });
-  await Bun.sleep(DRAIN_MS);
-  await old?.stop();
-  listener.servers.pop();
+export function followCertificate(files: CertificateFiles, log: Log, nowMs = Date.now) {
+  const { certFile, keyFile } = files;
+  let current = readCertificate(files);
+  let onRenewal: (certificate: Certificate) => Promise<void> = async () => {};
+  let isRenewing = false;
+  const reason = outOfTime(current, nowMs());
+  if (reason !== null) log.warn(`the certificate ${certFile} ${reason}; clients reject it`);
+  const followed = followFiles([certFile, keyFile], log, {
+    read() {
+      const next = readCertificate(files);
+      if (next.cert === current.cert && next.key === current.key) return false;
+      const problem = outOfTime(next, nowMs());
+      // If clients reject the old certificate too, the new one is no worse.
+      if (problem !== null && outOfTime(current, nowMs()) === null) {
+        throw new CertificateError(`the new certificate ${certFile} ${problem}`);
+      }
+      current = next;
+      return true;
+    },
+    onRenewed() {
+      isRenewing = true;
+      void onRenewal(current).finally(() => {
+        isRenewing = false;
+      });
+    },
+    fallback: () => "the old certificate stays in use",
+  });
+  const reload = () => {
+    // The watch goes on to call this until the files are read.
+    if (!isRenewing) followed.reload();
+  };
+  return {
+    reads: followed.reads,
+    close: followed.close,
+    reload,
+    get current() {
+      return current;
+    },
+    /** Calls `renew` with each new certificate, one after the other, until `close`. */
+    watch(renew: typeof onRenewal): void {
+      onRenewal = renew;
+      followed.watch(reload);
+    },
+  };
 }
 
 /**

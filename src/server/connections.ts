@@ -56,22 +56,18 @@ export function boundConnections(trusted: readonly Prefix[], log: Log): () => vo
 }
 
 /** The descriptors of connections by their network: an IPv4 address or an IPv6 /64. */
-export function openConnections(
-  exempt: readonly Prefix[] = [],
-): ReadonlyMap<string, readonly number[]> {
+export function openConnections(exempt: readonly Prefix[] = []) {
   const connections = new Map<string, number[]>();
   for (const fd of descriptors()) {
     const peer = peerOf(fd);
     if (peer === null || exempt.some((prefix) => prefixContains(prefix, peer))) continue;
     const network = peer.version === 4 ? `${peer.word}` : `${peer.word0} ${peer.word1}`;
-    const own = connections.get(network);
-    if (own === undefined) connections.set(network, [fd]);
-    else own.push(fd);
+    connections.getOrInsert(network, []).push(fd);
   }
   return connections;
 }
 
-/** What is above the bound of a network, which is halved until the bound for all holds; each network keeps one if there is room. */
+/** The connections above the bound of a network, which is halved until the bound for all holds; each network keeps one if there is room. */
 export function surplusOf(connections: ReadonlyMap<string, readonly number[]>): number[] {
   const networks = [...connections.values()];
   let bound: number = MAX_CONNECTIONS.network;
@@ -81,7 +77,7 @@ export function surplusOf(connections: ReadonlyMap<string, readonly number[]>): 
   return [...networks.flatMap((own) => own.slice(bound)), ...kept.slice(MAX_CONNECTIONS.all)];
 }
 
-/** Whether the lowest free descriptor is so high that a bound can be broken. */
+/** True if the lowest free descriptor is so high that a bound can be broken. */
 function isCrowded(): boolean {
   const lowest = libc().dup(0);
   if (lowest < 0) return true;
@@ -115,10 +111,6 @@ function option(fd: number, option: readonly [level: number, name: number]): num
   return libc().getsockopt(fd, ...option, value, length) === 0 ? value[0] : undefined;
 }
 
-function setOption(
-  fd: number,
-  option: readonly [level: number, name: number],
-  value: number,
-): void {
+function setOption(fd: number, option: readonly [level: number, name: number], value: number) {
   libc().setsockopt(fd, ...option, new Int32Array([value]), Int32Array.BYTES_PER_ELEMENT);
 }

@@ -16,76 +16,59 @@ export interface Metric {
   samples(): Iterable<Sample>;
 }
 
-/** A metric with values that are read from somewhere. */
-export function metric(
-  type: "gauge" | "counter",
-  name: string,
-  help: string,
-  read: () => Reading,
-): Metric {
-  const suffix = type === "counter" ? "_total" : "";
-  return {
-    type,
-    name,
-    help,
-    samples() {
-      const reading = read();
-      const values = typeof reading === "number" ? [[{}, reading] as const] : reading;
-      return values.map(([labels, value]) => [suffix, labels, value] as const);
-    },
-  };
+/** A value that goes up and down. */
+export function gauge(name: string, help: string, read: () => Reading): Metric {
+  return { type: "gauge", name, help, samples: () => samplesOf("", read()) };
 }
 
-/** How often something took how many seconds, by labels. */
-export class Histogram implements Metric {
-  readonly type = "histogram";
-  readonly name: string;
-  readonly help: string;
-  readonly #labelNames: readonly string[];
-  readonly #bounds: readonly number[];
-  readonly #series = new Map<string, { labels: Labels; counts: number[]; sum: number }>();
+/** A value that only grows. */
+export function counter(name: string, help: string, read: () => Reading): Metric {
+  return { type: "counter", name, help, samples: () => samplesOf("_total", read()) };
+}
 
-  /** @param bounds the upper bounds of the buckets, ascending */
-  constructor(
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    bounds: readonly number[],
-  ) {
-    this.name = name;
-    this.help = help;
-    this.#labelNames = labelNames;
-    this.#bounds = bounds;
-  }
+function samplesOf(suffix: string, reading: Reading): Sample[] {
+  const values = typeof reading === "number" ? [[{}, reading] as const] : reading;
+  return values.map(([labels, value]) => [suffix, labels, value] as const);
+}
 
-  /** @param values of the labels, in their order, from a bounded number */
-  observe(seconds: number, ...values: readonly string[]): void {
-    const key = values.join("\n");
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      const labels = Object.fromEntries(
-        this.#labelNames.map((name, index) => [name, values[index] ?? ""]),
-      );
-      series = { labels, counts: Array(this.#bounds.length + 1).fill(0), sum: 0 };
-      this.#series.set(key, series);
-    }
-    let bucket = 0;
-    while (seconds > (this.#bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket++;
-    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
-    series.sum += seconds;
-  }
-
-  *samples(): Iterable<Sample> {
-    for (const { labels, counts, sum } of this.#series.values()) {
-      let count = 0;
-      for (const [bucket, more] of counts.entries()) {
-        count += more;
-        yield ["_bucket", { ...labels, le: boundText(this.#bounds[bucket]) }, count];
+/**
+ * How often something took how many seconds, by labels.
+ *
+ * @param bounds the upper bounds of the buckets, ascending
+ */
+export function histogram(
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  bounds: readonly number[],
+) {
+  const buckets = [...bounds, Number.POSITIVE_INFINITY];
+  const allSeries = new Map<string, { labels: Labels; counts: number[]; sum: number }>();
+  return {
+    ...{ type: "histogram" as const, name, help },
+    /** @param values of the labels, in their order, from a bounded number */
+    observe(seconds: number, ...values: readonly string[]): void {
+      const series = allSeries.getOrInsertComputed(values.join("\n"), () => ({
+        labels: Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? ""])),
+        counts: buckets.map(() => 0),
+        sum: 0,
+      }));
+      const bucket = buckets.findIndex((bound) => seconds <= bound);
+      series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+      series.sum += seconds;
+    },
+    *samples(): Iterable<Sample> {
+      for (const { labels, counts, sum } of allSeries.values()) {
+        let count = 0;
+        for (const [index, bound] of buckets.entries()) {
+          count += counts[index] ?? 0;
+          yield ["_bucket", { ...labels, le: boundText(bound) }, count];
+        }
+        yield ["_sum", labels, sum];
+        yield ["_count", labels, count];
       }
-      yield ["_sum", labels, sum];
-      yield ["_count", labels, count];
-    }
-  }
+    },
+  };
 }
 
 /** Responds with metrics as Prometheus reads them. */
@@ -107,7 +90,7 @@ function textOf(metric: Metric): string {
 }
 
 /** Bounds are floats: `1.0`. */
-function boundText(bound: number | undefined): string {
-  if (bound === undefined) return "+Inf";
+function boundText(bound: number): string {
+  if (bound === Number.POSITIVE_INFINITY) return "+Inf";
   return Number.isInteger(bound) ? bound.toFixed(1) : String(bound);
 }

@@ -1,13 +1,13 @@
 import { chmodSync, rmSync, statSync } from "node:fs";
 import type { Server } from "bun";
+import { ApiError } from "../api/errors.ts";
+import { CONSTANT_HEADERS } from "../api/headers.ts";
 import { formatListenAddress, type ListenAddress } from "../config/listen-address.ts";
-import type { App } from "../http/app.ts";
-import { ApiError } from "../http/errors.ts";
-import { CONSTANT_HEADERS } from "../http/respond.ts";
 import { errnoName, libc } from "../platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../platform/linux.ts";
-import { traceOf } from "../util/errors.ts";
+import { reasonOf, traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
+import type { App } from "./app.ts";
 import type { Certificate } from "./certificate.ts";
 
 /** No endpoint reads a body; a small one is tolerated. */
@@ -28,79 +28,54 @@ const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /** The owner and the group may connect; operators add the proxy's user to the group. */
 const UNIX_SOCKET_MODE = 0o660;
 
-/** One address that the service listens on. */
-export class Listener {
-  readonly #app: App;
-  readonly #log: Log;
-  #address: ListenAddress;
-  #isStopping = false;
-  /** The current server first, and after it one with an old certificate until it has stopped. */
-  readonly servers: Server<undefined>[] = [];
+/**
+ * How long a server with an old certificate runs on: long enough for clients that are connecting, and
+ * short enough to use the next renewal within ten seconds.
+ */
+const DRAIN_MS = 8_000;
 
-  /** Throws the error of Bun if the address cannot be listened on. */
-  constructor(app: App, address: ListenAddress, certificate: Certificate | null, log: Log) {
-    this.#app = app;
-    this.#log = log;
-    this.#address = address;
-    // Servers with certificates share their port, so first make sure that no other program has it.
-    if (certificate !== null) void this.#serve(null).stop(true);
-    this.open(certificate);
-  }
+/** See `openListener`. */
+export type Listener = ReturnType<typeof openListener>;
+
+/**
+ * Listens on one address of the service.
+ *
+ * @throws the error of Bun if it cannot
+ */
+export function openListener(
+  app: App,
+  wanted: ListenAddress,
+  certificate: Certificate | null,
+  log: Log,
+) {
+  let address = wanted;
+  let isStopping = false;
+  /** The current server first, and after it one with an old certificate until it has stopped. */
+  const servers: Server<undefined>[] = [];
 
   /** Starts the server that accepts new connections from now on. */
-  open(certificate: Certificate | null): void {
-    const server = this.#serve(certificate);
-    this.servers.unshift(server);
-    if (this.#address.kind === "unix") return;
+  const open = (next: Certificate | null) => {
+    const server = serve(next);
+    servers.unshift(server);
     // The next server must use the port that the system chose for this one.
-    this.#address = { ...this.#address, port: server.port ?? this.#address.port };
-  }
+    if (address.kind === "tcp") address = { ...address, port: server.port ?? address.port };
+  };
 
-  /** The address as clients write it: `https://[::1]:443`, `unix:/path`. */
-  get url(): string {
-    const text = formatListenAddress(this.#address);
-    return this.#address.kind === "unix" ? text : `${this.servers[0]?.protocol}://${text}`;
-  }
-
-  /** How many requests have not got their whole response yet. */
-  get pendingRequests(): number {
-    return this.servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
-  }
-
-  /** Closes each connection after its next response, and answers `/readyz` with 503. */
-  drain(): void {
-    this.#isStopping = true;
-  }
-
-  /**
-   * Accepts no new connections; resolves when running requests have their responses.
-   *
-   * @param closeAll closes connections with running requests too
-   */
-  async stop(closeAll: boolean): Promise<void> {
-    this.drain();
-    await Promise.all(this.servers.map((server) => server.stop(closeAll)));
-    if (closeAll && this.#address.kind === "unix") rmSync(this.#address.path, { force: true });
-  }
-
-  #serve(certificate: Certificate | null): Server<undefined> {
-    const address = this.#address;
-    const answer = (route: string | null) => (request: Request, server: Server<undefined>) =>
-      this.#answer(request, server, route, certificate !== null);
+  const serve = (certificate: Certificate | null) => {
+    const answerTo = (route: string | null) => (request: Request, server: Server<undefined>) =>
+      answer(request, server, route, certificate !== null);
     const options = {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
       development: false,
       maxRequestBodySize: MAX_BODY_BYTES,
       routes: {
-        ...Object.fromEntries(this.#app.routes.map((route) => [route, answer(route)])),
+        ...Object.fromEntries(app.routes.map((route) => [route, answerTo(route)])),
         "/healthz": () => health(200, "ok"),
         "/readyz": () =>
-          this.#isStopping
-            ? health(503, "stopping")
-            : health(200, this.#app.readiness?.() ?? "ready"),
+          isStopping ? health(503, "stopping") : health(200, app.readiness?.() ?? "ready"),
       },
-      fetch: answer(null),
-      error: (error: unknown) => this.#unforeseen(error),
+      fetch: answerTo(null),
+      error: unforeseen,
     };
     if (address.kind === "unix") {
       if (isAbandoned(address.path)) rmSync(address.path);
@@ -108,48 +83,102 @@ export class Listener {
       chmodSync(address.path, UNIX_SOCKET_MODE);
       return server;
     }
-    const tls = certificate && {
-      cert: certificate.cert,
-      key: certificate.key,
-      minVersion: TLS_1_2,
-      ciphers: CIPHERS,
-    };
     return Bun.serve({
       ...options,
       hostname: address.hostname,
       port: address.port,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
       // If it is not set and development is off, Bun shares the port with other programs.
-      reusePort: tls !== null,
-      ...(tls && { tls }),
+      reusePort: certificate !== null,
+      ...(certificate && tlsOptions(certificate)),
     });
-  }
+  };
 
-  #answer(request: Request, server: Server<undefined>, route: string | null, encrypted: boolean) {
-    const isUnix = this.#address.kind === "unix";
+  const answer = (
+    request: Request,
+    server: Server<undefined>,
+    route: string | null,
+    encrypted: boolean,
+  ) => {
+    const isUnix = address.kind === "unix";
     const peer = isUnix ? undefined : server.requestIP(request)?.address;
     // The client has gone, so its address is unknown.
     if (!isUnix && peer === undefined) return new Response(null, { status: 400 });
-    return this.#app.fetch(request, {
+    return app.fetch(request, {
       connection: peer === undefined ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
       route,
-      draining: this.#isStopping || server !== this.servers[0],
+      draining: isStopping || server !== servers[0],
       allowSeconds: (seconds) => {
         const timeoutSeconds = Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS;
         server.timeout(request, Math.min(MAX_IDLE_TIMEOUT_SECONDS, timeoutSeconds));
       },
     });
-  }
+  };
 
   /** The response to a request for which the app itself threw. */
-  #unforeseen(error: unknown): Response {
+  const unforeseen = (error: unknown) => {
     const requestId = crypto.randomUUID();
-    this.#log.error(traceOf(error), { requestId });
+    log.error(traceOf(error), { requestId });
     return new Response(JSON.stringify(new ApiError("INTERNAL_ERROR", { requestId }).body), {
       status: 500,
       headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
     });
-  }
+  };
+
+  // Servers with certificates share their port, so first make sure that no other program has it.
+  if (certificate !== null) void serve(null).stop(true);
+  open(certificate);
+  const text = formatListenAddress(address);
+  const url = address.kind === "unix" ? text : `${servers[0]?.protocol}://${text}`;
+  return {
+    /** The address as clients write it: `https://[::1]:443`, `unix:/path`. */
+    url,
+    /** How many requests have not got their whole response yet. */
+    get pendingRequests() {
+      return servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
+    },
+    /**
+     * Serves new connections with another certificate, without a failed request; resolves when the server
+     * with the old one has stopped.
+     *
+     * Bun ignores a new certificate in `reload()`, so a second server shares the port and gets all new
+     * connections. The first one closes each connection after its next response; connections that are
+     * still open after the drain were idle all the time.
+     */
+    async renew(next: Certificate): Promise<void> {
+      const [old] = servers;
+      try {
+        open(next);
+      } catch (error) {
+        const reason = reasonOf(error);
+        log.error(`cannot serve the new certificate: ${reason}; the old certificate stays in use`);
+        return;
+      }
+      const expires = new Date(next.expiresMs).toISOString();
+      log.info("new certificate in use", { listener: url, expires });
+      await Bun.sleep(DRAIN_MS);
+      await old?.stop();
+      servers.pop();
+    },
+    /** Closes each connection after its next response, and answers `/readyz` with 503. */
+    drain(): void {
+      isStopping = true;
+    },
+    /**
+     * Accepts no new connections; resolves when running requests have their responses.
+     *
+     * @param closeAll closes connections with running requests too
+     */
+    async stop(closeAll: boolean): Promise<void> {
+      isStopping = true;
+      await Promise.all(servers.map((server) => server.stop(closeAll)));
+      if (closeAll && address.kind === "unix") rmSync(address.path, { force: true });
+    },
+  };
+}
+
+function tlsOptions({ cert, key }: Certificate) {
+  return { tls: { cert, key, minVersion: TLS_1_2, ciphers: CIPHERS } };
 }
 
 /** The answer to a load balancer or supervisor. It is neither counted nor logged, so it closes its connection. */
@@ -159,7 +188,7 @@ function health(status: number, text: string): Response {
 }
 
 /**
- * Whether a killed process left a socket file behind: connecting to it is refused. A busy socket and
+ * True if a killed process left a socket file behind: connecting to it is refused. A busy socket and
  * one of another user fail in other ways, which node:net reports as refusals too.
  */
 function isAbandoned(path: string): boolean {

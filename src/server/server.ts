@@ -1,14 +1,14 @@
 import { dirname } from "node:path";
 import { formatListenAddress, isLoopback, type ListenAddress } from "../config/listen-address.ts";
 import type { Config } from "../config/settings.ts";
-import type { App } from "../http/app.ts";
 import { listenersOn } from "../platform/port-owner.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import { type Certificate, serveCertificate, steerToNewServers } from "./certificate.ts";
+import type { App } from "./app.ts";
+import { type Certificate, steerToNewServers } from "./certificate.ts";
 import { boundUnreadResponses } from "./connections.ts";
-import { Listener } from "./listener.ts";
+import { type Listener, openListener } from "./listener.ts";
 
 /** The open listeners of the service. */
 export type Listening = Awaited<ReturnType<typeof listen>>;
@@ -37,7 +37,7 @@ export async function listen(
   for (const address of config.listen) {
     try {
       const isTcp = address.kind === "tcp";
-      listeners.push(new Listener(app, address, isTcp ? certificate : null, log));
+      listeners.push(openListener(app, address, isTcp ? certificate : null, log));
     } catch (error) {
       const message = `cannot listen on ${formatListenAddress(address)}: ${whyNot(address, error)}`;
       const isLast = address === config.listen.at(-1);
@@ -61,7 +61,7 @@ export async function listen(
      */
     async renew(next: Certificate): Promise<void> {
       const encrypted = listeners.filter(({ url }) => url.startsWith("https:"));
-      const renewed = encrypted.map((listener) => serveCertificate(listener, next, log));
+      const renewed = encrypted.map((listener) => listener.renew(next));
       boundUnreadResponses();
       await Promise.all(renewed);
     },
@@ -93,7 +93,7 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   }
 }
 
-/** Whether the machine lacks the address or its family. */
+/** True if the machine lacks the address or its family. */
 function isMissing(error: unknown): boolean {
   return ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
 }

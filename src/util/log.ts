@@ -15,7 +15,7 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 
 /** The service's log; each call writes one line, with line breaks escaped. */
 export interface Log {
-  /** Whether lines of this level are written. */
+  /** True if lines of this level are written. */
   writes(level: LogLevel): boolean;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
@@ -25,7 +25,7 @@ export interface Log {
 export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
-  /** Whether each line starts with its priority. */
+  /** True if each line starts with its priority. */
   readonly priorities: boolean;
   /** Takes lines, each with its newline. */
   readonly write: (line: string) => void;

@@ -33,3 +33,20 @@ export function quote(input: string): string {
 function escaped(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
+
+/** A count with its noun, which takes an s. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+const LIST = new Intl.ListFormat("en-GB");
+
+/** `1`, `1 and 2`, `1, 2 and 3`. */
+export function listText(items: readonly unknown[]): string {
+  return LIST.format(items.map(String));
+}
+
+/** A percentage with at most one decimal. */
+export function formatPercent(percent: number): string {
+  return `${Number(percent.toFixed(1))} %`;
+}

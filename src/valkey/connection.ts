@@ -19,91 +19,86 @@ export class ValkeyError extends Error {
   }
 }
 
-/** A program in Lua, which the engine runs without any other command in between. */
+/** A program in Lua, which Valkey runs without any other command in between. */
 export interface Script {
   readonly source: string;
   readonly sha1: string;
 }
 
-/** Prepares a script; the engine knows it by its SHA-1. */
+/** Prepares a script; Valkey knows it by its SHA-1. */
 export function script(source: string): Script {
   return { source, sha1: new Bun.CryptoHasher("sha1").update(source).digest("hex") };
 }
 
+/** Runs a script; throws ValkeyError. */
+export type RunScript = (
+  wanted: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+) => Promise<unknown>;
+
 /** The part of Bun's client that is used; tests supply their own. */
 export type Client = Pick<RedisClient, "send" | "close">;
+
+/** See `createConnection`. */
+export type ValkeyConnection = ReturnType<typeof createConnection>;
 
 /**
  * One connection to Valkey or Redis, opened by the first call. It is not repaired: a stopped server
  * leaves calls without an answer for ever, so whoever gave up a call opens another connection.
  */
-export class Connection {
-  readonly #client: Client;
-  readonly #clock: Clock;
-  #isOpen = false;
-
-  constructor(
-    url: string,
-    clock: Clock = systemClock,
-    client: Client = new RedisClient(url, {
-      autoReconnect: false,
-      connectionTimeout: CONNECT_MS,
-    }),
-  ) {
-    this.#client = client;
-    this.#clock = clock;
-  }
-
-  /**
-   * Runs a script and returns its result.
-   *
-   * @param limitMs how long the answer may take; the first call has the time to connect instead
-   * @throws ValkeyError
-   */
-  async run(
-    { source, sha1 }: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    limitMs: number,
-  ): Promise<unknown> {
-    const rest = [String(keys.length), ...keys, ...args.map(String)];
-    const reply = this.#client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
-      if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
-      return this.#client.send("EVAL", [source, ...rest]);
-    });
-    try {
-      const result = await this.#within(this.#isOpen ? limitMs : CONNECT_MS, reply);
-      this.#isOpen = true;
-      return result;
-    } catch (error) {
-      throw error instanceof ValkeyError ? error : explain(error, this.#isOpen);
-    }
-  }
-
-  close(): void {
-    this.#client.close();
-  }
+export function createConnection(
+  url: string,
+  clock: Clock = systemClock,
+  client: Client = new RedisClient(url, { autoReconnect: false, connectionTimeout: CONNECT_MS }),
+) {
+  let isOpen = false;
 
   /** Rejects if the reply does not come in time. */
-  #within(limitMs: number, reply: Promise<unknown>): Promise<unknown> {
+  const within = (limitMs: number, reply: Promise<unknown>) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const cancel = this.#clock.after(limitMs, () => {
-      // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
-      this.#clock.after(1, () =>
-        reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent")),
-      );
-    });
+    const giveUp = () => reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent"));
+    // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
+    const cancel = clock.after(limitMs, () => clock.after(1, giveUp));
     reply.then(resolve, reject).finally(cancel);
     return promise;
-  }
+  };
+  return {
+    /**
+     * Runs a script and returns its result.
+     *
+     * @param limitMs how long the answer may take; the first call has the time to connect instead
+     * @throws ValkeyError
+     */
+    async run(
+      { source, sha1 }: Script,
+      keys: readonly string[],
+      args: readonly (string | number)[],
+      limitMs: number,
+    ): Promise<unknown> {
+      const rest = [String(keys.length), ...keys, ...args.map(String)];
+      const reply = client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
+        if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
+        return client.send("EVAL", [source, ...rest]);
+      });
+      try {
+        const result = await within(isOpen ? limitMs : CONNECT_MS, reply);
+        isOpen = true;
+        return result;
+      } catch (error) {
+        throw error instanceof ValkeyError ? error : explain(error, isOpen);
+      }
+    },
+    close: () => client.close(),
+  };
 }
 
-/** What the server said, without advice for programmers. */
+/** A reply of the server without its advice for programmers. */
 function withoutAdvice(reply: string): string {
   return reply.startsWith("NOAUTH") ? "NOAUTH: it needs a password" : reply.replace(/\.$/, "");
 }
 
-/** What Bun's client says about a call that failed. */
+/** The error of Bun's client for a call that failed, in our words. */
 function explain(error: unknown, wasOpen: boolean): ValkeyError {
   const reason = withoutAdvice(reasonOf(error));
   const isReply =

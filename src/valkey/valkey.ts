@@ -1,8 +1,16 @@
+import { namesBelow, type ValkeyAddress } from "../config/valkey-address.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import { namesBelow, type ValkeyAddress } from "./address.ts";
-import { Connection, type Script, script, ValkeyError } from "./connection.ts";
+import source from "./beat.lua" with { type: "text" };
+import {
+  createConnection,
+  type RunScript,
+  type Script,
+  script,
+  type ValkeyConnection,
+  ValkeyError,
+} from "./connection.ts";
 
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
 export const GIVE_UP_MS = 50;
@@ -13,15 +21,7 @@ export const BEAT_MS = 500;
 /** An instance that has not said so for this long is not there, in milliseconds. */
 const GONE_MS = 5_000;
 
-/** Counts this instance, and returns the time, the number of instances, and the revision of the keys. */
-const BEAT = script(`
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return {now, redis.call('ZCARD', KEYS[1]), redis.call('HGET', KEYS[2], 'revision')}
-`);
+const BEAT = script(source);
 
 /** Beats in a row that must count fewer instances: one that is there says so in this time. */
 const FEWER_BEATS = GONE_MS / BEAT_MS;
@@ -29,161 +29,137 @@ const FEWER_BEATS = GONE_MS / BEAT_MS;
 /** How a call of a request ended. */
 export type CallOutcome = "answered" | "given_up" | "failed";
 
-/** What a test supplies. */
-export interface ValkeyOptions {
-  readonly clock?: Clock;
-  readonly connect?: (url: string) => Connection;
-}
+/** See `createValkey`. */
+export type Valkey = ReturnType<typeof createValkey>;
 
 /**
- * The engine that several instances share: Valkey or Redis. It may fail at any time, so it is up or
- * down. While it is down, `ask` returns null at once, and a timer looks whether it is back.
+ * Valkey or Redis, which several instances share. It may fail at any time, so it is up or down. While it
+ * is down, `ask` returns null at once, and a timer looks if it is back.
+ *
+ * @param clock for tests, as `connect`
  */
-export class Valkey {
-  readonly names: ReturnType<typeof namesBelow>;
-  readonly #url: string;
-  readonly #log: Log;
-  readonly #clock: Clock;
-  readonly #connect: (url: string) => Connection;
-  readonly #id = crypto.randomUUID();
-  #connection: Connection | null = null;
+export function createValkey(
+  { url, prefix }: ValkeyAddress,
+  log: Log,
+  clock: Clock = systemClock,
+  connect = () => createConnection(url, clock),
+) {
+  const names = namesBelow(prefix);
+  const id = crypto.randomUUID();
+  let connection: ValkeyConnection | null = null;
   /** Why it is down; null while it is up, and undefined before the first beat. */
-  #problem: string | null | undefined;
-  #stopBeats: (() => void) | null = null;
-  #instances = 1;
-  #beatsWithFewer = 0;
-  #aheadMs = 0;
-  /** Hears of each call of a request. */
-  onCall: ((ms: number, outcome: CallOutcome) => void) | undefined;
-
-  constructor({ url, prefix }: ValkeyAddress, log: Log, options: ValkeyOptions = {}) {
-    const { clock = systemClock, connect = (to) => new Connection(to, clock) } = options;
-    this.names = namesBelow(prefix);
-    this.#url = url;
-    this.#log = log;
-    this.#clock = clock;
-    this.#connect = connect;
-  }
-
-  get isUp(): boolean {
-    return this.#problem === null;
-  }
-
-  /** Instances that the engine counted last, with this one; an engine that was away must count them first. */
-  get instances(): number {
-    return this.#instances;
-  }
-
-  /** Unix time in milliseconds by the engine's clock, as far as it is known. */
-  readonly nowMs = (): number => Date.now() + this.#aheadMs;
-
-  /**
-   * Connects, and again whenever it is down, until `close`; resolves after the first attempt.
-   *
-   * @param onRevision is called with the revision of the keys, null if there are none, at each beat
-   */
-  async start(onRevision: (revision: string | null) => Promise<void>): Promise<void> {
-    const again = async () => {
-      await this.#beat(onRevision);
-      if (this.#stopBeats !== null) this.#stopBeats = this.#clock.after(BEAT_MS, again);
-    };
-    this.#stopBeats = () => {};
-    await again();
-  }
-
-  close(): void {
-    this.#stopBeats?.();
-    this.#stopBeats = null;
-    this.#connection?.close();
-    this.#connection = null;
-  }
-
-  /** The result of a script for a request; null if the engine is down or does not answer in time. */
-  async ask(
-    wanted: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
-    if (!this.isUp) return null;
-    const startMs = this.#clock.nowMs();
-    const ended = (outcome: CallOutcome) => this.onCall?.(this.#clock.nowMs() - startMs, outcome);
-    try {
-      const result = await this.run(wanted, keys, args);
-      ended("answered");
-      return result;
-    } catch (error) {
-      this.#enter(reasonOf(error));
-      const isSilent = error instanceof ValkeyError && error.failure === "silent";
-      ended(isSilent ? "given_up" : "failed");
-      return null;
-    }
-  }
+  let problem: string | null | undefined;
+  let stopBeats: (() => void) | null = null;
+  let instances = 1;
+  let beatsWithFewer = 0;
+  let aheadMs = 0;
 
   /**
    * The result of a script; without one in time, the connection is given up.
    *
    * @throws ValkeyError
    */
-  async run(
+  const run = async (
     wanted: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
     limitMs = GIVE_UP_MS,
-  ): Promise<unknown> {
-    this.#connection ??= this.#connect(this.#url);
-    const connection = this.#connection;
+  ): Promise<unknown> => {
+    connection ??= connect();
+    const used = connection;
     try {
-      return await connection.run(wanted, keys, args, limitMs);
+      return await used.run(wanted, keys, args, limitMs);
     } catch (error) {
       const isUsable = error instanceof ValkeyError && error.failure === "refused";
-      if (!isUsable) connection.close();
-      if (!isUsable && this.#connection === connection) this.#connection = null;
+      if (!isUsable) used.close();
+      if (!isUsable && connection === used) connection = null;
       throw error;
     }
-  }
-
-  async #beat(onRevision: (revision: string | null) => Promise<void>): Promise<void> {
-    try {
-      // The first call of a connection has time to connect, so it does not show how fast the engine is.
-      if (this.#connection === null) await this.#countMe();
-      await onRevision(await this.#countMe());
-      this.#enter(null);
-    } catch (error) {
-      this.#enter(reasonOf(error));
-    }
-  }
-
+  };
   /** Takes part in the count of the instances; returns the revision of the keys. */
-  async #countMe(): Promise<string | null> {
-    const { instances: counted, keys } = this.names;
-    const reply = await this.run(BEAT, [counted, keys], [this.#id, GONE_MS]);
-    const [nowMs, instances, revision] = reply as [number, number, string | null];
-    if (!Number.isSafeInteger(nowMs) || !Number.isSafeInteger(instances))
+  const countMe = async (): Promise<string | null> => {
+    const reply = await run(BEAT, [names.instances, names.keys], [id, GONE_MS]);
+    const [nowMs, counted, revision] = reply as [number, number, string | null];
+    if (!Number.isSafeInteger(nowMs) || !Number.isSafeInteger(counted))
       throw new ValkeyError("its answer is not one of Valkey", "refused");
-    this.#aheadMs = nowMs - Date.now();
-    const isFewer = instances < this.#instances && this.#beatsWithFewer < FEWER_BEATS;
-    this.#beatsWithFewer = isFewer ? this.#beatsWithFewer + 1 : 0;
-    if (!isFewer) this.#instances = instances;
+    aheadMs = nowMs - Date.now();
+    const isFewer = counted < instances && beatsWithFewer < FEWER_BEATS;
+    beatsWithFewer = isFewer ? beatsWithFewer + 1 : 0;
+    if (!isFewer) instances = counted;
     return revision;
-  }
-
-  /** @param problem why it is down, null if it is up */
-  #enter(problem: string | null): void {
-    if (this.#stopBeats === null) return;
-    const before = this.#problem;
-    this.#problem = problem;
-    if (problem !== null) this.#beatsWithFewer = 0;
-    if (before !== undefined && stateOf(before) === stateOf(problem)) return;
-    const instances = this.#instances;
-    if (problem === null) {
-      this.#log.info("Valkey answers; all instances count together", { instances });
+  };
+  /** @param reason why it is down, null if it is up */
+  const enter = (reason: string | null) => {
+    if (stopBeats === null) return;
+    const before = problem;
+    problem = reason;
+    if (reason !== null) beatsWithFewer = 0;
+    if (before !== undefined && stateOf(before) === stateOf(reason)) return;
+    if (reason === null) {
+      log.info("Valkey answers; all instances count together", { instances });
     } else {
-      this.#log.warn("Valkey does not answer, so each instance allows its part of the limits", {
-        reason: problem,
-        instances,
-      });
+      const message = "Valkey does not answer, so each instance allows its part of the limits";
+      log.warn(message, { reason, instances });
     }
-  }
+  };
+  const valkey = {
+    names,
+    run,
+    /** Called after each call of a request. */
+    onCall: undefined as ((ms: number, outcome: CallOutcome) => void) | undefined,
+    get isUp() {
+      return problem === null;
+    },
+    /** Instances that Valkey counted last, with this one; if it was away, it must count them first. */
+    get instances() {
+      return instances;
+    },
+    /** Unix time in milliseconds by Valkey's clock, as far as it is known. */
+    nowMs: () => Date.now() + aheadMs,
+    /**
+     * Connects, and again whenever it is down, until `close`; resolves after the first attempt.
+     *
+     * @param onRevision is called with the revision of the keys, null if there are none, at each beat
+     */
+    async start(onRevision: (revision: string | null) => Promise<void>): Promise<void> {
+      const beat = async () => {
+        try {
+          // The first call of a connection has time to connect, so it does not show how fast Valkey is.
+          if (connection === null) await countMe();
+          await onRevision(await countMe());
+          enter(null);
+        } catch (error) {
+          enter(reasonOf(error));
+        }
+        if (stopBeats !== null) stopBeats = clock.after(BEAT_MS, beat);
+      };
+      stopBeats = () => {};
+      await beat();
+    },
+    close(): void {
+      stopBeats?.();
+      stopBeats = null;
+      connection?.close();
+      connection = null;
+    },
+    /** The result of a script for a request; null if Valkey is down or does not answer in time. */
+    ask: (async (...call) => {
+      if (problem !== null) return null;
+      const startMs = clock.nowMs();
+      const ended = (outcome: CallOutcome) => valkey.onCall?.(clock.nowMs() - startMs, outcome);
+      try {
+        const result = await run(...call);
+        ended("answered");
+        return result;
+      } catch (error) {
+        enter(reasonOf(error));
+        const isSilent = error instanceof ValkeyError && error.failure === "silent";
+        ended(isSilent ? "given_up" : "failed");
+        return null;
+      }
+    }) satisfies RunScript,
+  };
+  return valkey;
 }
 
 /** Up, away, or the code of its errors such as LOADING; the log has a line for each change. */

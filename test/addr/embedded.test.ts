@@ -12,20 +12,20 @@ import { parseIpv6 } from "./parse.ts";
 
 /** One line for each embedded address. */
 function show(embedded: EmbeddedIpv4): string {
-  return embedded.mechanism === "Teredo"
+  return embedded.mechanism === "teredo"
     ? `Teredo ${formatIpv4(embedded.client)}:${embedded.port} by ${formatIpv4(embedded.server)}, flags ${embedded.flags.toString(16)}`
     : `${embedded.mechanism} ${formatIpv4(embedded.address)}`;
 }
 
 describe("embeddedIpv4", () => {
   test.each([
-    ["::ffff:192.0.2.1", "IPv4Mapped 192.0.2.1", "RFC 4291 2.5.5.2"],
-    ["::ffff:0:192.0.2.1", "IPv4Translated 192.0.2.1", "RFC 2765 2.1"],
-    ["::192.0.2.1", "IPv4Compatible 192.0.2.1", "RFC 4291 2.5.5.1"],
-    ["::2", "IPv4Compatible 0.0.0.2", "the first compatible address"],
-    ["64:ff9b::192.0.2.33", "Nat64 192.0.2.33", "RFC 6052 2.4"],
-    ["2002:c000:201::1", "SixToFour 192.0.2.1", "RFC 3056 2"],
-    ["2002:ffff:ffff:ffff::", "SixToFour 255.255.255.255", "bits 16 to 47, and no more"],
+    ["::ffff:192.0.2.1", "ipv4-mapped 192.0.2.1", "RFC 4291 2.5.5.2"],
+    ["::ffff:0:192.0.2.1", "ipv4-translated 192.0.2.1", "RFC 2765 2.1"],
+    ["::192.0.2.1", "ipv4-compatible 192.0.2.1", "RFC 4291 2.5.5.1"],
+    ["::2", "ipv4-compatible 0.0.0.2", "the first compatible address"],
+    ["64:ff9b::192.0.2.33", "nat64 192.0.2.33", "RFC 6052 2.4"],
+    ["2002:c000:201::1", "6to4 192.0.2.1", "RFC 3056 2"],
+    ["2002:ffff:ffff:ffff::", "6to4 255.255.255.255", "bits 16 to 47, and no more"],
     [
       "2001:0:4136:e378:8000:63bf:3fff:fdd2",
       "Teredo 192.0.2.45:40000 by 65.54.227.120, flags 8000",
@@ -42,10 +42,10 @@ describe("embeddedIpv4", () => {
       "Teredo 192.0.2.45:41217 by 65.54.227.120, flags 0",
       "what looks like ISATAP is flags and port",
     ],
-    ["fe80::5efe:192.0.2.143", "Isatap 192.0.2.143", "RFC 5214 6.2"],
-    ["fe80::200:5efe:192.0.2.143", "Isatap 192.0.2.143", "universal bit set"],
-    ["2001:db8::5efe:10.0.0.1", "Isatap 10.0.0.1", "in a global prefix"],
-    ["2002:c000:201:1:0:5efe:10.0.0.1", "SixToFour 192.0.2.1, Isatap 10.0.0.1", "ISATAP over 6to4"],
+    ["fe80::5efe:192.0.2.143", "isatap 192.0.2.143", "RFC 5214 6.2"],
+    ["fe80::200:5efe:192.0.2.143", "isatap 192.0.2.143", "universal bit set"],
+    ["2001:db8::5efe:10.0.0.1", "isatap 10.0.0.1", "in a global prefix"],
+    ["2002:c000:201:1:0:5efe:10.0.0.1", "6to4 192.0.2.1, isatap 10.0.0.1", "ISATAP over 6to4"],
     ["fe80::100:5efe:192.0.2.143", "", "another bit set"],
     ["fe80::1:0:5efe:1", "", "5efe in another place"],
     ["ff02::5efe:192.0.2.143", "", "multicast has no interface ID"],
@@ -86,7 +86,7 @@ describe("extractNat64, RFC 6052 section 2.4", () => {
 });
 
 describe("nat64Prefixes, RFC 7050 section 3", () => {
-  // What a resolver answers for ipv4only.arpa.
+  // A prefix length, the answers of a resolver for ipv4only.arpa, and the prefixes in them.
   const rows: [string, string[], string[]][] = [
     ["a /32", ["2001:db8:c000:aa::", "2001:db8:c000:ab::"], ["2001:db8::/32"]],
     ["a /40", ["2001:db8:1c0:0:aa::", "2001:db8:1c0:0:ab::"], ["2001:db8:100::/40"]],

@@ -22,7 +22,7 @@ import {
   prefixOf,
 } from "../../src/addr/prefix.ts";
 import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { describeIpv6 } from "../../src/routes/address-details.ts";
+import { describeIpv6 } from "../../src/tools/validate/address-details.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
 import { parseIpv6 } from "./parse.ts";
 import { slowParseIpv4, slowParseIpv6 } from "./slow-ipv6.ts";
@@ -149,7 +149,7 @@ function mutated(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
     );
 }
 
-/** What `parsePrefix` returns, null for an AddressError. */
+/** The result of `parsePrefix`, or null for an AddressError. */
 function prefixOrNull(text: string): Prefix | null {
   try {
     return parsePrefix(text);
@@ -299,7 +299,7 @@ test("every address can be described and checked against a policy", () => {
     fc.property(address, (value) => {
       const details = describeIpv6(value);
       expect(JSON.parse(JSON.stringify(details))).toEqual(details);
-      // What is globally reachable is never something that the registry says is not.
+      // The policy never treats an address as global that the registry calls not globally reachable.
       if (objectionTo(value, { mode: "global", allow: [], deny: [] }) === null) {
         expect(details.specialPurpose?.globallyReachable).not.toBe(false);
       }

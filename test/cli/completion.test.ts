@@ -52,7 +52,7 @@ describe("candidates", () => {
   });
 });
 
-/** What each shell offers for the command line that the cursor is behind. */
+/** The completions that each shell offers for a command line with the cursor at its end. */
 const LINES: [string, string[]][] = [
   ["sixscope keys ", ["add", "list", "revoke", "import"]],
   ["sixscope completion f", ["fish"]],

@@ -1,10 +1,10 @@
-/** What doctor reports about an installed service and its files. */
+/** The findings of doctor about an installed service and its files. */
 import { expect } from "bun:test";
-import { programMissing, testWith } from "../lab/lab.ts";
-import { installationMissing, onInstalledMachine } from "./installation.ts";
+import { programMissing, testWith, usersMissing } from "../lab/lab.ts";
+import { onInstalledMachine } from "./installation.ts";
 
-const machineTest = testWith(installationMissing);
-const tlsTest = testWith(installationMissing, programMissing("openssl"));
+const machineTest = testWith(usersMissing);
+const tlsTest = testWith(usersMissing, programMissing("openssl"));
 
 /** Functions to create a certificate and to write settings; resolvers that refuse connections answer at once. */
 const SET_UP = `
@@ -125,13 +125,13 @@ machineTest("a restored keys file that belongs to root is a problem with advice"
 machineTest("lines of the settings that systemd ignores are problems", async () => {
   const said = await doctor("settings 'export SIXSCOPE_LISTEN=[::1]:80' SIXSCOPE_LOG_LEVEL=debug");
   expect(said).toMatch(
-    /^problem .*\/etc\/sixscope\/sixscope\.env: systemd ignores line 4; write NAME=value, without export/m,
+    /^problem .*\/etc\/sixscope\/sixscope\.env: systemd ignores line 4, or reads it otherwise; write NAME=value on one line, without export/m,
   );
   expect(said.match(/systemd ignores/g)).toHaveLength(1);
 });
 
 machineTest(
-  "another user is told what doctor cannot see, and hears of no problem with it",
+  "another user is told what doctor cannot see, and doctor reports no problem with it",
   async () => {
     const said = await doctor(`
     systemd_shows ActiveState=active AmbientCapabilities=cap_net_raw

@@ -1,4 +1,4 @@
-/** What doctor reports; scripts/systemd-test.ts runs it on a whole machine. */
+/** The findings of doctor; scripts/systemd-test.ts runs it on a whole machine. */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,9 +10,13 @@ import { tryParseListenAddress } from "../../src/config/listen-address.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
-import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { freePort } from "../lab/port.ts";
 import { sixscope, startService } from "../lab/service.ts";
+
+/** Runs `sixscope doctor` with a keys file of its own, so that it does not look at an installed service. */
+const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]) =>
+  sixscope(["doctor", ...args], { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json", ...environment });
 
 const LOOPBACK = "00000000000000000000000000000001 01 80 10 80       lo\n";
 const LINK_LOCAL = "fe80000000000000021122fffe334455 02 40 20 80     eth0\n";
@@ -142,7 +146,7 @@ describe("the listeners for metrics", () => {
       state: "ok",
       outcome: "only this machine; the service answers there",
     });
-    const { stdout } = await sixscope(["doctor"], {
+    const { stdout } = await doctor({
       ...{ SIXSCOPE_METRICS_LISTEN: `${listen},[2001:db8::1]:1` },
       ...Object.fromEntries(
         ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
@@ -157,7 +161,7 @@ describe("the listeners for metrics", () => {
 
 describe("the raw socket", () => {
   const RANGE = "/proc/sys/net/ipv4/ping_group_range";
-  const dropTest = testWith(labMissing, programMissing("setpriv"));
+  const groupTest = testWith(usersMissing, programMissing("setpriv"));
   const withoutRights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
   const program = [...withoutRights, process.execPath, join(import.meta.dir, "../../src/main.ts")];
 
@@ -169,7 +173,7 @@ describe("the raw socket", () => {
       /^warning {2}open a raw .*only be pinged/m,
     ],
   ];
-  dropTest.each(rows)("%s", async (_, groups, line) => {
+  groupTest.each(rows)("%s", async (_, groups, line) => {
     const before = readFileSync(RANGE, "utf8");
     writeFileSync(RANGE, groups);
     const { stdout } = await sixscope(["doctor"], { SIXSCOPE_LISTEN: "nowhere" }, program);
@@ -227,7 +231,7 @@ describe("sixscope doctor", () => {
     await using knot = await startKnot({
       zones: { ".": "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\n" },
     });
-    const { stdout, stderr, status } = await sixscope(["doctor"], {
+    const { stdout, stderr, status } = await doctor({
       SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port},127.0.0.1:9`,
       SIXSCOPE_RESOLVER_B: "[::1]:9",
       SIXSCOPE_RESOLVER_C: "2001:db8::1",
@@ -246,7 +250,7 @@ describe("sixscope doctor", () => {
 
   test("--json prints the same findings as one document", async () => {
     const wrong = { SIXSCOPE_LISTEN: "nowhere" };
-    const { stdout, status } = await sixscope(["doctor", "--json"], wrong);
+    const { stdout, status } = await doctor(wrong, "--json");
     const { problems, findings } = JSON.parse(stdout);
     expect(findings[0]).toEqual({
       state: "problem",
@@ -257,11 +261,11 @@ describe("sixscope doctor", () => {
     const isProblem = ({ state }: { state: string }) => state === "problem";
     expect(findings.filter(isProblem)).toHaveLength(problems);
     expect(status).toBe(1);
-    expect((await sixscope(["doctor", "--yaml"])).status).toBe(2);
+    expect((await doctor({}, "--yaml")).status).toBe(2);
   });
 
   test("names every wrong setting, and ends with status 1", async () => {
-    const { stdout, status } = await sixscope(["doctor"], {
+    const { stdout, status } = await doctor({
       SIXSCOPE_LISTEN: "nowhere",
       SIXSCOPE_RESOLVER: "::1",
     });
@@ -283,7 +287,7 @@ describe("sixscope doctor", () => {
     const resolvers = Object.fromEntries(
       ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
     );
-    const { stdout } = await sixscope(["doctor"], {
+    const { stdout } = await doctor({
       ...resolvers,
       SIXSCOPE_TLS_CERT: cert,
       SIXSCOPE_TLS_KEY: key,

@@ -1,16 +1,23 @@
 /** Results in the formats of mtr and RIPE Atlas; test/e2e/path-tools.test.ts compares them with mtr itself. */
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
-import { type Format, MTR_FORMATS, PING_FORMATS, TRACE_FORMATS } from "../../src/cli/formats.ts";
-import type { MtrResult, MtrRound } from "../../src/routes/mtr.ts";
-import type { PingResult } from "../../src/routes/ping.ts";
-import type { TraceResult } from "../../src/routes/traceroute.ts";
+import { FORMATS, type Format, type Formats } from "../../src/cli/formats.ts";
+import type { MtrResult, MtrRound } from "../../src/tools/mtr/endpoint.ts";
+import type { PingResult } from "../../src/tools/ping/endpoint.ts";
+import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
+
+const {
+  ping: PING_FORMATS,
+  trace: TRACE_FORMATS,
+  mtr: MTR_FORMATS,
+} = FORMATS as Record<"ping" | "trace" | "mtr", Formats>;
 
 const START_MS = Date.UTC(2026, 10, 22, 4, 29, 58, 700);
 const RUN = { events: [], startMs: START_MS, endMs: START_MS + 3000 };
 const SOURCE = "2001:db8::1";
 const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
 const ROUTER = "2001:db8:1::1";
+const VERDICT = "The verdict.";
 
 const PING: PingResult = {
   ...HEAD,
@@ -20,6 +27,7 @@ const PING: PingResult = {
   ],
   stats: { transmitted: 6, received: 2, loss: 50, min: 11.2, avg: 11.8, max: 12.4 },
   details: {
+    verdict: { code: "loss", text: VERDICT },
     source: SOURCE,
     timeout: 2000,
     lost: [
@@ -65,6 +73,7 @@ const TRACE: TraceResult = {
     reached: true,
     reason: "reached",
     refused: [{ hop: 3, errno: "EPERM" }],
+    verdict: { code: "reached", text: VERDICT },
     source: SOURCE,
     flowLabel: 493_374,
   },
@@ -80,6 +89,7 @@ function stopped(type: number, code: number): TraceResult {
       reached: false,
       reason: "unreachable",
       error: { type, code, name: "error", from, fromTarget: false },
+      verdict: { code: "unreachable", text: VERDICT },
       source: SOURCE,
       flowLabel: 1,
     },
@@ -132,7 +142,13 @@ const MTR: MtrResult = {
   ...HEAD,
   rounds: 3,
   hops: (ROUNDS[2] as MtrRound).hops,
-  details: { reached: true, paths: [], source: SOURCE, flowLabel: 7 },
+  details: {
+    reached: true,
+    paths: [],
+    verdict: { code: "no-loss", text: VERDICT },
+    source: SOURCE,
+    flowLabel: 7,
+  },
 };
 
 const text = (format: Format, result: object, events: readonly unknown[] = []) =>
@@ -147,15 +163,17 @@ describe("mtr-report", () => {
 HOST: 2001:db8::1   Loss%   Snt   Last   Avg  Best  Wrst StDev
   1.|-- 2001:db8:a::1 33.3%     3    2.5   2.5   2.5   2.5   0.4
   2.|-- ???           100.0     2    0.0   0.0   0.0   0.0   0.0
-  3.|-- 2001:db8::80   0.0%     2    9.2   9.2   9.2   9.2   0.4`);
+  3.|-- 2001:db8::80   0.0%     2    9.2   9.2   9.2   9.2   0.4
+${VERDICT}`);
   });
 
   test("of a ping is the row at the hop limit of its requests", () => {
     expect(text(PING_FORMATS["mtr-report"], PING)).toBe(`${START}
 HOST: 2001:db8::1     Loss%   Snt   Last   Avg  Best  Wrst StDev
- 64.|-- www.example.com 60.0%     5   12.4  11.8  11.2  12.4   0.8`);
+ 64.|-- www.example.com 60.0%     5   12.4  11.8  11.2  12.4   0.8
+${VERDICT}`);
     expect(text(PING_FORMATS["mtr-report"], UNANSWERED)).toEndWith(
-      "\n 64.|-- ???         100.0     1    0.0   0.0   0.0   0.0   0.0",
+      "\n 64.|-- ???         100.0     1    0.0   0.0   0.0   0.0   0.0\nThe verdict.",
     );
   });
 
@@ -170,8 +188,14 @@ test("mtr-report shows no control characters, which the service of another place
   const [hop] = TRACE.hops;
   const hops = [{ ...hop, hostname: "r\u001b[2J\n 9.|-- all is well" } as typeof hop & object];
   const lines = text(TRACE_FORMATS["mtr-report"], { ...TRACE, hops }).split("\n");
-  expect(lines.length).toBe(3);
+  expect(lines.length).toBe(4);
   expect(lines[2]).toStartWith("  1.|-- r\ufffd[2J\ufffd 9.|-- all is well ");
+});
+
+test("mtr-report says the verdict on one line, whatever a service sends", () => {
+  const verdict = { code: "no-loss" as const, text: "All is\u001b[2J\nwell." };
+  const lines = text(MTR_FORMATS["mtr-report"], { ...MTR, details: { ...MTR.details, verdict } });
+  expect(lines.split("\n").at(-1)).toBe("All is\ufffd[2J\ufffdwell.");
 });
 
 test("mtr-json has the numbers of the report, to a thousandth", () => {

@@ -1,15 +1,6 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { labMissing } from "../lab/lab.ts";
 import { labEnvironment } from "../lab/run.ts";
 import type { CommandResult } from "../lab/service.ts";
-
-/** Why a machine with an installed service cannot be simulated here, or null. */
-export const installationMissing: string | null =
-  labMissing ??
-  (readFileSync("/proc/self/uid_map", "utf8").trim().endsWith("4294967295")
-    ? null
-    : "files of two users need root");
 
 const ROOT = join(import.meta.dir, "../..");
 

@@ -1,9 +1,9 @@
 /** Which file `keys` uses on a machine with an installed service, and who owns it afterwards. */
 import { describe, expect } from "bun:test";
-import { testWith } from "../lab/lab.ts";
-import { installationMissing, onInstalledMachine } from "./installation.ts";
+import { testWith, usersMissing } from "../lab/lab.ts";
+import { onInstalledMachine } from "./installation.ts";
 
-const machineTest = testWith(installationMissing);
+const machineTest = testWith(usersMissing);
 
 const OWNER = "stat --format='%U %G %a'";
 
@@ -244,8 +244,7 @@ describe("with systemd", () => {
       mkdir /etc/keys
       systemd_shows 'Environment="SIXSCOPE_KEYS_FILE=/etc/keys/a b.json"'
       sixscope keys list
-      echo 'SIXSCOPE_KEYS_FILE=/etc/keys/\\' > /etc/more.env
-      echo 'c.json' >> /etc/more.env
+      echo 'SIXSCOPE_KEYS_FILE=/etc/keys/c.json' > /etc/more.env
       systemd_shows 'Environment="SIXSCOPE_KEYS_FILE=/etc/keys/a b.json"' \\
         'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)' \\
         'EnvironmentFiles=/etc/more.env (ignore_errors=no)'

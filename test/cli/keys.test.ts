@@ -20,7 +20,7 @@ import { readKeyFile, writeKeyFile } from "../../src/keys/key-file.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
-import { sixscope, startService } from "../lab/service.ts";
+import { sixscope, sixscopeHere, startService } from "../lab/service.ts";
 
 let folder: string;
 let file: string;
@@ -32,7 +32,10 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const keys = (...args: string[]) => sixscope(["keys", ...args], { SIXSCOPE_KEYS_FILE: file });
+const keys = (...args: string[]) => sixscopeHere(["keys", ...args], { SIXSCOPE_KEYS_FILE: file });
+
+/** As `keys`, in a process of its own. */
+const keysAlone = (...args: string[]) => sixscope(["keys", ...args], { SIXSCOPE_KEYS_FILE: file });
 
 describe("keys add", () => {
   test("prints the key once and stores only its SHA-256, mode 0600", async () => {
@@ -72,7 +75,7 @@ describe("keys add", () => {
 
   test("loses no key when many commands run at once", async () => {
     const names = Array.from({ length: 12 }, (_, index) => `key-${index}`);
-    const ends = await Promise.all(names.map((name) => keys("add", name)));
+    const ends = await Promise.all(names.map((name) => keysAlone("add", name)));
     expect(ends.map(({ stderr }) => stderr)).toEqual(names.map(() => ""));
     const stored: { name: string }[] = JSON.parse(readFileSync(file, "utf8")).keys;
     expect(stored.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
@@ -129,32 +132,32 @@ describe("wrong usage ends with status 2 and shows the usage", () => {
     ["a name with a line break", ["add", "a\nb"], "cannot be a name"],
     ["a name with a space behind it", ["add", "a "], "cannot be a name"],
     ["a name with two spaces", ["add", "ab  cd"], "cannot be a name"],
-    ["a limit of zero", ["add", "a", "--limit", "0"], "--limit <n>' argument '0' is invalid"],
+    ["a limit of zero", ["add", "a", "--limit", "0"], '--limit is "0"; it must be a whole number'],
     [
       "a limit that is not a number",
       ["add", "a", "--limit", "1e3"],
-      "--limit <n>' argument '1e3' is invalid",
+      '--limit is "1e3"; it must be a whole number',
     ],
     [
       "a day that does not exist",
       ["add", "a", "--expires", "2099-02-30"],
-      "--expires <date>' argument '2099-02-30' is invalid",
+      '--expires is "2099-02-30"; it must ',
     ],
     [
       "a time on such a day",
       ["add", "a", "--expires", "2099-02-30T12:00:00Z"],
-      "--expires <date>' argument '2099-02-30T12",
+      '--expires is "2099-02-30T12:00:00Z"; it must ',
     ],
     [
       "a time without a zone",
       ["add", "a", "--expires", "2099-01-30T12:00:00"],
-      "--expires <date>' argument '2099-01-30T12",
+      '--expires is "2099-01-30T12:00:00"; it must ',
     ],
     ["a date in the past", ["add", "a", "--expires", "2020-01-01"], "must be in the future"],
     [
       "a year with five digits",
       ["add", "a", "--expires", "9999-12-31T23:00:00-05:00"],
-      "--expires <date>' argument '9999-12",
+      '--expires is "9999-12-31T23:00:00-05:00"; it must ',
     ],
     ["unknown option", ["add", "a", "--days", "3"], "unknown option '--days'"],
   ];
@@ -162,7 +165,7 @@ describe("wrong usage ends with status 2 and shows the usage", () => {
     const { status, stderr } = await keys(...args);
     expect(status).toBe(2);
     expect(stderr).toContain(said);
-    expect(stderr).toContain("Usage: sixscope keys ");
+    expect(stderr).toMatch(/^[Uu]sage: sixscope keys /m);
   });
 });
 
@@ -175,7 +178,7 @@ test("a file that does not parse is never overwritten: status 1, and it says why
 });
 
 test("a missing folder is named: status 1", async () => {
-  const { status, stderr } = await sixscope(["keys", "add", "me"], {
+  const { status, stderr } = await sixscopeHere(["keys", "add", "me"], {
     SIXSCOPE_KEYS_FILE: join(folder, "no/keys.json"),
   });
   expect(status).toBe(1);
@@ -201,7 +204,7 @@ test("a symbolic link stays, and its target is replaced", async () => {
   const link = join(folder, "link.json");
   await keys("add", "first");
   symlinkSync(file, link);
-  await sixscope(["keys", "add", "second"], { SIXSCOPE_KEYS_FILE: link });
+  await sixscopeHere(["keys", "add", "second"], { SIXSCOPE_KEYS_FILE: link });
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
   expect((await keys("list")).stdout).toMatch(/^second +active/m);
 });
@@ -211,7 +214,7 @@ test("a relative link starts at its real folder", async () => {
   mkdirSync(join(other, "deep"), { recursive: true });
   symlinkSync(join(other, "deep"), away);
   symlinkSync("../keys.json", join(other, "deep", "link.json"));
-  await sixscope(["keys", "add", "me"], { SIXSCOPE_KEYS_FILE: join(away, "link.json") });
+  await sixscopeHere(["keys", "add", "me"], { SIXSCOPE_KEYS_FILE: join(away, "link.json") });
   expect(readdirSync(other).toSorted()).toEqual(["deep", "keys.json"]);
 });
 
@@ -240,7 +243,7 @@ test("a circle of links is reported", async () => {
   symlinkSync("second", join(folder, "first"));
   symlinkSync("first", join(folder, "second"));
   const circle = { SIXSCOPE_KEYS_FILE: join(folder, "first") };
-  expect((await sixscope(["keys", "list"], circle)).stderr).toContain("ELOOP");
+  expect((await sixscopeHere(["keys", "list"], circle)).stderr).toContain("ELOOP");
 });
 
 test("a file can be read while another process replaces it", async () => {
@@ -270,7 +273,7 @@ test("a link at the path of the temporary file is not followed", async () => {
 
 test("--help after a command prints the help", async () => {
   for (const args of [["add", "--help"], ["--help"]]) {
-    const { status, stdout } = await keys(...args);
+    const { status, stdout } = await keysAlone(...args);
     expect({ status, helps: stdout.startsWith("Usage: sixscope keys ") }).toEqual({
       status: 0,
       helps: true,

@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
+import { ApiError } from "../../src/api/errors.ts";
 import { rawSocketRemedy } from "../../src/cli/terminal.ts";
-import { ApiError } from "../../src/http/errors.ts";
 
 const reason = (code: string) => `socket(AF_INET6, 3, 58): ${code}`;
 const SYSTEMD = { NOTIFY_SOCKET: "/run/systemd/notify" };

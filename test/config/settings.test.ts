@@ -127,7 +127,7 @@ describe("values", () => {
     ],
     ["a location", "SIXSCOPE_LOCATION", "ams-1", { location: "ams-1" }],
     [
-      "two NATS servers, one of which must use TLS",
+      "two NATS servers, one with TLS required",
       "SIXSCOPE_NATS_URL",
       "nats://[2001:db8::1]:4222,tls://nats.example.com",
       {

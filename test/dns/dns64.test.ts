@@ -1,4 +1,4 @@
-/** What is remembered of a resolver that makes IPv6 addresses of IPv4 addresses. */
+/** The prefixes remembered for a resolver that makes IPv6 addresses of IPv4 addresses. */
 import { describe, expect, test } from "bun:test";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { learnTranslators, translationOf } from "../../src/dns/dns64.ts";

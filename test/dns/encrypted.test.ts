@@ -158,7 +158,7 @@ describe("a connection over TLS", () => {
     return `tls://[::1]:${(server.address() as { port: number }).port}`;
   }
 
-  /** Waits until so many queries have come. */
+  /** Waits until `count` queries have come. */
   async function arrived(count: number): Promise<void> {
     for (let times = 0; times < 1000 && queries.length < count; times++) await Bun.sleep(10);
     expect(queries).toHaveLength(count);

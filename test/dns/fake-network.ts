@@ -1,15 +1,10 @@
 import { formatSocketAddress, type SocketAddress } from "../../src/addr/socket-address.ts";
-import {
-  type DnsSocket,
-  type SocketEvents,
-  type Sockets,
-  systemSockets,
-  type Transport,
-} from "../../src/dns/sockets.ts";
+import { systemSockets } from "../../src/dns/sockets.ts";
+import type { DnsSocket, SocketEvents, Sockets, Transport } from "../../src/dns/transport.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { askedName } from "./messages.ts";
 
-/** What a fake server does with a query: it returns the response, or null for silence. */
+/** The behaviour of a fake server: it returns the response to a query, or null for silence. */
 export type Behaviour = (query: Uint8Array) => Uint8Array | null | "ECONNREFUSED";
 
 /** A query that arrived at a fake server. */
@@ -20,11 +15,11 @@ export interface Arrival {
   readonly query: Uint8Array;
   /** Sends a datagram to the socket that the query came from. */
   readonly answer: (reply: Uint8Array) => void;
-  /** Whether that socket is still open. */
+  /** True if that socket is still open. */
   readonly isOpen: () => boolean;
 }
 
-/** Whether a query only checks whether a server that has failed answers again. */
+/** True if a query only checks that a server that has failed answers again. */
 function isCheck(query: Uint8Array): boolean {
   return askedName(query) === ".";
 }

@@ -140,7 +140,7 @@ const message: fc.Arbitrary<TestMessage> = fc.record({
   ),
 });
 
-/** What decoding the message must return. */
+/** The value that decoding the message must return. */
 function decoded({ flags, rcode, answers, edns }: TestMessage): Message {
   return {
     flags: flags | (rcode & 0xf),
@@ -201,7 +201,7 @@ function decodeMs(bytes: Uint8Array): number {
   return performance.now() - startMs;
 }
 
-/** Whether a message is decoded within the limit, which allows for a slow or busy machine. */
+/** True if a message is decoded within the limit, which allows for a slow or busy machine. */
 export function isDecodedInTime(bytes: Uint8Array): boolean {
   let fastestMs = decodeMs(bytes);
   let yardstickMs = 0;
@@ -216,7 +216,7 @@ function same(a: unknown, b: unknown): void {
   if (!Bun.deepEquals(a, b, true)) throw new Error(`${Bun.inspect(a)} is not ${Bun.inspect(b)}`);
 }
 
-/** What must hold for every input, by name. */
+/** The properties that every input must satisfy, by name. */
 export const PROPERTIES: Readonly<Record<string, fc.IRawProperty<unknown>>> = {
   "decoding never fails otherwise and is quick, and its result is stable": fc.property(
     received,

@@ -15,7 +15,7 @@ export interface Datagram {
   replyFromElsewhere(bytes: Uint8Array): void;
 }
 
-/** What the server does; without `tcp` it refuses connections. */
+/** The behaviour of the server; without `tcp` it refuses connections. */
 export interface Manners {
   udp(datagram: Datagram): void | Promise<void>;
   /** A whole query has arrived over a connection. */

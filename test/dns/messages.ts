@@ -227,7 +227,7 @@ export function questionOf(query: Uint8Array): TestQuestion {
   return { name: askedName(query), type: reader.uint16(), class: reader.uint16() };
 }
 
-/** Whether a query has an OPT record. */
+/** True if a query has an OPT record. */
 export function hasEdns(query: Uint8Array): boolean {
   return query[11] === 1;
 }

@@ -32,7 +32,7 @@ function start(addresses: readonly string[], timeoutMs = 5000) {
     /** Server and time of each attempt so far. */
     attempts: () =>
       network.arrivals.map(({ server, atMs }) => `${server.replace(/:53$/, "")}@${atMs}`),
-    /** Whether each attempt is still waiting for its response. */
+    /** For each attempt, true if it still waits for its response. */
     waiting: () => network.arrivals.map(({ isOpen }) => isOpen()),
     /** Responds to an attempt. */
     respond: async (index: number, what: "answer" | keyof typeof RCODES) => {

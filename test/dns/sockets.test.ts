@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { MAX_FORGERIES } from "../../src/dns/exchange.ts";
 import { frameMessage, MessageStream } from "../../src/dns/stream.ts";
-import { FIRST_PORT, MAX_AGE_MS, MAX_USES, UdpSockets } from "../../src/dns/udp.ts";
+import { createUdpOpener, FIRST_PORT, MAX_AGE_MS, MAX_USES } from "../../src/dns/udp.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 /**
@@ -38,8 +38,8 @@ test.each([
   });
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const received: string[] = [];
-  const sockets = new UdpSockets(new FakeClock(), makeUnconnected);
-  const socket = await sockets.open(tryParseSocketAddress(at, server.port) as SocketAddress, {
+  const openSocket = createUdpOpener(new FakeClock(), makeUnconnected);
+  const socket = await openSocket(tryParseSocketAddress(at, server.port) as SocketAddress, {
     message(bytes) {
       received.push(new TextDecoder().decode(bytes));
       if (received.at(-1) === "answer") answer();
@@ -68,7 +68,7 @@ describe("kept sockets", () => {
     const clock = new FakeClock();
     const tried: number[] = [];
     const made: { port: number; isOpen: boolean; receive: (from?: string) => void }[] = [];
-    const sockets = new UdpSockets(clock, async ({ port = 0, connect, socket }) => {
+    const openSocket = createUdpOpener(clock, async ({ port = 0, connect, socket }) => {
       tried.push(port);
       if (inUse(port)) throw Object.assign(new Error("in use"), { code: "EADDRINUSE" });
       const one = {
@@ -87,7 +87,7 @@ describe("kept sockets", () => {
       };
     });
     const events = { message() {}, failed() {} };
-    const open = () => sockets.open(server, events);
+    const open = () => openSocket(server, events);
     return { clock, tried, made, open };
   }
 
@@ -159,7 +159,7 @@ describe("kept sockets", () => {
     for (let at = 0; at < count; at++) (await open()).close(false);
     expect(Math.min(...tried)).toBeGreaterThanOrEqual(FIRST_PORT);
     expect(Math.max(...tried)).toBeLessThanOrEqual(65_535);
-    // Of so many ports drawn at random, 1/e are missing on average; the deviation is 100.
+    // Of 64,512 ports drawn at random, 1/e are missing on average; the deviation is 100.
     expect(new Set(tried).size / count).toBeCloseTo(1 - 1 / Math.E, 1);
     const eighths = Map.groupBy(tried, (port) => Math.floor((8 * (port - FIRST_PORT)) / count));
     for (let eighth = 0; eighth < 8; eighth++) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
-import { dns } from "../../src/routes/dns.ts";
+import { dns } from "../../src/tools/dns/endpoint.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { startUnbound, type Unbound } from "../lab/unbound.ts";

@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   page = await browser.newPage();
   await page.goto(origin.url.href);
-}, 60_000);
+});
 
 afterAll(async () => {
   if (missing !== null) return;

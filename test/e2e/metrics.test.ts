@@ -8,7 +8,7 @@ import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { metricsText, metricsUrl, until, value } from "../lab/metrics.ts";
 import { freePort } from "../lab/port.ts";
 import { run, runIp } from "../lab/run.ts";
-import { type Service, sixscope, startService } from "../lab/service.ts";
+import { type Service, sixscopeHere, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
@@ -184,7 +184,7 @@ describe("metrics", () => {
       value(service, "sixscope_file_reads_total", { file: "keys", outcome });
     expect([await reads("done"), await reads("failed")]).toEqual([0, 0]);
     const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
-    expect((await sixscope(["keys", "add", "other"], environment)).status).toBe(0);
+    expect((await sixscopeHere(["keys", "add", "other"], environment)).status).toBe(0);
     await until(async () => (await reads("done")) === 1);
     expect(await value(service, "sixscope_keys")).toBe(2);
     expect(await value(service, "sixscope_keys_file_usable")).toBe(1);

@@ -39,7 +39,7 @@ const get = async (path: string): Promise<unknown> => await (await ask(path)).js
 const stream = async (path: string) =>
   await Array.fromAsync(readEvents(await ask(path, { Accept: "text/event-stream" })));
 
-labTest("/mtr counts every hop, and marks the one that limits its errors", async () => {
+labTest("/mtr counts every hop, and marks the one that rate-limits its errors", async () => {
   await set(2, nftRule("output", "icmpv6 type time-exceeded numgen inc mod 2 == 0 drop"));
   try {
     const path = `/mtr/${chain.target}?rounds=6&intervalMs=150`;
@@ -82,17 +82,20 @@ labTest("/mtu says who told the MTU, and streams the hops", async () => {
     const answer = await get(`/mtu/${chain.target}`);
     expect(answer).toMatchObject({
       mtu: 1420,
-      verdict: "narrowed",
-      told: { from: chain.hops[1], hop: 2, mtu: 1420 },
+      packetTooBig: { from: chain.hops[1], hop: 2, mtu: 1420 },
       lastLarge: 2,
       firstSmall: 3,
       hops: chain.hops.map((ip, at) => ({ hop: at + 1, ip, mtu: at < 2 ? 1500 : 1420 })),
-      details: { doubtful: [] },
+      details: { verdict: { code: "narrowed" }, doubtful: [] },
     });
     const events = await stream(`/mtu/${chain.target}`);
     const { event, data: result } = events.pop() as SentEvent;
     expect(event).toBe("result");
-    expect(result).toMatchObject({ mtu: 1420, verdict: "narrowed", hops: expect.any(Array) });
+    expect(result).toMatchObject({
+      mtu: 1420,
+      hops: expect.any(Array),
+      details: { verdict: { code: "narrowed" } },
+    });
     const hops = new Map(events.map(({ data }) => [(data as { hop: number }).hop, data]));
     const inOrder = [...hops].toSorted(([a], [b]) => a - b).map(([, hop]) => hop);
     expect(inOrder).toEqual((result as { hops: object[] }).hops);
@@ -107,8 +110,8 @@ labTest("/mtu finds a black hole, and where it is", async () => {
   try {
     expect(await get(`/mtu/${chain.target}?names=no`)).toMatchObject({
       mtu: 1420,
-      verdict: "blackHole",
-      told: null,
+      details: { verdict: { code: "black-hole" } },
+      packetTooBig: null,
       lastLarge: 2,
       firstSmall: 3,
     });

@@ -73,7 +73,7 @@ labTest("a trace to a target behind 12 routers shows all 13 hops in order", asyn
   });
 });
 
-labTest("a stream tells of a hop again when its name has come", async () => {
+labTest("a stream reports a hop again when its name has come", async () => {
   const response = await fetch(`${service.url}/traceroute/${chain.target}`, {
     headers: { "X-API-Key": service.key, Accept: "text/event-stream" },
   });

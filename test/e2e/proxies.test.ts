@@ -54,7 +54,7 @@ function curl(path: string, headers: readonly string[], options: readonly string
   ];
 }
 
-/** What a client has got of a stream when its first event has come. */
+/** The part of a stream that a client has received when the first event arrives. */
 async function beginningOfStream(path: string, key: string): Promise<string> {
   const headers = ["Accept: text/event-stream", `X-API-Key: ${key}`];
   const child = Bun.spawn(curl(path, headers, ["--no-buffer"]), {

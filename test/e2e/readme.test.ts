@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
+import { ERRORS } from "../../src/api/errors.ts";
 import { describeCommands } from "../../src/cli/command-line.ts";
-import { ERRORS } from "../../src/http/errors.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -270,7 +270,7 @@ function linksOf(text: string): string[] {
     .filter((link) => !/^\w+:/.test(link));
 }
 
-/** Whether a link of a page leads to a file, and to a heading in it where it names one. */
+/** True if a link of a page leads to a file, and to a heading in it if it names one. */
 function isThere(from: string, link: string): boolean {
   const [file = "", anchor] = link.split("#");
   const target = file === "" ? from : join(dirname(from), file);

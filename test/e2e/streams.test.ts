@@ -10,7 +10,7 @@ import { type Service, startService } from "../lab/service.ts";
 
 const tunTest = testWith(tunMissing);
 
-/** What a document holds, and what is put together from events. */
+/** The parts of a document that are compared with those of its events. */
 interface Parts {
   readonly hops?: readonly object[];
   readonly results?: readonly object[];
@@ -143,7 +143,7 @@ describe("over a simulated internet", () => {
 
   tunTest.each(PATHS)("a trace of a path that is %s: events, result, answer", async (_, target) => {
     await using _internet = await startInternet({ destinations: TARGETS });
-    // Who asks at the same time shares the trace.
+    // A client that asks at the same time shares the trace.
     const [events, shared] = await Promise.all([
       stream(`/traceroute/${target}?maxHops=40`),
       plain(`/traceroute/${target}?maxHops=40`),

@@ -15,6 +15,9 @@ const tlsTest = testWith(missing);
 const curlTest = testWith(missing, programMissing("curl"));
 const wrkTest = testWith(missing, programMissing("wrk"));
 
+/** Between two requests of a client, so that many clients leave something of the machine to others. */
+const PAUSE_MS = 5;
+
 let folder: string;
 let service: Service;
 const file = (name: string) => join(folder, name);
@@ -164,6 +167,7 @@ describe("renewal", () => {
             (error: unknown) => String(error),
           );
           statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
+          await Bun.sleep(PAUSE_MS);
         }
       });
       for (const name of ["second", "first"]) {
@@ -200,8 +204,18 @@ describe("renewal", () => {
     "fails no request of wrk, whose connections stay open",
     async () => {
       await using own = await start("own-");
+      writeFileSync(file("pace.lua"), `function delay() return ${PAUSE_MS} end`);
       // Longer than the old server keeps running.
-      const load = run(["wrk", "-t1", "-c16", "-d12s", "--timeout", "60s", `${own.url}/myip`]);
+      const duration = ["-d12s", "--timeout", "60s"];
+      const load = run([
+        "wrk",
+        "-t1",
+        "-c16",
+        ...duration,
+        "-s",
+        file("pace.lua"),
+        `${own.url}/myip`,
+      ]);
       let isOver = false;
       const report = load.finally(() => {
         isOver = true;

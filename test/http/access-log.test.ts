@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { tryParseIp } from "../../src/addr/ip.ts";
-import { AccessLog, loggedStatus } from "../../src/http/access-log.ts";
+import { createAccessLog, loggedStatus } from "../../src/http/access-log.ts";
 import type { KeyRecord } from "../../src/keys/key-file.ts";
 import { createLog, type LogFormat } from "../../src/util/log.ts";
 
@@ -17,7 +17,7 @@ function setUp(options: Options = {}) {
   const lines: string[] = [];
   const { format = "json", clients = true, priorities = false, key = null } = options;
   const log = createLog({ level: "info", format, priorities, write: (line) => lines.push(line) });
-  const accessLog = new AccessLog(log, clients);
+  const accessLog = createAccessLog(log, clients);
   /** Logs a request with a status; `route` is null if no route has matched. */
   const answered = (status: number, route: string | null, init: RequestInit = {}, path = "/") => {
     const info = {

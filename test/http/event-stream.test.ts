@@ -1,7 +1,7 @@
 /** Which requests get events, and what a stream sends, without a server. */
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { Hono } from "hono";
-import { ApiError } from "../../src/http/errors.ts";
+import { ApiError } from "../../src/api/errors.ts";
 import { prefersEvents, streamEvents } from "../../src/http/event-stream.ts";
 
 test.each<[string | null, boolean]>([

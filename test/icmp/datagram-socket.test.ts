@@ -4,15 +4,15 @@ import { writeFileSync } from "node:fs";
 import { DatagramSocket } from "../../src/icmp/datagram-socket.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import { errorName } from "../../src/icmp/icmp-error.ts";
-import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
+import { decodeMessage, encodeEchoRequest } from "../../src/icmp/packet.ts";
 import type { PingOutcome } from "../../src/icmp/ping.ts";
 import { Prober } from "../../src/icmp/prober.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
-import { labMissing, testWith } from "../lab/lab.ts";
+import { testWith, usersMissing } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
 
-const test = testWith(labMissing);
+const test = testWith(usersMissing);
 const ROUTERS = 2;
 
 let chain: KernelChain;
@@ -20,7 +20,7 @@ let raw: IcmpEngine;
 let datagram: IcmpEngine;
 
 beforeAll(async () => {
-  if (labMissing !== null) return;
+  if (usersMissing !== null) return;
   writeFileSync("/proc/sys/net/ipv4/ping_group_range", "0 65535");
   chain = await startKernelChain({ routers: ROUTERS });
   raw = openIcmp();
@@ -33,7 +33,7 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-/** What does not depend on time. */
+/** The outcome without the values that depend on time. */
 function withoutTimes(outcome: PingOutcome) {
   if (outcome.kind !== "done") return outcome;
   const bare = ({ rttMs, ...others }: { readonly rttMs?: number | undefined }) => {

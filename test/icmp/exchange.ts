@@ -6,7 +6,7 @@
  * Arguments: how many packets. Prints one line of JSON.
  */
 
-import { decodeMessage, encodeEchoRequest } from "../../src/icmp/message.ts";
+import { decodeMessage, encodeEchoRequest } from "../../src/icmp/packet.ts";
 import { RawSocket, type ReceivedPacket } from "../../src/icmp/socket.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { splitExtensions } from "../../src/icmp/icmp-error.ts";
-import { decodeMessage, internetChecksum } from "../../src/icmp/message.ts";
+import { decodeMessage, internetChecksum } from "../../src/icmp/packet.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { hex, hexAddress } from "./hex.ts";
 
@@ -8,7 +8,7 @@ const QUOTATION = "60".repeat(128);
 const MPLS = "0008 01 01 05dc1 b 01";
 const LABEL = { label: 0x05dc1, trafficClass: 5, bottomOfStack: true, ttl: 1 };
 
-/** An error with so many words stated as the length of its quotation. */
+/** An error that states `words` as the length of its quotation. */
 function split(type: number, words: number, body: string) {
   const message = decodeMessage(
     hex(

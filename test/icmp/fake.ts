@@ -79,7 +79,7 @@ export interface FakeResponse {
   readonly hopLimit?: number;
 }
 
-/** What the network does with a request: responses, or an errno name if the kernel refuses it. */
+/** The network's reaction to a request: responses, or an errno name if the kernel refuses it. */
 export type Network = (packet: OutgoingPacket, sentMs: number) => readonly FakeResponse[] | string;
 
 /** The address that everything is sent from. */
@@ -158,7 +158,7 @@ export function echoReply({ message }: OutgoingPacket): Uint8Array {
   return reply;
 }
 
-/** The error with which a router answers a request, quoting so many bytes of it. */
+/** The error with which a router answers a request, quoting `quoteBytes` bytes of it. */
 export function icmpError(
   packet: OutgoingPacket,
   type: number,
@@ -188,7 +188,7 @@ export function icmpError(
 export interface Station {
   /** Round-trip time to it. */
   readonly rttMs: number;
-  /** Whether it answers the nth request, counted from 1; always by default. */
+  /** True if it answers the nth request, counted from 1; always by default. */
   readonly answers?: (nth: number, atMs: number) => boolean;
   /** It answers each request with this error, as a firewall does. */
   readonly rejects?: readonly [type: number, code: number];

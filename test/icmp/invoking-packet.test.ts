@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { decodeInvokingPacket } from "../../src/icmp/message.ts";
+import { decodeInvokingPacket } from "../../src/icmp/packet.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { hex, hexAddress } from "./hex.ts";
 

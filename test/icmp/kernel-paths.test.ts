@@ -13,7 +13,7 @@ type Next = Readonly<Record<string, readonly string[]>>;
 
 const UNLIMITED = { "net/ipv6/icmp/ratelimit": 0 };
 
-/** So many routers beside each other, between two others. */
+/** `count` routers side by side, between two others. */
 function beside(count: number): Next {
   const names = Array.from({ length: count }, (_, index) => `x${index}`);
   return { a: names, ...Object.fromEntries(names.map((name) => [name, ["b"]])), b: ["T"], T: [] };
@@ -121,14 +121,14 @@ describeWith(labMissing)("through kernel routers", () => {
     120_000,
   );
 
-  test("routers that limit their errors as Linux does are no further paths", async () => {
+  test("routers that rate-limit their errors as Linux does are not further paths", async () => {
     const next = beside(2);
     await using network = await startKernelGraph(next);
     await expectToFind(network, next, waysOf(next));
-  }, 120_000);
+  });
 
-  describeWith(programMissing("nft"))("one of which loses everything", () => {
-    test("shows where that one ends", async () => {
+  describeWith(programMissing("nft"))("one path that loses everything", () => {
+    test("is shown to the hop where it ends", async () => {
       const next = beside(4);
       await using network = await startKernelGraph(next, UNLIMITED);
       await network.exec(
@@ -143,6 +143,6 @@ describeWith(labMissing)("through kernel routers", () => {
           .filter((edge) => edge !== "x2>b")
           .toSorted(),
       );
-    }, 120_000);
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { encodeEchoRequest } from "../../src/icmp/message.ts";
+import { encodeEchoRequest } from "../../src/icmp/packet.ts";
 import { Prober } from "../../src/icmp/prober.ts";
 import { RawSocket as IcmpSocket } from "../../src/icmp/socket.ts";
 import { parseIpv6 } from "../addr/parse.ts";

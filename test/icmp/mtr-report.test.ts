@@ -21,7 +21,7 @@ const target = (rttMs = 9): Response => ({
   ...received,
 });
 
-/** So many rounds over routers and a target; hop `lossy` is silent in every `every`th of them. */
+/** `count` rounds over four routers and a target; `isSilent` says which hops are silent in a round. */
 function rounds(count: number, isSilent: (hop: number, round: number) => boolean): Round[] {
   return Array.from({ length: count }, (_, round) =>
     [router("a"), router("b"), router("c"), router("d"), target()].map((answer, at) =>

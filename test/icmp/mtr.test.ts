@@ -30,7 +30,7 @@ function start(network: Network) {
   return { clock, socket, engine, startMs: clock.nowMs() };
 }
 
-/** A chain of so many stations. */
+/** A chain of `count` stations. */
 const stations = (count: number): Station[] =>
   Array.from({ length: count }, (_, index) => ({ rttMs: index + 1 }));
 

@@ -2,7 +2,8 @@
  * Pings and traces on a machine with an unusual configuration, and prints the outcomes. Run by
  * `odd-machine.test.ts` in a network namespace of its own.
  *
- * Arguments: `exclusive-label`, `no-descriptor`, or nothing; and the target.
+ * Arguments: `exclusive-label`, `no-descriptor`, `no-trace`, or nothing; the target; and for how many
+ * milliseconds to wait for each answer.
  */
 
 import { openSync } from "node:fs";
@@ -49,18 +50,17 @@ function zoneOrError(zone: string): number | string | null {
   }
 }
 
-/** For a busy machine; answers come at once. */
-const TIMEOUT_MS = 10_000;
-
-const [what, text = "::1"] = process.argv.slice(2);
+const [what, text = "::1", wait] = process.argv.slice(2);
+const timeoutMs = Number(wait);
 if (what === "exclusive-label") leaseExclusiveLabel();
 const engine = openIcmp();
 if (what === "no-descriptor") useAllDescriptors();
 const target = parseIpv6(text);
-const pinged = await engine.ping({ target, count: 2, intervalMs: 10, timeoutMs: TIMEOUT_MS });
-const trace = { target, maxHops: 2, timeoutMs: TIMEOUT_MS };
-const traced = await engine.traceroute(trace);
-const searched = await engine.paths({ ...trace, flowLabel: 7, paths: 2 });
+const pinged = await engine.ping({ target, count: 2, intervalMs: 10, timeoutMs });
+const trace = { target, maxHops: 2, timeoutMs };
+const isTraced = what !== "no-trace";
+const traced = isTraced && (await engine.traceroute(trace));
+const searched = isTraced && (await engine.paths({ ...trace, flowLabel: 7, paths: 2 }));
 const zone = zoneOrError("lo");
 await engine.close();
 console.log(JSON.stringify({ pinged, traced, searched, zone }));

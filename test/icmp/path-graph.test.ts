@@ -78,7 +78,7 @@ function binomial(n: number, k: number): number {
   return k === 0 ? 1 : (binomial(n - 1, k - 1) * n) / k;
 }
 
-/** The chance that so many labels do not show all of so many equally likely next hops, by inclusion and exclusion. */
+/** The chance that `labels` labels do not show all of `nextHops` equally likely next hops, by inclusion and exclusion. */
 function missingChance(nextHops: number, labels: number): number {
   let chance = 0;
   for (let unseen = 1; unseen < nextHops; unseen++) {

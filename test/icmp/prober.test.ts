@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { internetChecksum } from "../../src/icmp/message.ts";
+import { internetChecksum } from "../../src/icmp/packet.ts";
 import {
   type Answer,
   type ProbeRequest,
@@ -495,7 +495,7 @@ describe("a probe without an answer", () => {
 });
 
 describe("the bound for a /64", () => {
-  test("lets exactly so many out in any second, over all its addresses", async () => {
+  test("lets exactly PROBES_PER_SECOND probes out in any second, over all its addresses", async () => {
     const { clock, socket, probe, caller } = start();
     const elsewhere = { ...TARGET, word1: 99 };
     const send = (count: number) => {

@@ -1,7 +1,7 @@
-/** What is true of every packet; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
+/** The properties of every packet; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
 import fc from "fast-check";
 import { splitExtensions } from "../../src/icmp/icmp-error.ts";
-import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/message.ts";
+import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/packet.ts";
 import { Prober } from "../../src/icmp/prober.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
 import { parseIpv6 } from "../addr/parse.ts";

@@ -13,7 +13,7 @@ function searchSize(
 
 const FIRST = [65_535, 9000, 9001, 1500, 1501, 1280, 104];
 
-/** A path that carries so many bytes behind a link that carries so many, and how often it was asked. */
+/** A path that carries `pathBytes` behind a link that carries `linkBytes`, and the sizes that were tried. */
 function path(pathBytes: number, linkBytes: number, hint?: (bytes: number) => number) {
   const tried: number[] = [];
   const trySize = async (bytes: number): Promise<Fate> => {

@@ -59,7 +59,7 @@ function addresses({ hops }: Done): (string | null)[] {
   return hops.map(({ address }) => address && formatIpv6(address));
 }
 
-/** A chain of so many stations with times that rise to that of the last; some are silent. */
+/** A chain of `length` stations whose times rise to that of the last; some are silent. */
 function chain(length: number, rttMs: number, silent: readonly number[] = []): Station[] {
   return Array.from({ length }, (_, index) => ({
     rttMs: (rttMs * (index + 1)) / length,
@@ -67,7 +67,7 @@ function chain(length: number, rttMs: number, silent: readonly number[] = []): S
   }));
 }
 
-/** What a trace over that chain has to show. */
+/** The addresses that a trace over that chain must show. */
 function expected(length: number, silent: readonly number[] = []): (string | null)[] {
   return Array.from({ length }, (_, index) =>
     silent.includes(index + 1) ? null : formatIpv6(stationAddress(index + 1)),
@@ -498,7 +498,7 @@ test("traces that met a silent hop alone do not keep a crowd from waiting for it
   expect(silent).toHaveLength(0);
 });
 
-describe("a hop at the distance of routers that limit their errors", () => {
+describe("a hop at the distance of routers that rate-limit their errors", () => {
   const SILENT = parseIpv6("2001:db8:5::1");
   const LIMITED = parseIpv6("2001:db8:6::1");
   const request = { maxHops: 30, timeoutMs: 2000 };

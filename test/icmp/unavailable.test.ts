@@ -1,12 +1,12 @@
 /** How pings and traces are answered without a raw socket. */
 import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
+import type { Call, Services } from "../../src/api/endpoint.ts";
+import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { Call, Tools } from "../../src/http/endpoint.ts";
-import { ApiError } from "../../src/http/errors.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { probeTarget } from "../../src/routes/probe.ts";
+import { openRun } from "../../src/tools/run.ts";
 
 const CALL: Call = {
   signal: new AbortController().signal,
@@ -21,8 +21,8 @@ const noDns = {
 } as unknown as DnsClient;
 
 /** Pings a target through the route; the answer's code and details, or the text of another error. */
-function start(icmp: Tools["icmp"]) {
-  const tools: Tools = {
+function start(icmp: Services["icmp"]) {
+  const tools: Services = {
     config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1000" }),
     resolvers: { resolver_a: noDns, resolver_b: noDns, resolver_c: noDns },
     icmp,
@@ -30,14 +30,9 @@ function start(icmp: Tools["icmp"]) {
   };
   const app = new Hono();
   app.get("/:target", async (context) => {
-    const outcome = await probeTarget(
-      context.req.param("target"),
-      CALL,
-      tools,
-      1000,
-      (engine, request) => engine.ping({ ...request, count: 1, intervalMs: 200 }),
-    );
-    return context.json(outcome);
+    using run = await openRun(context.req.param("target"), 1000, CALL, tools);
+    const ping = run.engine.ping({ ...run.request, count: 1, intervalMs: 200 });
+    return context.json(await run.outcome(ping));
   });
   app.onError((error, context) =>
     error instanceof ApiError

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/keys/api-key.ts";
 import { KeyFileError, readKeyFile, writeKeyFile } from "../../src/keys/key-file.ts";
-import { Keyring } from "../../src/keys/keyring.ts";
+import { createKeyring } from "../../src/keys/keyring.ts";
 import { createLog } from "../../src/util/log.ts";
 
 let folder: string;
@@ -107,7 +107,7 @@ describe("a keyring", () => {
       },
       { name: "revoked", sha256: hashApiKey(revoked).toString("hex"), created, revoked: created },
     ]);
-    const keyring = new Keyring(
+    const keyring = createKeyring(
       file,
       createLog({ level: "info", format: "text", priorities: false, write: () => {} }),
     );

@@ -45,7 +45,7 @@ export function parsePrefix(text: string): Prefix {
   return { address: addressBytes(address), bits: Number(bits) };
 }
 
-/** Whether an address of 16 bytes lies in a prefix. */
+/** True if an address of 16 bytes is in a prefix. */
 export function isInPrefix(address: Uint8Array, { address: base, bits }: Prefix): boolean {
   for (let index = 0; index * 8 < bits; index++) {
     const mask = 0xff & (0xff00 >> Math.min(8, bits - index * 8));

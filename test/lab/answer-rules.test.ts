@@ -24,7 +24,7 @@ function draftOf(message: Uint8Array): Draft {
   return { source: SOURCE, destination: DESTINATION, hopLimit: 60, message };
 }
 
-/** What a rule makes of a message: sender, and the message without its checksum. */
+/** The result of a rule for a message: its sender, and the message without its checksum. */
 function changed(message: Uint8Array, change: Change): { from: string; message: Uint8Array } {
   const [answer] = answersByRules([{ change }], 1, draftOf(message), 0, () => 0.5);
   const packet = answer && parsePacket(answer.packet);

@@ -64,7 +64,7 @@ function format(draft: Draft, change: Change | undefined): Uint8Array {
     : packet;
 }
 
-/** What is sent where a node would answer its probe number `count` with `answer`, forgeries first. */
+/** The packets sent where a node would answer its probe number `count` with `answer`, forgeries first. */
 export function answersByRules(
   rules: readonly AnswerRule[],
   count: number,

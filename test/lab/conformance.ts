@@ -1,9 +1,9 @@
 /** Holds what a running service answers against the interface document. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { BASE_PATH } from "../../src/http/endpoint.ts";
-import type { describeInterface } from "../../src/http/openapi.ts";
-import { interfaceText } from "../../src/routes/endpoints.ts";
+import { BASE_PATH } from "../../src/api/endpoint.ts";
+import type { describeInterface } from "../../src/api/openapi.ts";
+import { interfaceText } from "../../src/server/endpoints.ts";
 import { parseEvents } from "./events.ts";
 
 /** The document as a client reads it. */
@@ -28,7 +28,7 @@ const EVENT_STREAM = "text/event-stream";
 /** Paths outside the document, with the client's address as text. */
 const PLAIN_PATHS = ["/", "/ip"];
 
-/** What browsers read in the answer to a preflight, and clients never see. */
+/** Headers of a preflight response, which browsers read and do not pass on. */
 const PREFLIGHT_HEADERS = [
   "access-control-allow-headers",
   "access-control-allow-methods",
@@ -50,7 +50,7 @@ const ajv = addFormats(new Ajv2020({ allErrors: true, allowUnionTypes: true }));
 ajv.addVocabulary(["components"]);
 const validators = new Map<object, ValidateFunction>();
 
-/** What a schema of the document has against a value. */
+/** The errors of a value by a schema of the document. */
 export function mismatches(schema: object, value: unknown): string[] {
   const validate = validators.get(schema) ?? ajv.compile({ ...schema, components });
   validators.set(schema, validate);
@@ -115,6 +115,10 @@ function* answerProblems(method: string, pathname: string, response: Response, t
   }
 }
 
+const HEADERS: Readonly<
+  Record<string, { readonly required: boolean; readonly schema: { readonly type?: string } }>
+> = components.headers;
+
 function* headerProblems(
   { headers }: Response,
   documented: Documented,
@@ -123,7 +127,7 @@ function* headerProblems(
   const known = new Set([...TRANSPORT_HEADERS, ...alsoKnown]);
   for (const name of Object.keys(documented.headers)) {
     known.add(name.toLowerCase());
-    const { required, schema } = components.headers[name] ?? {};
+    const { required, schema } = HEADERS[name] ?? {};
     const text = headers.get(name);
     if (text === null) {
       if (required) yield `the header ${name} is missing`;
@@ -137,7 +141,7 @@ function* headerProblems(
   }
 }
 
-/** What supervisors ask, which is no part of the API. */
+/** The paths for supervisors, which are not part of the API. */
 const HEALTH = ["/healthz", "/readyz"];
 
 const plainFetch = globalThis.fetch;

@@ -8,17 +8,20 @@
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { findProgram, LAB_VARIABLE, labEnvironment } from "./run.ts";
+import { findProgram, LAB_VARIABLE, labEnvironment, TIMEOUT } from "./run.ts";
 
-/** For a busy machine. Only an argument of the runner reaches hooks too; one given by hand comes later and wins. */
-const TIMEOUT = "--timeout=60000";
-
-/** What is done inside before the tests, and what it means when it fails. */
+/** The steps inside before the tests, and the meaning of a failure of each. */
 const STEPS = [
   // `ip netns` keeps its names here; hiding all of /run is the way where the directory is missing.
   [
     "[ -d /run/netns ] && mount -t tmpfs tmpfs /run/netns || " +
       "{ mount -t tmpfs -o mode=755 tmpfs /run && mkdir /run/netns; }",
+    "the kernel forbids mounting in a namespace",
+  ],
+  // A service that is installed on this machine must not change what the tests find.
+  [
+    "for folder in /etc/sixscope /run/systemd; do " +
+      "[ ! -d $folder ] || mount -t tmpfs tmpfs $folder || exit 1; done",
     "the kernel forbids mounting in a namespace",
   ],
   ["ip link set lo up", "the loopback of a network namespace cannot be set up"],
@@ -47,6 +50,22 @@ function whyNot(unshare: string, namespaces: readonly string[]): string | null {
   return `${meaning}: ${trial.stderr.trim().split("\n")[0]}`;
 }
 
+/** The command that runs another one inside, or why there is none. */
+function entrance(command: readonly string[]): readonly string[] | string {
+  const unshare = findProgram("unshare");
+  if (unshare === null) return "unshare (util-linux) is not installed";
+  if (findProgram("ip") === null) return "ip (iproute2) is not installed";
+  const asRoot: readonly string[] = [];
+  const asUser = ["--user", "--map-root-user"];
+  const obstacles: string[] = [];
+  for (const namespaces of process.getuid?.() === 0 ? [asRoot, asUser] : [asUser]) {
+    const obstacle = whyNot(unshare, namespaces);
+    if (obstacle === null) return [unshare, ...inside(namespaces, command)];
+    obstacles.push(obstacle);
+  }
+  return obstacles.join("; ");
+}
+
 /** Replaces this process; returns only to say why that is impossible. */
 function enter(): string {
   if (process.platform !== "linux") return "network namespaces need Linux";
@@ -56,27 +75,14 @@ function enter(): string {
     .slice(1, -1);
   // A worker's connection to its runner does not survive.
   if (rest.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
-  const unshare = findProgram("unshare");
-  if (unshare === null) return "unshare (util-linux) is not installed";
-  if (findProgram("ip") === null) return "ip (iproute2) is not installed";
-
-  const asRoot: readonly string[] = [];
-  const asUser = ["--user", "--map-root-user"];
-  const obstacles: string[] = [];
-  for (const namespaces of process.getuid?.() === 0 ? [asRoot, asUser] : [asUser]) {
-    const obstacle = whyNot(unshare, namespaces);
-    if (obstacle === null) {
-      const options = verb === "test" ? [TIMEOUT, ...rest] : rest;
-      const command = inside(namespaces, [process.execPath, verb, ...options]);
-      process.execve?.(unshare, ["unshare", ...command], {
-        ...labEnvironment,
-        [LAB_VARIABLE]: "inside",
-      });
-    } else {
-      obstacles.push(obstacle);
-    }
-  }
-  return obstacles.join("; ");
+  // An argument given by hand comes later and wins.
+  const options = verb === "test" ? [TIMEOUT, ...rest] : rest;
+  const runner = [process.execPath, verb, ...options];
+  const found = entrance(runner);
+  const [command, mark] = typeof found === "string" ? [runner, found] : [found, "inside"];
+  const environment = { ...labEnvironment, [LAB_VARIABLE]: mark };
+  process.execve?.(command[0] ?? "", [...command], environment);
+  return mark;
 }
 
 process.env[LAB_VARIABLE] ??= enter();

@@ -7,11 +7,11 @@ export type Loss = number | readonly number[];
 export type RateLimit = { readonly intervalMs: number; readonly burst: number };
 
 /**
- * What is wrong with an answer. `cookie`, `identifier` and `sequence` invert that part of the echo
+ * The error in an answer. `cookie`, `identifier` and `sequence` invert that part of the echo
  * (in an error: of the quoted echo), the cookie being its first 8 bytes of data; `source` inverts
  * the last byte of the sender's address, `destination` that of the quoted packet's; `checksum` is
- * wrong; `garbage` keeps type and code and makes the rest random; `cutTo` keeps so many bytes of
- * the ICMPv6 message. But for `checksum`, the checksum is right.
+ * wrong; `garbage` keeps type and code and makes the rest random; `cutTo` keeps that number of
+ * bytes of the ICMPv6 message. But for `checksum`, the checksum is right.
  */
 export type Change =
   | "cookie"
@@ -36,11 +36,11 @@ export type AnswerRule = {
   readonly copies?: number;
   /** Later than the true answer, or earlier where negative; default 0. */
   readonly afterMs?: number;
-  /** Whether the true answer is sent too; default false. */
+  /** True if the true answer is sent too; default false. */
   readonly beside?: boolean;
 };
 
-/** What routers and hosts have in common. Probes are counted from 1 for each node, those that it would
+/** The properties that routers and hosts share. Probes are counted from 1 for each node, those that it would
  * answer: of a host's rules the numbers mean each of its addresses, of a router's all destinations. */
 export type Node = {
   /** From the test host to this node and back, whatever lies between; default 0. */
@@ -74,7 +74,10 @@ export type Router = Node & {
   readonly error?: ErrorKind;
   /** Packets that it does not forward; default none. */
   readonly forwardLoss?: Loss;
-  /** What its Time Exceeded and Destination Unreachable carry behind a quotation of at least 128 bytes: an RFC 4884 structure of MPLS labels, or any bytes. */
+  /**
+   * The extensions of its Time Exceeded and Destination Unreachable, behind a quotation of at least
+   * 128 bytes: an RFC 4884 structure of MPLS labels, or any bytes.
+   */
   readonly extensions?: readonly MplsLabel[] | Uint8Array;
   /** The length field of RFC 4884 where it is not to be right; 0 as routers from before RFC 4884 have it. */
   readonly lengthField?: number;
@@ -89,7 +92,7 @@ export type Host = Node & {
 /** A way of routers, in order from the test host, and what is at its end. */
 export type Path = {
   readonly routers?: readonly Router[];
-  /** A host, nothing, or the last so many routers in a circle; default a host that answers at once. */
+  /** A host, nothing, or the last `loopOf` routers in a circle; default a host that answers at once. */
   readonly end?: Host | "blackhole" | { readonly loopOf: number };
 };
 
@@ -118,5 +121,5 @@ export type InternetDescription = {
   readonly seed?: number;
 };
 
-/** What a Linux router has unless configured: one error per 100 ms for an address, after a burst of 6. */
+/** The default of a Linux router: one error per 100 ms for an address, after a burst of 6. */
 export const LINUX_RATE_LIMIT: RateLimit = { intervalMs: 100, burst: 6 };

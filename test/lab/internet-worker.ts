@@ -10,7 +10,7 @@ import { createSimulation } from "./simulation.ts";
 
 declare const self: Worker;
 
-/** What the thread needs to begin; the descriptors stay the property of the thread that opened them. */
+/** The input of the thread; the thread that opened the descriptors still owns them. */
 export type WorkerTask = {
   readonly description: InternetDescription;
   /** The other end of the TUN device. */

@@ -28,7 +28,7 @@ const DEFAULT_MTU = 1500;
 /** Packets that may wait for the simulation: more than a test sends at once. */
 const QUEUE_PACKETS = 10_000;
 
-/** What makes an eventfd readable. */
+/** The value that makes an eventfd readable. */
 const WAKE_UP = new BigUint64Array([1n]);
 
 let internetsStarted = 0;

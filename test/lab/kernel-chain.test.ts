@@ -26,7 +26,7 @@ const chainTest = testWith(labMissing);
 const traceTest = testWith(labMissing, programMissing("traceroute"));
 const filterTest = testWith(labMissing, programMissing("traceroute"), programMissing("nft"));
 
-/** What comes back in time for an echo request with so many bytes of data: `1/0 2001:db8::1`, or `nothing`. */
+/** The answer in time to an echo request with `dataBytes` bytes of data: `1/0 2001:db8::1`, or `nothing`. */
 async function answerTo(chain: KernelChain, dataBytes: number, withinMs = WAIT_MS) {
   using socket = new RawSocket();
   const data = new Uint8Array(dataBytes);

@@ -1,12 +1,19 @@
 import { describe, test } from "bun:test";
-import { closeSync, openSync } from "node:fs";
-import { findProgram, LAB_VARIABLE } from "./run.ts";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { findProgram, LAB_VARIABLE, QUICK } from "./run.ts";
 import { TUN_FILE } from "./tun.ts";
 
 const mark = process.env[LAB_VARIABLE] ?? "the laboratory was not entered";
 
 /** Why chains of kernel routers cannot be built here and raw sockets not opened; null where they can. */
 export const labMissing: string | null = mark === "inside" ? null : mark;
+
+/** Why groups and files of several users cannot be had here; null where they can. The root of a user namespace is one user only. */
+export const usersMissing: string | null =
+  labMissing ??
+  (readFileSync("/proc/self/uid_map", "utf8").trim().endsWith("4294967295")
+    ? null
+    : "groups and files of several users need root");
 
 /** Why simulated internets cannot be built here, or null where they can. */
 export const tunMissing: string | null = labMissing ?? whyNoTun();
@@ -20,8 +27,9 @@ function whyNoTun(): string | null {
   }
 }
 
-/** Whether a program that a test needs is installed; the reason for skipping where it is not. */
+/** The reason to skip a test that needs a program which is not installed; null if it is installed. */
 export function programMissing(program: string): string | null {
+  if (mark === QUICK) return QUICK;
   return findProgram(program) === null ? `${program} is not installed` : null;
 }
 

@@ -2,7 +2,7 @@
 import { type Ipv6Address, ipv6FromWords } from "../../src/addr/ipv6.ts";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 
-/** What a field of a record can be; numbers are unsigned with 32 bits. */
+/** The value of a field of a record; numbers are unsigned with 32 bits. */
 export type MmdbValue = string | number | { readonly [name: string]: MmdbValue };
 
 export interface MmdbOptions {

@@ -78,9 +78,9 @@ export async function startNats(
 
 /** A running `sixscope agent`. */
 export interface Agent extends AsyncDisposable {
-  /** What it has said on standard error until now. */
+  /** Its output on standard error until now. */
   stderr(): string;
-  /** Waits until it has said the text so many times on standard error. */
+  /** Waits until the text has occurred `times` times on standard error, once by default. */
   says(text: string, times?: number): Promise<void>;
   signal(name: NodeJS.Signals): void;
   readonly exited: Promise<number>;

@@ -21,7 +21,7 @@ export const TIME_EXCEEDED = 3;
 /** Bytes of an IPv6 header; RFC 8200 section 3. */
 export const IPV6_HEADER_BYTES = 40;
 
-/** What an error message may be at most, IPv6 header included; RFC 4443 section 2.4 (c). */
+/** The maximum length of an error message, IPv6 header included; RFC 4443 section 2.4 (c). */
 const MINIMUM_MTU = 1280;
 
 /** The most that an error can quote: the minimum MTU less the IPv6 and ICMPv6 headers. */

@@ -27,7 +27,7 @@ export type Probe = {
   readonly data: Uint8Array;
 };
 
-/** The log keeps the newest so many probes. */
+/** The number of probes that the log keeps, the newest ones. */
 const SLOTS = 65_536;
 
 /** The number of probes so far, as an Int32. */

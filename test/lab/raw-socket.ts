@@ -5,7 +5,7 @@ import { NEXT_HEADER_ICMPV6 } from "./packet.ts";
 /** An ICMPv6 message as a raw socket delivers it. */
 export type Received = { readonly from: string; readonly message: Uint8Array };
 
-/** What to send; the kernel writes the checksum. */
+/** A message to send; the kernel writes the checksum. */
 export type Sent = {
   readonly destination: string;
   readonly message: Uint8Array;
@@ -80,7 +80,7 @@ export class RawSocket implements Disposable {
     const received: Received[] = [];
     const end = performance.now() + withinMs;
     while (received.length < enough) {
-      // What was there in time counts, however late this process gets to read it.
+      // A message that arrived in time counts, however late this process reads it.
       const isOver = performance.now() >= end;
       const next = this.#next();
       if (next !== null) {

@@ -1,6 +1,8 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import { watchAnswers } from "./conformance.ts";
 
 /** The command that runs sixscope from its source. */
@@ -36,6 +38,42 @@ export async function sixscope(
   return { status, stdout, stderr };
 }
 
+/** The output of each command of this process. */
+const printing = new AsyncLocalStorage<{ stdout: string; stderr: string }>();
+
+function capturePrinting(): void {
+  const { write } = Bun;
+  const writeError = process.stderr.write;
+  Bun.write = (async (...args: Parameters<typeof write>) => {
+    const printed = printing.getStore();
+    const [destination, text]: readonly unknown[] = args;
+    if (printed === undefined || destination !== Bun.stdout) return await write(...args);
+    printed.stdout += text;
+    return 0;
+  }) as typeof write;
+  process.stderr.write = ((...args: Parameters<typeof writeError>) => {
+    const printed = printing.getStore();
+    if (printed === undefined) return writeError.apply(process.stderr, args);
+    printed.stderr += args[0];
+    return true;
+  }) as typeof writeError;
+}
+
+capturePrinting();
+
+/**
+ * Runs `sixscope` with arguments to its end in this process, many times as fast as in one of its own.
+ * Of a command that prints its help, the exit status alone is caught.
+ */
+export async function sixscopeHere(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  const printed = { stdout: "", stderr: "" };
+  const status = await printing.run(printed, () => run(args, ownEnvironment(environment)));
+  return { status, ...printed };
+}
+
 /** A running service, in a process and a folder of its own. */
 export interface Service extends AsyncDisposable {
   /** Where it listens, in the order of SIXSCOPE_LISTEN, each with `/api/v1`. */
@@ -47,9 +85,9 @@ export interface Service extends AsyncDisposable {
   /** The file with its keys. */
   readonly keysFile: string;
   readonly pid: number;
-  /** What it said at its start, on standard output. */
+  /** Its output on standard output when it started. */
   readonly startLines: readonly string[];
-  /** What it has said on standard error until now. */
+  /** Its output on standard error until now. */
   stderr(): string;
   /** Waits until it has said the text on standard error. */
   says(text: string): Promise<void>;
@@ -78,7 +116,10 @@ export async function startService(
     SIXSCOPE_KEYS_FILE: keysFile,
     ...environment,
   };
-  const added = await sixscope(["keys", "add", "test"], settings, program);
+  // A process reads its authorities at its start.
+  const isHere = program === FROM_SOURCE && !("NODE_EXTRA_CA_CERTS" in environment);
+  const add = isHere ? sixscopeHere : sixscope;
+  const added = await add(["keys", "add", "test"], settings, program);
   const key = added.stdout.split("\n")[0] ?? "";
   const child = spawn([...wrapper, ...program], settings);
   let stderr = "";
@@ -121,12 +162,16 @@ export async function startService(
 /** Starts a command with these variables only. */
 export function spawn(command: readonly string[], environment: Readonly<Record<string, string>>) {
   return Bun.spawn([...command], {
-    // Nothing of the test run's own environment may leak into the service's settings.
-    env: { PATH: process.env["PATH"], TZ: "UTC", ...environment },
+    env: ownEnvironment(environment),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
   });
+}
+
+/** Nothing of the test run's own environment may leak into the service's settings. */
+function ownEnvironment(environment: Readonly<Record<string, string>>) {
+  return { PATH: process.env["PATH"], TZ: "UTC", ...environment };
 }
 
 /** The service says what it has to say at once, and then that is complete. */

@@ -41,7 +41,7 @@ function probe(options: ProbeOptions = {}): Uint8Array {
   return formatPacket({ ...packet, flowLabel });
 }
 
-/** What came back, in few words: `10 2001:db8:1::1 3/0`. */
+/** An answer in short: `10 2001:db8:1::1 3/0`. */
 function summary({ afterMs, packet: bytes }: Answer): string {
   const packet = parsePacket(bytes);
   if (packet === null) return "no packet";
@@ -57,7 +57,7 @@ function messageOf(answer: Answer | undefined): Uint8Array {
   return (answer && parsePacket(answer.packet)?.payload) ?? new Uint8Array();
 }
 
-/** Answers of the first router to so many probes at once. */
+/** The answers of the first router to `count` probes at once. */
 function answersAtOnce(special: Partial<Router>, count: number, nowMs = 0): readonly Answer[] {
   const simulate = createSimulation(internetOf({ routers: [{ ...FIRST, ...special }] }));
   return Array.from({ length: count }, () => probe({ hopLimit: 1 })).flatMap((bytes) =>

@@ -35,7 +35,7 @@ export type Answer = { readonly afterMs: number; readonly packet: Uint8Array };
 /** Takes a packet that the test host sent, at a time of any steady clock; returns what comes back. */
 export type Simulation = (bytes: Uint8Array, nowMs: number) => readonly Answer[];
 
-/** RFC 4884 section 4: with extensions behind it, a quotation is padded to at least so many bytes. */
+/** RFC 4884 section 4: with extensions behind it, a quotation is padded to at least this length. */
 const EXTENDED_QUOTATION_BYTES = 128;
 
 const DEFAULT_HOP_LIMIT = 64;
@@ -126,7 +126,7 @@ export function createSimulation(description: InternetDescription): Simulation {
   const isLost = (loss: Loss | undefined, count: number): boolean =>
     typeof loss === "number" ? random() < loss : (loss?.includes(count) ?? false);
 
-  /** What becomes of a node's answer on the way back over `distance` links. */
+  /** The packets that arrive when a node's answer comes back over `distance` links. */
   const send = (
     node: Node,
     from: Uint8Array,

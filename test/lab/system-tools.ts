@@ -10,7 +10,7 @@ export async function trace(target: string): Promise<string[]> {
   return lines.map((line) => line.trim().split(/\s+/)[1] ?? "");
 }
 
-/** What the system's ping prints about one target. */
+/** The output of the system's ping about one target. */
 export type PingSummary = {
   readonly received: number;
   readonly duplicates: number;

@@ -8,7 +8,7 @@ const TOKEN = new RegExp(`${ESCAPE}\\[(\\d*)([A-Za-z])|\r|\n|[^${ESCAPE}\r\n]+`,
 /** A change of colour or weight. */
 export const COLOUR = new RegExp(`${ESCAPE}\\[\\d+m`);
 
-/** What a terminal shows at the end, one string a line. */
+/** The lines that a terminal shows at the end. */
 export function screenOf(output: string): string[] {
   const lines: string[] = [""];
   let row = 0;

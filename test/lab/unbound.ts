@@ -2,7 +2,7 @@ import type { SocketAddress } from "../../src/addr/socket-address.ts";
 import { type Started, startServer } from "./authorities.ts";
 import { freePort } from "./port.ts";
 
-/** What a validating resolver asks and trusts. */
+/** The servers that a validating resolver asks, and the keys that it trusts. */
 export interface UnboundOptions {
   /** The zones that it knows, the first of them with an answer, and where it asks for them. */
   readonly zones: readonly string[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
-import { BucketTable, RateLimiter } from "../../src/limits/token-bucket.ts";
+import { BucketTable, createRateLimiter } from "../../src/limits/token-bucket.ts";
 
 type BucketKey = Parameters<BucketTable["take"]>[0];
 
@@ -9,7 +9,7 @@ const START_SECONDS = 1_700_000_000;
 
 function setUp(limits: Partial<{ anonymous: number; prefix: number }> = {}) {
   const clock = { ms: START_MS };
-  const limiter = new RateLimiter({ anonymous: 3, prefix: 5, ...limits }, () => clock.ms);
+  const limiter = createRateLimiter({ anonymous: 3, prefix: 5, ...limits }, () => clock.ms);
   const take = (text: string) => limiter.take({ kind: "address", address: address(text) }, 1);
   return { clock, limiter, take };
 }
@@ -230,7 +230,7 @@ describe("half a million addresses", () => {
     ["of everywhere", (index) => Math.imul(index, 0x9e3779b1) >>> 0],
   ])("%s: no growth, and an honest client keeps its bucket", (_, word0) => {
     const clock = { ms: START_MS };
-    const limiter = new RateLimiter({ anonymous: 100, prefix: 1000 }, () => clock.ms);
+    const limiter = createRateLimiter({ anonymous: 100, prefix: 1000 }, () => clock.ms);
     const honest = { kind: "address", address: address("2001:db8:1::1") } as const;
     expect(limiter.take(honest, 1).remaining).toBe(99);
     Bun.gc(true);
@@ -243,5 +243,5 @@ describe("half a million addresses", () => {
     Bun.gc(true);
     expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(40);
     expect(limiter.take(honest, 1).remaining).toBe(98);
-  }, 60_000);
+  });
 });

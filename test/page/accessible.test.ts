@@ -1,4 +1,4 @@
-/** What axe-core finds on each tool with a result, in light and dark and on paper; and how wide it is. */
+/** axe-core finds nothing on any tool with a result, in light, dark and on paper; and no page is too wide. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { source } from "axe-core";
 import type { Page } from "playwright-core";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   if (missing !== null) return;
   stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
   located = await startLocatedService(stage);
-}, 60_000);
+});
 
 afterAll(async () => {
   if (missing !== null) return;
@@ -51,7 +51,7 @@ const PLACES = [
   "docs",
 ] as const;
 
-/** What a result is looked at in; on paper it is light all the same. */
+/** The media and colour schemes in which a result is checked; on paper it is always light. */
 const LOOKS = [
   { media: "screen", colorScheme: "light" },
   { media: "screen", colorScheme: "dark" },

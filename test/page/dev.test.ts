@@ -14,59 +14,55 @@ const SOURCE = "src/page/browser/main.tsx";
 
 const browserTest = testWith(labMissing, programMissing("chromium"));
 
-browserTest(
-  "the browser loads the page anew when its source changes",
-  async () => {
-    await using stack = new AsyncDisposableStack();
-    const copy = mkdtempSync(join(tmpdir(), "sixscope-dev-"));
-    stack.defer(() => rmSync(copy, { recursive: true }));
-    for (const name of ["src", "package.json", "tsconfig.json"]) {
-      cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-    }
-    symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-    const port = await freePort();
-    // Without the installation before it, which would go through the link.
-    const [, command = ""] = scripts.dev.split(" && ");
-    const child = Bun.spawn(["sh", "-c", command], {
-      cwd: copy,
-      env: {
-        PATH: `${dirname(process.execPath)}:${process.env["PATH"]}`,
-        SIXSCOPE_LISTEN: `127.0.0.1:${port}`,
-      },
-      stderr: "ignore",
-    });
-    stack.defer(async () => {
-      child.kill("SIGKILL");
-      await child.exited;
-    });
-    const browser = await startBrowser();
-    stack.defer(() => browser.close());
-    const page = await browser.newPage();
-    for await (const chunk of child.stdout) if (String(chunk) !== "") break;
-    const url = `http://127.0.0.1:${port}/`;
-    await page.goto(`${url}#/ping/www.example.test`);
-    const source = await Bun.file(join(copy, SOURCE)).text();
-    const write = (text: string) => Bun.write(join(copy, SOURCE), text);
-    const title = (name: string) => page.getByText(name, { exact: true }).waitFor();
-    const looked = (status: number) =>
-      page.waitForResponse(
-        (response) =>
-          response.url() === url &&
-          response.request().resourceType() === "fetch" &&
-          response.status() === status,
-      );
-    await title("sixscope");
-    // A page that has noticed nothing yet compares with the next source that it sees.
-    await looked(200);
-    await write(source.replace("{TEXTS.title}", "another"));
-    await title("another");
-    // While the source does not compile, the page stays.
-    await looked(200);
-    await write(`${source}}`);
-    await looked(500);
-    await write(source.replace("{TEXTS.title}", "repaired"));
-    await title("repaired");
-    expect(await page.inputValue("#subject")).toBe("www.example.test");
-  },
-  60_000,
-);
+browserTest("the browser loads the page anew when its source changes", async () => {
+  await using stack = new AsyncDisposableStack();
+  const copy = mkdtempSync(join(tmpdir(), "sixscope-dev-"));
+  stack.defer(() => rmSync(copy, { recursive: true }));
+  for (const name of ["src", "package.json", "tsconfig.json"]) {
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  const port = await freePort();
+  // Without the installation before it, which would go through the link.
+  const [, command = ""] = scripts.dev.split(" && ");
+  const child = Bun.spawn(["sh", "-c", command], {
+    cwd: copy,
+    env: {
+      PATH: `${dirname(process.execPath)}:${process.env["PATH"]}`,
+      SIXSCOPE_LISTEN: `127.0.0.1:${port}`,
+    },
+    stderr: "ignore",
+  });
+  stack.defer(async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+  const browser = await startBrowser();
+  stack.defer(() => browser.close());
+  const page = await browser.newPage();
+  for await (const chunk of child.stdout) if (String(chunk) !== "") break;
+  const url = `http://127.0.0.1:${port}/`;
+  await page.goto(`${url}#/ping/www.example.test`);
+  const source = await Bun.file(join(copy, SOURCE)).text();
+  const write = (text: string) => Bun.write(join(copy, SOURCE), text);
+  const title = (name: string) => page.getByText(name, { exact: true }).waitFor();
+  const looked = (status: number) =>
+    page.waitForResponse(
+      (response) =>
+        response.url() === url &&
+        response.request().resourceType() === "fetch" &&
+        response.status() === status,
+    );
+  await title("sixscope");
+  // A page that has noticed nothing yet compares with the next source that it sees.
+  await looked(200);
+  await write(source.replace("{TEXTS.title}", "another"));
+  await title("another");
+  // While the source does not compile, the page stays.
+  await looked(200);
+  await write(`${source}}`);
+  await looked(500);
+  await write(source.replace("{TEXTS.title}", "repaired"));
+  await title("repaired");
+  expect(await page.inputValue("#subject")).toBe("www.example.test");
+});

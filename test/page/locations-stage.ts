@@ -8,7 +8,7 @@ export interface LocatedService extends AsyncDisposable {
   readonly service: Service;
 }
 
-/** Starts the service with agents at `ams` and `fra`, the second of which does not allow the target `told`. */
+/** Starts the service with agents at `ams` and `fra`; the one at `fra` denies the target `told`. */
 export async function startLocatedService({ settings }: Stage): Promise<LocatedService> {
   const stack = new AsyncDisposableStack();
   const nats = stack.use(await startNats());

@@ -1,13 +1,13 @@
 /** Paths of the stage that lose, change or narrow. */
 import type { Destination, Path, Router } from "../lab/internet-description.ts";
 
-/** Numbers of packets, as many as a whole suite sends, of which some of each `period` are meant. */
+/** Numbers of packets, as many as a whole suite sends, chosen by their position in each `period`. */
 const ofEach = (period: number, isMeant: (at: number) => boolean) =>
   Array.from({ length: 20_000 }, (_, at) => at + 1).filter((at) => isMeant(at % period));
 
 const LIMITED: Partial<Router> = { rateLimit: { intervalMs: 1000, burst: 3 } };
 
-/** What is special about the routers of a path, by their hops. */
+/** The special properties of the routers of a path, by hop. */
 const SPECIAL = {
   /** Loses a quarter behind the third router; the second limits its answers. */
   losing: { 2: LIMITED, 3: { forwardLoss: ofEach(4, (at) => at === 0) } },
@@ -41,7 +41,7 @@ const way = (block: number, names: string): Router[] =>
 
 const END = { rttMs: 12, jitterMs: 2 };
 
-/** Four equal paths: the first hop spreads over two, one of which spreads over three; one of them loses everything. */
+/** Four equal paths: the first hop has two next hops, and the second of these has three; one path loses everything. */
 const equalPaths: readonly Path[] = [
   { routers: way(30, "abd17"), end: END },
   { routers: way(30, "ace17"), end: END },

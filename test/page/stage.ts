@@ -1,4 +1,4 @@
-/** What the page is tried on: a browser, the service, resolvers, and a simulated internet with odd names. */
+/** The environment of the page tests: a browser, the service, resolvers, and a simulated internet with odd names. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,13 +26,13 @@ export const TARGETS = {
   /** Routers whose names are markup. */
   hostile: "2001:db8:6::1",
   silent: "2001:db8:7::1",
-  /** Routers that tell of labels and interfaces, and one that answers from two addresses. */
+  /** Routers that report labels and interfaces, and one that answers from two addresses. */
   told: "2001:db8:8::1",
   /** A link that is too narrow. */
   narrow: "2001:db8:9::1",
   /** Behind a translator, by its well-known prefix. */
   nat64: "64:ff9b::c000:207",
-  /** What the operator forbids. */
+  /** A target in a prefix that the operator denies. */
   forbidden: "2001:db8:bad::1",
 } as const;
 
@@ -211,7 +211,7 @@ async function writeNetworks(folder: string): Promise<Readonly<Record<string, st
 /** The stage, with a browser in front of it. */
 export interface Stage extends AsyncDisposable {
   readonly service: Service;
-  /** What the service is told, for others on the stage. */
+  /** The settings of the service, for other services on the stage. */
   readonly settings: Readonly<Record<string, string>>;
   /** Where the page is. */
   readonly url: string;

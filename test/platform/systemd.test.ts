@@ -1,4 +1,4 @@
-/** What the notifier, alone and in a whole service, tells a service manager. */
+/** The notifications to a service manager, from the notifier alone and from a whole service. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

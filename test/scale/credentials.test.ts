@@ -11,7 +11,7 @@ type KeyPair = ReturnType<typeof nkeys.createUser>;
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** What the issuer says about the subject, signed. */
+/** A token with the issuer's claims about the subject, signed. */
 function token(issuer: KeyPair, subject: KeyPair, type: string, claims: object = {}): string {
   const content = {
     jti: crypto.randomUUID(),

@@ -6,7 +6,7 @@ import { valkeyMissing } from "../lab/valkey.ts";
 const missing = valkeyMissing ?? programMissing("nats-server");
 
 testWith(missing)(
-  "the simulation of a fleet shows where one engine ends, and what a cut changes",
+  "the simulation of a fleet shows where one Valkey ends, and what a cut changes",
   async () => {
     const output = await run([process.execPath, "scripts/simulate-fleet.ts"]);
     const givenUp = (row: string) =>
@@ -18,7 +18,7 @@ testWith(missing)(
       );
     expect(output).toMatch(/It carries [\d,]+ instances\./);
     expect(givenUp("10 instances")).toBe(0);
-    expect(givenUp("one engine, far away")).toBe(100);
-    expect(givenUp("by key hash, 8 engines")).toBe(0);
+    expect(givenUp("one Valkey, far away")).toBe(100);
+    expect(givenUp("by key hash, 8 Valkeys")).toBe(0);
   },
 );

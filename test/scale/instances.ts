@@ -5,7 +5,7 @@ import type { ValkeyServer } from "../lab/valkey.ts";
 /** Services that share a server, and how to ask them as different clients. */
 export interface Instances extends AsyncDisposable {
   readonly services: readonly Service[];
-  /** Waits until each says that the engine answers, or that it does not. */
+  /** Waits until each says that Valkey answers, or that it does not. */
   areUp(isUp: boolean): Promise<void>;
 }
 
@@ -22,11 +22,11 @@ export async function startInstances(
   settings: Readonly<Record<string, string>> = {},
   program?: readonly string[],
 ): Promise<Instances> {
-  const services: Service[] = [];
-  for (let count = 0; count < 3; count++) {
-    const environment = { ...SETTINGS, SIXSCOPE_VALKEY_URL: server.url, ...settings };
-    services.push(await startService(environment, [], program));
-  }
+  const environment = { ...SETTINGS, SIXSCOPE_VALKEY_URL: server.url, ...settings };
+  const start = () => startService(environment, [], program);
+  // The first one gets the key.
+  const first = await start();
+  const services = [first, ...(await Promise.all([start(), start()]))];
   const all = (name: string, wanted: number) =>
     until(async () => {
       const values = await Promise.all(services.map((service) => value(service, name)));
@@ -37,7 +37,7 @@ export async function startInstances(
     services,
     areUp: (isUp) => all("sixscope_valkey_up", Number(isUp)),
     async [Symbol.asyncDispose]() {
-      for (const service of services) await service[Symbol.asyncDispose]();
+      await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
     },
   };
 }
@@ -68,7 +68,7 @@ export async function send({ url }: Service, client: string, key?: string): Prom
   };
 }
 
-/** Sends requests over so many connections to each instance at once, and returns all responses. */
+/** Sends requests to each instance over `connections` connections at once, and returns all responses. */
 export async function flood(
   services: readonly Service[],
   connections: number,

@@ -537,7 +537,7 @@ describeWith(missing)("agents and an instance with a location", () => {
         },
         "does not understand",
       ],
-    ])("an agent refuses an ask with %s by name", async (_, value, reason) => {
+    ])("an agent refuses a question with %s by name", async (_, value, reason) => {
       const reply = await foreign.request("sixscope.ask.here", JSON.stringify(value), {
         timeout: 30_000,
       });
@@ -553,7 +553,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(reply.json()).toMatchObject({ error: { code: "LOCATION_NOT_FOUND" } });
     });
 
-    test("an agent answers one ask for each inbox, so that each can be counted and ended", async () => {
+    test("an agent answers one question for each inbox, so that each can be counted and ended", async () => {
       const parameters = { target: "::1", count: "1" };
       const value = { version: 1, endpoint: "ping", parameters, owner: "", events: false };
       const results: string[] = [];
@@ -618,12 +618,15 @@ dnsTest("an answer that the server's max_payload forbids is refused by name", as
   });
 });
 
-testWith(missing)("a server whose max_payload is too small for an ask is not used", async () => {
-  await using nats = await startNats("max_payload: 100");
-  await using service = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: nats.url });
-  await service.says("max_payload of the server is less than 16384 bytes");
-  expect((await ask(service, "/ping/::1?from=ams")).error?.code).toBe("LOCATION_UNAVAILABLE");
-});
+testWith(missing)(
+  "a server whose max_payload is too small for a question is not used",
+  async () => {
+    await using nats = await startNats("max_payload: 100");
+    await using service = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: nats.url });
+    await service.says("max_payload of the server is less than 16384 bytes");
+    expect((await ask(service, "/ping/::1?from=ams")).error?.code).toBe("LOCATION_UNAVAILABLE");
+  },
+);
 
 test("only one file loads the client of NATS, when it connects", async () => {
   const importers: string[] = [];

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { until, value } from "../lab/metrics.ts";
-import { type Service, sixscope, startService } from "../lab/service.ts";
+import { type Service, sixscope, sixscopeHere, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 import { startInstances } from "./instances.ts";
 
@@ -22,9 +22,13 @@ const scaleTest = testWith(labMissing ?? valkeyMissing);
 const DAY_SECONDS = 86_400;
 
 /** Runs `sixscope keys …` with the keys in the server. */
-function keysIn({ url }: ValkeyServer, settings: Readonly<Record<string, string>> = {}) {
+function keysIn(
+  { url }: ValkeyServer,
+  settings: Readonly<Record<string, string>> = {},
+  program = sixscopeHere,
+) {
   return (...args: string[]) =>
-    sixscope(["keys", ...args], { SIXSCOPE_VALKEY_URL: url, ...settings });
+    program(["keys", ...args], { SIXSCOPE_VALKEY_URL: url, ...settings });
 }
 
 async function pingStatus({ url }: Service, key: string): Promise<string> {
@@ -98,7 +102,7 @@ describe("a key", () => {
     },
   );
 
-  scaleTest("survives an engine that has lost everything", async () => {
+  scaleTest("survives a Valkey that has lost everything", async () => {
     await using server = await ValkeyServer.start();
     await using instances = await startInstances(server);
     const [first] = instances.services as [Service];
@@ -113,7 +117,7 @@ describe("a key", () => {
 
   scaleTest("is lost by none of many operators who add keys at once", async () => {
     await using server = await ValkeyServer.start();
-    const keys = keysIn(server);
+    const keys = keysIn(server, {}, sixscope);
     const names = Array.from({ length: 12 }, (_, index) => `key-${index}`);
     const ends = await Promise.all(names.map((name) => keys("add", name)));
     expect(ends.map(({ stderr }) => stderr)).toEqual(names.map(() => ""));
@@ -152,7 +156,7 @@ describe("the copy of the keys", () => {
     }
 
     await server.restart();
-    // Only the service itself is told of the engine, so nothing adds a key there.
+    // Only the service itself is told of Valkey, so nothing adds a key there.
     const wrapper = ["env", `SIXSCOPE_VALKEY_URL=${server.url}`];
     await using back = await startService({ SIXSCOPE_KEYS_FILE: service.keysFile }, wrapper);
     await back.says("is too old; to use it, run: sixscope keys import");
@@ -160,7 +164,7 @@ describe("the copy of the keys", () => {
     await all([back], service.key, "OK");
   });
 
-  scaleTest("is marked as current while the engine answers", async () => {
+  scaleTest("is marked as current while Valkey answers", async () => {
     await using server = await ValkeyServer.start();
     const settings = { SIXSCOPE_METRICS_LISTEN: "127.0.0.1:0" };
     await using service = await startService({ ...settings, SIXSCOPE_VALKEY_URL: server.url });
@@ -180,7 +184,7 @@ describe("the copy of the keys", () => {
     expect(service.stderr()).toContain("the keys are in memory only");
   });
 
-  scaleTest("stays in use if the keys in the engine do not parse", async () => {
+  scaleTest("stays in use if the keys in Valkey do not parse", async () => {
     await using server = await ValkeyServer.start();
     await using service = await startService({ SIXSCOPE_VALKEY_URL: server.url });
     await all([service], service.key, "OK");
@@ -195,8 +199,8 @@ describe("keys import", () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-import-"));
     const file = join(folder, "keys.json");
     const alone = { SIXSCOPE_KEYS_FILE: file };
-    for (const name of ["one", "two", "three"]) await sixscope(["keys", "add", name], alone);
-    await sixscope(["keys", "revoke", "three"], alone);
+    for (const name of ["one", "two", "three"]) await sixscopeHere(["keys", "add", name], alone);
+    await sixscopeHere(["keys", "revoke", "three"], alone);
     const before = readFileSync(file, "utf8");
     await using server = await ValkeyServer.start();
     const keys = keysIn(server, alone);
@@ -213,7 +217,7 @@ describe("keys import", () => {
 
     const other = join(folder, "other.json");
     for (const name of ["two", "four", "three"]) {
-      await sixscope(["keys", "add", name], { SIXSCOPE_KEYS_FILE: other });
+      await sixscopeHere(["keys", "add", name], { SIXSCOPE_KEYS_FILE: other });
     }
     const clash = await keys("import", other);
     expect(clash.status).toBe(1);
@@ -236,7 +240,7 @@ describe("keys import", () => {
     expect((await keysIn(server)("import", join(folder, "keys.json"))).stderr).toContain(
       "does not parse",
     );
-    const alone = await sixscope(["keys", "import"], {
+    const alone = await sixscopeHere(["keys", "import"], {
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
     });
     expect(alone.stderr).toContain("set SIXSCOPE_VALKEY_URL");

@@ -129,7 +129,7 @@ scaleTest("all names have the prefix, and all but the keys expire", async () => 
   }
 });
 
-scaleTest("without the setting, nothing connects to any engine", async () => {
+scaleTest("without the setting, nothing connects to any Valkey", async () => {
   let connections = 0;
   const listener = Bun.listen({
     hostname: "127.0.0.1",

@@ -1,16 +1,16 @@
-/** What the engine runs, beside what an instance alone does. */
+/** The scripts that Valkey runs, beside what an instance alone does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import type { Ipv6Address } from "../../src/addr/ipv6.ts";
+import { namesBelow } from "../../src/config/valkey-address.ts";
 import { TargetLimit } from "../../src/icmp/target-limit.ts";
-import { SharedRateLimiter, TAKE_SCRIPT } from "../../src/limits/shared-limiter.ts";
-import { TargetLeases } from "../../src/limits/target-leases.ts";
-import { RateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
+import { createRateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
-import { namesBelow } from "../../src/valkey/address.ts";
-import { type Client, Connection, type Script, script } from "../../src/valkey/connection.ts";
-import { Valkey } from "../../src/valkey/valkey.ts";
+import { type Client, createConnection, type Script, script } from "../../src/valkey/connection.ts";
+import { createSharedLimiter, TAKE } from "../../src/valkey/limiter.ts";
+import { createTargetLeases } from "../../src/valkey/target-leases.ts";
+import { createValkey } from "../../src/valkey/valkey.ts";
 import { VirtualClock } from "../icmp/fake.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
@@ -39,14 +39,13 @@ const SUBJECTS: readonly RateLimitSubject[] = [
 
 /** Time as the script is told it, and a life that does not end during the test. */
 const TIMED = script(
-  TAKE_SCRIPT.replace("redis.call('TIME')[1]", "ARGV[#ARGV]").replace(
-    "start + window - now",
-    "1000",
-  ),
+  TAKE.source
+    .replace("redis.call('TIME')[1]", "ARGV[#ARGV]")
+    .replace("start + window - now", "1000"),
 );
 
 scaleTest("three instances grant and say at every step what one would", async () => {
-  const connection = new Connection(server.url);
+  const connection = createConnection(server.url);
   let run = 0;
   const steps = fc.array(
     fc.record({
@@ -61,7 +60,7 @@ scaleTest("three instances grant and say at every step what one would", async ()
       let nowSeconds = 1_800_000_000;
       const limits = { anonymous: 3, prefix: 5 };
       const nowMs = () => nowSeconds * 1000;
-      const one = new RateLimiter(limits, nowMs);
+      const one = createRateLimiter(limits, nowMs);
       const valkey = {
         isUp: true,
         instances: 3,
@@ -69,8 +68,8 @@ scaleTest("three instances grant and say at every step what one would", async ()
         ask: async (_: Script, keys: readonly string[], args: readonly (string | number)[]) =>
           await connection.run(TIMED, keys, [...args, nowSeconds], 60_000),
       };
-      const three = [1, 2, 3].map(
-        () => new SharedRateLimiter(new RateLimiter(limits, nowMs), valkey),
+      const three = [1, 2, 3].map(() =>
+        createSharedLimiter(createRateLimiter(limits, nowMs), valkey),
       );
       for (const { instance, subject, seconds } of taken) {
         nowSeconds += seconds;
@@ -94,11 +93,13 @@ describe("probes to a /64", () => {
   scaleTest(
     "of three instances are at most 1,000 in any second, and one may send more than its third",
     async () => {
-      const engines = [1, 2, 3].map(() => new Valkey({ url: server.url, prefix: "targets:" }, LOG));
-      for (const engine of engines) await engine.start(async () => {});
+      const valkeys = [1, 2, 3].map(() =>
+        createValkey({ url: server.url, prefix: "targets:" }, LOG),
+      );
+      for (const valkey of valkeys) await valkey.start(async () => {});
       // The first ones count the last one at their next beat.
-      while (engines.some(({ instances }) => instances < 3)) await Bun.sleep(20);
-      const limits = engines.map((engine) => new TargetLimit(new TargetLeases(engine)));
+      while (valkeys.some(({ instances }) => instances < 3)) await Bun.sleep(20);
+      const limits = valkeys.map((valkey) => new TargetLimit(createTargetLeases(valkey)));
       const send = async (senders: readonly TargetLimit[], ms: number) => {
         const sentMs: number[] = [];
         const startMs = performance.now();
@@ -114,12 +115,12 @@ describe("probes to a /64", () => {
         return mostInASecond(sentMs);
       };
       expect(await send(limits, 2500)).toBeLessThanOrEqual(1000);
-      // What was leased to the others is free again.
+      // The leases of the others have expired.
       await Bun.sleep(1500);
       const alone = await send(limits.slice(0, 1), 2500);
       expect(alone).toBeGreaterThan(333);
       expect(alone).toBeLessThanOrEqual(1000);
-      for (const engine of engines) engine.close();
+      for (const valkey of valkeys) valkey.close();
     },
   );
 
@@ -127,11 +128,11 @@ describe("probes to a /64", () => {
     [4, 125],
     [1000, 1],
   ])(
-    "are no more than the part of each of %i instances while the engine is away",
+    "are no more than the part of each of %i instances while Valkey is away",
     (instances, part) => {
       const ask = () => Promise.resolve(null);
       const valkey = { instances, names: namesBelow(""), ask };
-      const limit = new TargetLimit(new TargetLeases(valkey));
+      const limit = new TargetLimit(createTargetLeases(valkey));
       const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
       expect(taken.filter(Boolean).length).toBe(part);
     },
@@ -146,7 +147,7 @@ describe("what answers otherwise than Valkey", () => {
 
   test.each(rows(...ODD, NUMBERS))("has no part in a limit: $reply", async ({ reply }) => {
     const valkey = { isUp: true, instances: 2, names: namesBelow(""), ask: async () => reply };
-    const limiter = new SharedRateLimiter(new RateLimiter({ anonymous: 4, prefix: 0 }), valkey);
+    const limiter = createSharedLimiter(createRateLimiter({ anonymous: 4, prefix: 0 }), valkey);
     const states = [];
     for (let count = 0; count < 3; count++) states.push(await limiter.take(SUBJECT, 1));
     expect(states.map(({ allowed, limit }) => [allowed, limit])).toEqual([
@@ -159,8 +160,8 @@ describe("what answers otherwise than Valkey", () => {
   test.each(rows(...ODD))("is down: $reply", async ({ reply }) => {
     const client: Client = { send: (async () => reply) as Client["send"], close() {} };
     const clock = new VirtualClock();
-    const connect = (url: string) => new Connection(url, clock, client);
-    const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+    const connect = () => createConnection("", clock, client);
+    const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
     await valkey.start(async () => {});
     expect(valkey.isUp).toBe(false);
     expect(valkey.nowMs()).toBeGreaterThan(0);
@@ -168,7 +169,7 @@ describe("what answers otherwise than Valkey", () => {
   });
 });
 
-test("instances that an engine has forgotten count until they had the time to say that they are there", async () => {
+test("instances that Valkey has forgotten count until they had the time to say that they are there", async () => {
   const clock = new VirtualClock();
   const replies: (readonly [number, number, null] | null)[] = [];
   const counts = (...instances: number[]) =>
@@ -181,8 +182,8 @@ test("instances that an engine has forgotten count until they had the time to sa
     }) as Client["send"],
     close() {},
   };
-  const connect = (url: string) => new Connection(url, clock, client);
-  const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+  const connect = () => createConnection("", clock, client);
+  const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
   const beats = async (count: number) => {
     for (let beat = 0; beat < count; beat++) {
       clock.fire();
@@ -243,8 +244,8 @@ describe("a call that has no answer", () => {
         replies.length > 0 ? replies.shift() : await new Promise(() => {})) as Client["send"],
       close: () => void closed++,
     };
-    const connect = (url: string) => new Connection(url, clock, client);
-    const valkey = new Valkey({ url: "valkey://[::1]", prefix: "" }, LOG, { clock, connect });
+    const connect = () => createConnection("", clock, client);
+    const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
     const outcomes: string[] = [];
     valkey.onCall = (_, outcome) => outcomes.push(outcome);
     await valkey.start(async () => {});

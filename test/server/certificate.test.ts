@@ -5,7 +5,7 @@ import { join } from "node:path";
 import {
   type Certificate,
   CertificateError,
-  CertificateRenewal,
+  followCertificate,
   outOfTime,
   readCertificate,
 } from "../../src/server/certificate.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
     const pair = { certFile: join(folder, `${days}.pem`), keyFile: join(folder, `${days}.key`) };
     await makeCertificate({ commonName: `${days} days`, days, ...pair });
   }
-}, 60_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -40,7 +40,7 @@ beforeEach(() => {
   log = [];
 });
 
-/** Puts the pair that is valid for so many days at the paths in `files`. */
+/** Puts the pair that is valid for `days` days at the paths in `files`. */
 function use(days: 2 | 3 | 20): void {
   copyFileSync(join(folder, `${days}.pem`), files.certFile);
   copyFileSync(join(folder, `${days}.key`), files.keyFile);
@@ -61,11 +61,11 @@ describe("a path that is not a file", () => {
   });
 });
 
-/** A renewal with a clock that is so many days ahead, and the certificates that it reports. */
+/** A renewal with a clock that is `daysAhead` days ahead, and the certificates that it reports. */
 function start(daysAhead: number) {
   const write = (line: string) => log.push(line);
   const options = { level: "info", format: "text", priorities: false, write } as const;
-  const renewal = new CertificateRenewal(files, createLog(options), () => NOW + daysAhead * DAY_MS);
+  const renewal = followCertificate(files, createLog(options), () => NOW + daysAhead * DAY_MS);
   const renewed: Certificate[] = [];
   renewal.watch(async (certificate) => void renewed.push(certificate));
   return { renewal, renewed, [Symbol.dispose]: () => renewal.close() };

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { surplusOf } from "../../src/server/connections.ts";
 
-/** Networks with so many connections each. */
+/** `count` networks with `connections` connections each. */
 function networks(count: number, connections: number): Map<string, number[]> {
   const descriptors = () => Array.from({ length: connections }, (_, index) => index);
   return new Map(Array.from({ length: count }, (_, index) => [`${index}`, descriptors()]));

@@ -1,4 +1,4 @@
-/** The result of one check: what doctor tried, the outcome, and what to do; only a problem makes doctor fail. */
+/** The result of one check: an attempt, its outcome, and what to do; only a problem makes doctor fail. */
 export interface Finding {
   readonly state: "ok" | "warning" | "problem" | "unknown";
   readonly tried: string;
@@ -7,24 +7,21 @@ export interface Finding {
   readonly advice: string | null;
 }
 
-/** Something that is as it should be. */
-export function ok(tried: string, outcome: string): Finding {
-  return { state: "ok", tried, outcome, advice: null };
-}
-
-/** Something that works and may fail later, or that only some setups need. */
-export function warning(tried: string, outcome: string, advice: string): Finding {
-  return { state: "warning", tried, outcome, advice };
-}
-
-/** Something that does not work. */
-export function problem(tried: string, outcome: string, advice: string): Finding {
-  return { state: "problem", tried, outcome, advice };
-}
-
-/** Something that this user may not see. */
-export function unknown(tried: string, outcome: string, advice: string): Finding {
-  return { state: "unknown", tried, outcome, advice };
+/** The findings that one attempt can have. */
+export function trying(tried: string) {
+  const finding =
+    (state: Finding["state"]) =>
+    (outcome: string, advice: string): Finding => ({ state, tried, outcome, advice });
+  return {
+    /** It is as it should be. */
+    ok: (outcome: string): Finding => ({ state: "ok", tried, outcome, advice: null }),
+    /** It works and may fail later, or only some setups need it. */
+    warning: finding("warning"),
+    /** It does not work. */
+    problem: finding("problem"),
+    /** This user may not see it. */
+    unknown: finding("unknown"),
+  };
 }
 
 /** A finding as one line for people. */

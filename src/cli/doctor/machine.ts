@@ -5,20 +5,20 @@ import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
 import { rawSocketRemedy } from "../terminal.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, trying } from "./finding.ts";
 
-/** Whether this process may open the raw socket that all probes but pings need. */
+/** Checks that this process may open the raw socket that all probes but pings need. */
 export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
-  const tried = "open a raw ICMPv6 socket";
+  const { ok, problem, warning } = trying("open a raw ICMPv6 socket");
   const icmp = openIcmpIfAllowed();
   if ("unavailable" in icmp) {
     const remedy = rawSocketRemedy(icmp, environment);
-    return problem(tried, icmp.unavailable, `${remedy}; without it no target can be probed`);
+    return problem(icmp.unavailable, `${remedy}; without it no target can be probed`);
   }
   icmp.close();
-  if (icmp.withoutRaw === null) return ok(tried, "it opens");
+  if (icmp.withoutRaw === null) return ok("it opens");
   const remedy = rawSocketRemedy(icmp.withoutRaw, environment);
-  return warning(tried, `${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy);
+  return warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy);
 }
 
 const DISABLED = "net.ipv6.conf.all.disable_ipv6";
@@ -26,97 +26,83 @@ const DISABLED = "net.ipv6.conf.all.disable_ipv6";
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 
-/** Whether the machine has an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
+/** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = readText("/proc/net/if_inet6"),
   isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
   isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
   const GLOBAL_SCOPE = "00";
-  const tried = "find an IPv6 address of this machine";
+  const { ok, problem } = trying("find an IPv6 address of this machine");
   const inContainer = "run the container with --network=host, or in a network that has IPv6";
   const missing = (outcome: string, advice: string) =>
-    problem(tried, outcome, isContainer ? inContainer : advice);
+    problem(outcome, isContainer ? inContainer : advice);
   if (table === null) return missing("the kernel has no IPv6", "boot without ipv6.disable=1");
   if (isDisabled) {
-    return missing(
-      `${DISABLED} is 1`,
-      `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`,
-    );
+    const advice = `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`;
+    return missing(`${DISABLED} is 1`, advice);
   }
-  const interfaces = rowsOf(table).flatMap(([, , , scope, , name]) =>
-    scope === GLOBAL_SCOPE && name !== undefined ? [name] : [],
-  );
-  return interfaces.length > 0
-    ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
-    : missing(
-        "only loopback and link-local addresses",
-        "ask your provider for an IPv6 prefix; see ip -6 address",
-      );
+  const found = rowsOf(table).filter(([, , , scope, , name]) => scope === GLOBAL_SCOPE && name);
+  const advice = "ask your provider for an IPv6 prefix; see ip -6 address";
+  return found.length > 0
+    ? ok(`found on ${lastColumns(found)}`)
+    : missing("only loopback and link-local addresses", advice);
 }
 
 /** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
 const ROUTE = { up: 0x1, reject: 0x200 } as const;
 
-/** Whether the machine has a usable IPv6 default route. */
-export function checkDefaultRoute(
-  table: string | null = readText("/proc/net/ipv6_route"),
-): Finding {
-  const tried = "find an IPv6 default route";
-  const interfaces = rowsOf(table ?? "").flatMap(
+/** Looks for a usable IPv6 default route. */
+export function checkDefaultRoute(table: string | null = readText("/proc/net/ipv6_route")) {
+  const { ok, warning } = trying("find an IPv6 default route");
+  const found = rowsOf(table ?? "").filter(
     ([destination = "", length, , , , , , , flags = "0", name]) => {
       const bits = Number.parseInt(flags, 16);
       const isUsable = (bits & ROUTE.up) !== 0 && (bits & ROUTE.reject) === 0;
-      const isDefault = length === "00" && /^0+$/.test(destination);
-      return isDefault && isUsable && name !== undefined ? [name] : [];
+      return length === "00" && /^0+$/.test(destination) && isUsable && name;
     },
   );
-  return interfaces.length > 0
-    ? ok(tried, `found on ${[...new Set(interfaces)].join(", ")}`)
-    : warning(
-        tried,
-        "there is no default route",
-        "targets beyond your own networks answer NETWORK_UNREACHABLE; see ip -6 route",
-      );
+  const advice = "targets beyond your own networks answer NETWORK_UNREACHABLE; see ip -6 route";
+  return found.length > 0
+    ? ok(`found on ${lastColumns(found)}`)
+    : warning("there is no default route", advice);
 }
 
-/** Whether a time service keeps the clock right. */
+/** Checks that a time service keeps the clock right. */
 export function checkClock(): Finding {
   /** The size of `struct timex`, and the result of a clock that is not synchronised; adjtimex(2). */
   const TIMEX_BYTES = 208;
   const TIME_ERROR = 5;
-  const tried = `see whether the clock (${new Date().toISOString()}) is synchronised`;
+  const now = new Date().toISOString();
+  const { ok, warning } = trying(`see whether the clock (${now}) is synchronised`);
   const state = libc().adjtimex(new Uint8Array(new ArrayBuffer(TIMEX_BYTES)));
+  const advice =
+    "timedatectl set-ntp true; certificates and the expiry of keys depend on the clock";
   return state === TIME_ERROR
-    ? warning(
-        tried,
-        "no time service sets it",
-        "timedatectl set-ntp true; certificates and the expiry of keys depend on the clock",
-      )
-    : ok(tried, "a time service sets it");
+    ? warning("no time service sets it", advice)
+    : ok("a time service sets it");
 }
 
 /**
- * Whether the executable has file capabilities. It must not: they would give raw sockets to every user
+ * Checks that the executable has no file capabilities: they would give raw sockets to every user
  * of the machine, while the unit gives them to the service alone.
  */
 export function checkExecutable(path: string): Finding {
-  const tried = `look for capabilities on ${path}`;
+  const { ok, problem } = trying(`look for capabilities on ${path}`);
   const text = (value: string) => new TextEncoder().encode(`${value}\0`);
   const length = libc().getxattr(text(path), text("security.capability"), null, 0);
   return length > 0
     ? problem(
-        tried,
         "it has some, which gives every user of this machine raw sockets",
         `setcap -r ${path}; the unit gives the capability to the service alone`,
       )
-    : ok(tried, "it has none, as it should be");
+    : ok("it has none, as it should be");
 }
 
 /** A nearby resolver answers well within this time. */
 export const RESOLVER_TIMEOUT_MS = 2000;
 
-/** Whether each resolver answers, over each family that it has addresses of. */
+/** Checks that each resolver answers, over each family that it has addresses of. */
 export async function checkResolvers(resolvers: Config["resolvers"]): Promise<readonly Finding[]> {
   const findings = await Promise.all(
     RESOLVER_NAMES.map(async (name) => {
@@ -133,32 +119,26 @@ export async function checkResolvers(resolvers: Config["resolvers"]): Promise<re
   return findings.flat();
 }
 
-async function checkResolver(
-  name: ResolverName,
-  version: 4 | 6,
-  servers: readonly DnsServer[],
-): Promise<Finding> {
-  const tried = `ask ${name} over IPv${version} (${servers.map(formatDnsServer).join(", ")})`;
+async function checkResolver(name: ResolverName, version: 4 | 6, servers: readonly DnsServer[]) {
+  const at = servers.map(formatDnsServer).join(", ");
+  const { ok, problem, warning } = trying(`ask ${name} over IPv${version} (${at})`);
   const variable = `SIXSCOPE_${name.toUpperCase()}`;
+  const timeoutMs = RESOLVER_TIMEOUT_MS;
   // Every resolver knows the name servers of the root.
-  const outcome = await createDnsClient({ servers }).query(".", "NS", {
-    timeoutMs: RESOLVER_TIMEOUT_MS,
-  });
+  const outcome = await createDnsClient({ servers }).query(".", "NS", { timeoutMs });
   switch (outcome.kind) {
     case "answer":
     case "no-data":
     case "name-error":
-      return ok(tried, `${outcome.server} answers in ${outcome.queryTimeMs} ms`);
+      return ok(`${outcome.server} answers in ${outcome.queryTimeMs} ms`);
     case "failure":
     case "malformed":
       return warning(
-        tried,
         `${outcome.server} answers ${outcome.rcode}`,
         `ask its operator whether it serves this machine, or set ${variable}`,
       );
     case "unreachable":
       return problem(
-        tried,
         `it cannot be reached (${outcome.reason})`,
         outcome.reason.startsWith("ECONNREFUSED")
           ? `start a resolver there, or set ${variable}`
@@ -167,8 +147,7 @@ async function checkResolver(
     case "timeout":
     case "aborted":
       return problem(
-        tried,
-        `no answer within ${RESOLVER_TIMEOUT_MS / 1000} s`,
+        `no answer within ${timeoutMs / 1000} s`,
         `allow UDP and TCP port 53, or set ${variable} to your own resolver`,
       );
   }
@@ -182,6 +161,11 @@ function asWarning(finding: Finding): Finding {
 
 function rowsOf(table: string): string[][] {
   return table.split("\n").map((line) => line.trim().split(/\s+/));
+}
+
+/** The names of interfaces, which are at the end of rows, each once. */
+function lastColumns(rows: readonly string[][]): string {
+  return [...new Set(rows.map((row) => row.at(-1)))].join(", ");
 }
 
 function readText(path: string): string | null {

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../../config/settings.ts";
 import { connectToNats, type NatsSettings } from "../../locations/link.ts";
-import { SUBJECTS } from "../../locations/message.ts";
+import { SUBJECTS } from "../../locations/protocol.ts";
 import { everyUserMay } from "../../platform/regular-file.ts";
 import { reasonOf } from "../../util/errors.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, trying } from "./finding.ts";
 
-/** Whether NATS can be reached and lets this place do its part, and whether the credentials are secret. */
+/** Checks that NATS can be reached and lets this place do its part, and that the credentials are secret. */
 export async function checkNats({
   nats,
   location,
@@ -14,13 +14,13 @@ export async function checkNats({
   if (nats === null) return [];
   const { credsFile } = nats;
   const isOpen = credsFile !== null && existsSync(credsFile) && everyUserMay("read", credsFile);
-  const tried = `see who can read ${credsFile}`;
-  const open = warning(tried, "every user of this machine", `chmod 600 ${credsFile}`);
+  const { warning } = trying(`see who can read ${credsFile}`);
+  const open = warning("every user of this machine", `chmod 600 ${credsFile}`);
   return [...(isOpen ? [open] : []), await checkConnection(nats, location)];
 }
 
 async function checkConnection(settings: NatsSettings, location: string | null): Promise<Finding> {
-  const tried = `connect to NATS at ${settings.servers.join(", ")}`;
+  const { ok, problem } = trying(`connect to NATS at ${settings.servers.join(", ")}`);
   try {
     const connection = await connectToNats(settings);
     const subject = location === null ? SUBJECTS.here("*") : SUBJECTS.ask(location);
@@ -33,13 +33,13 @@ async function checkConnection(settings: NatsSettings, location: string | null):
     await connection.flush();
     await connection.close();
     return refusal === null
-      ? ok(tried, `it lets us subscribe to ${subject}`)
-      : problem(tried, reasonOf(refusal), "allow it in the configuration of the NATS server");
+      ? ok(`it lets us subscribe to ${subject}`)
+      : problem(reasonOf(refusal), "allow it in the configuration of the NATS server");
   } catch (error) {
     const reason = reasonOf(error);
     const remedy = /certificate/i.test(reason)
       ? "set NODE_EXTRA_CA_CERTS to the PEM file of the certificate's authority"
       : "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log";
-    return problem(tried, reason, `${remedy}; until then, only this place can measure`);
+    return problem(reason, `${remedy}; until then, only this place can measure`);
   }
 }

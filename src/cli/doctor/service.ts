@@ -6,69 +6,62 @@ import {
   type ListenAddress,
 } from "../../config/listen-address.ts";
 import { type Config, REFUSING_ADVICE, refusingListeners } from "../../config/settings.ts";
-import { isActive, KeyFileError, readKeyFile } from "../../keys/key-file.ts";
+import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "../../keys/key-file.ts";
 import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
 import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
 import { invocation } from "../terminal.ts";
-import { type Finding, ok, problem, unknown, warning } from "./finding.ts";
+import { type Finding, trying } from "./finding.ts";
 
-/** Whether the installed service has its user and its capability, and runs. */
+/** Checks that the installed service has its user and its capability, and runs. */
 export function checkService({ user, userName, unit }: InstalledService): readonly Finding[] {
-  const triedUser = `find the service's user ${userName}`;
+  const named = trying(`find the service's user ${userName}`);
   const foundUser =
     user === null
-      ? problem(triedUser, "it does not exist", "systemd-sysusers sixscope.conf")
-      : ok(triedUser, `uid ${user.uid}`);
+      ? named.problem("it does not exist", "systemd-sysusers sixscope.conf")
+      : named.ok(`uid ${user.uid}`);
   const state = propertyOf(unit, "ActiveState");
   if (state === "") {
-    const tried = `ask systemd about ${INSTALLED.unit}`;
+    const { unknown, warning } = trying(`ask systemd about ${INSTALLED.unit}`);
     // Without D-Bus, systemd answers root only.
     const finding =
       process.geteuid?.() === 0
-        ? warning(tried, "no answer", "check that systemd runs on this machine")
-        : unknown(tried, "no answer", "run: sudo sixscope doctor");
+        ? warning("no answer", "check that systemd runs on this machine")
+        : unknown("no answer", "run: sudo sixscope doctor");
     return [foundUser, finding];
   }
-  const triedCapability = `see whether ${INSTALLED.unit} has CAP_NET_RAW`;
+  const capable = trying(`see whether ${INSTALLED.unit} has CAP_NET_RAW`);
   const hasCapability =
     propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
-  const triedState = `see whether ${INSTALLED.unit} runs`;
+  const running = trying(`see whether ${INSTALLED.unit} runs`);
   const reset = state === "failed" ? "systemctl reset-failed sixscope, and " : "";
+  const restart = `journalctl -u sixscope says why; then ${reset}systemctl restart sixscope`;
   return [
     foundUser,
     hasCapability
-      ? ok(triedCapability, "it has")
-      : problem(
-          triedCapability,
+      ? capable.ok("it has")
+      : capable.problem(
           "it does not, so targets can at most be pinged",
           "set AmbientCapabilities=CAP_NET_RAW with systemctl edit sixscope",
         ),
-    state === "active"
-      ? ok(triedState, "it is active")
-      : problem(
-          triedState,
-          `it is ${state}`,
-          `journalctl -u sixscope says why; then ${reset}systemctl restart sixscope`,
-        ),
+    state === "active" ? running.ok("it is active") : running.problem(`it is ${state}`, restart),
   ];
 }
 
-/** Who gets answers: without a certificate, other machines need a proxy. */
+/** Shows which machines get answers: without a certificate, others need a proxy. */
 export function checkListeners(config: Config): Finding {
-  const tried = "see which machines get answers";
+  const { ok, warning } = trying("see which machines get answers");
   const open = config.listen.filter((address) => !isLoopback(address));
-  if (open.length === 0) return ok(tried, "only this one, for example a proxy on it");
+  if (open.length === 0) return ok("only this one, for example a proxy on it");
   if (refusingListeners(config).length > 0) {
     return warning(
-      tried,
       `only this one; ${listOf(open)} refuses all others, because it speaks plain HTTP`,
       REFUSING_ADVICE,
     );
   }
   const which = config.tls === null ? "trusted proxies and listed networks" : "all over HTTPS";
-  return ok(tried, `${which}, at ${listOf(open)}`);
+  return ok(`${which}, at ${listOf(open)}`);
 }
 
 function listOf(addresses: readonly ListenAddress[]): string {
@@ -89,51 +82,61 @@ function originOf(path: string): string {
     : path;
 }
 
-/** Whether certificate and key can be read, match, and are valid for some time. */
+/** Checks that certificate and key can be read, match, and are valid for some time. */
 export function checkTls(tls: TlsFiles, nowMs: number): Finding {
   const DAY_MS = 86_400_000;
   // Clients such as certbot renew a certificate earlier than this.
   const FEW_DAYS = 14;
-  const tried = `read certificate ${tls.certFile} and key ${tls.keyFile}`;
+  const { certFile, keyFile } = tls;
+  const { ok, problem, warning } = trying(`read certificate ${certFile} and key ${keyFile}`);
   try {
     const certificate = readCertificate(tls);
     const reason = outOfTime(certificate, nowMs);
     if (reason !== null) {
-      return problem(tried, `the certificate ${reason}`, "check the clock, or renew it");
+      return problem(`the certificate ${reason}`, "check the clock, or renew it");
     }
-    if (everyUserMay("read", realpathSync(tls.keyFile))) {
-      const group = `chgrp ${ownName()} ${tls.keyFile} && chmod 640 ${tls.keyFile}`;
+    if (everyUserMay("read", realpathSync(keyFile))) {
+      const group = `chgrp ${ownName()} ${keyFile} && chmod 640 ${keyFile}`;
       const advice = `${group}; if it was so for long, renew it with a new key`;
-      return warning(tried, "every user of this machine can read the key", advice);
+      return warning("every user of this machine can read the key", advice);
     }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
     return days < FEW_DAYS
-      ? warning(tried, `they expire in ${days} days`, "find out why they were not renewed")
-      : ok(tried, `they match and are valid for ${days} days`);
+      ? warning(`they expire in ${days} days`, "find out why they were not renewed")
+      : ok(`they match and are valid for ${days} days`);
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
-    return problem(tried, error.message, "give the service a matching pair that it can read");
+    return problem(error.message, "give the service a matching pair that it can read");
   }
 }
 
-/** Whether the keys file can be read and holds an active key. */
+/** Checks that the keys file can be read and holds an active key. */
 export function checkKeys(path: string, nowMs: number): Finding {
-  const tried = `read the keys file ${path}`;
+  const { ok, problem, warning } = trying(`read the keys file ${path}`);
   const add = `create one: ${invocation()} keys add NAME`;
   try {
-    if (!existsSync(path)) return warning(tried, "it does not exist, so there are no keys", add);
-    const active = readKeyFile(path).filter((key) => isActive(key, nowMs)).length;
+    if (!existsSync(path)) return warning("it does not exist, so there are no keys", add);
+    const found = activeKeys({ ok, warning }, readKeyFile(path), nowMs, add);
     if (everyUserMay("write", realpathSync(path))) {
       const advice = `chmod o-w ${path}, and see which keys are in it: ${invocation()} keys list`;
-      return problem(tried, "every user of this machine can add keys to it", advice);
+      return problem("every user of this machine can add keys to it", advice);
     }
-    return active === 0
-      ? warning(tried, "no key is active", add)
-      : ok(tried, `active keys: ${active}`);
+    return found;
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
-    return problem(tried, error.message, "correct or restore it; until then no key is valid");
+    return problem(error.message, "correct or restore it; until then no key is valid");
   }
+}
+
+/** Counts the keys that are active. @param add how to add one */
+export function activeKeys(
+  { ok, warning }: Pick<ReturnType<typeof trying>, "ok" | "warning">,
+  keys: readonly KeyRecord[],
+  nowMs: number,
+  add: string,
+): Finding {
+  const active = keys.filter((key) => isActive(key, nowMs)).length;
+  return active === 0 ? warning("no key is active", add) : ok(`active keys: ${active}`);
 }
 
 /** Folders that systemd hides from a service unless a property has one of the values; systemd.exec(5). */
@@ -152,11 +155,9 @@ export function checkHidden(paths: readonly string[], unit: Unit): readonly Find
         !open.some((value) => value === propertyOf(unit, property)),
     );
     if (rule === undefined) return [];
-    return problem(
-      `see whether the service can see ${path}`,
-      `${rule.property}= of its unit hides ${real}`,
-      `move it, for example to ${INSTALLED.stateDirectory} or /etc/sixscope`,
-    );
+    const advice = `move it, for example to ${INSTALLED.stateDirectory} or /etc/sixscope`;
+    const { problem } = trying(`see whether the service can see ${path}`);
+    return problem(`${rule.property}= of its unit hides ${real}`, advice);
   });
 }
 

@@ -1,26 +1,16 @@
+import { readEvents } from "../../util/event-stream.ts";
 import { storedKey } from "./key.ts";
+import type { Problem } from "./run.ts";
 import { TEXTS } from "./texts.ts";
-import type { Problem } from "./types.ts";
 
-/** What the service said last about the caller's limit. */
+/** The caller's rate limit, as of the last response. */
 export interface Limit {
   readonly limit: number;
   readonly remaining: number;
-  /** The Unix second in which the window ends. */
-  readonly resetSeconds: number;
 }
 
-/** A call that has no result: what the API said, or why it said nothing. */
-export class CallError extends Error {
-  override readonly name = "CallError";
-
-  readonly problem: Problem | { readonly code: null; readonly message: string };
-
-  constructor(problem: CallError["problem"]) {
-    super(problem.message);
-    this.problem = problem;
-  }
-}
+/** The outcome of a call. */
+export type Called = { readonly result: object } | { readonly problem: Problem };
 
 /** The URL of a path of the API, wherever a proxy has put the page. */
 export function urlOf(path: string): string {
@@ -31,67 +21,44 @@ export function urlOf(path: string): string {
 /**
  * Calls the API, with the key if there is one.
  *
- * @param onPart gets each event, if the endpoint has some, before the result
- * @throws CallError for an error of the API; AbortError if the signal aborts
+ * @param onPart gets the data of each event, if the endpoint has some, before the result
+ * @throws AbortError if the signal aborts
  */
 export async function call(
   path: string,
   signal: AbortSignal,
   onLimit: (limit: Limit) => void,
   onPart?: (data: object) => void,
-): Promise<object> {
+): Promise<Called> {
   const key = storedKey()?.key;
   const accept = onPart ? "text/event-stream" : "application/json";
   const headers = { Accept: accept, ...(key && { "X-API-Key": key }) };
-  let response: Response;
-  try {
-    response = await fetch(urlOf(path), { headers, signal, cache: "no-store" });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    throw new CallError({ code: null, message: TEXTS.offline });
+  const asked = fetch(urlOf(path), { headers, signal, cache: "no-store" });
+  const response = await asked.catch(() => null);
+  signal.throwIfAborted();
+  if (response === null) return { problem: { code: null, message: TEXTS.offline } };
+  const said = (name: string) => Number(response.headers.get(`x-ratelimit-${name}`));
+  onLimit({ limit: said("limit"), remaining: said("remaining") });
+  if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
+    const body = await response.json();
+    return response.ok ? { result: body } : { problem: body.error };
   }
-  onLimit(limitOf(response.headers));
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-  if (!isStream) return resultOf(response.ok ? "result" : "error", await response.json());
-  for await (const { event, data } of eventsOf(response, signal)) {
-    if (event === "result" || event === "error") return resultOf(event, data);
-    onPart?.(data);
+  for await (const { event, data } of readEvents(chunksOf(response))) {
+    const value = JSON.parse(data);
+    if (event === "result") return { result: value };
+    if (event === "error") return { problem: value.error };
+    onPart?.(value);
   }
-  throw new CallError({ code: null, message: TEXTS.broken });
+  signal.throwIfAborted();
+  return { problem: { code: null, message: TEXTS.broken } };
 }
 
-function resultOf(event: "result" | "error", data: object): object {
-  if (event === "result") return data;
-  throw new CallError((data as { readonly error: Problem }).error);
-}
-
-/** The events of a stream as they come. */
-async function* eventsOf({ body }: Response, signal: AbortSignal) {
+/** The text of a response as it comes, until its end or an error; not every browser can iterate over it. */
+async function* chunksOf({ body }: Response): AsyncGenerator<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
   for (;;) {
-    const chunk = await reader?.read().catch((error) => {
-      if (signal.aborted) throw error;
-      return undefined;
-    });
-    if (chunk === undefined || chunk.done) return;
-    text += chunk.value;
-    const blocks = text.split("\n\n");
-    text = blocks.pop() ?? "";
-    for (const block of blocks) {
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
-      const event = field("event");
-      // Others are comments, which keep the connection open.
-      if (event !== undefined) yield { event, data: JSON.parse(field("data") ?? "{}") as object };
-    }
+    const chunk = await reader?.read().catch(() => undefined);
+    if (chunk?.value === undefined) return;
+    yield chunk.value;
   }
-}
-
-function limitOf(headers: Headers): Limit {
-  const number = (name: string) => Number(headers.get(`x-ratelimit-${name}`));
-  return {
-    limit: number("limit"),
-    remaining: number("remaining"),
-    resetSeconds: number("reset"),
-  };
 }

@@ -1,43 +1,46 @@
-import type { Place } from "./place.ts";
-import { CALLER, type Run } from "./state.ts";
+import type { Caller } from "../caller.ts";
+import type { Run } from "./run.ts";
 
-/** The value of `from` that means every location. */
-export const ALL = "all";
-
-/** A run at a location; null if its place names none. */
+/** A run at a location; null if none is named. */
 export interface LocatedRun {
   readonly location: string | null;
   readonly run: Run | null;
 }
 
-/** What a location has measured, or why it has not. */
+/** The result of a location, or its error. */
 interface Outcome {
   readonly location: string;
   readonly result?: object;
   readonly error?: NonNullable<Run["problem"]>;
 }
 
-/** Splits a run by the locations that its place asks, into runs as they are without a location. */
-export function runsByLocation({ parameters }: Place, run: Run | null): LocatedRun[] {
-  const { from } = parameters;
+/**
+ * Splits a run by the locations that it asks, into runs as they are without a location.
+ *
+ * @param from the names of the locations, as they are asked
+ */
+export function runsByLocation(
+  run: Run | null,
+  from: string | undefined,
+  { all, names }: Caller["from"],
+): LocatedRun[] {
   // An error of the whole is shown at its field.
   if (!from || !run || (run.problem && run.parts.length === 0)) return [{ location: null, run }];
-  if (from !== ALL && !from.includes(",")) {
+  if (from !== all && !from.includes(",")) {
     return [{ location: from, run: { ...run, problem: null } }];
   }
-  const parts = run.parts as readonly (Outcome | { readonly location: string })[];
-  const result = run.result as { readonly locations: readonly Outcome[] } | null;
-  const asked = from === ALL ? CALLER.locations : from.split(",");
-  const known = result?.locations ?? [...asked.map((location) => ({ location })), ...parts];
+  const parts = run.parts as readonly Outcome[];
+  const results = (run.result as { readonly locations: readonly Outcome[] } | null)?.locations;
+  const asked = from === all ? names : from.split(",");
+  const known = results ?? [...asked.map((location) => ({ location })), ...parts];
   return [...new Set(known.map(({ location }) => location))].map((location) => {
     const own = parts.filter((part) => part.location === location);
     const outcome =
-      own.findLast(isOutcome) ?? result?.locations.find((each) => each.location === location);
-    // A run that goes on has results before it ends.
-    const isRunning = run.isRunning && (outcome === undefined || result !== null);
-    const ownRun: Run = {
+      own.findLast(isOutcome) ?? results?.find((result) => result.location === location);
+    const ownRun = {
       ...run,
-      isRunning,
+      // A run that repeats has results before it ends.
+      isRunning: run.isRunning && (outcome === undefined || run.repeats),
       parts: own.filter((part) => !isOutcome(part)),
       result: outcome?.result ?? null,
       problem: outcome?.error ?? null,
@@ -46,6 +49,6 @@ export function runsByLocation({ parameters }: Place, run: Run | null): LocatedR
   });
 }
 
-function isOutcome(part: object): part is Outcome {
+function isOutcome(part: object): boolean {
   return "result" in part || "error" in part;
 }

@@ -1,8 +1,3 @@
-import { TEXTS } from "./texts.ts";
-import type { Interface } from "./types.ts";
-
-const T = TEXTS.docs;
-
 /** A JSON Schema as far as the interface document uses it. */
 export interface Schema {
   readonly $ref?: string;
@@ -18,6 +13,9 @@ export interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
 }
+
+/** Schemas by the last part of their references. */
+export type Schemas = Readonly<Record<string, object>>;
 
 /** Paragraphs with code in backquotes. */
 export function Prose({ text }: { text: string }) {
@@ -35,82 +33,50 @@ export function Prose({ text }: { text: string }) {
 }
 
 /** The type of a value in words. */
-export function typeOf(schema: object): string {
-  const {
-    $ref,
-    type,
-    format,
-    enum: values,
-    const: only,
-    items,
-    minimum,
-    maximum,
-  } = schema as Schema;
+export function typeOf(schema: Schema): string {
+  const { $ref, type, format, items, minimum, maximum } = schema;
   if ($ref !== undefined) return nameOf($ref);
-  if (only !== undefined) return JSON.stringify(only);
-  if (values !== undefined) return T.of(values.join(", "));
-  if (items !== undefined) return T.listOf(typeOf(items));
-  const { oneOf, anyOf } = schema as Schema;
-  const choices = oneOf ?? anyOf;
-  if (choices !== undefined && type === undefined) return choices.map(typeOf).join(` ${T.or} `);
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return `one of ${schema.enum.join(", ")}`;
+  if (items !== undefined) return `list of ${typeOf(items)}`;
+  const choices = choicesOf(schema);
+  if (choices && type === undefined) return choices.map(typeOf).join(" or ");
   const range = minimum !== undefined && maximum !== undefined ? ` ${minimum}–${maximum}` : "";
-  return `${[type].flat().join(` ${T.or} `)}${range}${format ? ` (${format})` : ""}`;
+  return `${[type].flat().join(" or ")}${range}${format ? ` (${format})` : ""}`;
 }
 
-/** The fields of a value, each with those that are in it. */
-export function SchemaFields({ schema, document }: { schema: object; document: Interface }) {
-  const whole = resolve(schema as Schema, document);
-  const choices = whole.oneOf ?? whole.anyOf;
-  if (choices !== undefined && whole.properties === undefined) {
-    return (
-      <ul class="schema">
-        {choices.map((choice) => (
-          <li>
-            <Nested name={typeOf(choice)} schema={choice} document={document} />
-          </li>
-        ))}
-      </ul>
-    );
-  }
+/** The fields of a value, or the values that it can be, each with the fields in it. */
+export function Fields({ schema, schemas }: { schema: Schema; schemas: Schemas }) {
+  const resolve = (each: Schema): Schema =>
+    each.$ref === undefined ? each : (schemas[nameOf(each.$ref)] ?? {});
+  const whole = resolve(schema);
+  const choices = (choicesOf(whole) ?? []).map((choice) => [typeOf(choice), choice] as const);
+  const fields = whole.properties ? Object.entries(whole.properties) : choices;
   return (
     <ul class="schema">
-      {Object.entries(whole.properties ?? {}).map(([name, field]) => (
-        <li>
-          <Nested name={name} schema={field} document={document} />
-        </li>
-      ))}
+      {fields.map(([name, field]) => {
+        const inner = resolve(field.items ?? field);
+        const type = typeOf(field);
+        const line = (
+          <>
+            <span class="mono">{name}</span> <span class="soft">{name === type ? "" : type}</span>{" "}
+            {(field.description ?? inner.description)?.replaceAll("`", "")}
+          </>
+        );
+        if (!inner.properties && !inner.oneOf) return <li>{line}</li>;
+        return (
+          <li>
+            <details>
+              <summary>{line}</summary>
+              <Fields schema={inner} schemas={schemas} />
+            </details>
+          </li>
+        );
+      })}
     </ul>
   );
 }
 
-function Nested(props: { name: string; schema: Schema; document: Interface }) {
-  const { name, schema, document } = props;
-  const inner = resolve(schema.items ?? schema, document);
-  const about = schema.description ?? inner.description;
-  const line = (
-    <>
-      <span class="mono">{name}</span>{" "}
-      <span class="soft">{name === typeOf(schema) ? "" : typeOf(schema)}</span>{" "}
-      {about?.replaceAll("`", "")}
-    </>
-  );
-  const hasFields = inner.properties !== undefined || inner.oneOf !== undefined;
-  return hasFields ? (
-    <details>
-      <summary>{line}</summary>
-      <SchemaFields schema={inner} document={document} />
-    </details>
-  ) : (
-    <span>{line}</span>
-  );
-}
+const choicesOf = ({ oneOf, anyOf }: Schema) => oneOf ?? anyOf;
 
-function nameOf(reference: string): string {
-  return reference.split("/").at(-1) ?? reference;
-}
-
-function resolve(schema: Schema, { components }: Interface): Schema {
-  if (schema.$ref === undefined) return schema;
-  const schemas: Readonly<Record<string, object | undefined>> = components.schemas;
-  return (schemas[nameOf(schema.$ref)] ?? {}) as Schema;
-}
+const nameOf = (reference: string) => reference.split("/").at(-1) ?? reference;

@@ -1,32 +1,42 @@
 import { render, useEffect, useState } from "hono/jsx/dom";
-import { CallError, call } from "./api.ts";
-import { Prose, SchemaFields, typeOf } from "./docs-schema.tsx";
-import { TryForm } from "./docs-try.tsx";
+import type { describeInterface } from "../../api/openapi.ts";
+import { call } from "./api.ts";
+import { Shell } from "./below.tsx";
+import { queryOf } from "./bookmark.ts";
+import { Fields, Prose, type Schema, type Schemas, typeOf } from "./docs-schema.tsx";
 import { reloadOnChange } from "./reload.ts";
-import { noteLimit } from "./state.ts";
 import { TEXTS } from "./texts.ts";
-import type { Interface, Operation } from "./types.ts";
 
 const T = TEXTS.docs;
 
-/** The interface document for reading, with a form to try each call. */
+type Interface = ReturnType<typeof describeInterface>;
+
+type Operation = Interface["paths"][string]["get"];
+
+/** The interface document for reading. */
 function Docs() {
   const [document, setDocument] = useState<Interface | null>(null);
-  const [failure, setFailure] = useState<string | null>(null);
+  const [state, setState] = useState<string>(T.loading);
   useEffect(() => {
-    call("openapi.json", new AbortController().signal, noteLimit).then(
-      (answer) => setDocument(answer as Interface),
-      (error) => setFailure(error instanceof CallError ? error.message : String(error)),
-    );
+    void call("openapi.json", new AbortController().signal, () => {}).then((called) => {
+      if ("result" in called) setDocument(called.result as Interface);
+      else setState(called.problem.message);
+    });
   }, []);
+  useEffect(() => {
+    // The browser has looked for it before it was there.
+    globalThis.document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }, [document]);
+  const { info, paths = {}, components }: Partial<Interface> = document ?? {};
+  const operations = Object.entries(paths);
   return (
     <>
       <header class="top">
         <a class="brand" href="./">
           {TEXTS.title}
         </a>
-        <nav aria-label={TEXTS.toolsLabel}>
-          <a href="./">{T.toPage}</a>
+        <nav aria-label={TEXTS.tools}>
+          <a href="./">{TEXTS.tools}</a>
           <a href="docs" aria-current="page">
             {T.link}
           </a>
@@ -35,55 +45,34 @@ function Docs() {
           {T.document}
         </a>
       </header>
-      <main>
-        {document === null ? (
-          <>
-            <h1>{T.title}</h1>
-            <p class={failure ? "problem" : "waiting"}>{failure ?? T.loading}</p>
-          </>
-        ) : (
-          <Contents document={document} />
-        )}
+      <main class="docs">
+        <nav class="contents" aria-label={T.endpoints}>
+          <ul>
+            {operations.map(([path, { get }]) => (
+              <li>
+                <a class="mono" href={`docs#${get.operationId}`}>
+                  {path}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div>
+          <h1>
+            {TEXTS.title} {T.link} <span class="tag">{info?.version}</span>
+          </h1>
+          {info ? <Prose text={info.description} /> : <p role="status">{state}</p>}
+          {operations.map(([path, { get }]) => (
+            <Endpoint path={path} operation={get} schemas={components?.schemas ?? {}} />
+          ))}
+        </div>
       </main>
     </>
   );
 }
 
-function Contents({ document }: { document: Interface }) {
-  const { info, paths } = document;
-  useEffect(() => {
-    // The browser has looked for it before it was there.
-    globalThis.document.getElementById(location.hash.slice(1))?.scrollIntoView();
-  }, []);
-  const operations = Object.entries(paths).map(([path, { get }]) => [path, get] as const);
-  return (
-    <div class="docs">
-      <nav class="contents" aria-label={T.endpoints}>
-        <ul>
-          {operations.map(([path, { operationId }]) => (
-            <li>
-              <a class="mono" href={`docs#${operationId}`}>
-                {path}
-              </a>
-            </li>
-          ))}
-        </ul>
-      </nav>
-      <div>
-        <h1>
-          {info.title} {T.title} <span class="tag">{info.version}</span>
-        </h1>
-        <Prose text={info.description} />
-        {operations.map(([path, operation]) => (
-          <Endpoint path={path} operation={operation} document={document} />
-        ))}
-      </div>
-    </div>
-  );
-}
-
-function Endpoint(props: { path: string; operation: Operation; document: Interface }) {
-  const { path, operation, document } = props;
+function Endpoint(props: { path: string; operation: Operation; schemas: Schemas }) {
+  const { path, operation, schemas } = props;
   const { operationId, summary, description, parameters, responses, security } = operation;
   // An empty object among the schemes means that a call needs none.
   const needsKey = security.every((scheme) => Object.keys(scheme).length > 0);
@@ -111,8 +100,8 @@ function Endpoint(props: { path: string; operation: Operation; document: Interfa
           </dl>
         </>
       )}
-      <h3>{T.try}</h3>
-      <TryForm path={path} operation={operation} needsKey={needsKey} />
+      <h3>{T.fromShell}</h3>
+      <Shell path={exampleOf(path, parameters)} needsKey={needsKey} />
       <h3>{T.answers}</h3>
       {Object.entries(responses).map(([status, response]) => (
         <details>
@@ -120,7 +109,7 @@ function Endpoint(props: { path: string; operation: Operation; document: Interfa
             <strong>{status}</strong> {titleOf(response.description)}
           </summary>
           <Prose text={response.description} />
-          <SchemaFields schema={response.content["application/json"].schema} document={document} />
+          <Fields schema={response.content["application/json"].schema} schemas={schemas} />
         </details>
       ))}
     </section>
@@ -129,7 +118,20 @@ function Endpoint(props: { path: string; operation: Operation; document: Interfa
 
 function aboutParameter({ required, schema }: Operation["parameters"][number]): string {
   const preset = "default" in schema ? T.byDefault(String(schema.default)) : null;
-  return [required ? T.needed : null, typeOf(schema), preset].filter(Boolean).join(", ");
+  return [required ? T.needed : null, typeOf(schema as Schema), preset].filter(Boolean).join(", ");
+}
+
+/** The call with the examples of the parameters that it needs. */
+function exampleOf(path: string, parameters: Operation["parameters"]): string {
+  const needed = parameters.filter(({ required }) => required);
+  const query = needed.filter((parameter) => parameter.in === "query");
+  const filled = needed.reduce(
+    (text, { name, example }) => text.replace(`{${name}}`, String(example)),
+    path.slice(1),
+  );
+  return (
+    filled + queryOf(Object.fromEntries(query.map(({ name, example }) => [name, `${example}`])))
+  );
 }
 
 /** The codes of errors that share a status, or what a success is. */

@@ -1,62 +1,50 @@
-import { ALL } from "./by-location.ts";
-import { ProblemOf } from "./parts.tsx";
-import type { Place } from "./place.ts";
-import { CALLER } from "./state.ts";
+import type { Bookmark } from "./bookmark.ts";
+import { CALLER } from "./caller.ts";
+import { describedBy, type FieldProps, isTicked, ProblemOf } from "./fields.tsx";
 import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.from;
 
-/** The parameter that says which locations measure. */
-export const FROM = { name: "from", label: T.label, default: "" };
+const { name: FROM, all: ALL, names: KNOWN } = CALLER.from;
 
-/** The locations that can be chosen: those that the service knew when it sent the page, and those of the place. */
-export function choicesFor({ parameters }: Place): string[] {
-  const { locations } = CALLER;
-  const { from = FROM.default } = parameters;
-  const all = locations.length > 1 ? [ALL] : [];
-  return [...new Set([...all, ...locations, ...from.split(",")])].filter((name) => name !== "");
+/** The locations that can be chosen: those that the service knew when it sent the page, and those of the bookmark. */
+export function choicesFor({ options }: Bookmark): string[] {
+  const all = KNOWN.length > 1 ? [ALL] : [];
+  const named = (options[FROM] ?? "").split(",");
+  return [...new Set([...all, ...KNOWN, ...named])].filter((name) => name !== "");
 }
 
 /** A choice of any number of locations; without one, the service itself measures. */
-export function FromField(props: {
-  choices: readonly string[];
-  value: string;
-  onValue: (value: string) => void;
-  problem: string | null;
-}) {
+export function FromField(props: FieldProps & { choices: readonly string[] }) {
   const { choices, value, onValue, problem } = props;
-  const chosen = new Set(value.split(","));
+  const chosen = value.split(",");
   const choose = (name: string, isChosen: boolean) => {
-    const next = isChosen ? chosen.union(new Set([name])) : chosen.difference(new Set([name]));
+    const isNext = (each: string) => (each === name ? isChosen : chosen.includes(each));
     // Every location, or some of them by name.
     const isAll = name === ALL && isChosen;
-    onValue(isAll ? ALL : choices.filter((each) => each !== ALL && next.has(each)).join(","));
+    onValue(isAll ? ALL : choices.filter((each) => each !== ALL && isNext(each)).join(","));
   };
   return (
-    <fieldset
-      id={FROM.name}
-      class="from"
-      aria-describedby={problem ? `${FROM.name}-hint ${FROM.name}-problem` : `${FROM.name}-hint`}
-    >
+    <fieldset id={FROM} class="from" aria-describedby={describedBy(FROM, T.hint, problem)}>
       <legend>{T.label}</legend>
       <div class="choices">
         {choices.map((name) => (
           <label class="check">
             <input
               type="checkbox"
-              name={FROM.name}
+              name={FROM}
               value={name}
-              checked={chosen.has(name)}
-              onChange={(event: Event) => choose(name, (event.target as HTMLInputElement).checked)}
+              checked={chosen.includes(name)}
+              onChange={(event: Event) => choose(name, isTicked(event))}
             />{" "}
             {name === ALL ? T.all : name}
           </label>
         ))}
       </div>
-      <p class="hint" id={`${FROM.name}-hint`}>
+      <p class="hint" id={`${FROM}-hint`}>
         {T.hint}
       </p>
-      <ProblemOf name={FROM.name} problem={problem} />
+      <ProblemOf name={FROM} problem={problem} />
     </fieldset>
   );
 }

@@ -1,18 +1,17 @@
-import { forgetKey, storedKey } from "./key.ts";
-import { Field } from "./parts.tsx";
+import { isTicked, TextField } from "./fields.tsx";
+import { forgetKey, type Key, storedKey } from "./key.ts";
 import { keyChanged } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
+const T = TEXTS.key;
+
 /** Asks for the key once; later says where it is, and forgets it. */
 export function KeyFields(props: {
-  value: string;
-  onValue: (value: string) => void;
-  onDevice: boolean;
-  onOnDevice: (value: boolean) => void;
+  value: Key;
+  onValue: (value: Key) => void;
   problem: string | null;
-  id?: string;
 }) {
-  const { value, onValue, onDevice, onOnDevice, problem } = props;
+  const { value, onValue, problem } = props;
   const stored = storedKey();
   if (stored !== null) {
     const forget = () => {
@@ -21,31 +20,30 @@ export function KeyFields(props: {
     };
     return (
       <p class="kept">
-        {stored.onDevice ? TEXTS.keyOnDevice : TEXTS.keyInTab}{" "}
+        {stored.onDevice ? T.onDevice : T.inTab}{" "}
         <button type="button" class="plain" onClick={forget}>
-          {TEXTS.forgetKey}
+          {T.forget}
         </button>
       </p>
     );
   }
   return (
     <fieldset class="key">
-      <Field
-        name={props.id ?? "key"}
-        label={TEXTS.key}
-        value={value}
-        onValue={onValue}
-        hint={TEXTS.keyHint}
-        kind="password"
+      <TextField
+        {...T.field}
+        name="key"
+        value={value.key}
+        onValue={(key) => onValue({ ...value, key })}
         problem={problem}
+        kind="password"
       />
       <label class="check">
         <input
           type="checkbox"
-          checked={onDevice}
-          onChange={(event: Event) => onOnDevice((event.target as HTMLInputElement).checked)}
+          checked={value.onDevice}
+          onChange={(event: Event) => onValue({ ...value, onDevice: isTicked(event) })}
         />{" "}
-        {TEXTS.keepKey}
+        {T.keep}
       </label>
     </fieldset>
   );

@@ -1,32 +1,34 @@
 import { render, useEffect } from "hono/jsx/dom";
-import { AddressTool } from "./address.tsx";
-import { DnsTool } from "./dns.tsx";
-import { MtrTool } from "./mtr.tsx";
-import { MtuTool } from "./mtu.tsx";
-import { PingTool } from "./ping.tsx";
-import { type Place, TOOLS, type Tool } from "./place.ts";
+import { HOME, hashOf } from "./bookmark.ts";
+import { CALLER, toolOf } from "./caller.ts";
+import { MyIp } from "./my-ip.tsx";
 import { reloadOnChange } from "./reload.ts";
-import { runAt, useAppState } from "./state.ts";
+import { runOf, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
-import { TraceTool } from "./trace.tsx";
-import { ValidateTool } from "./validate.tsx";
+import { ToolPage } from "./tool-page.tsx";
 
 function Page() {
-  const { place, limit } = useAppState();
+  const { bookmark, limit } = useAppState();
+  const tool = toolOf(bookmark.tool);
+  const [label] = tool.labels;
   useEffect(() => {
-    document.title = [place.subject, TEXTS.tools[place.tool], TEXTS.title]
-      .filter(Boolean)
-      .join(" · ");
-  }, [place]);
+    document.title = [bookmark.subject, label, TEXTS.title].filter(Boolean).join(" · ");
+  }, [bookmark]);
   return (
     <>
       <header class="top">
         <a class="brand" href="#/">
           {TEXTS.title}
         </a>
-        <nav aria-label={TEXTS.toolsLabel}>
-          {TOOLS.map((tool) => (
-            <NavLink tool={tool} isCurrent={tool === place.tool} />
+        <nav aria-label={TEXTS.tools}>
+          {CALLER.tools.map(({ name, labels: [long, short] }) => (
+            <a
+              href={hashOf({ tool: name, subject: "", options: {} })}
+              aria-current={name === tool.name ? "page" : undefined}
+            >
+              <span class="long">{long}</span>
+              <span class="short">{short}</span>
+            </a>
           ))}
         </nav>
         <a class="aside" href="docs">
@@ -35,44 +37,19 @@ function Page() {
         <p class="limit">{limit && TEXTS.limit(limit.remaining, limit.limit)}</p>
       </header>
       <main>
-        {place.tool !== "address" && (
-          <h1 class="unseen">
-            {TEXTS.tools[place.tool]} {place.subject}
-          </h1>
+        {tool.name === HOME ? (
+          <MyIp tool={tool} bookmark={bookmark} />
+        ) : (
+          <>
+            <h1 class="unseen">
+              {label} {bookmark.subject}
+            </h1>
+            <ToolPage key={tool.name} tool={tool} bookmark={bookmark} current={runOf(bookmark)} />
+          </>
         )}
-        <ToolAt place={place} />
       </main>
     </>
   );
-}
-
-function NavLink({ tool, isCurrent }: { tool: Tool; isCurrent: boolean }) {
-  return (
-    <a href={tool === "address" ? "#/" : `#/${tool}`} aria-current={isCurrent ? "page" : undefined}>
-      <span class="long">{TEXTS.tools[tool]}</span>
-      <span class="short">{TEXTS.shortTools[tool]}</span>
-    </a>
-  );
-}
-
-function ToolAt({ place }: { place: Place }) {
-  const current = runAt(place);
-  switch (place.tool) {
-    case "address":
-      return <AddressTool place={place} />;
-    case "validate":
-      return <ValidateTool place={place} current={current} />;
-    case "dns":
-      return <DnsTool place={place} current={current} />;
-    case "ping":
-      return <PingTool place={place} current={current} />;
-    case "trace":
-      return <TraceTool place={place} current={current} />;
-    case "mtr":
-      return <MtrTool place={place} current={current} />;
-    case "mtu":
-      return <MtuTool place={place} current={current} />;
-  }
 }
 
 const page = document.getElementById("page");

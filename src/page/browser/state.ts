@@ -1,64 +1,30 @@
 import { useSyncExternalStore } from "hono/jsx/dom";
-import { CallError, call, type Limit } from "./api.ts";
-import { forgetKey, storedKey } from "./key.ts";
-import { hashOf, type Place, parsePlace } from "./place.ts";
-import type { Caller } from "./types.ts";
-
-/** A run of a tool, under way or ended. */
-export interface Run {
-  /** The call of the API, below its base path. */
-  readonly path: string;
-  readonly isRunning: boolean;
-  /** The events until now. */
-  readonly parts: readonly object[];
-  readonly result: object | null;
-  readonly problem: CallError["problem"] | null;
-  /** Milliseconds, as `Date.now()` has it: when it ended. */
-  readonly endedMs: number;
-}
+import type { View } from "../../tools/view.ts";
+import { call, type Limit } from "./api.ts";
+import { type Bookmark, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
+import { CALLER, toolOf } from "./caller.ts";
+import { forgetKey } from "./key.ts";
+import type { Run } from "./run.ts";
 
 interface State {
-  readonly place: Place;
-  /** By the hash of their place, so that the back button shows a result again. */
+  readonly bookmark: Bookmark;
+  /** By the hash of their bookmark, so that the back button shows a result again. */
   readonly runs: ReadonlyMap<string, Run>;
   readonly limit: Limit | null;
-  readonly hasKey: boolean;
 }
 
-/** What the service says about the caller in the page itself. */
-export const CALLER: Caller = JSON.parse(
-  document.querySelector<HTMLMetaElement>("meta[name=caller]")?.content ?? "{}",
-);
+const NAMES = CALLER.tools.map(({ name }) => name);
 
-let state: State = {
-  place: parsePlace(location.hash),
-  runs: new Map(),
-  limit: null,
-  hasKey: storedKey() !== null,
-};
+const bookmarkHere = () => parseBookmark(location.hash, NAMES);
+
+let state: State = { bookmark: bookmarkHere(), runs: new Map(), limit: null };
 let active: AbortController | null = null;
 const listeners = new Set<() => void>();
 
-function change(part: Partial<State>): void {
+function change(part: Partial<State> = {}): void {
   state = { ...state, ...part };
   for (const listener of listeners) listener();
 }
-
-function setRun(hash: string, part: Partial<Run>): void {
-  const before = state.runs.get(hash);
-  const runs = new Map(state.runs);
-  runs.set(hash, { ...(before ?? EMPTY), ...part });
-  change({ runs });
-}
-
-const EMPTY: Run = {
-  path: "",
-  isRunning: false,
-  parts: [],
-  result: null,
-  problem: null,
-  endedMs: 0,
-};
 
 /** The state of the page; the component is drawn again when it changes. */
 export function useAppState(): State {
@@ -71,9 +37,9 @@ export function useAppState(): State {
   );
 }
 
-/** The run at a place, if there was one. */
-export function runAt(place: Place): Run | null {
-  return state.runs.get(hashOf(place)) ?? null;
+/** The run of a bookmark, if there was one. */
+export function runOf(bookmark: Bookmark): Run | null {
+  return state.runs.get(hashOf(bookmark)) ?? null;
 }
 
 /** Stops what runs. */
@@ -84,7 +50,7 @@ export function stop(): void {
 
 /** Notices that a key was stored or forgotten. */
 export function keyChanged(): void {
-  change({ hasKey: storedKey() !== null });
+  change();
 }
 
 /** Notices what the service says about the limit. */
@@ -92,76 +58,73 @@ export function noteLimit(limit: Limit): void {
   change({ limit });
 }
 
-/** How a place calls the API. */
-export interface Work {
-  readonly path: string;
-  /** Whether it has events. */
-  readonly hasParts: boolean;
-  /** Milliseconds from one call to the next, for a run that goes on until it is stopped. */
-  readonly repeatMs?: number;
-  /** Whether its place replaces the last one in the history, as while one types. */
-  readonly replace?: boolean;
+/** How a bookmark is run. */
+export interface Manner {
+  /** For a run that goes on until it is stopped. */
+  readonly repeat?: View["repeat"];
+  /** True if it replaces the last bookmark in the history, as it does while the user types. */
+  readonly replaces?: boolean;
 }
 
-/** Goes to a place, and runs its work there. */
-export async function run(
-  place: Place,
-  { path, hasParts, repeatMs, replace }: Work,
-): Promise<void> {
+/** Goes to a bookmark, and runs its tool. */
+export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {}): Promise<void> {
   stop();
   const controller = new AbortController();
   active = controller;
   const { signal } = controller;
-  const hash = hashOf(place);
-  if (location.hash !== hash) history[replace ? "replaceState" : "pushState"](null, "", hash);
-  change({ place });
-  setRun(hash, { ...EMPTY, path, isRunning: true });
-  const parts: object[] = [];
+  const hash = hashOf(bookmark);
+  if (location.hash !== hash) history[replaces ? "replaceState" : "pushState"](null, "", hash);
+  const tool = toolOf(bookmark.tool);
+  const options = { ...bookmark.options, ...repeat?.values };
+  const path = pathOf(tool, { ...bookmark, options });
+  const repeats = repeat !== undefined;
+  let own: Run = {
+    ...{ path, repeats, isRunning: true, parts: [] },
+    ...{ result: null, problem: null, endedMs: 0 },
+  };
+  change({ bookmark, runs: new Map([...state.runs, [hash, own]]) });
+  const note = (part: Partial<Run>) => {
+    // The same may have been started anew.
+    if (state.runs.get(hash) !== own) return;
+    own = { ...own, ...part };
+    change({ runs: new Map([...state.runs, [hash, own]]) });
+  };
   let round = 0;
   const onPart = (data: object) => {
     if (signal.aborted) return;
-    // A run that goes on asks for one part at a time.
-    parts.push(repeatMs === undefined ? data : { ...data, seq: round });
-    setRun(hash, { parts: [...parts] });
+    // A run that repeats asks for one part at a time.
+    note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] });
   };
   try {
     do {
       const startMs = Date.now();
       round++;
-      const result = await call(path, signal, noteLimit, hasParts ? onPart : undefined);
-      setRun(hash, { result });
-      if (repeatMs !== undefined) await pause(startMs + repeatMs - Date.now(), signal);
-    } while (repeatMs !== undefined && !signal.aborted);
+      const called = await call(path, signal, noteLimit, tool.hasEvents ? onPart : undefined);
+      if ("problem" in called && called.problem.code === "UNAUTHORIZED") forgetKey();
+      note(called);
+      if (repeat && own.problem === null)
+        await pause(startMs + repeat.everyMs - Date.now(), signal);
+    } while (repeat && own.problem === null);
   } catch (error) {
-    if (!signal.aborted) {
-      const problem = problemOf(error);
-      if (problem.code === "UNAUTHORIZED") {
-        forgetKey();
-        keyChanged();
-      }
-      setRun(hash, { problem });
-    }
+    if (!signal.aborted) note({ problem: { code: null, message: String(error) } });
   }
-  setRun(hash, { isRunning: false, endedMs: Date.now() });
+  note({ isRunning: false, endedMs: Date.now() });
 }
 
-function problemOf(error: unknown): CallError["problem"] {
-  return error instanceof CallError ? error.problem : { code: null, message: String(error) };
-}
-
+/** @throws AbortError if the signal aborts */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, Math.max(0, ms));
     signal.addEventListener("abort", () => {
       clearTimeout(timer);
-      resolve();
+      reject(signal.reason);
     });
   });
 }
 
 addEventListener("popstate", () => {
-  const place = parsePlace(location.hash);
-  if (hashOf(place) === hashOf(state.place)) return;
+  const bookmark = bookmarkHere();
+  if (hashOf(bookmark) === hashOf(state.bookmark)) return;
   stop();
-  change({ place });
+  change({ bookmark });
 });

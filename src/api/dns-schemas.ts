@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { TRANSPORTS } from "../dns/transport.ts";
+import {
+  extendedError,
+  flag,
+  ipv4Text,
+  ipv6Text,
+  list,
+  named,
+  once,
+  oneOf,
+  resolverName,
+  text,
+  whole,
+} from "./schemas.ts";
+
+/** The DNSSEC verdicts of a resolver. */
+export const DNSSEC_VERDICTS = ["secure", "insecure", "bogus", "unreachable"] as const;
+
+/** The kinds of difference between the replies of resolvers. */
+export const DIFFERENCES = ["records", "ttl", "rcode", "dnssec"] as const;
+
+/** The kinds of outcome that a caller can see. */
+const OUTCOMES = [
+  "answer",
+  "no-data",
+  "name-error",
+  "failure",
+  "malformed",
+  "unreachable",
+  "timeout",
+] as const;
+
+const milliseconds = () => z.int().min(0);
+
+/** A DNS record of an answer. */
+export const dnsRecord = once(() =>
+  named("DnsRecord", "A record of a name.", {
+    type: text("The record's type."),
+    value: text("The data in presentation form, as `dig` prints it."),
+    ttl: whole("Seconds that it may be cached.", 0, 0xffff_ffff),
+  }),
+);
+
+const dnsAttempt = once(() =>
+  named("DnsAttempt", "One attempt at a server of a resolver.", {
+    server: text("The server's address and port."),
+    transport: oneOf(TRANSPORTS, "The transport that was tried last."),
+    ms: milliseconds().describe("Milliseconds that it took."),
+    outcome: text(
+      "The response code's name, `timeout`, `malformed`, `referral`, or an errno name such as `ECONNREFUSED over TCP`.",
+    ),
+  }),
+);
+
+/** An address that leads to a translator. */
+export const translation = once(() =>
+  named(
+    "Translation",
+    "An IPv6 address that leads to a translator (NAT64), and the IPv4 address inside.",
+    {
+      ip: ipv6Text("The address."),
+      prefix: text("The translator's prefix, in CIDR notation."),
+      ipv4: ipv4Text("The IPv4 address inside, RFC 6052."),
+    },
+  ),
+);
+
+/** The fields of one resolver's reply, in the details of answers and errors. */
+export function dnsDetails() {
+  return {
+    question: z
+      .strictObject({
+        name: text("The name as it was asked for, in presentation form."),
+        type: text("The type that was asked for."),
+      })
+      .describe("What the resolver was asked."),
+    server: text("Address and port of the server that answered.").exactOptional(),
+    transport: oneOf(TRANSPORTS, "The transport of the answer.").exactOptional(),
+    rcode: text("The response code's name, or what came instead.").exactOptional(),
+    authenticated: flag(
+      "Whether the server says that it validated the answer with DNSSEC.",
+    ).exactOptional(),
+    extendedErrors: list(extendedError(), "The server's extended errors.").exactOptional(),
+    incomplete: z
+      .literal(true)
+      .exactOptional()
+      .describe("The server followed the CNAME chain only so far; its end may have records."),
+    soa: z
+      .strictObject({
+        name: text("The zone."),
+        value: text("The data of its SOA record."),
+        ttl: whole("Seconds that the answer may be cached.", 0, 0xffff_ffff),
+      })
+      .exactOptional()
+      .describe("The SOA record that came with a negative answer."),
+    dns64: list(
+      translation(),
+      "The addresses that lead to a translator; absent if there are none.",
+    ).exactOptional(),
+    attempts: list(dnsAttempt(), "Every attempt at a server, in order."),
+  };
+}
+
+/** The schema of a resolver's DNSSEC verdict. */
+export const dnssecVerdict = once(() =>
+  named("DnssecVerdict", "The verdict of a resolver, and which one gave it.", {
+    verdict: oneOf(
+      DNSSEC_VERDICTS,
+      "`secure` and `insecure`: an answer with and without the AD flag; `bogus`: an answer only with checking disabled; `unreachable`: no answer.",
+    ),
+    resolver: resolverName(),
+  }),
+);
+
+const dnsReply = once(() =>
+  named("DnsReply", "What one of several resolvers said.", {
+    resolver: resolverName(),
+    outcome: oneOf(
+      OUTCOMES,
+      "`answer`, `no-data` and `name-error` are answers; the others are failures.",
+    ),
+    records: list(dnsRecord(), "As for one resolver."),
+    queryTime: milliseconds().describe("Milliseconds from the query to the outcome."),
+    ...dnsDetails(),
+    dnssec: dnssecVerdict().exactOptional(),
+  }),
+);
+
+/** The fields that `resolver=all` adds to the details. */
+export function comparison() {
+  return {
+    resolvers: list(dnsReply(), "With `resolver=all`: what each one said.").exactOptional(),
+    agree: flag("With `resolver=all`: whether nothing but TTLs differs.").exactOptional(),
+    differences: list(
+      z.enum(DIFFERENCES),
+      "With `resolver=all`: what differs; `ttl` if the records differ in nothing else.",
+    ).exactOptional(),
+  };
+}

@@ -1,0 +1,109 @@
+import type { z } from "zod";
+import type { IpAddress } from "../addr/ip.ts";
+import type { Config, ResolverName } from "../config/settings.ts";
+import type { DnsClient } from "../dns/client.ts";
+import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
+import type { ProbeSlots } from "../limits/probe-slots.ts";
+import type { Networks } from "../networks/networks.ts";
+import type { ErrorCode } from "./errors.ts";
+import type { Parameters, ValuesOf } from "./parameters.ts";
+import { once, type ValueOf } from "./schemas.ts";
+
+/** The prefix of every path. */
+export const BASE_PATH = "/api/v1";
+
+/** The parameter that says where to measure. */
+export const FROM = "from";
+
+/** A call of a handler, by a request or by a command. */
+export interface Call {
+  /** Aborts when the caller has gone. */
+  readonly signal: AbortSignal;
+  /** The caller's address; null if it is unknown. */
+  readonly address: IpAddress | null;
+  /** Whose share of the probe slots it uses. */
+  readonly owner: string;
+  /** Keeps the connection open for a handler that may be silent for some seconds. */
+  readonly allowSeconds: (seconds: number) => void;
+  /** Called with each event of the endpoint, and its data as the result will contain it. */
+  readonly onEvent?: ((name: string, data: object) => void) | undefined;
+}
+
+/** An endpoint, and its parameters as a request sends them. */
+export interface Question {
+  readonly endpoint: Endpoint;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** A location that can be asked. */
+export interface KnownLocation {
+  readonly location: string;
+  /** Of the sixscope there. */
+  readonly version: string;
+  /** The IP versions of its addresses. */
+  readonly families: readonly (4 | 6)[];
+  /** The ISO time of its start. */
+  readonly since: string;
+}
+
+/** Other places where an endpoint can do its work, and the name of this one. */
+export interface OtherLocations {
+  readonly own: string | null;
+  /** True if others can be reached now; null if none is configured. */
+  readonly isConnected: boolean | null;
+  list(): readonly KnownLocation[];
+  /**
+   * Asks a location, and returns its document.
+   *
+   * @throws ApiError of the location, or LOCATION_NOT_FOUND, LOCATION_TIMEOUT, LOCATION_UNAVAILABLE
+   */
+  ask(location: string, question: Question, call: Call): Promise<object>;
+}
+
+/** The parts of the service that handlers use. */
+export interface Services {
+  readonly config: Config;
+  readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
+  /** The engine, or the reason why the service has no raw socket. */
+  readonly icmp: IcmpEngine | NoIcmp;
+  readonly probeSlots: ProbeSlots;
+  /** Absent if the operator has named no file of networks. */
+  readonly networks?: Pick<Networks, "find"> | null;
+  /** Absent where no other location can be asked. */
+  readonly locations?: OtherLocations | null;
+}
+
+/** A path of the API: its handler, and its metadata for the router and the OpenAPI document. */
+export interface Endpoint<P extends Parameters = Parameters, Schema extends z.ZodType = z.ZodType> {
+  /** Below BASE_PATH, with path parameters in braces. */
+  readonly path: string;
+  /** The name of the function in generated clients. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly needsKey: boolean;
+  readonly parameters: P;
+  /** A function, because only the OpenAPI document needs the schema. */
+  readonly response: () => Schema;
+  /** A document of the response; a test checks it against the schema. */
+  readonly example: object;
+  /** The schemas of the data of its events, by their names. */
+  readonly events?: () => Readonly<Record<string, z.ZodType>>;
+  /** True if other locations can do its work, for requests with `from`. */
+  readonly runsElsewhere?: boolean;
+  /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED and KEYS_UNAVAILABLE. */
+  readonly errors: readonly ErrorCode[];
+  /** Returns the value of the response, or its JSON if that is always the same. */
+  handle(
+    parameters: ValuesOf<P>,
+    call: Call,
+    services: Services,
+  ): NoInfer<ValueOf<Schema>> | string | Promise<NoInfer<ValueOf<Schema>>>;
+}
+
+/** Checks that an endpoint's handler matches its parameters and its response schema. */
+export function endpoint<P extends Parameters, Schema extends z.ZodType>(
+  definition: Endpoint<P, Schema>,
+): Endpoint {
+  return { ...definition, response: once(definition.response) } as unknown as Endpoint;
+}

@@ -1,0 +1,330 @@
+import { z } from "zod";
+import { tryParseIp } from "../addr/ip.ts";
+import type { ParseFailure } from "../addr/ipv4.ts";
+import { readIpv6 } from "../addr/ipv6.ts";
+import { bogusReason } from "../dns/codes.ts";
+import { remedyFor } from "../icmp/engine.ts";
+import { printable, quote } from "../util/text.ts";
+import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
+import {
+  addressType,
+  ipv6Text,
+  list,
+  locationName,
+  resolverName,
+  text,
+  type ValueOf,
+  whole,
+} from "./schemas.ts";
+
+/** An error code of the API. */
+export interface ErrorKind<Shape extends z.core.$ZodLooseShape = z.core.$ZodLooseShape> {
+  readonly status: 400 | 401 | 404 | 429 | 500;
+  /** When it is returned. */
+  readonly meaning: string;
+  /** The fields of the details; a function, because only the OpenAPI document needs their schemas. */
+  readonly details: () => Shape;
+  /**
+   * One sentence: what is wrong, and what to do.
+   *
+   * @param note what the details do not contain
+   */
+  message(details: ValueOf<z.ZodObject<Shape, z.core.$strict>>, note?: string): string;
+  readonly headers?: readonly string[];
+}
+
+function kind<Shape extends z.core.$ZodLooseShape>(row: ErrorKind<Shape>): ErrorKind<Shape> {
+  return row;
+}
+
+const asSent = (what: string) => text(`${what} as it was sent.`);
+
+const retryAfterSeconds = () => whole("Seconds, as in Retry-After.", 1);
+
+const query = () => ({
+  hostname: asSent("The name"),
+  resolver: resolverName(),
+  ...dnsDetails(),
+  records: list(
+    dnsRecord(),
+    "The CNAME chain in order, as far as it is known; absent if there is none.",
+  ).exactOptional(),
+  dnssec: dnssecVerdict().exactOptional(),
+  ...comparison(),
+});
+
+/** The failures of a resolver that need other words than their code, and what to do. */
+const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?: string]>> = {
+  MALFORMED: ["sent a malformed answer"],
+  CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
+  UNREACHABLE: ["could not be reached"],
+  REFERRAL: ["only referred to other servers"],
+  TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
+};
+
+/** Every error code: status, meaning, details and message. */
+export const ERRORS = {
+  INVALID_ADDRESS: kind({
+    status: 400,
+    meaning: "an address, or a target with a `:` or of IPv4 shape, is not a valid IPv6 address",
+    details: () => ({
+      address: asSent("The text"),
+      reason: text("Why it is not valid.").exactOptional(),
+      position: whole("The character at which that shows, from 1.", 1).exactOptional(),
+    }),
+    message({ address, reason, position }, family = "IPv6") {
+      const why = reason === undefined ? "" : `: ${reason} (at character ${position})`;
+      return `${quote(address)} is not a valid ${family} address${why}; write it like 2001:db8::1.`;
+    },
+  }),
+  INVALID_HOSTNAME: kind({
+    status: 400,
+    meaning: "a name breaks the rules of DNS names",
+    details: () => ({
+      hostname: asSent("The name"),
+      reason: text("The rule that it breaks."),
+    }),
+    message: ({ hostname, reason }) =>
+      `${quote(hostname)} is not a valid hostname: ${reason}; write it like www.example.com.`,
+  }),
+  INVALID_PARAMETER: kind({
+    status: 400,
+    meaning: "a parameter is missing, repeated, malformed, out of range or not in its list",
+    details: () => ({
+      parameter: text("Its name; `Host` if that header is malformed."),
+      value: z
+        .union([z.string(), z.array(z.string()), z.null()])
+        .describe("As it was sent: a list if it was repeated, null if it is missing."),
+      allowed: list(z.string(), "The values of its list.").exactOptional(),
+      minimum: z.int().exactOptional().describe("The least value."),
+      maximum: z.int().exactOptional().describe("The greatest value."),
+    }),
+    message({ parameter, value, allowed, minimum, maximum }, note) {
+      if (Array.isArray(value)) {
+        return `The parameter ${parameter} is given ${value.length} times; give it once.`;
+      }
+      const state = typeof value === "string" ? quote(value) : "missing";
+      const range = `it must be a whole number from ${minimum} to ${maximum}, in decimal digits`;
+      const advice = note ?? (allowed ? `it must be one of ${allowed.join(", ")}` : range);
+      return `The parameter ${parameter} is ${state}; ${advice}.`;
+    },
+  }),
+  TARGET_NOT_ALLOWED: kind({
+    status: 400,
+    meaning: "the operator does not allow probes to this target",
+    details: () => ({
+      target: asSent("The target"),
+      ip: ipv6Text("Its address."),
+      type: addressType(),
+    }),
+    message: ({ ip, type }, reason = `no IPv6 host has an address of type ${type}`) =>
+      `${ip} cannot be probed: ${reason}; choose another target.`,
+  }),
+  HTTPS_REQUIRED: kind({
+    status: 400,
+    meaning: "plain HTTP from another machine",
+    details: () => ({}),
+    message: (_, proxy) =>
+      proxy === undefined
+        ? "This service requires HTTPS; repeat the request with https://, or if the service is yours, set SIXSCOPE_TLS_CERT or SIXSCOPE_PLAIN_HTTP_FROM."
+        : `This service requires HTTPS, and does not trust the proxy ${proxy} that sent the request; if the service is yours, add the proxy to SIXSCOPE_TRUSTED_PROXIES.`,
+  }),
+  UNAUTHORIZED: kind({
+    status: 401,
+    meaning: "an endpoint that sends probes, without a valid key",
+    details: () => ({}),
+    message: (_, problem = "This endpoint needs an API key; send it in the header X-API-Key") =>
+      `${problem}.`,
+    headers: ["WWW-Authenticate"],
+  }),
+  NOT_FOUND: kind({
+    status: 404,
+    meaning: "no such endpoint or method",
+    details: () => ({
+      method: text("The request's method."),
+      path: text("The request's path."),
+    }),
+    message: ({ path }, problem = `${path} does not exist`) =>
+      `${problem}; GET /api/v1/openapi.json describes every endpoint.`,
+    headers: ["Allow"],
+  }),
+  HOSTNAME_NOT_FOUND: kind({
+    status: 404,
+    meaning: "the name does not exist",
+    details: query,
+    message({ hostname, resolver }, aliasOf) {
+      const isAddress = tryParseIp(hostname) !== null;
+      const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
+      const source = `according to ${resolver} (NXDOMAIN)`;
+      if (aliasOf !== undefined) {
+        return `${name} is an alias of ${quote(aliasOf)}, which does not exist ${source}; its owner must correct the CNAME record.`;
+      }
+      const advice = isAddress ? "its owner can add a PTR record" : "check its spelling";
+      return `${name} does not exist ${source}; ${advice}.`;
+    },
+  }),
+  NO_IPV6_ADDRESS: kind({
+    status: 404,
+    meaning: "the target's name has no AAAA record",
+    details: query,
+    message: ({ hostname }) =>
+      `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`,
+  }),
+  RATE_LIMITED: kind({
+    status: 429,
+    meaning: "the limit is used up; `Retry-After` says when to come back",
+    details: () => ({
+      limit: whole("Requests per window.", 1),
+      windowSeconds: whole("The length of a window in seconds.", 1),
+      retryAfterSeconds: retryAfterSeconds(),
+    }),
+    message: (details) =>
+      `The limit of ${details.limit} requests in ${details.windowSeconds} seconds is used up; try again in ${details.retryAfterSeconds} seconds.`,
+    headers: ["Retry-After"],
+  }),
+  TOO_MANY_PROBES: kind({
+    status: 429,
+    meaning: "all probe slots are in use",
+    details: () => ({
+      limit: whole("Pings and traces that may run at once.", 1),
+      retryAfterSeconds: retryAfterSeconds(),
+    }),
+    message: (details) =>
+      `All ${details.limit} probe slots are in use; try again in ${details.retryAfterSeconds} seconds.`,
+    headers: ["Retry-After"],
+  }),
+  RESOLVER_TIMEOUT: kind({
+    status: 500,
+    meaning: "the resolver did not answer in time",
+    details: query,
+    message: ({ hostname, resolver }) =>
+      `${resolver} did not answer in time for ${quote(hostname)}; try again, or try another resolver.`,
+  }),
+  RESOLVER_FAILURE: kind({
+    status: 500,
+    meaning: "the resolver refused or failed",
+    details: () => ({
+      ...query(),
+      rcode: text(
+        "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
+      ),
+    }),
+    message({ hostname, resolver, rcode, extendedErrors = [], dnssec }, unreachable) {
+      const name = quote(hostname);
+      if (rcode === "SHORTAGE") {
+        return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
+      }
+      const reason = bogusReason(extendedErrors);
+      if (reason !== undefined || dnssec?.verdict === "bogus") {
+        const why = reason === undefined ? "" : ` (${reason.name})`;
+        return `${resolver} says that the DNSSEC data for ${name} is bogus${why}; the owner of its zone must repair the signatures.`;
+      }
+      const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
+      const cause = unreachable ?? extendedErrors[0]?.name;
+      const why = cause === undefined ? "" : ` (${cause})`;
+      return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.`;
+    },
+  }),
+  KEYS_UNAVAILABLE: kind({
+    status: 500,
+    meaning:
+      "an endpoint that sends probes, if the service has not been able to check its keys for a day",
+    details: () => ({}),
+    message: () =>
+      "This service cannot tell which API keys are valid, because it has not reached Valkey for a day; try again later, or tell its operator.",
+  }),
+  ICMP_UNAVAILABLE: kind({
+    status: 500,
+    meaning: "the service has no raw socket",
+    details: () => ({ reason: text("The system call that failed.") }),
+    message: ({ reason }) =>
+      `This service has no raw socket (${reason}); the operator must ${remedyFor({ unavailable: reason })}.`,
+  }),
+  NETWORK_UNREACHABLE: kind({
+    status: 500,
+    meaning: "the service's machine has no route to the target",
+    details: () => ({ target: asSent("The target"), ip: ipv6Text("Its address.") }),
+    message: ({ ip }, errno) =>
+      `This machine cannot send to ${ip} (${errno}); try again, or ask the operator to check its IPv6 routes and firewall.`,
+  }),
+  LOCATION_NOT_FOUND: kind({
+    status: 404,
+    meaning: "no agent at the location",
+    details: () => ({ location: locationName() }),
+    message: ({ location }) =>
+      location === "all"
+        ? "No location can be asked now; leave out from, or ask the operator."
+        : `No agent is at the location ${quote(location)} now; GET /api/v1/locations lists all locations.`,
+  }),
+  LOCATION_TIMEOUT: kind({
+    status: 500,
+    meaning: "the agent did not answer in time",
+    details: () => ({ location: locationName() }),
+    message: ({ location }) =>
+      `The agent at ${quote(location)} did not answer in time; try again, or another location.`,
+  }),
+  LOCATION_UNAVAILABLE: kind({
+    status: 500,
+    meaning: "the location cannot be used: no connection to NATS, or an agent of another version",
+    details: () => ({ location: locationName(), reason: text("Why.") }),
+    message: ({ location, reason }) =>
+      `The location ${quote(location)} cannot be used: ${printable(reason)}; try again later, or tell the operator.`,
+  }),
+  INTERNAL_ERROR: kind({
+    status: 500,
+    meaning: "a fault of the service; the operator's log has it under `details.requestId`",
+    details: () => ({ requestId: text("As in X-Request-Id.") }),
+    message: () =>
+      "The service failed unexpectedly; try again later, and if it happens again, send the operator this request id.",
+  }),
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The details of an error code. */
+export type ErrorDetails<Code extends ErrorCode> = {
+  [Each in Code]: ValueOf<
+    z.ZodObject<ReturnType<(typeof ERRORS)[Each]["details"]>, z.core.$strict>
+  >;
+}[Code];
+
+/** An outcome that the client gets as an error response. */
+export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = "ApiError";
+  readonly code: Code;
+  readonly details: ErrorDetails<Code>;
+
+  /** @param note what the message says beyond the details; see `ERRORS` */
+  constructor(code: Code, details: ErrorDetails<Code>, note?: string) {
+    const { message }: ErrorKind = ERRORS[code];
+    super(message(details, note));
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): (typeof ERRORS)[Code]["status"] {
+    return ERRORS[this.code].status;
+  }
+
+  /** The JSON of the response. */
+  get body() {
+    return { error: { code: this.code, message: this.message, details: this.details } };
+  }
+}
+
+/** The error for a text that must be an IPv6 address and is not. */
+export function invalidAddress(address: string): ApiError {
+  const { reason, position } = readIpv6(address) as ParseFailure;
+  return new ApiError("INVALID_ADDRESS", { address, reason, position });
+}
+
+/** The error while there is no connection to NATS. */
+export function notConnected(location: string): ApiError {
+  const reason = "this service has no connection to NATS";
+  return new ApiError("LOCATION_UNAVAILABLE", { location, reason });
+}
+
+/** Ends the work for a client that has disconnected; no one reads the response. */
+export function clientGone(): DOMException {
+  return new DOMException("the client disconnected, or the service is stopping", "AbortError");
+}

@@ -1,0 +1,212 @@
+import { z } from "zod";
+import { VERSION } from "../util/version.ts";
+import { BASE_PATH, type Endpoint } from "./endpoint.ts";
+import EXAMPLES from "./error-examples.json" with { type: "json" };
+import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "./errors.ts";
+import frame from "./openapi-frame.json" with { type: "json" };
+import type { Parameter } from "./parameters.ts";
+import { once } from "./schemas.ts";
+
+/** Errors of every endpoint. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  "INVALID_PARAMETER",
+  "HTTPS_REQUIRED",
+  "RATE_LIMITED",
+  "NOT_FOUND",
+  "INTERNAL_ERROR",
+];
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+
+/** A piece of JSON Schema 2020-12. */
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** Describes the API in OpenAPI 3.1, from the definitions that handle the requests. */
+export function describeInterface(endpoints: readonly Endpoint[]) {
+  const { openapi, info, tags, headers, securitySchemes } = frame;
+  return {
+    openapi,
+    info: { ...info, version: VERSION, description: info.description.join("\n\n") },
+    servers: [{ url: BASE_PATH }],
+    tags,
+    paths: Object.fromEntries(
+      endpoints.map((endpoint) => [endpoint.path, { get: describeOperation(endpoint) }]),
+    ),
+    components: {
+      examples: Object.fromEntries(CODES.map((code) => [code, { value: exampleOf(code) }])),
+      headers: { ...headers.everywhere, ...headers.further },
+      securitySchemes,
+      // Last, because zod registers a schema when it is made.
+      schemas: describeNamedSchemas(),
+    },
+  };
+}
+
+function describeOperation(endpoint: Endpoint) {
+  const { operationId, summary, description, needsKey, parameters } = endpoint;
+  const codes: readonly ErrorCode[] = [
+    ...COMMON_ERRORS,
+    ...(needsKey ? (["UNAUTHORIZED", "KEYS_UNAVAILABLE"] as const) : []),
+    ...endpoint.errors,
+  ];
+  const result = referenceTo(endpoint.response());
+  const told = Object.entries(endpoint.events?.() ?? {});
+  const events = told.map(([name, schema]) => [name, referenceTo(schema)] as const);
+  const success = describeResponse(
+    summary,
+    events.length > 0 ? ["X-Accel-Buffering"] : [],
+    result,
+    { [operationId]: { value: endpoint.example } },
+    events.length > 0
+      ? [
+          ...events,
+          ["result", result],
+          ["error", anyOf(codes.filter((code) => code !== "NOT_FOUND"))],
+        ]
+      : [],
+  );
+  const failures = [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(
+    ([status, together]) => [status, describeErrors(together)] as const,
+  );
+  return {
+    operationId,
+    tags: [needsKey ? "Probes" : "Look-ups"],
+    summary,
+    description,
+    security: [...(needsKey ? [] : [{}]), { apiKey: [] }, { bearer: [] }],
+    parameters: Object.entries(parameters).map(describeParameter),
+    responses: Object.fromEntries([[200, success], ...failures]),
+  };
+}
+
+/** The response of errors that have the same status. */
+function describeErrors(codes: readonly ErrorCode[]) {
+  return describeResponse(
+    codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}.`).join("\n\n"),
+    codes.flatMap((code) => ERRORS[code].headers ?? []),
+    anyOf(codes),
+    Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+  );
+}
+
+/** The schema of errors with one of these codes. */
+function anyOf(codes: readonly ErrorCode[]) {
+  const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
+  const [only, ...more] = schemas;
+  return only !== undefined && more.length === 0 ? only : { anyOf: schemas };
+}
+
+/** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
+function describeEvents(events: readonly (readonly [name: string, data: object])[]) {
+  const items = events.map(([name, data]) => ({
+    type: "object",
+    properties: { event: { const: name }, data },
+    required: ["event", "data"],
+    additionalProperties: false,
+  }));
+  return { schema: { type: "array", items: { oneOf: items } } };
+}
+
+function describeResponse(
+  description: string,
+  extraHeaders: readonly string[],
+  schema: object,
+  examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
+  events: readonly (readonly [name: string, data: object])[] = [],
+) {
+  const headers = [...Object.keys(frame.headers.everywhere), ...extraHeaders].map(
+    (name) => [name, { $ref: `#/components/headers/${name}` }] as const,
+  );
+  return {
+    description,
+    headers: Object.fromEntries(headers),
+    content: {
+      "application/json": { schema, examples },
+      ...(events.length > 0 && { "text/event-stream": describeEvents(events) }),
+    },
+  };
+}
+
+/** The schemas of the bodies of errors. */
+const errorSchemas = once(
+  () =>
+    Object.fromEntries(CODES.map((code) => [code, errorSchema(code)])) as Readonly<
+      Record<ErrorCode, z.ZodType>
+    >,
+);
+
+function errorSchema(code: ErrorCode): z.ZodType {
+  const { meaning, details } = ERRORS[code];
+  const message = z.string().describe("One sentence: what is wrong, and what to do.");
+  return z
+    .strictObject({
+      error: z.strictObject({ code: z.literal(code), message, details: z.strictObject(details()) }),
+    })
+    .meta({ id: pascalCase(code), description: meaning });
+}
+
+function exampleOf(code: ErrorCode) {
+  const { details, note }: { details: object; note?: string } = EXAMPLES[code];
+  return new ApiError(code, details as ErrorDetails<ErrorCode>, note).body;
+}
+
+function describeParameter([name, parameter]: [string, Parameter]) {
+  const { in: place, description, example } = parameter;
+  const schema = parameter.schema();
+  // The schema itself tells whether the parameter may be missing, and its default.
+  const missing = schema.safeParse(undefined);
+  return {
+    name,
+    in: place,
+    description,
+    required: !missing.success,
+    schema: { ...describeSchema(schema), ...(missing.success && { default: missing.data }) },
+    example,
+  };
+}
+
+/** @throws Error for a schema without an id */
+function referenceTo(schema: z.ZodType) {
+  const id = z.globalRegistry.get(schema)?.id;
+  if (id === undefined) throw new Error("the schema of a response needs an id");
+  return { $ref: schemaUri(id) };
+}
+
+function schemaUri(id: string): string {
+  return `#/components/schemas/${id}`;
+}
+
+/** `InvalidAddress` for INVALID_ADDRESS. */
+function pascalCase(code: string): string {
+  return code.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Every schema with an id. */
+function describeNamedSchemas() {
+  const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => [id, withoutIdentity(schema)]),
+  );
+}
+
+function describeSchema(schema: z.ZodType): JsonSchema {
+  return withoutIdentity(z.toJSONSchema(schema, { override: simplify }));
+}
+
+/** The OpenAPI document itself gives the dialect, and the place of a schema is its identity. */
+function withoutIdentity({ $schema, $id, ...schema }: JsonSchema): JsonSchema {
+  return schema;
+}
+
+/** Says the same as zod in fewer words. */
+function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
+  // The bounds of safe integers say nothing about the API.
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  // Client generators handle a list of types best.
+  const [value, nothing, ...more] = jsonSchema.anyOf ?? [];
+  if (typeof value?.type === "string" && nothing?.type === "null" && more.length === 0) {
+    delete jsonSchema.anyOf;
+    Object.assign(jsonSchema, value, { type: [value.type, "null"] });
+  }
+}

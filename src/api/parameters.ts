@@ -1,0 +1,165 @@
+import { z } from "zod";
+import { ApiError } from "./errors.ts";
+import { once } from "./schemas.ts";
+
+/** The values that a parameter may have, as in the details of INVALID_PARAMETER. */
+type Bounds =
+  | { readonly allowed: readonly string[] }
+  | { readonly minimum: number; readonly maximum: number };
+
+/** A parameter for people, in the OpenAPI document, at the command line and on the page. */
+interface About<T> {
+  readonly description: string;
+  readonly example: T;
+  /** Its option, as `-m, --max-hops`, and what the help says of it; without one, commands lack it. */
+  readonly option?: { readonly flags: string; readonly help?: string };
+  /** Its name on the page, and the hint below its field; without a label, forms lack it. */
+  readonly label?: string;
+  readonly hint?: string;
+}
+
+/** A parameter in the query, or a segment of the path. */
+export interface Parameter<T = unknown> extends About<T> {
+  readonly in: "query" | "path";
+  /** A function, because schemas take time to build: each is built for its first request. */
+  readonly schema: () => z.ZodType<T, string | undefined>;
+  readonly bounds?: Bounds;
+  /** The value of a request without it. */
+  readonly default?: T;
+  /** The values of a parameter without bounds, in words. */
+  readonly expected?: string;
+  /** The value of a segment if the path ends before it; without this, such a path does not exist. */
+  readonly whenEmpty?: string;
+  /** The greatest value where a tool runs for nobody but its user, as in a command without a server. */
+  readonly maximumAlone?: number;
+  /** True if the option takes seconds, for a parameter in milliseconds. */
+  readonly isInSeconds?: boolean;
+}
+
+/** The parameters of an endpoint by name. */
+export type Parameters = Readonly<Record<string, Parameter>>;
+
+/** The values of parameters. */
+export type ValuesOf<P extends Parameters> = {
+  readonly [Name in keyof P]: z.output<ReturnType<P[Name]["schema"]>>;
+};
+
+/** Parameters as they were sent: the segments of the path, and all values in the query by name. */
+export interface SentParameters {
+  param(name: string): string | undefined;
+  queries(): Readonly<Record<string, string[]>>;
+}
+
+/** Parameters as a request sends them, from one text for each name. */
+export function sentTexts(texts: Readonly<Record<string, string>>): SentParameters {
+  return {
+    param: (name) => texts[name],
+    queries: () => Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, [text]])),
+  };
+}
+
+interface Integer
+  extends About<number>,
+    Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "default"> {
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+const integer = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^[0-9]+$/)
+    .transform(Number)
+    .pipe(z.int().min(minimum).max(maximum));
+
+/** A whole number in ASCII decimal digits. */
+export function integerParameter({
+  minimum,
+  maximum,
+  ...others
+}: Integer & { readonly default: number }): Parameter<number> {
+  const schema = once(() => integer(minimum, maximum).prefault(String(others.default)));
+  return { in: "query", schema, bounds: { minimum, maximum }, ...others };
+}
+
+/** A whole number in ASCII decimal digits, or nothing. */
+export function optionalIntegerParameter({
+  minimum,
+  maximum,
+  ...others
+}: Omit<Integer, "default">): Parameter<number | undefined> {
+  const schema = once(() => integer(minimum, maximum).optional());
+  return { in: "query", schema, bounds: { minimum, maximum }, ...others };
+}
+
+/** One of a list of words, in exactly that spelling. */
+export function choiceParameter<const T extends readonly string[]>(
+  allowed: T,
+  others: About<T[number]> & { readonly default: T[number] },
+): Parameter<T[number]> {
+  const schema = once(() => z.enum(allowed).default(others.default));
+  return { in: "query", schema, bounds: { allowed }, ...others };
+}
+
+/**
+ * A parameter as the command line takes it: with its option for a name, in seconds if its option is, and
+ * with the bounds of a user who is alone if `isAlone`.
+ */
+export function optionParameter(parameter: Parameter, isAlone: boolean): Parameter {
+  const { bounds, maximumAlone, isInSeconds } = parameter;
+  if (bounds === undefined || "allowed" in bounds) return parameter;
+  const { minimum } = bounds;
+  const maximum = (isAlone && maximumAlone) || bounds.maximum;
+  const schema = once(() => integer(minimum, maximum).optional());
+  if (!isInSeconds) return { ...parameter, schema, bounds: { minimum, maximum } };
+  const ms = (text: string) => (/^\d+(\.\d+)?$/.test(text) ? Math.round(Number(text) * 1000) : "");
+  const { bounds: _, ...others } = parameter;
+  return {
+    ...others,
+    schema: once(() => z.string().transform(ms).pipe(z.int().min(minimum).max(maximum)).optional()),
+    expected: `a number of seconds from ${minimum / 1000} to ${maximum / 1000}`,
+  };
+}
+
+/**
+ * Reads an endpoint's parameters and ignores all others, except those whose name differs by case only.
+ *
+ * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated, not valid or misspelled
+ */
+export function readParameters(parameters: Parameters, sent: SentParameters): ValuesOf<Parameters> {
+  const values: Record<string, unknown> = {};
+  let queries: Readonly<Record<string, string[]>> | undefined;
+  for (const [name, parameter] of Object.entries(parameters)) {
+    const { schema, bounds, expected, whenEmpty } = parameter;
+    if (parameter.in === "path") {
+      values[name] = sent.param(name) ?? whenEmpty;
+      continue;
+    }
+    queries ??= readQuery(parameters, sent);
+    const all = queries[name] ?? [];
+    const result = schema().safeParse(all[0]);
+    if (!result.success || all.length > 1) {
+      const value = all.length > 1 ? all : (all[0] ?? null);
+      const details = { parameter: name, value, ...bounds };
+      throw new ApiError("INVALID_PARAMETER", details, expected && `it must be ${expected}`);
+    }
+    values[name] = result.data;
+  }
+  return values;
+}
+
+function readQuery(
+  parameters: Parameters,
+  sent: SentParameters,
+): Readonly<Record<string, string[]>> {
+  const queries = sent.queries();
+  for (const [name, [value = null]] of Object.entries(queries)) {
+    const isMeant = (other: string) => other !== name && other.toLowerCase() === name.toLowerCase();
+    const meant = Object.hasOwn(parameters, name)
+      ? undefined
+      : Object.keys(parameters).find(isMeant);
+    if (meant === undefined) continue;
+    throw new ApiError("INVALID_PARAMETER", { parameter: name, value }, `write its name ${meant}`);
+  }
+  return queries;
+}

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { TYPE_TABLE } from "../addr/classify.ts";
+import { RESOLVER_NAMES } from "../config/settings.ts";
+import { NETWORK_SOURCES } from "../networks/network.ts";
+
+/** Makes a value on the first call, and returns the same one afterwards. */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** A type that is read-only at all depths. */
+export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T;
+
+/** The type that a schema describes. */
+export type ValueOf<Schema extends z.ZodType> = Immutable<z.output<Schema>>;
+
+/** An object with a name in the OpenAPI document. */
+export function named<Shape extends z.core.$ZodLooseShape>(
+  id: string,
+  description: string,
+  fields: Shape,
+) {
+  return z.strictObject(fields).meta({ id, description });
+}
+
+/** A text. */
+export const text = (description: string) => z.string().describe(description);
+
+/** True or false. */
+export const flag = (description: string) => z.boolean().describe(description);
+
+/** A whole number from a least to perhaps a greatest one. */
+export const whole = (description: string, minimum: number, maximum = Number.MAX_SAFE_INTEGER) =>
+  z.int().min(minimum).max(maximum).describe(description);
+
+/** A number from 0 to perhaps a greatest one. */
+export function amount(description: string, maximum?: number) {
+  const number = z.number().min(0);
+  return (maximum === undefined ? number : number.max(maximum)).describe(description);
+}
+
+/** A list. */
+export const list = <Item extends z.ZodType>(item: Item, description: string) =>
+  z.array(item).describe(description);
+
+/** One of several words. */
+export const oneOf = <const Words extends readonly string[]>(words: Words, description: string) =>
+  z.enum(words).describe(description);
+
+/** Any text. */
+export const textSchema = once(() => z.string());
+
+/** The text form of an IPv4 address. */
+export function ipv4Text(description: string) {
+  return z.string().meta({ format: "ipv4", description });
+}
+
+/** The text form of an IPv6 address. */
+export function ipv6Text(description: string) {
+  return z.string().meta({ format: "ipv6", description });
+}
+
+/** The text form of an address of either family. */
+export function ipText(description: string) {
+  return z.string().meta({ anyOf: [{ format: "ipv4" }, { format: "ipv6" }], description });
+}
+
+/** The name of an address's type. */
+export const addressType = once(() =>
+  z.enum(TYPE_TABLE.rows.map(({ type }) => type)).meta({
+    id: "AddressType",
+    description: "The type of an address, by the longest prefix that contains it.",
+  }),
+);
+
+/** The name of a place that measures. */
+export const locationName = () => text("The name of the location.");
+
+/** In the details of a result: where it was measured. */
+export const atLocation = () => ({
+  location: locationName()
+    .exactOptional()
+    .describe("The location that measured; absent if the request names none with `from`."),
+});
+
+/** A resolver that a client can choose. */
+export const resolverName = once(() =>
+  z
+    .enum(RESOLVER_NAMES)
+    .meta({ id: "ResolverName", description: "A resolver that the operator has configured." }),
+);
+
+/** The network that an address belongs to. */
+export const network = once(() =>
+  named("Network", "The network that an address belongs to.", {
+    asn: whole(
+      "The number of its autonomous system; null if it is not known.",
+      1,
+      0xffff_ffff,
+    ).nullable(),
+    name: text("Its name; null if it is not known.").nullable(),
+    prefix: text("The block of addresses that is known to belong to it, as CIDR."),
+    source: oneOf(
+      NETWORK_SOURCES,
+      "The operator's file that says so: of the own networks, or of all.",
+    ),
+  }),
+);
+
+/** A resolver's reason for its answer. */
+export const extendedError = once(() =>
+  named("ExtendedError", "An extended DNS error, RFC 8914.", {
+    code: whole("The INFO-CODE.", 0, 65_535),
+    name: text("The code's name; absent if the registry has none.").exactOptional(),
+    text: text("The resolver's text; absent if it sent none.").exactOptional(),
+  }),
+);

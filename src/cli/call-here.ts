@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import type { Call, Question } from "../api/endpoint.ts";
+import { ApiError } from "../api/errors.ts";
+import { readParameters, sentTexts } from "../api/parameters.ts";
+import { type Config, parseConfig } from "../config/settings.ts";
+import { MAX_SERVERS } from "../dns/client.ts";
+import { tryParseDnsServer } from "../dns/server.ts";
+import { openIcmpIfAllowed } from "../icmp/engine.ts";
+import { createLog } from "../util/log.ts";
+import { openServices } from "./services.ts";
+import { rawSocketRemedy } from "./terminal.ts";
+
+/** The answer as the API gives it. */
+export interface ApiAnswer {
+  /** The JSON document of the result or of the error. */
+  readonly json: string;
+  /** The error; null if there is a result. */
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/**
+ * Calls an endpoint, and passes on each event until the answer comes.
+ *
+ * @throws AbortError if the signal aborts
+ */
+export type CallEndpoint = (
+  question: Question,
+  signal: AbortSignal,
+  onEvent: NonNullable<Call["onEvent"]>,
+) => Promise<ApiAnswer>;
+
+/** The choices of a tool that runs here; a service makes them by its settings. */
+export interface OwnChoices {
+  readonly config?: Partial<Pick<Config, "pingIntervalMs" | "probeTimeoutMs" | "resolvers">>;
+  /** Values beyond the bounds of a parameter. */
+  readonly values?: Readonly<Record<string, unknown>>;
+}
+
+/** Does the work in this process, with the resolvers of this machine as `resolver_a`. */
+export function callHere(
+  environment: NodeJS.ProcessEnv,
+  { config, values }: OwnChoices,
+): CallEndpoint {
+  return async ({ endpoint, parameters }, signal, onEvent) => {
+    const settings = { ...configHere(environment), ...config };
+    const { logLevel: level, logFormat: format } = settings;
+    const write = (line: string) => process.stderr.write(line);
+    const log = createLog({ level, format, priorities: false, write });
+    const services = await openServices(settings, openIcmpIfAllowed(), log);
+    const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent };
+    try {
+      const read = readParameters(endpoint.parameters, sentTexts(parameters));
+      const result = await endpoint.handle({ ...read, ...values }, call, services);
+      return { json: typeof result === "string" ? result : JSON.stringify(result), error: null };
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const message = withoutRights(error, environment) ?? error.message;
+      return { json: JSON.stringify(error.body), error: { code: error.code, message } };
+    } finally {
+      if (!("unavailable" in services.icmp)) services.icmp.close();
+    }
+  };
+}
+
+/** The advice without a raw socket: the user of a command is its operator too. */
+function withoutRights({ code, details }: ApiError, environment: NodeJS.ProcessEnv): string | null {
+  if (code !== "ICMP_UNAVAILABLE" || !("reason" in details)) return null;
+  const remedy = rawSocketRemedy({ unavailable: details.reason }, environment);
+  return `no raw socket (${details.reason}); ${remedy}, or let a service do it with --server URL`;
+}
+
+/**
+ * The settings for work in this process.
+ *
+ * @throws ConfigError
+ */
+export function configHere(environment: NodeJS.ProcessEnv): Config {
+  const servers = systemResolvers();
+  const ours = servers.length > 0 ? { SIXSCOPE_RESOLVER_A: servers.join() } : {};
+  return parseConfig({ ...ours, ...environment });
+}
+
+/** The name servers of this machine; resolv.conf(5). */
+function systemResolvers(path = "/etc/resolv.conf"): string[] {
+  try {
+    const lines = readFileSync(path, "utf8").matchAll(/^nameserver[ \t]+(\S+)/gm);
+    return [...lines]
+      .map(([, server = ""]) => server)
+      .filter((server) => tryParseDnsServer(server) !== null)
+      .slice(0, MAX_SERVERS);
+  } catch {
+    return [];
+  }
+}

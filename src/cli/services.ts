@@ -1,0 +1,70 @@
+import type { Services } from "../api/endpoint.ts";
+import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
+import { createDnsClient, type DnsClient } from "../dns/client.ts";
+import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
+import type { TargetShare } from "../icmp/target-limit.ts";
+import { ProbeSlots } from "../limits/probe-slots.ts";
+import { openNetworks } from "../networks/networks.ts";
+import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
+import { SystemError } from "../platform/libc.ts";
+import { isJournal, STREAM } from "../platform/systemd.ts";
+import { createLog, LineWriter, type Log } from "../util/log.ts";
+
+/** Lower ports need a capability. */
+const FIRST_UNPRIVILEGED_PORT = 1024;
+
+/** The log on standard error, and the writer that keeps its lines until they are read. */
+export function openLog(
+  { logLevel, logFormat }: Pick<Config, "logLevel" | "logFormat">,
+  environment: NodeJS.ProcessEnv,
+) {
+  const lines = new LineWriter(Bun.stderr.writer());
+  const log = createLog({
+    level: logLevel,
+    format: logFormat,
+    priorities: isJournal(STREAM.error, environment),
+    write: (line) => lines.write(line),
+  });
+  return { log, lines };
+}
+
+/**
+ * Opens what handlers use, for the service, an agent and a command alike.
+ *
+ * @param wrap takes the client of each resolver, and returns what is used instead
+ */
+export async function openServices(
+  config: Config,
+  icmp: Services["icmp"],
+  log: Log,
+  wrap = (_: ResolverName, client: DnsClient) => client,
+) {
+  const client = (name: ResolverName) =>
+    wrap(name, createDnsClient({ servers: config.resolvers[name] }));
+  const [a, b, c] = RESOLVER_NAMES;
+  const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
+  const networks = await openNetworks(config.networkFiles, log);
+  return { config, icmp, resolvers, networks, probeSlots: new ProbeSlots(config.maxProbes) };
+}
+
+/**
+ * The engine without the capabilities that it needs no longer, or the reason why there is none.
+ *
+ * @param share what of the bound for each target's network is this instance's, if there are several
+ */
+export function openIcmpOrReason(
+  { listen, metricsListen }: Pick<Config, "listen" | "metricsListen">,
+  share?: TargetShare,
+): IcmpEngine | NoIcmp {
+  try {
+    dropCapabilities(
+      [...listen, ...metricsListen].some(
+        (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
+      ),
+    );
+    return openIcmpIfAllowed(inheritedRawSocket(), share);
+  } catch (error) {
+    if (error instanceof SystemError) return { unavailable: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,28 @@
+import type { DnsServer } from "./server.ts";
+
+/** How a message travels. */
+export const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
+
+export type Transport = (typeof TRANSPORTS)[number];
+
+/** The events of a socket, until it is closed. */
+export interface SocketEvents {
+  /** A whole message has arrived, or on UDP any datagram. */
+  message(bytes: Uint8Array): void;
+  /** The socket failed. @param code an errno name, or `EOF` if the peer ended the connection */
+  failed(code: string): void;
+}
+
+/** A socket that carries one query to one server. */
+export interface DnsSocket {
+  /** Sends a message, as soon as the socket is connected. */
+  send(message: Uint8Array): void;
+  /** Call it once. @param isClean true if the response came and nothing else, so that another query can use the socket */
+  close(isClean: boolean): void;
+}
+
+/** Opens sockets; a test can pass its own. */
+export interface Sockets {
+  /** Throws an Error with an errno name as its `code`. */
+  open(transport: Transport, server: DnsServer, events: SocketEvents): Promise<DnsSocket>;
+}

@@ -1,0 +1,40 @@
+import { parseAccept } from "hono/utils/accept";
+import type { ErrorCode } from "../api/errors.ts";
+import type { KeyRecord } from "../keys/key-file.ts";
+import type { Caller } from "./client-address.ts";
+
+/** The paths of the page and its files. */
+export const PAGE_ROUTES = { page: "/", docs: "/docs", file: "/assets/:file" } as const;
+
+/** A request before it is routed. */
+export interface RequestInfo {
+  readonly request: Request;
+  readonly id: string;
+  readonly caller: Caller;
+  /** The valid API key of the request, or null. */
+  readonly key: KeyRecord | null;
+  /** Headers of the response, whatever its status. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Keeps the connection open for a handler that may be silent for this time. */
+  readonly allowSeconds: (seconds: number) => void;
+  /** True if it is for the page or one of its files, not for the API. */
+  readonly isPage: boolean;
+  /** The pattern of the path; null if the path does not exist. */
+  route: string | null;
+  /** The code of the response if it is an error. */
+  code?: ErrorCode;
+  /** The status of a response with events, at its end. */
+  ended?: Promise<number>;
+}
+
+/** True if a request wants one media type rather than another; RFC 9110 section 12.5.1. A client that takes both alike gets the other. */
+export function prefers(accept: string | null, type: string, other: string): boolean {
+  if (accept === null) return false;
+  const ranges = parseAccept(accept.toLowerCase());
+  const quality = (range: string) => ranges.find(({ type }) => type === range)?.q;
+  const wanted = quality(type) ?? 0;
+  const otherwise = quality(other);
+  if (otherwise !== undefined) return wanted > otherwise;
+  const anyOfKind = quality(other.replace(/\/.*/, "/*"));
+  return wanted > 0 && wanted >= (anyOfKind ?? quality("*/*") ?? 0);
+}

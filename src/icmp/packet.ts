@@ -1,0 +1,133 @@
+import { ipv6FromBytes } from "../addr/ipv6.ts";
+
+/** Length of the header of every ICMPv6 message, echo included; RFC 4443 sections 2.1 and 4.1. */
+const HEADER_BYTES = 8;
+
+/** Length of the fixed IPv6 header; RFC 8200 section 3. */
+export const IPV6_HEADER_BYTES = 40;
+
+/** ICMPv6 types; RFC 4443 section 2.1. */
+export const TYPE = {
+  destinationUnreachable: 1,
+  packetTooBig: 2,
+  timeExceeded: 3,
+  parameterProblem: 4,
+  echoRequest: 128,
+  echoReply: 129,
+} as const;
+
+/** The Next Header of ICMPv6; IANA protocol numbers. */
+export const NEXT_HEADER_ICMPV6 = 58;
+
+/** An echo request or reply; RFC 4443 section 4. */
+export interface EchoMessage {
+  readonly kind: "echo-request" | "echo-reply";
+  readonly identifier: number;
+  readonly sequence: number;
+  readonly data: Uint8Array;
+}
+
+/** An error message, types 1 to 4; RFC 4443 section 3. */
+export interface ErrorMessage {
+  readonly kind: "error";
+  readonly type: number;
+  readonly code: number;
+  /** The second word: the MTU of a Packet Too Big, the pointer of a Parameter Problem. */
+  readonly parameter: number;
+  /** Length of the invoking packet in 64-bit words, 0 if not given; RFC 4884 section 4.2. */
+  readonly quotedWords: number;
+  /** As much of the invoking packet as fits, then any extensions. */
+  readonly body: Uint8Array;
+}
+
+/** Bytes of random data at the start of each payload; only someone on the path knows them. */
+export const COOKIE_BYTES = 8;
+
+/** Bytes of payload that `ping` sends by default. */
+export const PAYLOAD_BYTES = 56;
+
+/**
+ * The Internet checksum of bytes, RFC 1071: 0 over bytes that hold their own correct checksum. An odd
+ * last byte is padded with 0.
+ */
+export function internetChecksum(bytes: Uint8Array): number {
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 2) {
+    sum += ((bytes[at] as number) << 8) | (bytes[at + 1] ?? 0);
+  }
+  while (sum > 0xffff) sum = (sum & 0xffff) + Math.floor(sum / 0x10000);
+  return ~sum & 0xffff;
+}
+
+/**
+ * An echo request, checksum left to the kernel; RFC 4443 section 4.1. A word behind the cookie cancels
+ * identifier, sequence, cookie and length out of the checksum: routers that choose among equal paths by the
+ * first four bytes of ICMPv6 then send every probe of a flow label the same way, and those of others another.
+ *
+ * @param identifier 16 bits
+ * @param sequence 16 bits
+ * @param payloadBytes at least 10
+ * @param flowLabel 20 bits; 16 of them decide the checksum
+ */
+export function encodeEchoRequest(
+  identifier: number,
+  sequence: number,
+  cookie: Uint8Array,
+  payloadBytes = PAYLOAD_BYTES,
+  flowLabel = 0,
+): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(new ArrayBuffer(HEADER_BYTES + payloadBytes));
+  const view = new DataView(bytes.buffer);
+  view.setUint16(4, identifier);
+  view.setUint16(6, sequence);
+  bytes.set(cookie, HEADER_BYTES);
+  view.setUint16(0, flowLabel >>> 4);
+  // The kernel's checksum covers the length too; RFC 8200 section 8.1.
+  view.setUint16(2, bytes.length);
+  view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
+  view.setUint16(2, 0);
+  view.setUint16(0, TYPE.echoRequest << 8);
+  return bytes;
+}
+
+/**
+ * Decodes an ICMPv6 message; RFC 4443. The kernel has verified the checksum.
+ *
+ * @returns views into `bytes`; null for other types, and for bytes that end within the header
+ */
+export function decodeMessage(bytes: Uint8Array): EchoMessage | ErrorMessage | null {
+  if (bytes.length < HEADER_BYTES) return null;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const type = view.getUint8(0);
+  const rest = bytes.subarray(HEADER_BYTES);
+  if (type === TYPE.echoRequest || type === TYPE.echoReply) {
+    const kind = type === TYPE.echoReply ? "echo-reply" : "echo-request";
+    return { kind, identifier: view.getUint16(4), sequence: view.getUint16(6), data: rest };
+  }
+  if (type < TYPE.destinationUnreachable || type > TYPE.parameterProblem) return null;
+  return {
+    kind: "error",
+    type,
+    code: view.getUint8(1),
+    parameter: view.getUint32(4),
+    quotedWords: view.getUint8(4),
+    body: rest,
+  };
+}
+
+/**
+ * Decodes the invoking packet of an error; RFC 4443 section 3. Probes have no extension headers. The
+ * hop limit is left out: routers disagree on what they write there.
+ *
+ * @returns the flow label of 20 bits, the destination, and the echo request, cut where the packet is cut;
+ *   null if the bytes are not an IPv6 packet whose header is followed by that of an echo request
+ */
+export function decodeInvokingPacket(bytes: Uint8Array) {
+  if (bytes.length < IPV6_HEADER_BYTES || (bytes[0] as number) >>> 4 !== 6) return null;
+  if (bytes[6] !== NEXT_HEADER_ICMPV6) return null;
+  const echo = decodeMessage(bytes.subarray(IPV6_HEADER_BYTES));
+  if (echo?.kind !== "echo-request") return null;
+  const [, high, middle, low] = bytes as unknown as [number, number, number, number];
+  const flowLabel = ((high & 0xf) << 16) | (middle << 8) | low;
+  return { flowLabel, destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
+}

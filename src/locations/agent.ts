@@ -1,0 +1,147 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
+import { ApiError } from "../api/errors.ts";
+import { readParameters, sentTexts } from "../api/parameters.ts";
+import { traceOf } from "../util/errors.ts";
+import type { Log } from "../util/log.ts";
+import { VERSION } from "../util/version.ts";
+import {
+  MAX_QUESTION_BYTES,
+  MESSAGE_VERSION,
+  onMessage,
+  questionSchema,
+  type Reply,
+  readMessage,
+  type SentQuestion,
+  SUBJECTS,
+} from "./protocol.ts";
+
+/** Questions that are worked on at once: far more than the probe slots of most agents. */
+const MAX_QUESTIONS = 1000;
+
+/** The JSON document of a result. */
+type Document = Record<string, unknown>;
+
+/** See `createAgent`. */
+export type Agent = ReturnType<typeof createAgent>;
+
+/** Does the work that instances ask this location for, as the service does for a request. */
+export function createAgent(
+  location: string,
+  endpoints: readonly Endpoint[],
+  services: Services,
+  log: Log,
+) {
+  const askable = endpoints.filter(({ parameters }) => FROM in parameters);
+  const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
+  // Without other locations, an agent cannot be made to ask others.
+  const own = { ...services, locations: null };
+  /** Runs under way, by the inbox that waits for each. */
+  const runs = new Map<string, AbortController>();
+  let questions: Subscription | undefined;
+  let onIdle = () => {};
+
+  const abortAll = () => {
+    for (const run of runs.values()) run.abort();
+  };
+
+  /** Why a question is refused; an instance of another version may ask for something that this one does not know. */
+  const refusalOf = (question: SentQuestion | null): string | null => {
+    const here = `sixscope ${VERSION} at ${location}`;
+    if (question === null) {
+      return `${here} does not understand the question; it speaks version ${MESSAGE_VERSION} of the messages`;
+    }
+    const known = byId.get(question.endpoint)?.parameters;
+    if (known === undefined) return `${here} has no ${question.endpoint}`;
+    const strange = Object.keys(question.parameters).find((name) => !Object.hasOwn(known, name));
+    if (strange !== undefined) return `${here} does not know the parameter ${strange}`;
+    return runs.size < MAX_QUESTIONS ? null : `${here} works on ${MAX_QUESTIONS} questions already`;
+  };
+
+  const run = async (
+    question: SentQuestion,
+    signal: AbortSignal,
+    send: (reply: Reply) => void,
+  ): Promise<Reply> => {
+    const endpoint = byId.get(question.endpoint) as Endpoint;
+    const call: Call = {
+      signal,
+      address: null,
+      owner: `nats ${question.owner}`,
+      allowSeconds: (seconds) => send({ allowSeconds: seconds }),
+      onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
+    };
+    try {
+      const values = readParameters(endpoint.parameters, sentTexts(question.parameters));
+      return { result: (await endpoint.handle(values, call, own)) as Document };
+    } catch (error) {
+      const requestId = crypto.randomUUID();
+      const isKnown = error instanceof ApiError;
+      if (!isKnown && !signal.aborted) log.error(traceOf(error), { requestId });
+      const known = isKnown ? error : new ApiError("INTERNAL_ERROR", { requestId });
+      return { error: { ...known.body.error, details: { ...known.details } } };
+    }
+  };
+
+  const answer = async (connection: NatsConnection, message: Msg) => {
+    const { reply: inbox, data } = message;
+    // The instance that asks could neither tell two runs apart nor end both.
+    if (inbox === undefined || runs.has(inbox)) return;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const send = (reply: Reply) => {
+      const text = JSON.stringify(reply);
+      if (connection.isClosed()) return;
+      if (Buffer.byteLength(text) <= (connection.info?.max_payload ?? Number.POSITIVE_INFINITY))
+        message.respond(text);
+      else {
+        controller.abort();
+        send({ refused: "its answer is larger than the NATS server allows (max_payload)" });
+      }
+    };
+    const question = data.length > MAX_QUESTION_BYTES ? null : readMessage(questionSchema, data);
+    const refusal = refusalOf(question);
+    if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
+    runs.set(inbox, controller);
+    const startMs = performance.now();
+    const reply = await run(question, signal, send);
+    runs.delete(inbox);
+    if (runs.size === 0) onIdle();
+    if (!signal.aborted) send(reply);
+    log.info("ask", {
+      endpoint: question.endpoint,
+      outcome: signal.aborted ? "aborted" : "error" in reply ? reply.error.code : "result",
+      ms: Math.round(performance.now() - startMs),
+      owner: question.owner,
+    });
+  };
+
+  return {
+    /** Questions that are worked on now. */
+    get running() {
+      return runs.size;
+    },
+    /** Answers the questions that come over a connection, until it closes or `stop` is called. */
+    serve(connection: NatsConnection): void {
+      // Each question reaches one of the agents that share a location.
+      questions = connection.subscribe(SUBJECTS.ask(location), {
+        queue: "agents",
+        callback: onMessage((message) => void answer(connection, message)),
+      });
+      connection.subscribe(SUBJECTS.cancel(location), {
+        callback: onMessage((message) => runs.get(message.string())?.abort()),
+      });
+      // The answers cannot be sent any more.
+      void connection.closed().then(abortAll);
+    },
+    /** Takes no more questions, and ends the runs that are still under way after `graceMs` milliseconds. */
+    async stop(graceMs: number): Promise<void> {
+      questions?.unsubscribe();
+      if (runs.size === 0) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onIdle = resolve;
+      await Promise.race([promise, Bun.sleep(graceMs)]);
+      abortAll();
+    },
+  };
+}

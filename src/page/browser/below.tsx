@@ -1,0 +1,53 @@
+import { Copy } from "../../tools/parts.tsx";
+import { urlOf } from "./api.ts";
+import { type Bookmark, hashOf } from "./bookmark.ts";
+import { TEXTS } from "./texts.ts";
+
+interface BelowProps {
+  bookmark: Bookmark;
+  /** The call, below the base path of the API. */
+  path: string;
+  needsKey: boolean;
+  result: object | null;
+  /** The result as text. */
+  text?: () => string;
+}
+
+/** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
+export function Below({ bookmark, path, needsKey, result, text }: BelowProps) {
+  const save = () => {
+    const json = `${JSON.stringify(result, null, 2)}\n`;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([json], { type: "application/json" }));
+    link.download = `${bookmark.tool}-${bookmark.subject.replace(/[^\w.-]+/g, "_")}.json`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  const link = () => new URL(hashOf(bookmark), document.baseURI).href;
+  return (
+    <footer class="below">
+      {result && (
+        <p class="actions">
+          {text && <Copy text={text} label={TEXTS.copyText} />}
+          <Copy text={link} label={TEXTS.copyLink} />
+          <button type="button" class="plain" onClick={save}>
+            {TEXTS.download}
+          </button>
+        </p>
+      )}
+      <p class="label">{TEXTS.fromShell}</p>
+      <Shell path={path} needsKey={needsKey} />
+    </footer>
+  );
+}
+
+/** The line that calls the API from a shell. */
+export function Shell({ path, needsKey }: Pick<BelowProps, "path" | "needsKey">) {
+  const key = needsKey ? `-H "X-API-Key: $SIXSCOPE_KEY" ` : "";
+  const command = `curl ${key}'${urlOf(path)}'`;
+  return (
+    <p class="shell">
+      <code>{command}</code> <Copy text={() => command} what={`curl: ${path}`} />
+    </p>
+  );
+}

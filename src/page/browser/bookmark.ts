@@ -1,0 +1,59 @@
+import type { ToolName } from "../../tools/reports.ts";
+import type { PageTool } from "../caller.ts";
+
+/** The tool that the page begins with. */
+export const HOME: ToolName = "my-ip";
+
+/** The hash of a URL: a tool, its subject, and the options that differ from their defaults. */
+export interface Bookmark {
+  readonly tool: ToolName;
+  readonly subject: string;
+  readonly options: Readonly<Record<string, string>>;
+}
+
+/** The bookmark that a hash means, such as `#/trace/www.example.com?maxHops=30`; an unknown one is `HOME`. */
+export function parseBookmark(hash: string, tools: readonly ToolName[]): Bookmark {
+  const [, path = "", query = ""] = /^#?\/?([^?]*)\??(.*)$/.exec(hash) ?? [];
+  const [name, ...rest] = path.split("/");
+  const tool = tools.find((tool) => tool === name) ?? HOME;
+  return {
+    tool,
+    subject: tool === HOME ? "" : decode(rest.join("/")),
+    options: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+/** The hash of a bookmark, in one form for each. */
+export function hashOf({ tool, subject, options }: Bookmark): string {
+  if (tool === HOME) return "#/";
+  return `#/${tool}${subject && `/${readable(encodeURIComponent(subject))}`}${queryOf(options)}`;
+}
+
+/** A query with its question mark; empty without parameters. */
+export function queryOf(parameters: Readonly<Record<string, string>>): string {
+  const query = readable(new URLSearchParams(parameters).toString());
+  return query && `?${query}`;
+}
+
+/** The call of the API for a bookmark of a tool, below the base path. */
+export function pathOf({ path, subject, onPage }: PageTool, bookmark: Bookmark): string {
+  const { name = "", in: place } = subject ?? {};
+  const segment = readable(encodeURIComponent(bookmark.subject));
+  const asked = place === "query" && { [name]: bookmark.subject };
+  const query = queryOf({ ...asked, ...bookmark.options, ...onPage });
+  return `${path.slice(1).replace(`{${name}}`, segment)}${query}`;
+}
+
+/** Colons and commas, which may be in a path, a query and a fragment, are easier to read than their codes. */
+function readable(encoded: string): string {
+  return encoded.replaceAll("%3A", ":").replaceAll("%2C", ",");
+}
+
+/** A text that is not percent-encoded UTF-8 means itself. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,64 @@
+import { useEffect, useState } from "hono/jsx/dom";
+import type { DnsResult } from "../../tools/dns/endpoint.ts";
+import { Breakable, Copy, Facts } from "../../tools/parts.tsx";
+import { networkSentence } from "../../tools/validate/report.ts";
+import type { PageTool } from "../caller.ts";
+import { call } from "./api.ts";
+import { Below } from "./below.tsx";
+import { type Bookmark, pathOf } from "./bookmark.ts";
+import { CALLER, toolOf } from "./caller.ts";
+import { ReportView } from "./report-view.tsx";
+import { noteLimit } from "./state.ts";
+import { TEXTS } from "./texts.ts";
+
+const T = TEXTS.myIp;
+
+/** The name of the caller's address, which is asked for once. */
+let asked: Promise<string> | null = null;
+
+/** The caller's address, its reverse name, and what kind of address it is. */
+export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark }) {
+  const { ip, validation, network } = CALLER;
+  const label = T.label(validation ? 6 : 4);
+  const [name, setName] = useState<string>(T.asking);
+  useEffect(() => {
+    asked ??= reverseName(ip);
+    void asked.then(setName);
+  }, []);
+  return (
+    <>
+      <section class="first" aria-label={label}>
+        <p class="label">{label}</p>
+        <h1 class="address">
+          <Breakable text={ip} />
+        </h1>
+        <p class="reverse">
+          {T.reverse}:{" "}
+          <span class="mono">
+            <Breakable text={name} />
+          </span>
+        </p>
+        <p class="actions">
+          <Copy text={() => ip} label={T.copy} />
+        </p>
+        {validation === null && <p class="soft">{T.ipv4}</p>}
+      </section>
+      {validation && (
+        <ReportView tool="validate" document={validation} asked={{ values: {}, linkTo: String }} />
+      )}
+      {validation === null && network && (
+        <Facts facts={[{ name: T.network, value: networkSentence(network) }]} />
+      )}
+      <Below {...{ bookmark, path: pathOf(tool, bookmark), needsKey: false, result: null }} />
+    </>
+  );
+}
+
+/** The name of an address; a text that says so if there is none. */
+async function reverseName(subject: string): Promise<string> {
+  const bookmark = { tool: "dns", subject, options: { type: "PTR" } } as const;
+  const path = pathOf({ ...toolOf("dns"), onPage: {} }, bookmark);
+  const called = await call(path, new AbortController().signal, noteLimit);
+  const { records = [] } = ("result" in called ? called.result : {}) as Partial<DnsResult>;
+  return records.find(({ type }) => type === "PTR")?.value ?? T.noName;
+}

@@ -1,0 +1,76 @@
+import { statSync } from "node:fs";
+import { reasonOf } from "../util/errors.ts";
+import type { Log } from "../util/log.ts";
+
+/** Often enough to see a change within a second, rare enough to cost nothing. */
+const POLL_INTERVAL_MS = 500;
+
+/** How the content of files is used. */
+interface Use {
+  /**
+   * Reads the files and uses their content; false if it is what is used already.
+   *
+   * @throws Error if it cannot be used
+   */
+  read(): boolean;
+  /** Called when they were read again and their content is new. */
+  onRenewed(): void;
+  /** The content that stays in use if they cannot be used, as the end of a line in the log. */
+  fallback(): string;
+}
+
+/**
+ * Reads files again after each change. If they cannot be used, it logs an error and the old content stays
+ * in use.
+ *
+ * It polls, so it also sees a file that is renamed into place or that is behind a symbolic link, as
+ * certbot's files are.
+ */
+export function followFiles(paths: readonly string[], log: Log, use: Use) {
+  let seen = fingerprint(paths);
+  let timer: Timer | undefined;
+  /** How often the files were read again, by outcome. */
+  const reads = { done: 0, failed: 0 };
+  const read = () => {
+    seen = fingerprint(paths);
+    try {
+      return use.read() ? "done" : "same";
+    } catch (error) {
+      log.error(`${reasonOf(error)}; ${use.fallback()}`);
+      return "failed";
+    }
+  };
+  const reload = () => {
+    const outcome = read();
+    if (outcome !== "same") reads[outcome] += 1;
+    if (outcome === "done") use.onRenewed();
+  };
+  return {
+    reads,
+    /** Reads the files for the first time. */
+    read,
+    /** Reads the files again. */
+    reload,
+    /** Calls `onChange`, which by default is `reload`, after each change and until it reads the files, until `close`. */
+    watch(onChange = reload): void {
+      timer = setInterval(() => {
+        if (fingerprint(paths) !== seen) onChange();
+      }, POLL_INTERVAL_MS).unref();
+    },
+    close(): void {
+      clearInterval(timer);
+    },
+  };
+}
+
+function fingerprint(paths: readonly string[]): string {
+  const parts = paths.map((path) => {
+    try {
+      const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+      return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+    } catch {
+      return "missing";
+    }
+  });
+  return parts.join("\n");
+}

@@ -1,0 +1,226 @@
+import { type Context, Hono, type HonoRequest } from "hono";
+import { formatIp, type IpAddress } from "../addr/ip.ts";
+import { BASE_PATH, type Call, type Endpoint, type Services } from "../api/endpoint.ts";
+import { ApiError, type ErrorCode } from "../api/errors.ts";
+import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
+import { readParameters } from "../api/parameters.ts";
+import { CLIENT_GONE, createAccessLog, loggedStatus } from "../http/access-log.ts";
+import { prefersEvents, streamEvents } from "../http/event-stream.ts";
+import {
+  type Bindings,
+  createMiddleware,
+  type MiddlewareDependencies,
+  sentKey,
+  whenDone,
+} from "../http/middleware.ts";
+import { PAGE_ROUTES, type RequestInfo } from "../http/request.ts";
+import { respond, respondError, respondZipped } from "../http/respond.ts";
+import { addressOf } from "../tools/my-ip/endpoint.ts";
+import { ENDPOINTS } from "./endpoints.ts";
+
+/** A request that is answered. */
+export interface Answered {
+  /** One pattern for all ways to write a path; null if the path does not exist. */
+  readonly route: string | null;
+  /** As in the access log. */
+  readonly status: number;
+  /** The code of an error; undefined if the client disconnected first. */
+  readonly code: ErrorCode | undefined;
+  /** Milliseconds from the request to the response. */
+  readonly ms: number;
+}
+
+/** The pages for browsers. */
+export interface Pages {
+  /** Responds with the page of the tools or of the API for a client at an address. */
+  page(
+    info: RequestInfo,
+    name: "index" | "docs",
+    address: IpAddress,
+    services: Services,
+  ): Promise<Response>;
+  /** Responds with a file of the pages, or null if there is none at the request's path. */
+  file(info: RequestInfo): Promise<Response | null>;
+}
+
+/** The parts of the service that the app uses. */
+export interface AppDependencies extends Services, MiddlewareDependencies {
+  readonly pages: Pages;
+  readonly onAnswered?: ((answered: Answered) => void) | undefined;
+}
+
+/** The whole HTTP API: a request and its connection in, a response out. */
+export interface App {
+  /** The patterns of all paths, for `Bindings.route`. */
+  readonly routes: readonly string[];
+  fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
+  /** The text of `/readyz` while the service is ready. */
+  readiness?(): string;
+}
+
+interface Env {
+  readonly Bindings: RequestInfo;
+}
+
+type Handler = (context: Context<Env>) => Response | Promise<Response>;
+
+type Explain = (error: Error, info: RequestInfo) => ApiError;
+
+/**
+ * Builds the app: the middleware, then the endpoint, then the access log.
+ *
+ * Each path has one handler, because Hono calls a single handler directly.
+ */
+export function createApp(dependencies: AppDependencies): App {
+  const { log, config, onAnswered, shared, pages } = dependencies;
+  const accessLog = createAccessLog(log, config.logClients);
+  const admit = createMiddleware(dependencies);
+  const router = new Hono<Env>();
+  /** The handler of each pattern, and the pattern that represents all spellings of its path. */
+  const routes = new Map<
+    string,
+    { readonly handler: Handler; readonly main: string | undefined }
+  >();
+  const add = (patterns: readonly string[], handler: Handler) => {
+    for (const pattern of patterns) {
+      routes.set(pattern, { handler, main: patterns[0] });
+      router.all(pattern, (context) => {
+        const { method, path } = context.req;
+        const { env: info } = context;
+        // The path as it was sent must lead here too.
+        if (routes.get(info.route ?? "")?.handler !== handler) {
+          info.route = null;
+          throw notFound(context.req);
+        }
+        if (method === "GET" || method === "HEAD") return handler(context);
+        throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
+      });
+    }
+  };
+  // The only place that turns a thrown error into one of the API.
+  const explain: Explain = (error, info) => {
+    const known =
+      error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: info.id });
+    if (known.status === 500 && !info.request.signal.aborted) {
+      accessLog.fault(info, known.code, error);
+    }
+    return known;
+  };
+  for (const endpoint of ENDPOINTS) {
+    add(patternsOf(endpoint), handlerOf(endpoint, dependencies, explain, shared));
+  }
+  const page = (info: RequestInfo, name: "index" | "docs") =>
+    pages.page(info, name, addressOf(callOf(info)), dependencies);
+  // Where a shell gets the caller's address as plain text, and a browser the page.
+  add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
+    if (info.isPage) return page(info, "index");
+    const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
+    const text = `${formatIp(addressOf(callOf(info)))}\n`;
+    return respond(info, text, 200, { "Content-Type": "text/plain", ...vary });
+  });
+  add([PAGE_ROUTES.docs], ({ env: info }) => page(info, "docs"));
+  add([PAGE_ROUTES.file], async ({ req, env: info }) => {
+    const response = await pages.file(info);
+    if (response === null) throw notFound(req);
+    return response;
+  });
+  router.notFound(({ req, env }) => respondError(env, notFound(req)));
+  router.onError((error, { env }) => respondError(env, explain(error, env)));
+
+  return {
+    routes: [...routes.keys()],
+    readiness: () => shared?.readiness() ?? "ready",
+    fetch(request, bindings) {
+      const startMs = performance.now();
+      return whenDone(admit(request, bindings), ({ info, response }) =>
+        whenDone(response ?? router.fetch(request, info), (response) => {
+          const answered = (sent: number) => {
+            const ms = performance.now() - startMs;
+            const status = loggedStatus(request, sent);
+            const code = status === CLIENT_GONE ? undefined : info.code;
+            accessLog.answered(info, status, ms);
+            onAnswered?.({ route: routes.get(info.route ?? "")?.main ?? null, status, code, ms });
+          };
+          if (info.ended === undefined) answered(response.status);
+          else void info.ended.then(answered);
+          return response;
+        }),
+      );
+    },
+  };
+}
+
+function notFound({ method, path }: HonoRequest): ApiError {
+  return new ApiError("NOT_FOUND", { method, path });
+}
+
+/** The patterns of an endpoint's path: with and without a slash at the end, and without its last segment if that may be empty. */
+function patternsOf({ path, parameters }: Endpoint): string[] {
+  const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
+  const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
+  return last?.in === "path" && last.whenEmpty !== undefined
+    ? [pattern, `${pattern}/`, pattern.replace(/[^/]+$/, "")]
+    : [pattern, `${pattern}/`];
+}
+
+function handlerOf(
+  { parameters, needsKey, handle, events }: Endpoint,
+  services: Services,
+  explain: Explain,
+  shared: AppDependencies["shared"],
+): Handler {
+  return (context) => {
+    const { req, env: info } = context;
+    if (needsKey && info.caller.needsKey && shared?.keys.areOutdated()) {
+      throw new ApiError("KEYS_UNAVAILABLE", {});
+    }
+    if (needsKey && info.key === null && info.caller.needsKey) {
+      const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
+      const note = sentKey(info.request.headers) === null ? undefined : invalid;
+      throw new ApiError("UNAUTHORIZED", {}, note);
+    }
+    const values = readParameters(parameters, req);
+    const call = callOf(info);
+    const wantsEvents = events !== undefined && prefersEvents(info.request.headers.get("accept"));
+    if (wantsEvents && req.method === "GET") {
+      const run = async (onEvent: Call["onEvent"]) =>
+        JSON.stringify(await handle(values, { ...call, onEvent }, services));
+      return respondEvents(context, run, explain);
+    }
+    return whenDone(handle(values, call, services), (body) => {
+      if (typeof body === "string") return respondZipped(info, body);
+      return wantsEvents
+        ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
+        : respond(info, JSON.stringify(body));
+    });
+  };
+}
+
+async function respondEvents(
+  context: Context<Env>,
+  run: Parameters<typeof streamEvents>[1],
+  explain: Explain,
+): Promise<Response> {
+  const { env: info } = context;
+  const { body, ended } = await streamEvents(context, run, (error) => {
+    const known = explain(error, info);
+    info.code = known.code;
+    return known;
+  });
+  info.ended = ended;
+  return new Response(body, { headers: { ...info.headers, ...EVENT_STREAM_HEADERS } });
+}
+
+function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {
+  return {
+    // Bun makes the signal when it is first read, which costs time.
+    get signal() {
+      return request.signal;
+    },
+    address: caller.address,
+    get owner() {
+      return key?.sha256 ?? (caller.address === null ? "" : formatIp(caller.address));
+    },
+    allowSeconds,
+  };
+}

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { type Endpoint, endpoint } from "../api/endpoint.ts";
+import { describeInterface } from "../api/openapi.ts";
+import { once } from "../api/schemas.ts";
+import { locations } from "../locations/endpoint.ts";
+import { withFrom } from "../locations/from.ts";
+import { TOOLS } from "../tools/table.ts";
+
+/** `GET /openapi.json`: the OpenAPI document. */
+const openApi = endpoint({
+  path: "/openapi.json",
+  operationId: "getInterface",
+  summary: "This document",
+  description: "The API in OpenAPI 3.1, as `sixscope openapi` prints it.",
+  needsKey: false,
+  parameters: {},
+  response: () =>
+    z
+      .looseObject({ openapi: z.string().describe("The version of OpenAPI.") })
+      .meta({ id: "OpenApiDocument", description: "An OpenAPI 3.1 document." }),
+  example: { openapi: "3.1.1", info: { title: "sixscope" } },
+  errors: [],
+  handle: () => interfaceText(),
+});
+
+/** Every endpoint of the service. */
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...TOOLS.map(({ endpoint }) => (endpoint.runsElsewhere ? withFrom(endpoint) : endpoint)),
+  locations,
+  openApi,
+];
+
+/** The OpenAPI document as text. */
+export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS)));

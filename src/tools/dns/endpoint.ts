@@ -1,0 +1,194 @@
+import { z } from "zod";
+import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../../api/dns-schemas.ts";
+import { endpoint } from "../../api/endpoint.ts";
+import { ApiError } from "../../api/errors.ts";
+import { choiceParameter } from "../../api/parameters.ts";
+import {
+  atLocation,
+  list,
+  named,
+  once,
+  resolverName,
+  text,
+  textSchema,
+  type ValueOf,
+  whole,
+} from "../../api/schemas.ts";
+import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
+import { QUERY_TIMEOUT_MS } from "../../dns/client.ts";
+import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
+import { parseHostname } from "../../dns/hostname.ts";
+import type { QuestionFlags } from "../../dns/message.ts";
+import { withoutFinalDot } from "../../dns/name.ts";
+import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
+import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
+import { listText, plural } from "../../util/text.ts";
+import { verdictField } from "../run.ts";
+import { compareReplies } from "./comparison.ts";
+import example from "./example.json" with { type: "json" };
+import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
+
+const VERDICTS = ["answer", "no-data", "incomplete"] as const;
+
+/** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
+const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
+
+const typeSchema = once(() =>
+  z
+    .string()
+    .transform((text) => tryParseRecordType(text) ?? "")
+    .pipe(z.union([z.enum(RECORD_TYPES), z.templateLiteral(["TYPE", z.int().min(1)])]))
+    .prefault("AAAA"),
+);
+
+/** `GET /dns/{hostname}`: the records of a name, from one resolver. */
+export const dns = endpoint({
+  runsElsewhere: true,
+  path: "/dns/{hostname}",
+  operationId: "queryDns",
+  summary: "DNS records of a name",
+  description:
+    "First the CNAME chain in order, then the records of the requested type. The list is empty if the name exists without such records.",
+  needsKey: false,
+  parameters: {
+    hostname: {
+      in: "path",
+      schema: textSchema,
+      whenEmpty: "",
+      description:
+        "The name; if it is not ASCII, it is converted by UTS 46. A name that is not a host name is written as answers show it, such as `we\\.ird.example.`. With type PTR, an IPv4 or IPv6 address means its reverse name.",
+      example: "www.example.com",
+      label: "Name",
+      hint: "For PTR, an address of either family",
+    },
+    type: {
+      in: "query",
+      schema: typeSchema,
+      bounds: { allowed: RECORD_TYPES },
+      expected: `one of ${RECORD_TYPES.join(", ")}, or TYPE and the number of another type`,
+      default: "AAAA",
+      description: "The type of the records, in upper or lower case.",
+      example: "AAAA",
+      label: "Record type",
+    },
+    resolver: choiceParameter([...RESOLVER_NAMES, "all"], {
+      default: "resolver_a",
+      description:
+        "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of `resolver_a`.",
+      example: "resolver_a",
+    }),
+    dnssec: choiceParameter(["no", "yes"], {
+      default: "no",
+      description: "Whether to ask for signatures and for the resolver's DNSSEC verdict.",
+      example: "no",
+      option: { flags: "--dnssec", help: "ask for the resolver's DNSSEC verdict" },
+      label: "Ask for DNSSEC",
+    }),
+  },
+  response: dnsResult,
+  example,
+  errors: [
+    "INVALID_ADDRESS",
+    "INVALID_HOSTNAME",
+    "HOSTNAME_NOT_FOUND",
+    "RESOLVER_TIMEOUT",
+    "RESOLVER_FAILURE",
+  ],
+  async handle({ hostname, type, resolver, dnssec }, { signal, allowSeconds }, { resolvers }) {
+    const parsed = parseHostname(hostname, type);
+    if (!parsed.ok) {
+      throw parsed.code === "INVALID_ADDRESS"
+        ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
+        : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
+    }
+    const ask = async (name: ResolverName): Promise<Reply> => {
+      const client = resolvers[name];
+      const query = (flags: QuestionFlags) => client.query(parsed.name, type, { signal, ...flags });
+      if (type === "AAAA") learnTranslators(client);
+      if (dnssec === "yes") allowSeconds((2 * QUERY_TIMEOUT_MS) / 1000);
+      const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
+      return {
+        resolver: name,
+        outcome,
+        translations: translationsIn(client, outcome),
+        ...(dnssec === "yes" && { verdict: await verdictOn(outcome, query) }),
+      };
+    };
+    const asked = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
+    const replies = await Promise.all(asked.map(ask));
+    const [first] = replies as [Reply, ...Reply[]];
+    const comparison = resolver === "all" && compareReplies(replies);
+    const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});
+    const said = { ...detailsOf(first), ...comparison };
+    const verdict = dnsVerdict(first.resolver, records, said);
+    const details = { verdict, ...said };
+    return { hostname, records, resolver: first.resolver, queryTime: queryTimeMs, details };
+  },
+});
+
+/** The records of a name. */
+export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
+
+/** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
+async function verdictOn(
+  outcome: DnsOutcome,
+  query: (flags: QuestionFlags) => Promise<DnsOutcome>,
+): Promise<Required<Reply>["verdict"]> {
+  if (isDecisive(outcome)) {
+    return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
+  }
+  if (outcome.kind !== "failure") return "unreachable";
+  const unchecked = await query({ dnssec: true, checkingDisabled: true });
+  return isDecisive(unchecked) ? "bogus" : "unreachable";
+}
+
+const DIFFERENT = {
+  records: "records",
+  ttl: "TTLs",
+  rcode: "response codes",
+  dnssec: "DNSSEC verdicts",
+} as const;
+
+/** The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers. */
+export function dnsVerdict(
+  resolver: ResolverName,
+  records: DnsResult["records"],
+  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec" | "agree" | "differences">,
+) {
+  const { type } = said.question;
+  const name = said.question.name === "." ? "the root" : withoutFinalDot(said.question.name);
+  const asked = records.filter((record) => record.type === type).length;
+  const code = asked > 0 ? "answer" : said.incomplete ? "incomplete" : "no-data";
+  const [only] = said.differences ?? [];
+  const sentences = [
+    code === "answer" && `${resolver} has ${plural(asked, `${type} record`)} for ${name}.`,
+    code === "no-data" && `${resolver} says that ${name} exists and has no ${type} record.`,
+    code === "incomplete" &&
+      `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
+    said.dnssec && `Its DNSSEC verdict is ${said.dnssec.verdict}.`,
+    said.agree !== undefined &&
+      (only === undefined
+        ? "The three resolvers agree."
+        : said.agree
+          ? "The three resolvers agree; only TTLs differ."
+          : `The three resolvers differ in their ${listText(said.differences?.map((each) => DIFFERENT[each]) ?? [])}.`),
+  ];
+  return { code, text: sentences.filter(Boolean).join(" ") } as const;
+}
+
+/** The schema of the result. */
+export function dnsResult() {
+  return named("DnsResult", "The records of a name, from one resolver.", {
+    hostname: text("The name as it was sent."),
+    records: list(dnsRecord(), "The CNAME chain in order, then the records of the requested type."),
+    resolver: resolverName(),
+    queryTime: whole("Milliseconds from the query to the answer.", 0),
+    details: z.strictObject({
+      ...atLocation(),
+      verdict: verdictField(VERDICTS),
+      ...dnsDetails(),
+      dnssec: dnssecVerdict().exactOptional(),
+      ...comparison(),
+    }),
+  });
+}

@@ -1,0 +1,127 @@
+import {
+  type FactRow,
+  factsOf,
+  type Report,
+  type Reporter,
+  type Table,
+  tonedVerdict,
+  translatorFact,
+} from "../report.ts";
+import type { DnsResult } from "./endpoint.ts";
+
+type Reply = NonNullable<DnsResult["details"]["resolvers"]>[number];
+
+/** An answer, or the details of an error, which have the replies of all resolvers too. */
+export interface DnsDocument {
+  readonly hostname: string;
+  readonly records?: DnsResult["records"];
+  readonly queryTime?: number;
+  readonly details: Pick<DnsResult["details"], "question" | "attempts"> &
+    Partial<DnsResult["details"]>;
+}
+
+/** The records of a name, from one resolver or from each of three. */
+export const dnsReport: Reporter<DnsDocument> = {
+  report({ hostname, records = [], queryTime, details }): Report {
+    const { question, resolvers } = details;
+    const isThere = records.some(({ type }) => type === question.type);
+    const verdict = tonedVerdict(details.verdict);
+    return {
+      title: hostname,
+      verdict: verdict && details.agree === false ? { ...verdict, tone: "warn" } : verdict,
+      facts: factsOf(
+        ["Question", `${question.name} ${question.type}`],
+        ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
+        ["Location", details.location],
+      ),
+      tables: resolvers?.map((reply) => replyTable(reply, resolvers)) ?? [recordTable(records)],
+      isAnswered: isThere,
+    };
+  },
+  explain: (details) =>
+    "question" in details ? ({ ...details, details } as unknown as DnsDocument) : undefined,
+};
+
+function recordTable(records: DnsResult["records"]): Table {
+  return {
+    columns: [
+      { name: "type", kind: "text" },
+      { name: "TTL", kind: "count" },
+      { name: "value", kind: "value" },
+      { name: "", kind: "text", isToned: true },
+    ],
+    rows: records.map(({ type, ttl, value }) => ({ cells: [type, ttl, value, null] })),
+  };
+}
+
+const OUTCOMES: Readonly<Record<Reply["outcome"], string | null>> = {
+  answer: null,
+  "no-data": "the name exists, but has no record of this type",
+  "name-error": "the name does not exist",
+  failure: "the resolver failed",
+  malformed: "the resolver sent a malformed answer",
+  unreachable: "the resolver could not be reached",
+  timeout: "the resolver did not answer in time",
+};
+
+/** Outcomes whose records can be compared. */
+const ANSWERS: readonly Reply["outcome"][] = ["answer", "no-data", "name-error"];
+
+/** The reply of one of several resolvers; a record that others do not have is marked. */
+function replyTable(reply: Reply, replies: readonly Reply[]): Table {
+  const { columns } = recordTable([]);
+  const answers = replies.filter(({ outcome }) => ANSWERS.includes(outcome));
+  const isEverywhere = ({ type, value }: DnsResult["records"][number]) =>
+    answers.every(({ records }) =>
+      records.some((other) => other.type === type && other.value === value),
+    );
+  return {
+    heading: reply.resolver,
+    columns,
+    rows: reply.records.map((record) => {
+      const { type, ttl, value } = record;
+      return isEverywhere(record)
+        ? { cells: [type, ttl, value, null] }
+        : { cells: [type, ttl, value, "not in every answer"], tone: "warn" };
+    }),
+    facts: factsOf(...replyFacts(reply, OUTCOMES[reply.outcome])),
+  };
+}
+
+/** Everything else that a resolver said. */
+function replyFacts(
+  reply: Partial<DnsResult["details"]> & { readonly queryTime?: number | undefined },
+  outcome: string | null = null,
+): FactRow[] {
+  const { server, transport, rcode, queryTime, extendedErrors = [], dns64 = [] } = reply;
+  const { authenticated, dnssec, soa, incomplete, attempts = [] } = reply;
+  const time = queryTime === undefined ? "" : `, ${queryTime} ms`;
+  const asked =
+    attempts.length > 1 || attempts.some((each) => each.outcome !== rcode) ? attempts : [];
+  return [
+    ["Outcome", outcome, "warn"],
+    server === undefined
+      ? ["Server", `none answered${time}`, "bad"]
+      : [
+          "Server",
+          `${server} over ${transport?.toUpperCase()}, ${rcode}${time}`,
+          rcode !== "NOERROR" && "warn",
+        ],
+    dnssec
+      ? ["DNSSEC", dnssec.verdict, dnssec.verdict === "bogus" && "bad"]
+      : ["DNSSEC", authenticated && "validated, as the resolver says"],
+    ...dns64.map(translatorFact),
+    ["Incomplete", incomplete && "the CNAME chain goes on", "warn"],
+    ...extendedErrors.map(({ code, name, text }): FactRow => {
+      const reason = `${name ?? "extended error"} (EDE ${code})`;
+      return ["Reason", [reason, text].filter(Boolean).join(": "), "warn"];
+    }),
+    ["SOA", soa && `${soa.name} ${soa.value}, kept for ${soa.ttl} s`],
+    ...asked.map(
+      ({ server: at, transport: over, outcome: end, ms }, index): FactRow => [
+        `Attempt ${index + 1}`,
+        `${at} over ${over.toUpperCase()}: ${end} after ${ms} ms`,
+      ],
+    ),
+  ];
+}

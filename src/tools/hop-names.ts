@@ -1,0 +1,75 @@
+import { formatIpv6 } from "../addr/format.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import { notGlobal } from "../addr/policy.ts";
+import type { SocketAddress } from "../addr/socket-address.ts";
+import { type DnsClient, lookupHostname } from "../dns/client.ts";
+import { createSemaphore } from "../dns/semaphore.ts";
+import { type Clock, pause, systemClock } from "../util/clock.ts";
+
+/** How long after a trace's last answer names are waited for, in milliseconds. */
+export const NAMES_MS = 250;
+/** Names of hops asked for at once, over all traces: a part of what a resolver's client allows, so that `/dns` goes on. */
+const MAX_QUESTIONS = 64;
+
+const permits = createSemaphore(MAX_QUESTIONS);
+
+/** The names of a trace's hops. */
+export interface HopNames {
+  /** Begins to ask for the name of a hop that has answered, unless that has begun. */
+  ask(address: Ipv6Address): void;
+  /** The names by address that are known now. */
+  readonly names: ReadonlyMap<string, string | null>;
+  /** The names `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others. */
+  known(): Promise<ReadonlyMap<string, string | null>>;
+}
+
+/**
+ * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
+ * asked for only if no server of the resolver is: a private network keeps its names to itself.
+ *
+ * @param onName called whenever a name has become known
+ */
+export function hopNames(
+  client: DnsClient,
+  servers: readonly SocketAddress[],
+  signal: AbortSignal,
+  onName: () => void,
+  clock: Clock = systemClock,
+): HopNames {
+  const isPrivate = servers.every(({ address }) => notGlobal(address) !== null);
+  const end = new AbortController();
+  const stop = AbortSignal.any([signal, end.signal]);
+  const names = new Map<string, string | null>();
+  const pending: Promise<void>[] = [];
+  let answeredMs = clock.nowMs();
+  const find = async (key: string, address: Ipv6Address) => {
+    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+    stop.addEventListener("abort", () => finish());
+    const release = permits.acquire(async () => {
+      const name = await lookupHostname(client, address, { signal: stop });
+      if (name !== null && !stop.aborted) {
+        names.set(key, name);
+        onName();
+      }
+      finish();
+    });
+    await done;
+    release();
+  };
+  return {
+    names,
+    ask(address) {
+      answeredMs = clock.nowMs();
+      const key = formatIpv6(address);
+      if (names.has(key) || (!isPrivate && notGlobal(address) !== null)) return;
+      names.set(key, null);
+      pending.push(find(key, address));
+    },
+    async known() {
+      const leftMs = Math.max(0, answeredMs + NAMES_MS - clock.nowMs());
+      await Promise.race([Promise.all(pending), pause(clock, leftMs, stop)]);
+      end.abort();
+      return names;
+    },
+  };
+}

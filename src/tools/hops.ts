@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { formatIpv6 } from "../addr/format.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import type { Call, Services } from "../api/endpoint.ts";
+import { choiceParameter, integerParameter, optionalIntegerParameter } from "../api/parameters.ts";
+import { flag, ipv6Text, named, network, once, text, whole } from "../api/schemas.ts";
+import { interfaceName } from "../icmp/interfaces.ts";
+import { SILENCE_MS } from "../icmp/prober.ts";
+import type { TraceError } from "../icmp/trace-report.ts";
+import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
+import { type HopNames, hopNames, NAMES_MS } from "./hop-names.ts";
+import { icmpCode, icmpType, openRun, type ProbeRun } from "./run.ts";
+
+/** The greatest hop limit of a trace. */
+export const MAX_HOPS = 64;
+
+/** The greatest flow label: 20 bits. */
+export const MAX_FLOW_LABEL = 0xf_ffff;
+
+/** The parameters of every tool that traces. */
+export const pathParameters = {
+  maxHops: integerParameter({
+    minimum: 1,
+    maximum: MAX_HOPS,
+    default: 30,
+    description: "Hops after which the trace ends.",
+    example: 30,
+    option: { flags: "-m, --max-hops" },
+    label: "Max hops",
+  }),
+  flowLabel: optionalIntegerParameter({
+    minimum: 0,
+    maximum: MAX_FLOW_LABEL,
+    description:
+      "The flow label of the probes, as a decimal number; by default a random one. Routers that choose among several paths choose by it, so the `flowLabel` of an earlier answer repeats its path.",
+    example: 493_374,
+    option: { flags: "--flow-label", help: "the flow label of the probes, which repeats a path" },
+    label: "Flow label",
+  }),
+  names: choiceParameter(["yes", "no"], {
+    default: "yes",
+    description: "Whether to look up the names of the hops.",
+    example: "no",
+    option: { flags: "-n, --numeric", help: "no names" },
+    label: "Names of the hops",
+  }),
+} as const;
+
+/** A run that traces, with the names of its hops. */
+export interface PathRun extends ProbeRun {
+  readonly names: HopNames;
+}
+
+/**
+ * Opens a run that traces; see `openRun`.
+ *
+ * @param wanted whether the names of the hops are looked up
+ * @param longestMs the longest time beyond that of a trace
+ * @param onName called whenever a name has become known
+ */
+export async function openPathRun(
+  target: string,
+  wanted: "yes" | "no",
+  longestMs: number,
+  call: Call,
+  services: Services,
+  onName: () => void = () => {},
+): Promise<PathRun> {
+  const { config, resolvers } = services;
+  const { targetResolver: name, probeTimeoutMs } = config;
+  const traceMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
+  const run = await openRun(target, traceMs + longestMs, call, services);
+  const names = hopNames(resolvers[name], config.resolvers[name], call.signal, onName);
+  return { ...run, names: wanted === "yes" ? names : { ...names, ask() {} } };
+}
+
+/** Sends each row that is new or has changed as an event. */
+export function hopEvents<Row extends { readonly hop: number }>(
+  present: (row: Row) => object,
+  { onEvent }: Call,
+): (rows: readonly Row[]) => void {
+  const told: string[] = [];
+  return (rows) => {
+    if (onEvent === undefined) return;
+    for (const row of rows) {
+      const data = present(row);
+      const text = JSON.stringify(data);
+      if (told[row.hop] === text) continue;
+      told[row.hop] = text;
+      onEvent("hop", data);
+    }
+  };
+}
+
+/** A hop's address and name as results show them; null for a silent hop. */
+export function presentAddress(
+  address: Ipv6Address | null,
+  names: ReadonlyMap<string, string | null>,
+) {
+  const ip = address && formatIpv6(address);
+  return { ip, hostname: ip && (names.get(ip) ?? null) };
+}
+
+/** The details that every hop can have: its network, and the interface to a link-local address. */
+export function hopDetails(
+  address: Ipv6Address | null,
+  scopeId: number,
+  { networks }: Pick<Services, "networks">,
+) {
+  const network = address && networks?.find(address);
+  return {
+    ...(scopeId !== 0 && { zone: interfaceName(scopeId) ?? String(scopeId) }),
+    ...(network && { network }),
+  };
+}
+
+/** The key `details` with details, unless there are none. */
+export function withDetails<Details extends object>(
+  details: Details,
+): { readonly details?: Details } {
+  return Object.keys(details).length > 0 ? { details } : {};
+}
+
+/** An ICMPv6 error that ends a path, as results show it. */
+export function presentTraceError(error: TraceError) {
+  return { ...error, from: formatIpv6(error.from) };
+}
+
+/** The schema of `presentTraceError`. */
+export const traceError = once(() =>
+  named("TraceError", "The ICMPv6 error that ended a trace.", {
+    type: icmpType(),
+    code: icmpCode(),
+    name: text("Its name, such as no-route."),
+    from: ipv6Text("Its sender."),
+    fromTarget: flag("Whether the target itself sent it."),
+  }),
+);
+
+/** The schema of an address that may be missing. */
+export const ipOrNull = (description: string) =>
+  z.string().nullable().meta({ format: "ipv6", description });
+
+/** The schemas of the fields of every hop. */
+export const hopFields = () => ({
+  hop: whole("The position, from 1.", 1, MAX_HOPS),
+  ip: ipOrNull("The hop's address; null if it was silent."),
+  hostname: text("Its name; null if none is known.").nullable(),
+});
+
+/** The schemas of `hopDetails`. */
+export const hopDetailFields = () => ({
+  zone: text("The interface to a link-local address."),
+  network: network(),
+});
+
+/** The schema of the flow label of a run. */
+export const flowLabelNumber = () =>
+  whole(
+    "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
+    0,
+    MAX_FLOW_LABEL,
+  );

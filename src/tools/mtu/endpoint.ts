@@ -1,0 +1,184 @@
+import { z } from "zod";
+import { formatIpv6 } from "../../addr/format.ts";
+import { endpoint, type Services } from "../../api/endpoint.ts";
+import { ipv6Text, list, named, once, oneOf, type ValueOf, whole } from "../../api/schemas.ts";
+import {
+  type DoubtfulTooBig,
+  LONGEST_SEARCH_MS,
+  MTU_VERDICTS,
+  type MtuHop,
+  type MtuVerdict,
+  type TooBig,
+} from "../../icmp/mtu.ts";
+import {
+  flowLabelNumber,
+  hopDetailFields,
+  hopDetails,
+  hopEvents,
+  hopFields,
+  MAX_HOPS,
+  openPathRun,
+  pathParameters,
+  presentAddress,
+  withDetails,
+} from "../hops.ts";
+import { PROBE_ERRORS, runDetailFields, runFields, targetParameter } from "../run.ts";
+import example from "./example.json" with { type: "json" };
+
+/** The last hop that is measured, as for a trace by default. */
+const LAST_HOP = 30;
+
+const { flowLabel, names } = pathParameters;
+
+/** `GET /mtu/{target}`: the largest packet that reaches the target, and where larger ones stop. */
+export const mtu = endpoint({
+  runsElsewhere: true,
+  path: "/mtu/{target}",
+  operationId: "mtu",
+  summary: "The path MTU, and where the path narrows (beta)",
+  description:
+    "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too.",
+  needsKey: true,
+  parameters: { target: targetParameter, flowLabel, names },
+  response: mtuResult,
+  example,
+  events: () => ({ hop: mtuHop() }),
+  errors: PROBE_ERRORS,
+  async handle({ target, flowLabel: label, names: wanted }, call, services) {
+    const rows: MtuHop[] = [];
+    const show = hopEvents((row: MtuHop) => presentMtuHop(row, run.names.names, services), call);
+    using run = await openPathRun(target, wanted, LONGEST_SEARCH_MS, call, services, () =>
+      show(rows),
+    );
+    const onHop = (row: MtuHop) => {
+      rows.push(row);
+      show([row]);
+      if (row.address) run.names.ask(row.address);
+    };
+    const request = { ...run.request, maxHops: LAST_HOP, flowLabel: label };
+    const outcome = await run.outcome(run.engine.mtu(request, { ...run.options, onHop }));
+    const { mtuBytes: mtu, verdict: code, lastLarge, firstSmall, flowLabel } = outcome;
+    show(outcome.hops);
+    const known = await run.names.known();
+    const hops = outcome.hops.map((hop) => presentMtuHop(hop, known, services));
+    const packetTooBig = outcome.packetTooBig && presentTooBig(outcome.packetTooBig, hops);
+    const doubtful = outcome.doubtful.map(({ doubt, ...each }) => ({
+      ...presentTooBig(each, hops),
+      doubt,
+    }));
+    const found = { mtu, packetTooBig, lastLarge, firstSmall };
+    const verdict = { code, text: mtuText(code, found, hops) };
+    const details = { doubtful, ...run.details(outcome, verdict), flowLabel };
+    return { target, ip: run.ip, ...found, hops, details };
+  },
+});
+
+/** The result of a measurement of the path MTU. */
+export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;
+
+function presentMtuHop(
+  { hop, address, scopeId, mtuBytes }: MtuHop,
+  names: ReadonlyMap<string, string | null>,
+  services: Services,
+) {
+  const details = hopDetails(address, scopeId, services);
+  return { hop, ...presentAddress(address, names), mtu: mtuBytes, ...withDetails(details) };
+}
+
+function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: MtuResult["hops"]) {
+  const ip = formatIpv6(from);
+  const hop = hops.find((each) => each.ip === ip)?.hop ?? null;
+  return { from: ip, hop, mtu: mtuBytes, sent: sentBytes };
+}
+
+/** The sentences of the verdict: the meaning of the measurement, and where the path narrows. */
+export function mtuText(
+  code: MtuVerdict,
+  {
+    mtu,
+    packetTooBig: told,
+    lastLarge,
+    firstSmall,
+  }: Omit<MtuResult, "target" | "ip" | "hops" | "details">,
+  hops: MtuResult["hops"],
+): string {
+  const nameOf = (hop: number) => {
+    const { hostname, ip } = hops[hop - 1] ?? { hostname: null, ip: null };
+    return `hop ${hop}${ip === null ? "" : ` (${hostname ?? ip})`}`;
+  };
+  const place =
+    lastLarge === null
+      ? firstSmall && `before ${nameOf(firstSmall)}`
+      : firstSmall === null
+        ? `behind ${nameOf(lastLarge)}`
+        : `between ${nameOf(lastLarge)} and ${nameOf(firstSmall)}`;
+  const where = place ? ` The narrow link is ${place}.` : "";
+  switch (code) {
+    case "clear":
+      return `The target answers packets of ${mtu} bytes, the largest that this machine can send.`;
+    case "narrowed":
+      return told === null
+        ? `Routers answer packets of more than ${mtu} bytes with Packet Too Big.${where}`
+        : `${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}`;
+    case "black-hole":
+      return `Packets of more than ${mtu} bytes vanish, and no Packet Too Big comes, so connections hang when they send much.${where}`;
+    case "below-1280":
+      return `Packets of more than ${mtu} bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail.${where}`;
+    case "at-least":
+      return `The target answers packets of ${mtu} bytes, and too seldom to tell whether larger ones arrive.`;
+    case "inconclusive":
+      return "The target does not answer packets of any size.";
+  }
+}
+
+const bytes = () => z.int().min(0).max(0xffff_ffff);
+
+const mtuHop = once(() =>
+  named("MtuHop", "A hop, and the largest packet that reaches it.", {
+    ...hopFields(),
+    mtu: bytes()
+      .nullable()
+      .describe("The largest packet in bytes that got through to it; null if it was silent."),
+    details: z.strictObject(hopDetailFields()).partial().exactOptional(),
+  }),
+);
+
+/** The schema of the result. */
+export function mtuResult() {
+  const position = (description: string) => whole(description, 1, MAX_HOPS).nullable();
+  const about = {
+    from: ipv6Text("Its sender."),
+    hop: position("The sender's hop; null if it is not one of the hops."),
+    mtu: bytes().describe("The MTU in bytes that it claims."),
+    sent: bytes().describe("The size in bytes of the packet that it is about."),
+  };
+  const tooBig = named("PacketTooBig", "A Packet Too Big, RFC 4443 section 3.2.", about);
+  const doubtful = named("DoubtfulPacketTooBig", "A Packet Too Big that is not believed.", {
+    ...about,
+    doubt: oneOf(
+      ["below-1280", "not-smaller", "disproved", "not-ours"] satisfies DoubtfulTooBig["doubt"][],
+      "It claims less than 1280, or not less than was sent; larger packets pass; or it quotes what was not sent.",
+    ),
+  });
+  return named("MtuResult", "The path MTU, and where the path narrows.", {
+    ...runFields(),
+    mtu: bytes()
+      .nullable()
+      .describe("The largest packet in bytes that the target answers; null if it answers nothing."),
+    packetTooBig: tooBig
+      .nullable()
+      .describe("The message that says the MTU, if the verdict is `narrowed`."),
+    lastLarge: position(
+      "The last hop that answers larger packets than the target; null if there is none.",
+    ),
+    firstSmall: position(
+      "The first hop behind it that answers, but not them; null if there is none.",
+    ),
+    hops: list(mtuHop(), "The hops in route order."),
+    details: z.strictObject({
+      ...runDetailFields(MTU_VERDICTS),
+      doubtful: list(doubtful, "Messages that are not believed."),
+      flowLabel: flowLabelNumber(),
+    }),
+  });
+}

@@ -1,0 +1,66 @@
+import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
+import type { MtuResult } from "./endpoint.ts";
+
+type Hop = MtuResult["hops"][number];
+type Doubtful = MtuResult["details"]["doubtful"][number];
+
+/** A measurement as far as it is known. */
+export interface MtuDocument
+  extends Pick<MtuResult, "target" | "hops">,
+    Partial<Omit<MtuResult, "details">> {
+  readonly target: string;
+  readonly hops: MtuResult["hops"];
+  readonly details: Partial<MtuResult["details"]>;
+}
+
+/** The path MTU, and the largest packet that reaches each hop. */
+export const mtuReport: Reporter<MtuDocument, Hop> = {
+  draft: (target, parts) => ({ target, hops: latest(parts, ({ hop }) => hop), details: {} }),
+  report(document) {
+    const { mtu, hops, packetTooBig, details } = document;
+    const { doubtful = [], verdict } = details;
+    const said = [
+      ...(packetTooBig ? [{ ...packetTooBig, text: sizesText(packetTooBig) }] : []),
+      ...doubtful.map((each) => ({
+        ...each,
+        text: `${sizesText(each)}, not believed: ${DOUBTS[each.doubt]}`,
+      })),
+    ];
+    const elsewhere = said.filter(({ hop }) => !hops.some((row) => row.hop === hop));
+    return runReport(
+      document,
+      [
+        ["Path MTU", mtu ? `${mtu} bytes` : null],
+        ...elsewhere.map(({ from, text }) => [from, text, "warn"] as const),
+      ],
+      [{ columns: COLUMNS, rows: hops.map((hop) => rowOf(hop, said)) }],
+      verdict !== undefined && verdict.code !== "inconclusive" && verdict.code !== "at-least",
+    );
+  },
+};
+
+const COLUMNS: Table["columns"] = [
+  { name: "hop", kind: "position" },
+  { name: "largest", kind: "bytes" },
+  { name: "address", kind: "host" },
+  { name: "", kind: "notes" },
+];
+
+function rowOf(
+  { hop, ip, hostname, mtu, details }: Hop,
+  said: readonly { readonly hop: number | null; readonly text: string }[],
+): Row {
+  const texts = said.filter((each) => each.hop === hop).map(({ text }) => text);
+  return { cells: [hop, mtu, { ip, hostname }, [...hopNotes(details), ...texts]] };
+}
+
+function sizesText({ mtu, sent }: Pick<Doubtful, "mtu" | "sent">): string {
+  return `says Packet Too Big: ${mtu} bytes, not ${sent}`;
+}
+
+const DOUBTS = {
+  "below-1280": "every link of IPv6 carries 1280 bytes",
+  "not-smaller": "that is not less than was sent",
+  disproved: "larger packets get through",
+  "not-ours": "it quotes what was not sent",
+} as const satisfies Record<Doubtful["doubt"], string>;

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { formatIp, type IpAddress } from "../../addr/ip.ts";
+import { type Call, endpoint } from "../../api/endpoint.ts";
+import { flag, ipText, named, network } from "../../api/schemas.ts";
+import example from "./example.json" with { type: "json" };
+
+/** `GET /myip`: the address that the caller's connection comes from. */
+export const myIp = endpoint({
+  path: "/myip",
+  operationId: "getMyIp",
+  summary: "Your public address",
+  description: "The address that your connection comes from, and whether it is IPv4 or IPv6.",
+  needsKey: false,
+  parameters: {},
+  response: () =>
+    named("MyIp", "The address of a client.", {
+      ip: ipText("The address."),
+      version: z
+        .literal([4, 6])
+        .meta({ type: "integer", description: "The IP version of your connection." }),
+      isIPv6: flag("Whether your connection is IPv6."),
+      details: z
+        .strictObject({ network: network() })
+        .exactOptional()
+        .describe("Your network; absent if the operator's files do not have it."),
+    }),
+  example,
+  errors: [],
+  handle(_, call, { networks }) {
+    const address = addressOf(call);
+    const { version } = address;
+    const found = { ip: formatIp(address), version, isIPv6: version === 6 };
+    const network = networks?.find(address);
+    return network ? { ...found, details: { network } } : found;
+  },
+});
+
+/** The address of the caller. Throws if it is unknown. */
+export function addressOf({ address }: Call): IpAddress {
+  if (address !== null) return address;
+  throw new Error(
+    "the proxy on the unix socket sent no valid X-Forwarded-For, so the client's address is unknown",
+  );
+}

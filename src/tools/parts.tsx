@@ -1,0 +1,105 @@
+import { useState } from "hono/jsx/dom";
+import type { Fact, Host } from "./report.ts";
+
+/** Milliseconds for which a button says that it has copied. */
+const COPIED_MS = 1500;
+
+/** A button that copies a text; its name is the label, or says what it copies. */
+export function Copy(props: { text: () => string; what?: string; label?: string }) {
+  const { text, what, label } = props;
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await copyText(text());
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <button
+      type="button"
+      class={label ? "plain" : "copy"}
+      aria-label={what && `Copy ${what}`}
+      onClick={copy}
+    >
+      <span aria-live="polite">{isCopied ? "Copied" : (label ?? "Copy")}</span>
+    </button>
+  );
+}
+
+/** Without HTTPS, browsers have no clipboard for pages but this one. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return await navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** A text whose names and addresses break behind their dots and colons rather than anywhere. */
+export function Breakable({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(/(?<=[.:])/).map((piece) => (
+        <>
+          {piece}
+          <wbr />
+        </>
+      ))}
+    </>
+  );
+}
+
+/** A value with its button. */
+export function Value({ text }: { text: string }) {
+  return (
+    <span>
+      <span class="mono">
+        <Breakable text={text} />
+      </span>{" "}
+      <Copy text={() => text} what={text} />
+    </span>
+  );
+}
+
+/** Names and what they are. */
+export function Facts({ facts }: { facts: readonly Fact[] }) {
+  if (facts.length === 0) return null;
+  return (
+    <dl class="facts">
+      {facts.map(({ name, value, tone, isValue }) => (
+        <div>
+          <dt>
+            <Breakable text={name} />
+          </dt>
+          <dd class={tone}>{isValue ? <Value text={value} /> : <Breakable text={value} />}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A host on a path: its name, its address, and notes. */
+export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
+  const { ip, hostname } = host;
+  return (
+    <span class="who">
+      {ip === null && <span class="nobody">no reply</span>}
+      {hostname !== null && (
+        <span class="name">
+          <Breakable text={hostname} />
+        </span>
+      )}
+      {ip !== null && (
+        <span class="mono ip">
+          <Breakable text={ip} />
+        </span>
+      )}
+      {notes.map((note) => (
+        <span class="tag">
+          <Breakable text={note} />
+        </span>
+      ))}
+    </span>
+  );
+}

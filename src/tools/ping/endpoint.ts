@@ -1,0 +1,243 @@
+import { z } from "zod";
+import { formatIpv6 } from "../../addr/format.ts";
+import { endpoint } from "../../api/endpoint.ts";
+import { integerParameter } from "../../api/parameters.ts";
+import {
+  amount,
+  ipv6Text,
+  list,
+  named,
+  once,
+  oneOf,
+  text,
+  type ValueOf,
+  whole,
+} from "../../api/schemas.ts";
+import type { LostSample, PingSample, Sample } from "../../icmp/ping.ts";
+import { SILENCE_MS } from "../../icmp/prober.ts";
+import { round } from "../../util/numbers.ts";
+import { formatPercent } from "../../util/text.ts";
+import {
+  icmpCode,
+  icmpType,
+  openRun,
+  PROBE_ERRORS,
+  runDetailFields,
+  runFields,
+  targetParameter,
+} from "../run.ts";
+import example from "./example.json" with { type: "json" };
+import { pingStatistics } from "./statistics.ts";
+
+/** Echo requests per ping. */
+const MAX_COUNT = 10;
+
+const VERDICTS = ["no-loss", "loss", "no-reply", "unreachable", "not-sent"] as const;
+
+/** `GET /ping/{target}`: round-trip times of echo requests to the target. */
+export const ping = endpoint({
+  path: "/ping/{target}",
+  operationId: "ping",
+  summary: "Round-trip times to a target (beta)",
+  description:
+    "Sends ICMPv6 echo requests. The response comes as soon as each is answered or lost; `details.lost` has those without a reply and their reasons.",
+  needsKey: true,
+  runsElsewhere: true,
+  parameters: {
+    target: targetParameter,
+    count: integerParameter({
+      minimum: 1,
+      maximum: MAX_COUNT,
+      maximumAlone: 100_000,
+      default: 4,
+      description: "Echo requests to send.",
+      example: 2,
+      option: { flags: "-c, --count" },
+      label: "Requests",
+    }),
+  },
+  response: pingResult,
+  example,
+  events: () => ({
+    sample: z
+      .union([pingSample(), lostSample()])
+      .meta({ id: "Sample", description: "The outcome of an echo request." }),
+  }),
+  errors: PROBE_ERRORS,
+  async handle({ target, count }, call, services) {
+    const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
+    const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
+    using run = await openRun(target, longestMs, call, services, services.icmp);
+    const outcome = await run.outcome(
+      run.engine.ping(
+        { ...run.request, count, intervalMs },
+        { ...run.options, onSample: (sample) => call.onEvent?.("sample", present(sample)) },
+      ),
+    );
+    const { timeoutMs: timeout, samples, duplicates } = outcome;
+    const lost = outcome.lost.map(presentLost);
+    const unknown = lost.filter(({ reason }) => reason === "unknown").length;
+    const late = lost.filter((sample) => sample.reason === "timeout" && "rtt" in sample).length;
+    const times = samples.map(({ rttMs }) => rttMs);
+    const verdict = pingVerdict(times.length, lost);
+    return {
+      target,
+      ip: run.ip,
+      results: samples.map(presentAnswered),
+      stats: pingStatistics(times, lost.length - unknown, count),
+      details: { ...run.details(outcome, verdict), timeout, lost, duplicates, late },
+    };
+  },
+});
+
+/** The result of a ping. */
+export type PingResult = ValueOf<ReturnType<typeof pingResult>>;
+
+/** The conclusion of a ping, from the number of replies and the requests without one. */
+export function pingVerdict(received: number, lost: PingResult["details"]["lost"]) {
+  const sent = received + lost.length;
+  const unsent = lost.filter((sample) => "errno" in sample);
+  const errors = lost.filter((sample) => "from" in sample);
+  const unknown = lost.filter(({ reason }) => reason === "unknown").length;
+  const missing = lost.length - unsent.length - unknown;
+  const code =
+    received > 0
+      ? missing > 0
+        ? "loss"
+        : "no-loss"
+      : unsent.length === sent
+        ? "not-sent"
+        : errors.length > 0
+          ? "unreachable"
+          : "no-reply";
+  const share = (count: number) =>
+    count < sent
+      ? `${count} of ${sent} requests`
+      : sent === 1
+        ? "the request"
+        : `all ${sent} requests`;
+  // Of those that could not be sent, or may have been answered, it would say too much.
+  const percent = missing === lost.length ? ` (${formatPercent((missing / sent) * 100)})` : "";
+  const [error] = errors;
+  const same = errors.filter(({ from, reason }) => from === error?.from && reason === error.reason);
+  const sentences = [
+    code === "no-loss" && `The target replied to ${share(received)}.`,
+    code === "loss" && `The target did not reply to ${share(missing)}${percent}.`,
+    received === 0 &&
+      missing > 0 &&
+      (sent === 1
+        ? "The target did not reply to the request."
+        : `The target replied to none of ${sent} requests.`),
+    error && `${error.from} answered ${share(same.length)} with ${error.reason}.`,
+    same.length < errors.length &&
+      `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
+    unsent[0] && `This machine could not send ${share(unsent.length)} (${unsent[0].errno}).`,
+    unknown > 0 &&
+      `What became of ${share(unknown)} is not known, because the kernel of this machine dropped packets.`,
+  ];
+  return { code, text: sentences.filter(Boolean).join(" ") } as const;
+}
+
+/** A sample as the answer shows it. */
+function present(sample: Sample) {
+  return "reason" in sample ? presentLost(sample) : presentAnswered(sample);
+}
+
+function presentAnswered({ seq, hopLimit, rttMs, otherSource }: PingSample) {
+  return {
+    seq,
+    ttl: hopLimit,
+    rtt: round(rttMs, 3),
+    ...(otherSource && {
+      details: { reason: "other-source" as const, from: formatIpv6(otherSource) },
+    }),
+  };
+}
+
+function presentLost(sample: LostSample) {
+  if ("errno" in sample) return sample;
+  const { rttMs, ...others } = sample;
+  const rtt = rttMs === undefined ? {} : { rtt: round(rttMs, 3) };
+  return "from" in others
+    ? { ...others, from: formatIpv6(others.from), ...rtt }
+    : { ...others, ...rtt };
+}
+
+const seq = () => whole("The number of the request, from 1.", 1, MAX_COUNT);
+
+const milliseconds = (what: string) => amount(`${what} in milliseconds.`);
+
+/** The schema of an answered request. */
+export const pingSample = once(() =>
+  named("PingSample", "An echo request that was answered in time.", {
+    seq: seq(),
+    ttl: whole("The hop limit of the reply.", 0, 255),
+    rtt: milliseconds("The round-trip time"),
+    details: z
+      .strictObject({
+        reason: z.literal("other-source"),
+        from: ipv6Text("The address that replied."),
+      })
+      .exactOptional()
+      .describe("Present if the reply came from another address than the target's."),
+  }),
+);
+
+/** The schema of a request without a reply. */
+export const lostSample = once(() =>
+  z
+    .union([
+      z.strictObject({
+        seq: seq(),
+        reason: oneOf(
+          ["timeout", "unknown"],
+          "No reply came in time; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
+        ),
+        rtt: milliseconds("The time to a reply that came too late").exactOptional(),
+      }),
+      z.strictObject({
+        seq: seq(),
+        reason: z.literal("not-sent").describe("The service's machine could not send it."),
+        errno: text("The error's name, such as EPERM."),
+      }),
+      z.strictObject({
+        seq: seq(),
+        reason: text("The name of the ICMPv6 error, such as no-route."),
+        type: icmpType(),
+        code: icmpCode(),
+        from: ipv6Text("The sender of the error."),
+        rtt: milliseconds("The time to the error").exactOptional(),
+      }),
+    ])
+    .meta({ id: "LostSample", description: "An echo request without a reply." }),
+);
+
+/** The schema of the result. */
+export function pingResult() {
+  const some = z.int().min(0).max(MAX_COUNT);
+  const statistic = (which: string) =>
+    amount(`The ${which} round-trip time in milliseconds; null without a reply.`).nullable();
+  const stats = named("PingStats", "The statistics of a ping.", {
+    transmitted: some.describe("Requests, also those that the service's machine could not send."),
+    received: some.describe("Requests that were answered in time."),
+    loss: amount(
+      "Requests that were not answered in time, in percent; an unknown one is not lost.",
+      100,
+    ),
+    min: statistic("least"),
+    avg: statistic("mean"),
+    max: statistic("greatest"),
+  });
+  return named("PingResult", "The result of a ping.", {
+    ...runFields(),
+    results: list(pingSample(), "The requests that were answered, in order."),
+    stats,
+    details: z.strictObject({
+      ...runDetailFields(VERDICTS),
+      timeout: whole("Milliseconds to wait for an answer.", 1),
+      lost: list(lostSample(), "The requests without a reply, in order."),
+      duplicates: whole("Further answers to an answered request.", 0),
+      late: whole("Replies that came after the timeout.", 0),
+    }),
+  });
+}

@@ -1,0 +1,93 @@
+import { formatPercent, plural } from "../../util/text.ts";
+import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
+import type { PingResult } from "./endpoint.ts";
+import { pingStatistics } from "./statistics.ts";
+
+type Lost = PingResult["details"]["lost"][number];
+type Answered = PingResult["results"][number];
+
+/** The outcome of one request. */
+export type Sample = Answered | Lost;
+
+/** A ping as far as it is known. */
+export interface PingDocument extends Pick<PingResult, "target" | "results" | "stats"> {
+  readonly ip?: string;
+  readonly details: Partial<PingResult["details"]> & Pick<PingResult["details"], "lost">;
+}
+
+/** The samples of a ping in order, the statistics of their times, and what was lost. */
+export const pingReport: Reporter<PingDocument, Sample> = {
+  draft(target, parts) {
+    const samples = latest(parts, ({ seq }) => seq);
+    const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
+    const lost = samples.flatMap((sample) => ("reason" in sample ? [sample] : []));
+    const late = lost.filter((sample) => sample.reason === "timeout" && "rtt" in sample).length;
+    const counted = lost.filter(({ reason }) => reason !== "unknown").length;
+    const times = results.map(({ rtt }) => rtt);
+    return {
+      target,
+      results,
+      stats: pingStatistics(times, counted, samples.length),
+      details: { lost, late, duplicates: 0 },
+    };
+  },
+  report(document) {
+    const { stats, details } = document;
+    const { transmitted, received, loss, min, avg, max } = stats;
+    const { duplicates = 0, late = 0, timeout } = details;
+    const replies = [
+      `${received} of ${transmitted}, ${formatPercent(loss)} lost`,
+      duplicates > 0 && plural(duplicates, "duplicate"),
+      late > 0 && `${late} too late`,
+    ];
+    const times = Object.entries({ min, mean: avg, max }).map(
+      ([name, ms]) => `${name} ${ms?.toFixed(3)}`,
+    );
+    const rows = samplesOf(document).map((sample) => rowOf(sample, timeout));
+    return runReport(
+      document,
+      [
+        [
+          "Replies",
+          replies.filter(Boolean).join(", "),
+          received === 0 ? "bad" : loss === 0 ? "good" : "warn",
+        ],
+        ["Times", avg !== null && `${times.join(", ")} ms`],
+      ],
+      [{ columns: COLUMNS, rows }],
+      received > 0,
+    );
+  },
+};
+
+const COLUMNS: Table["columns"] = [
+  { name: "seq", kind: "position" },
+  { name: "time", kind: "time" },
+  { name: "hop limit", kind: "count" },
+  { name: "", kind: "text", isToned: true },
+];
+
+/** All samples of a ping in order. */
+export function samplesOf({
+  results,
+  details,
+}: Pick<PingDocument, "results" | "details">): Sample[] {
+  return [...results, ...details.lost].sort((a, b) => a.seq - b.seq);
+}
+
+function rowOf(sample: Sample, timeoutMs: number | undefined): Row {
+  if ("reason" in sample) {
+    const rtt = "rtt" in sample ? (sample.rtt ?? null) : null;
+    return { cells: [sample.seq, rtt, null, reasonOf(sample, timeoutMs)], tone: "bad" };
+  }
+  const { seq, rtt, ttl, details } = sample;
+  return { cells: [seq, rtt, ttl, details === undefined ? null : `from ${details.from}`] };
+}
+
+function reasonOf(lost: Lost, timeoutMs: number | undefined): string {
+  if ("errno" in lost) return `not sent: ${lost.errno}`;
+  if ("from" in lost) return errorText({ ...lost, name: lost.reason });
+  if (lost.reason === "unknown") return "unknown: the kernel dropped packets";
+  const limit = timeoutMs === undefined ? "in time" : `within ${timeoutMs} ms`;
+  return `no reply ${limit}${lost.rtt === undefined ? "" : ", but later"}`;
+}

@@ -1,0 +1,99 @@
+import { formatMs, roundUp } from "../numbers.ts";
+import type { View } from "../view.ts";
+
+import { type PingDocument, type Sample, samplesOf } from "./report.ts";
+
+/** Samples that a run that goes on shows. */
+const SHOWN = 60;
+
+/** Shares of the height: above the greatest time, and below the zero. */
+const TOP = 12;
+const BOTTOM = 10;
+
+/** Share of the width for the labels of the lines. */
+const RIGHT = 6;
+
+/** The chart of the samples, and a run that goes on. */
+export const pingView: View<PingDocument> = {
+  figure(document, { values }) {
+    const samples = samplesOf(document);
+    const count = Math.min(SHOWN, Math.max(Number(values["count"]), samples.length));
+    const { stats } = document;
+    return stats.received > 0 ? (
+      <Chart samples={samples.slice(-SHOWN)} stats={stats} count={count} />
+    ) : null;
+  },
+  maxRows: SHOWN,
+  repeat: { label: "Run on, one a second", values: { count: "1" }, everyMs: 1000 },
+};
+
+interface ChartProps {
+  readonly samples: readonly Sample[];
+  readonly stats: PingDocument["stats"];
+  readonly count: number;
+}
+
+/** A dot for each reply, a cross for each loss, and lines at the least, mean and greatest time. */
+function Chart({ samples, stats: { min, avg, max }, count }: ChartProps) {
+  const { low, high } = rangeOf(min ?? 0, max ?? 1);
+  const first = samples[0]?.seq ?? 1;
+  const x = (seq: number) => `${((seq - first + 0.5) / count) * (100 - RIGHT)}%`;
+  const shareOf = (ms: number) => ms / (high - low);
+  const y = (ms: number) => `${100 - BOTTOM - shareOf(ms - low) * (100 - TOP - BOTTOM)}%`;
+  // The mean has a label if there is room between the others.
+  const isCrowded = (ms: number) => shareOf(Math.min((max ?? 0) - ms, ms - (min ?? 0))) < 0.1;
+  const lines = [
+    ["min", min],
+    ["mean", avg],
+    ["max", max],
+  ] as const;
+  return (
+    <figure class="chart">
+      <svg role="img" aria-label="Round-trip times of the requests in order">
+        {[low, high].map((ms) => (
+          <g>
+            <line class="axis" x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
+            <text x="0" y={y(ms)} dy="-5">
+              {Number(ms.toPrecision(3))} ms
+            </text>
+          </g>
+        ))}
+        {lines.map(([name, ms]) =>
+          ms === null ? null : (
+            <g>
+              <line class={`level ${name}`} x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
+              {(name !== "mean" || !isCrowded(ms)) && (
+                <text x="100%" y={y(ms)} dy={name === "min" ? 15 : -5} text-anchor="end">
+                  {name} {formatMs(ms)}
+                </text>
+              )}
+            </g>
+          ),
+        )}
+        {samples.map((sample) =>
+          "reason" in sample ? (
+            <Cross x={x(sample.seq)} y={y(low)} />
+          ) : (
+            <circle class="dot" cx={x(sample.seq)} cy={y(sample.rtt)} r="5" />
+          ),
+        )}
+      </svg>
+    </figure>
+  );
+}
+
+/** The round numbers that a scale begins and ends with, so that its times use most of the height. */
+function rangeOf(min: number, max: number): { readonly low: number; readonly high: number } {
+  const spread = Math.max(max - min, max / 10, 0.01);
+  const step = roundUp(spread);
+  const low = Math.max(0, Math.floor((min - spread / 4) / step) * step);
+  return { low, high: Math.ceil((max + spread / 4) / step) * step };
+}
+
+function Cross({ x, y }: { x: string; y: string }) {
+  return (
+    <svg x={x} y={y} class="cross" overflow="visible" aria-hidden="true">
+      <path d="M-5-5L5 5M5-5L-5 5" />
+    </svg>
+  );
+}

@@ -1,0 +1,219 @@
+import { listText } from "../util/text.ts";
+
+/** How good the news of a verdict, a fact or a row are. */
+export type Tone = "good" | "warn" | "bad";
+
+/** A host on a path; `ip` is null for a silent hop. */
+export interface Host {
+  readonly ip: string | null;
+  readonly hostname: string | null;
+}
+
+/** The content of a column, which decides how each face prints it. */
+export type Kind =
+  /** A number of a row, from 1. */
+  | "position"
+  | "host"
+  /** Milliseconds, alone in their row. */
+  | "time"
+  /** Milliseconds, beside others. */
+  | "ms"
+  | "percent"
+  | "count"
+  | "bytes"
+  | "text"
+  /** An address, a name, or other data that people copy. */
+  | "value"
+  /** Short texts. */
+  | "notes";
+
+export interface Column {
+  /** Empty for the last one if it says more about each row. */
+  readonly name: string;
+  readonly kind: Kind;
+  /** True if the tone of a row shows here. */
+  readonly isToned?: boolean;
+  /** True if it is left out first where there is too little room. */
+  readonly isExtra?: boolean;
+  /** True if it is left out last. */
+  readonly isDetail?: boolean;
+}
+
+/** A value of a column's kind; null if it is not known. */
+export type Cell = null | string | number | Host | readonly string[];
+
+export interface Row {
+  /** In the order of the columns. */
+  readonly cells: readonly Cell[];
+  readonly tone?: Tone;
+}
+
+/** A name and what it is; the tone is of the value. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+  readonly tone?: Tone;
+  /** True if the value is one that users copy. */
+  readonly isValue?: boolean;
+}
+
+export interface Table {
+  /** Absent if the report has one table. */
+  readonly heading?: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  /** Facts below the table. */
+  readonly facts?: readonly Fact[];
+}
+
+/** A document for people: terminal, page and copied text print it. */
+export interface Report {
+  /** The target, name or address in question. */
+  readonly title: string;
+  /** Null until the document has one. */
+  readonly verdict: { readonly tone: Tone; readonly text: string } | null;
+  readonly facts: readonly Fact[];
+  readonly tables: readonly Table[];
+  /** True if the question is answered. */
+  readonly isAnswered: boolean;
+}
+
+/** How a tool's document becomes a report. */
+export interface Reporter<Document = never, Part = never> {
+  /**
+   * The document as far as it is known while the tool runs.
+   *
+   * @param subject the target, name or address as it was given
+   * @param parts the data of the events until now
+   */
+  draft?(subject: string, parts: readonly Part[]): Document;
+  /** True if each part replaces all before it. */
+  readonly isCumulative?: true;
+  report(document: Document): Report;
+  /** A document from the details of an error; undefined if they say no more than its message. */
+  explain?(details: Readonly<Record<string, unknown>>): Document | undefined;
+}
+
+/** The codes of verdicts that are good or bad news; the others are a warning. */
+const TONES: Readonly<Record<Tone, readonly string[]>> = {
+  good: ["no-loss", "reached", "clear", "narrowed", "answer"],
+  warn: [],
+  bad: ["loss", "no-reply", "unreachable", "not-sent", "prohibited", "black-hole", "below-1280"],
+};
+
+/** A verdict as documents have it. */
+interface Verdict {
+  readonly code: string;
+  readonly text: string;
+}
+
+/** A verdict with its tone; null without one. */
+export function tonedVerdict(verdict: Verdict | undefined): Report["verdict"] {
+  if (verdict === undefined) return null;
+  const isOf = (tone: Tone) => TONES[tone].includes(verdict.code);
+  return { tone: isOf("good") ? "good" : isOf("bad") ? "bad" : "warn", text: verdict.text };
+}
+
+interface Translation {
+  readonly ip: string;
+  readonly ipv4: string;
+  readonly prefix: string;
+}
+
+interface IcmpError {
+  readonly name: string;
+  readonly type: number;
+  readonly code: number;
+  readonly from: string;
+}
+
+/** The fields that the documents of all runs share. */
+interface RunDocument {
+  readonly target: string;
+  readonly ip?: string;
+  readonly details?: {
+    readonly verdict?: Verdict;
+    readonly location?: string;
+    readonly source?: string;
+    readonly flowLabel?: number;
+    readonly error?: IcmpError;
+    readonly dns64?: Translation;
+  };
+}
+
+/** A name, its value if there is one, and the tone of the value. */
+export type FactRow = readonly [
+  name: string,
+  value: string | false | null | undefined,
+  tone?: Tone | false | undefined,
+];
+
+/** The facts that have a value. */
+export function factsOf(...rows: readonly FactRow[]): Fact[] {
+  return rows.flatMap(([name, value, tone]) =>
+    value ? [{ name, value, ...(tone && { tone }) }] : [],
+  );
+}
+
+/** The report of a run of probes: its own facts, and those of every run. */
+export function runReport(
+  { target, ip, details = {} }: RunDocument,
+  facts: readonly FactRow[],
+  tables: readonly Table[],
+  isAnswered: boolean,
+): Report {
+  const { source, flowLabel, dns64, error, location, verdict } = details;
+  const label = flowLabel === undefined ? "" : `, flow label ${flowLabel}`;
+  return {
+    title: ip === undefined || ip === target ? target : `${target} (${ip})`,
+    verdict: tonedVerdict(verdict),
+    facts: factsOf(
+      ...facts,
+      ["Error", error && errorText(error), "bad"],
+      ["Probed", ip && source && `${ip} from ${source}${label}`],
+      ...(dns64 ? [translatorFact(dns64)] : []),
+      ["Location", location],
+    ),
+    tables,
+    isAnswered,
+  };
+}
+
+/** An ICMPv6 error in numbers and words. */
+export function errorText({ name, type, code, from }: IcmpError): string {
+  return `${name} from ${from} (ICMPv6 type ${type}, code ${code})`;
+}
+
+/** Where an address behind a translator (NAT64) leads. */
+export function translatorFact({ ip, ipv4, prefix }: Translation): FactRow {
+  return ["Translator", `${ip} leads to ${ipv4} through NAT64 (${prefix})`];
+}
+
+/** The parts of a run in the order of their positions; a later one replaces an earlier one. */
+export function latest<Part>(parts: readonly Part[], positionOf: (part: Part) => number): Part[] {
+  const found = new Map(parts.map((part) => [positionOf(part), part]));
+  return [...found.values()].sort((a, b) => positionOf(a) - positionOf(b));
+}
+
+/** `hop 3`, `hops 3 and 4`. */
+export function hopsText(hops: readonly number[]): string {
+  return `hop${hops.length === 1 ? "" : "s"} ${listText(hops)}`;
+}
+
+interface HopDetails {
+  readonly network?: { readonly asn: number | null; readonly name: string | null } | undefined;
+  readonly zone?: string | undefined;
+}
+
+/** Whose network an address belongs to. */
+export function networkText({ asn, name }: NonNullable<HopDetails["network"]>): string {
+  return [asn !== null && `AS${asn}`, name].filter(Boolean).join(" ");
+}
+
+/** Short notes about a hop: its network, and the interface to it. */
+export function hopNotes({ network, zone }: HopDetails = {}): string[] {
+  return [
+    ...(network === undefined ? [] : [networkText(network)]),
+    ...(zone === undefined ? [] : [`on ${zone}`]),
+  ];
+}

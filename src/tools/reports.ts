@@ -1,0 +1,26 @@
+import { dnsReport } from "./dns/report.ts";
+import { mtrReport } from "./mtr/report.ts";
+import { mtuReport } from "./mtu/report.ts";
+import { myIpReport } from "./my-ip/report.ts";
+import { pingReport } from "./ping/report.ts";
+import type { Reporter } from "./report.ts";
+import { traceReport } from "./trace/report.ts";
+import { validateReport } from "./validate/report.ts";
+
+/** The report of each tool, by its name in `TOOLS`. */
+const REPORTS = {
+  "my-ip": myIpReport,
+  validate: validateReport,
+  dns: dnsReport,
+  ping: pingReport,
+  trace: traceReport,
+  mtr: mtrReport,
+  mtu: mtuReport,
+} as const;
+
+export type ToolName = keyof typeof REPORTS;
+
+/** The reporter of a tool, whose documents and parts are those of its endpoint. */
+export function reporterOf(tool: ToolName): Reporter<object, object> {
+  return REPORTS[tool] as unknown as Reporter<object, object>;
+}

@@ -1,0 +1,160 @@
+import { z } from "zod";
+import { formatIpv6 } from "../addr/format.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import { translation } from "../api/dns-schemas.ts";
+import type { Call, Services } from "../api/endpoint.ts";
+import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
+import { atLocation, ipv6Text, text, textSchema } from "../api/schemas.ts";
+import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
+import { translationOf } from "../dns/dns64.ts";
+import { engineForTraces, type IcmpEngine } from "../icmp/engine.ts";
+import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
+import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
+import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
+import { parseTarget, resolveTarget } from "./target.ts";
+
+/** Most runs end within seconds. */
+const RETRY_AFTER_SECONDS = 2;
+
+/** The parameter of every tool that sends probes. */
+export const targetParameter = {
+  in: "path",
+  schema: textSchema,
+  description:
+    "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
+  example: "www.example.com",
+  label: "Target",
+  hint: "A name or an IPv6 address",
+} as const;
+
+/** Errors of every tool that sends probes. */
+export const PROBE_ERRORS: readonly ErrorCode[] = [
+  "INVALID_ADDRESS",
+  "INVALID_HOSTNAME",
+  "TARGET_NOT_ALLOWED",
+  "HOSTNAME_NOT_FOUND",
+  "NO_IPV6_ADDRESS",
+  "TOO_MANY_PROBES",
+  "RESOLVER_TIMEOUT",
+  "RESOLVER_FAILURE",
+  "ICMP_UNAVAILABLE",
+  "NETWORK_UNREACHABLE",
+];
+
+/** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
+const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
+
+const byte = () => z.int().min(0).max(255);
+
+/** The schema of an ICMPv6 error's type. */
+export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
+
+/** The schema of an ICMPv6 error's code. */
+export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
+
+/** The schemas of what every result of a run says first. */
+export const runFields = () => ({
+  target: text("The target as it was sent."),
+  ip: ipv6Text("The address that was probed."),
+});
+
+/**
+ * The schemas of what the details of every run have.
+ *
+ * @param codes the codes of the verdict
+ */
+export const runDetailFields = <const Codes extends readonly string[]>(codes: Codes) => ({
+  ...atLocation(),
+  verdict: verdictField(codes),
+  dns64: translation()
+    .exactOptional()
+    .describe(
+      "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
+    ),
+  source: ipv6Text("The source address of the probes."),
+});
+
+/** The schema of the conclusion of a result. */
+export const verdictField = <const Codes extends readonly string[]>(codes: Codes) =>
+  z
+    .strictObject({
+      code: z.enum(codes),
+      text: text("One to three sentences: what was found, where, and how sure it is."),
+    })
+    .describe("The conclusion.");
+
+/** A run that has its target and its probe slot. */
+export interface ProbeRun extends Disposable {
+  /** The address of the target. */
+  readonly ip: string;
+  readonly engine: IcmpEngine;
+  /** The part of an engine's request that all runs share. */
+  readonly request: RunRequest;
+  readonly options: RunOptions;
+  /**
+   * Waits for the engine, and gives the probe slot back.
+   *
+   * @throws ApiError NETWORK_UNREACHABLE if this machine cannot send a single packet
+   */
+  outcome<Outcome extends { readonly kind: "done" }>(
+    ended: Promise<Outcome | NoResult>,
+  ): Promise<Outcome>;
+  /** The part of the result's details that `runDetailFields` describes. */
+  details<Verdict>(
+    outcome: { readonly source: Ipv6Address },
+    verdict: Verdict,
+  ): RunDetails<Verdict>;
+}
+
+interface RunDetails<Verdict> {
+  readonly verdict: Verdict;
+  readonly dns64?: ReturnType<typeof translationOf> & {};
+  readonly source: string;
+}
+
+/**
+ * Resolves a target, checks it against the policy, and waits for a probe slot, which the run holds until
+ * it has its outcome or is disposed of.
+ *
+ * @param longestMs the longest time of the run itself, for which the connection stays open
+ * @param icmp the engine; by default it needs a raw socket, as everything but a ping does
+ * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, and those of `parseTarget` and `resolveTarget`
+ */
+export async function openRun(
+  target: string,
+  longestMs: number,
+  { signal, owner, allowSeconds }: Call,
+  services: Services,
+  icmp: Services["icmp"] = engineForTraces(services.icmp),
+): Promise<ProbeRun> {
+  const { probeSlots, config, resolvers } = services;
+  const parsed = parseTarget(target);
+  if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
+  allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
+  // Before a slot is taken: a silent resolver must not keep others out.
+  const destination = await resolveTarget(parsed, services, signal);
+  const ip = formatIpv6(destination.target);
+  const release = await probeSlots.take(owner, signal);
+  if (release === null) {
+    if (signal.aborted) throw clientGone();
+    const retryAfterSeconds = RETRY_AFTER_SECONDS;
+    throw new ApiError("TOO_MANY_PROBES", { limit: probeSlots.limit, retryAfterSeconds });
+  }
+  return {
+    ip,
+    engine: icmp,
+    request: { ...destination, timeoutMs: config.probeTimeoutMs },
+    options: { signal },
+    async outcome(ended) {
+      const outcome = await ended.finally(release);
+      if (signal.aborted || outcome.kind === "aborted") throw clientGone();
+      if (outcome.kind === "done") return outcome;
+      throw new ApiError("NETWORK_UNREACHABLE", { target, ip }, outcome.code);
+    },
+    details({ source }, verdict) {
+      const dns64 = translationOf(resolvers[config.targetResolver], ip);
+      return { verdict, ...(dns64 && { dns64 }), source: formatIpv6(source) };
+    },
+    [Symbol.dispose]: release,
+  };
+}

@@ -1,0 +1,190 @@
+import { z } from "zod";
+import { formatIpv6 } from "../../addr/format.ts";
+import { endpoint } from "../../api/endpoint.ts";
+import { integerParameter } from "../../api/parameters.ts";
+import { flag, ipv6Text, list, named, text, type ValueOf } from "../../api/schemas.ts";
+import type { TracedPath } from "../../icmp/path-graph.ts";
+import { MAX_SEARCH_MS, type TracedPaths } from "../../icmp/paths.ts";
+import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
+import type { Traced } from "../../icmp/traceroute.ts";
+import { listText, plural } from "../../util/text.ts";
+import {
+  flowLabelNumber,
+  hopEvents,
+  MAX_HOPS,
+  openPathRun,
+  pathParameters,
+  presentTraceError,
+  traceError,
+} from "../hops.ts";
+import { hopsText } from "../report.ts";
+import { PROBE_ERRORS, runDetailFields, runFields, targetParameter } from "../run.ts";
+import example from "./example.json" with { type: "json" };
+import { hopSchema, presentHop } from "./hop.ts";
+import {
+  pathFields,
+  presentPath,
+  presentPaths,
+  TRACE_REASONS,
+  tracePath,
+  traceReason,
+} from "./paths.ts";
+
+const MAX_PATHS = 16;
+
+const { maxHops, flowLabel, names } = pathParameters;
+
+/** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
+export const traceroute = endpoint({
+  runsElsewhere: true,
+  path: "/traceroute/{target}",
+  operationId: "traceroute",
+  summary: "The routers on the path to a target (beta)",
+  description:
+    "Every hop from the first to the target, or to where the trace ended. All hops are probed at once. Silent hops are listed, except those at the end.",
+  needsKey: true,
+  parameters: {
+    target: targetParameter,
+    maxHops,
+    paths: integerParameter({
+      minimum: 1,
+      maximum: MAX_PATHS,
+      default: 1,
+      description:
+        "How many paths to look for, with as many flow labels as show every next hop with 95 % confidence. They are in `details.paths`.",
+      example: 1,
+      option: { flags: "--paths", help: "how many paths to look for" },
+      label: "Paths",
+    }),
+    flowLabel,
+    names,
+  },
+  response: traceResult,
+  example,
+  events: () => ({ hop: hopSchema(), path: tracePath() }),
+  errors: PROBE_ERRORS,
+  async handle({ target, maxHops, paths, flowLabel: label, names: wanted }, call, services) {
+    const rows: TraceHop[] = [];
+    const show = hopEvents((row: TraceHop) => presentHop(row, run.names.names, services), call);
+    const longestMs = paths > 1 ? MAX_SEARCH_MS : 0;
+    using run = await openPathRun(target, wanted, longestMs, call, services, () =>
+      show(certainHops(rows)),
+    );
+    const { names } = run;
+    const request = { ...run.request, maxHops, flowLabel: label };
+    const onHop = (row: TraceHop) => {
+      rows[row.hop - 1] = row;
+      show(certainHops(rows));
+      // The names are looked up while the trace runs.
+      if (row.address) names.ask(row.address);
+    };
+    const onPath = (path: TracedPath) => {
+      for (const { address } of path.labels[0].hops) if (address) names.ask(address);
+      call.onEvent?.("path", presentPath(path));
+    };
+    const outcome = await run.outcome<Traced | TracedPaths>(
+      paths > 1
+        ? run.engine.paths({ ...request, paths }, { ...run.options, onHop, onPath })
+        : run.engine.traceroute(request, { ...run.options, onHop }),
+    );
+    show(outcome.hops);
+    const known = await names.known();
+    const hops = outcome.hops.map((hop) => presentHop(hop, known, services));
+    const found = "paths" in outcome ? presentPaths(outcome, known, services) : null;
+    const { reached, reason, error, otherSource, refused, flowLabel } = outcome;
+    const end = {
+      reached,
+      reason,
+      ...(error && { error: presentTraceError(error) }),
+      ...(otherSource && { otherSource: formatIpv6(otherSource) }),
+      ...(refused.length > 0 && { refused }),
+    };
+    const verdict = traceVerdict(hops, end, found);
+    const details = { ...end, ...run.details(outcome, verdict), flowLabel, ...found };
+    return { target, ip: run.ip, hops, details };
+  },
+});
+
+/** The result of a trace. */
+export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
+
+/** The schema of the result. */
+export function traceResult() {
+  return named("TraceResult", "The result of a trace.", {
+    ...runFields(),
+    hops: list(hopSchema(), "The hops in route order."),
+    details: z.strictObject({
+      ...runDetailFields(TRACE_REASONS),
+      reached: flag("Whether the target replied."),
+      reason: traceReason(),
+      error: traceError().exactOptional(),
+      otherSource: ipv6Text(
+        "The address that replied, if the target was reached at another address than its own.",
+      ).exactOptional(),
+      refused: list(
+        z.strictObject({
+          hop: z.int().min(1).max(MAX_HOPS),
+          errno: text("The error's name, such as EPERM."),
+        }),
+        "Hops that the service's machine refused to ask, or to ask again.",
+      ).exactOptional(),
+      flowLabel: flowLabelNumber(),
+      ...pathFields(),
+    }),
+  });
+}
+
+type TraceDetails = TraceResult["details"];
+
+/** The conclusion of a trace, from its hops, how it ended, and the paths if there may be several. */
+export function traceVerdict(
+  hops: TraceResult["hops"],
+  end: Pick<TraceDetails, "reason" | "error" | "otherSource" | "refused">,
+  found: Pick<TraceDetails, "paths" | "labels" | "complete" | "perPacket"> | null,
+) {
+  const sentences = found === null ? [endOf(hops, end)] : [...pathSentences(found)];
+  return { code: end.reason, text: sentences.join(" ") };
+}
+
+function endOf(
+  hops: TraceResult["hops"],
+  { reason, error, otherSource, refused }: Parameters<typeof traceVerdict>[1],
+): string {
+  if (error !== undefined) {
+    const who = error.fromTarget ? "The target" : error.from;
+    return `${who} answered ${error.name} at hop ${hops.length}, and the path ends there.`;
+  }
+  const last = hops.findLast(({ ip }) => ip !== null);
+  switch (reason) {
+    case "reached":
+      return `The target replied at hop ${hops.length}${otherSource === undefined ? "" : ` from ${otherSource}`}.`;
+    case "not-sent":
+      return `This machine could not send probes ${last === undefined ? "to any hop" : `beyond hop ${last.hop}`} (${refused?.at(-1)?.errno}).`;
+    case "max-hops":
+      return `The target did not reply within ${plural(hops.length, "hop")}, and the trace may not go further.`;
+    default:
+      return last === undefined
+        ? "No hop answered, and the target did not reply."
+        : `The last answer came from hop ${last.hop} (${last.ip}); no hop behind it answered, and the target did not reply.`;
+  }
+}
+
+function* pathSentences({
+  paths = [],
+  labels = 0,
+  complete,
+  perPacket,
+}: TraceDetails | (Parameters<typeof traceVerdict>[2] & {})) {
+  const found = `${plural(paths.length, "path")} for ${plural(labels, "flow label")}`;
+  yield complete
+    ? `${found}; with 95 % confidence there are no others.`
+    : `At least ${found}; there may be more.`;
+  const failing = paths.flatMap(({ reached }, index) => (reached ? [] : [index + 1]));
+  if (failing.length === paths.length) {
+    yield paths.length === 1 ? "It does not reach the target." : "None of them reaches the target.";
+  } else if (failing.length > 0)
+    yield `${failing.length === 1 ? "Path" : "Paths"} ${listText(failing)} of ${paths.length} did not reach the target.`;
+  if (perPacket !== undefined) {
+    yield `At ${hopsText(perPacket)} one flow label was answered by different addresses: a router chooses by packet, or the path changed.`;
+  }
+}

@@ -1,0 +1,97 @@
+import { z } from "zod";
+import { formatIpv6 } from "../../addr/format.ts";
+import type { Services } from "../../api/endpoint.ts";
+import { amount, ipv6Text, list, named, once, whole } from "../../api/schemas.ts";
+import type { InterfaceInformation } from "../../icmp/icmp-error.ts";
+import { hopsOfReply, type TraceHop } from "../../icmp/trace-report.ts";
+import { round } from "../../util/numbers.ts";
+import {
+  hopDetailFields,
+  hopDetails,
+  hopFields,
+  ipOrNull,
+  presentAddress,
+  withDetails,
+} from "../hops.ts";
+
+/** A hop as the result shows it. */
+export function presentHop(
+  hop: TraceHop,
+  names: ReadonlyMap<string, string | null>,
+  services: Pick<Services, "networks">,
+) {
+  const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
+  const { replyHopLimit, end } = hop;
+  // A router that cannot forward a probe answers it one hop before its hop limit ends.
+  const isAtHop = end === null || end === "reached";
+  const asymmetry = isAtHop && replyHopLimit !== null ? hopsOfReply(replyHopLimit) - hop.hop : 0;
+  const details = {
+    ...hopDetails(address, scopeId, services),
+    ...(replyHopLimit !== null && { replyHopLimit }),
+    ...(asymmetry !== 0 && { asymmetry }),
+    ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
+    ...(addresses.length > 1 && { addresses: addresses.map(formatIpv6) }),
+    ...(mpls.length > 0 && { mpls }),
+    ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
+    ...(mtuBytes !== null && { mtu: mtuBytes }),
+  };
+  return {
+    hop: hop.hop,
+    ...presentAddress(address, names),
+    rtt: rttMs === null ? null : round(rttMs, 3),
+    ...withDetails(details),
+  };
+}
+
+function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
+  return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
+}
+
+/** The schema of a hop. */
+export const hopSchema = once(() => {
+  const mtu = z.int().min(0).max(0xffff_ffff);
+  const mpls = named("MplsLabel", "An entry of an MPLS label stack, RFC 4950.", {
+    label: whole("20 bits.", 0, 0xf_ffff),
+    trafficClass: z.int().min(0).max(7),
+    bottomOfStack: z.boolean(),
+    ttl: whole("The hops left for the label.", 0, 255),
+  });
+  const aboutInterface = named(
+    "InterfaceInformation",
+    "What a router says about one of its interfaces, RFC 5837; null if it does not say.",
+    {
+      role: z.enum([
+        "incoming",
+        "sub-ip",
+        "outgoing",
+        "next-hop",
+      ] satisfies InterfaceInformation["role"][]),
+      index: z.int().min(0).max(0xffff_ffff).nullable(),
+      address: ipOrNull("The interface's IPv6 address."),
+      name: z.string().nullable(),
+      mtu: mtu.nullable().describe("Bytes."),
+    },
+  );
+  return named("Hop", "A hop of a trace.", {
+    ...hopFields(),
+    rtt: amount("The round-trip time to it in milliseconds; null if it was silent.").nullable(),
+    details: z
+      .strictObject({
+        ...hopDetailFields(),
+        replyHopLimit: whole("The hop limit with which the answer arrived.", 0, 255),
+        asymmetry: z
+          .int()
+          .describe(
+            "How many hops more the answer came over than the probe went, negative for fewer; absent if as many. A guess, because the answer's first hop limit is unknown: the next of 64, 128 and 255.",
+          ),
+        rtts: list(z.number().min(0), "All times in milliseconds, if there are several."),
+        addresses: list(ipv6Text("An address."), "All addresses, if there are several."),
+        mpls: list(mpls, "The label stack with which the probe arrived."),
+        interfaces: z.array(aboutInterface),
+        mtu: mtu.describe("The MTU in bytes of the next link."),
+      })
+      .partial()
+      .exactOptional()
+      .describe("What else is known of the hop; absent if nothing is."),
+  });
+});

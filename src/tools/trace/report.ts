@@ -1,0 +1,117 @@
+import { plural } from "../../util/text.ts";
+import {
+  type Column,
+  hopNotes,
+  latest,
+  type Reporter,
+  type Row,
+  runReport,
+  type Table,
+} from "../report.ts";
+import type { TraceResult } from "./endpoint.ts";
+
+type Hop = TraceResult["hops"][number];
+type Path = NonNullable<TraceResult["details"]["paths"]>[number];
+
+/** A trace as far as it is known. */
+export interface TraceDocument extends Pick<TraceResult, "target" | "hops"> {
+  readonly ip?: string;
+  readonly details: Partial<TraceResult["details"]>;
+}
+
+const COLUMNS: readonly Column[] = [
+  { name: "hop", kind: "position" },
+  { name: "time", kind: "time" },
+  { name: "hop limit", kind: "count", isExtra: true },
+  { name: "address", kind: "host" },
+  { name: "", kind: "notes" },
+];
+
+/** The hops of a trace, and the paths if there are several. */
+export const traceReport: Reporter<TraceDocument, Hop | Path> = {
+  draft(target, parts) {
+    const hops = parts.filter((part) => "hop" in part);
+    const paths = new Map(
+      parts.flatMap((part) => ("flowLabel" in part ? [[part.flowLabel, part] as const] : [])),
+    );
+    const details = { paths: [...paths.values()] };
+    return { target, hops: latest(hops, ({ hop }) => hop), details };
+  },
+  report(document) {
+    const { hops, details } = document;
+    const { reached = false, paths = [], refused = [], otherSource, verdict } = details;
+    const isLossy = paths.some((path) => !path.reached);
+    const hasSeveral = paths.length > 1;
+    const tables = paths.map((path) => pathTable(path, paths[0]?.addresses ?? [], details));
+    const report = runReport(
+      document,
+      [
+        ["Paths", verdict === undefined && hasSeveral && `${paths.length} so far`],
+        ["Replied as", otherSource],
+        ...refused.map(
+          ({ hop, errno }) =>
+            [`Hop ${hop}`, `this machine refused to send (${errno})`, "bad"] as const,
+        ),
+      ],
+      [{ columns: COLUMNS, rows: hops.map(rowOf) }, ...(verdict && hasSeveral ? tables : [])],
+      reached || paths.some((path) => path.reached),
+    );
+    const toned = report.verdict;
+    return isLossy && toned ? { ...report, verdict: { ...toned, tone: "bad" } } : report;
+  },
+};
+
+function rowOf({ hop, ip, hostname, rtt, details }: Hop): Row {
+  const hopLimit = details?.replyHopLimit ?? null;
+  return { cells: [hop, rtt, hopLimit, { ip, hostname }, traceNotes(details, ip)] };
+}
+
+/** Short notes about a hop: whose it is, other addresses, labels, interfaces. */
+export function traceNotes(details: Hop["details"] = {}, ip: string | null = null): string[] {
+  const { addresses = [], rtts = [], mpls = [], mtu, interfaces = [], asymmetry = 0 } = details;
+  const others = addresses.filter((address) => address !== ip);
+  const times = rtts.slice(1).map((ms) => ms.toFixed(3));
+  const more = Math.abs(asymmetry);
+  const notes = [
+    ...hopNotes(details),
+    others.length > 0 && `also ${others.join(" ")}`,
+    times.length > 0 && `also ${times.join(" ")} ms`,
+    ...mpls.map(
+      ({ label, trafficClass, ttl }) => `MPLS ${label}, class ${trafficClass}, TTL ${ttl}`,
+    ),
+    mtu !== undefined && `next link MTU ${mtu}`,
+    // Some routers count themselves, and some do not.
+    more > 1 && `the way back seems to be ${more} hops ${asymmetry > 0 ? "longer" : "shorter"}`,
+    ...interfaces.map(({ role, name, address, index, mtu: bytes }) =>
+      [ROLES[role], name, address, index !== null && `#${index}`, bytes && `MTU ${bytes}`]
+        .filter(Boolean)
+        .join(" "),
+    ),
+  ];
+  return notes.filter((note) => note !== false);
+}
+
+const ROLES = {
+  incoming: "came in on",
+  "sub-ip": "came in below IP on",
+  outgoing: "leaves by",
+  "next-hop": "next hop",
+} as const;
+
+/** A path, and where it differs from the first one. */
+function pathTable(
+  { flowLabel, labels, reached, reason, addresses }: Path,
+  first: Path["addresses"],
+  { graph, labels: all }: TraceDocument["details"],
+): Table {
+  const end = reached ? plural(addresses.length, "hop") : `not reached: ${reason}`;
+  const differing = [...addresses.entries()].filter(([at, ip]) => ip !== first[at]);
+  return {
+    heading: `--flow-label ${flowLabel}, ${labels} of ${plural(all ?? 0, "flow label")}, ${end}`,
+    columns: COLUMNS,
+    rows: differing.map(([at, ip]) => {
+      const node = graph?.nodes.find((each) => each.hop === at + 1 && each.ip === ip);
+      return rowOf(node ?? { hop: at + 1, ip, hostname: null, rtt: null });
+    }),
+  };
+}

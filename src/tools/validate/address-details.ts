@@ -1,0 +1,217 @@
+import { z } from "zod";
+import { typeEntry } from "../../addr/classify.ts";
+import { EMBEDDINGS, type EmbeddedIpv4, embeddedIpv4 } from "../../addr/embedded.ts";
+import { formatIpv6, formatIpv6Binary, formatIpv6Integer, reverseName } from "../../addr/format.ts";
+import { INTERFACE_ID_KINDS, interfaceIdOf } from "../../addr/interface-id.ts";
+import { formatIpv4 } from "../../addr/ipv4.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
+import { multicastDetails, multicastScope, solicitedNodeGroup } from "../../addr/multicast.ts";
+import { formatPrefix } from "../../addr/prefix.ts";
+import {
+  ASSIGNMENT_TABLE,
+  REGISTRY_SNAPSHOT,
+  SPECIAL_PURPOSE_BLOCKS,
+  type SpecialPurposeBlock,
+} from "../../addr/registry.ts";
+import {
+  flag,
+  ipv4Text,
+  ipv6Text,
+  list,
+  named,
+  network,
+  oneOf,
+  text,
+  whole,
+} from "../../api/schemas.ts";
+
+const month = (description: string) =>
+  z
+    .string()
+    .regex(/^\d{4}-\d{2}$/)
+    .describe(description);
+
+const rfc = () => z.string().regex(/^RFC \d+$/);
+
+const registryFlag = (description: string) =>
+  flag(`${description} Null for N/A.`).nullable().exactOptional();
+
+/** The schema of everything that is known of an address. */
+export function addressDetails() {
+  return named(
+    "AddressDetails",
+    "What is known of an address; keys that do not apply are absent.",
+    {
+      definedBy: z
+        .strictObject({
+          block: text("In CIDR notation."),
+          rfc: rfc().describe("The RFC that defines the block."),
+          status: oneOf(
+            ["deprecated", "historic"],
+            "Absent if the RFC is in force.",
+          ).exactOptional(),
+        })
+        .describe("The block that determines the type."),
+      scope: text("Where the address is valid: RFC 4007, for multicast RFC 7346.").exactOptional(),
+      specialPurpose: specialPurpose().exactOptional(),
+      allocation: z
+        .strictObject({
+          status: z.enum(["allocated", "reserved", "unallocated"]),
+          registry: text("Who the block is allocated to.").exactOptional(),
+          block: text("In CIDR notation.").exactOptional(),
+        })
+        .exactOptional()
+        .describe("IANA's status of the block around a global unicast address."),
+      embeddedIPv4: list(
+        embedded(),
+        "Embedded IPv4 addresses, each with the mechanism that put it there.",
+      ).exactOptional(),
+      interfaceId: interfaceId().exactOptional(),
+      multicast: multicast().exactOptional(),
+      solicitedNode: ipv6Text(
+        "The group that neighbour solicitations for the address go to, RFC 4291 section 2.7.1.",
+      ).exactOptional(),
+      reverseName: text("The name of its PTR records, RFC 3596."),
+      integer: z.string().regex(/^\d+$/).describe("The 128 bits as a decimal number."),
+      binary: z
+        .string()
+        .regex(/^[01]{16}(:[01]{16}){7}$/)
+        .describe("The 128 bits in eight groups of 16."),
+      registrySnapshot: month("The month of the IANA registries used."),
+      network: network().exactOptional(),
+    },
+  );
+}
+
+function specialPurpose() {
+  return named(
+    "SpecialPurpose",
+    "The row of the IANA special-purpose address registry, RFC 6890.",
+    {
+      block: text("In CIDR notation."),
+      name: text("As in the registry."),
+      rfcs: z.array(rfc()),
+      allocated: month("The month of the allocation."),
+      terminated: month("The month in which it ended; absent if it is in force.").exactOptional(),
+      source: registryFlag("Whether it may be the source of a packet."),
+      destination: registryFlag("Whether it may be the destination of a packet."),
+      forwardable: registryFlag("Whether a router may forward the packet."),
+      globallyReachable: registryFlag("Whether the packet may leave the administrative domain."),
+      reservedByProtocol: registryFlag("Whether the protocol itself reserves the block."),
+    },
+  );
+}
+
+function embedded() {
+  return z
+    .union([
+      z.strictObject({
+        mechanism: z.enum(EMBEDDINGS),
+        address: ipv4Text("The IPv4 address."),
+      }),
+      z.strictObject({
+        mechanism: z.literal("teredo"),
+        client: ipv4Text("The client's address as its server sees it."),
+        server: ipv4Text("The server's address."),
+        port: whole("The client's UDP port as its server sees it.", 0, 65_535),
+        flags: z
+          .string()
+          .regex(/^0x[0-9a-f]{4}$/)
+          .describe("16 bits in hex."),
+        cone: flag("Whether the client is behind a cone NAT, by the flags."),
+      }),
+    ])
+    .meta({ id: "EmbeddedIpv4", description: "An IPv4 address inside an IPv6 address." });
+}
+
+function interfaceId() {
+  return named("InterfaceId", "The last 64 bits of an address.", {
+    value: z
+      .string()
+      .regex(/^[0-9a-f]{4}(:[0-9a-f]{4}){3}$/)
+      .describe("Four groups of four hex digits."),
+    kind: oneOf(INTERFACE_ID_KINDS, "How it was probably made, RFC 7707 section 4.1."),
+    mac: text("The interface's MAC address, if `eui64`.").exactOptional(),
+    port: whole("The port, if `embedded-port`.", 0, 65_535).exactOptional(),
+    ipv4: ipv4Text("The address, if `embedded-ipv4`.").exactOptional(),
+  });
+}
+
+function multicast() {
+  return named("Multicast", "What a multicast address says about itself.", {
+    flags: z.strictObject({
+      transient: flag("T, RFC 4291: not permanently assigned by IANA."),
+      prefixBased: flag("P, RFC 3306: derived from a network prefix."),
+      rendezvousPoint: flag("R, RFC 3956: contains the rendezvous point."),
+    }),
+    group: z
+      .strictObject({ name: z.string(), rfc: rfc().exactOptional() })
+      .exactOptional()
+      .describe("The well-known group; absent if IANA has none."),
+    sourceSpecific: z.literal(true).exactOptional().describe("In ff3x::/32, RFC 4607."),
+    networkPrefix: text(
+      "The prefix that the group is derived from, in CIDR notation.",
+    ).exactOptional(),
+    rendezvousPointAddress: ipv6Text("The rendezvous point's address.").exactOptional(),
+  });
+}
+
+type AddressDetails = z.output<ReturnType<typeof addressDetails>>;
+
+/** Everything that can be derived from an address alone; keys that do not apply are absent. */
+export function describeIpv6(address: Ipv6Address): AddressDetails {
+  const entry = typeEntry(address);
+  const { block, rfc, status } = entry;
+  const isMulticast = entry.type === "Multicast";
+  const scope = isMulticast ? multicastScope(address) : entry.scope;
+  const specialPurpose = SPECIAL_PURPOSE_BLOCKS.find(address);
+  const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
+  const interfaceId = interfaceIdOf(address, entry);
+  return {
+    definedBy: { block, rfc: `RFC ${rfc}`, ...(status && { status }) },
+    ...(scope && { scope }),
+    ...(specialPurpose && { specialPurpose: describeSpecialPurpose(specialPurpose) }),
+    ...(entry.type === "GlobalUnicast" && { allocation: describeAllocation(address) }),
+    ...(embedded.length > 0 && { embeddedIPv4: embedded }),
+    ...(interfaceId && { interfaceId }),
+    ...(isMulticast && { multicast: multicastDetails(address) }),
+    ...(interfaceId && { solicitedNode: formatIpv6(solicitedNodeGroup(address)) }),
+    reverseName: reverseName(address),
+    integer: formatIpv6Integer(address),
+    binary: formatIpv6Binary(address),
+    registrySnapshot: REGISTRY_SNAPSHOT,
+  };
+}
+
+function describeSpecialPurpose(
+  row: SpecialPurposeBlock,
+): NonNullable<AddressDetails["specialPurpose"]> {
+  const { block, name, allocated, terminated, flags } = row;
+  const rfcs = row.rfcs.map((each) => `RFC ${each}`);
+  return { block, name, rfcs, allocated, ...(terminated && { terminated }), ...flags };
+}
+
+/** For addresses without a special purpose: 2001:db8::/32 is inside a block of APNIC. */
+function describeAllocation(address: Ipv6Address): NonNullable<AddressDetails["allocation"]> {
+  const assignment = ASSIGNMENT_TABLE.find(address);
+  if (assignment === undefined) return { status: "unallocated" };
+  const block = formatPrefix(assignment.prefix);
+  if (assignment.assignee === "Reserved") return { status: "reserved", block };
+  return { status: "allocated", registry: assignment.assignee, block };
+}
+
+function describeEmbedded(
+  embedded: EmbeddedIpv4,
+): NonNullable<AddressDetails["embeddedIPv4"]>[number] {
+  const { mechanism } = embedded;
+  if (mechanism !== "teredo") return { mechanism, address: formatIpv4(embedded.address) };
+  const { client, server, port, flags } = embedded;
+  return {
+    mechanism,
+    client: formatIpv4(client),
+    server: formatIpv4(server),
+    port,
+    flags: `0x${flags.toString(16).padStart(4, "0")}`,
+    cone: (flags & 0x8000) !== 0,
+  };
+}

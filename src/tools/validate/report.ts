@@ -1,0 +1,143 @@
+import type { ValueOf } from "../../api/schemas.ts";
+import { type Fact, networkText, type Reporter } from "../report.ts";
+import type { addressDetails } from "./address-details.ts";
+
+type Details = ValueOf<ReturnType<typeof addressDetails>>;
+
+/** The document of `/validate`. */
+export interface Validation {
+  readonly type: string;
+  readonly compressed: string;
+  readonly expanded: string;
+  readonly details: Details;
+}
+
+/** `GlobalUnicast` as people write it. */
+function words(name: string): string {
+  return name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ");
+}
+
+/** Everything that is known of an address. */
+export const validateReport: Reporter<Validation> = {
+  report({ type, compressed, expanded, details }) {
+    const { definedBy, allocation, network, specialPurpose, embeddedIPv4 = [] } = details;
+    const { interfaceId, multicast } = details;
+    const facts: readonly (readonly [name: string, value: string | undefined, isValue?: true])[] = [
+      ["Type", words(type)],
+      ["Shortest form", compressed, true],
+      ["Full form", expanded, true],
+      ["Defined by", sentence(definedBy.block, definedBy.rfc, definedBy.status)],
+      ["Scope", details.scope],
+      [
+        "Allocation",
+        allocation && sentence(allocation.status, allocation.registry, allocation.block),
+      ],
+      ["Network", network && networkSentence(network)],
+      ...registryFacts(specialPurpose),
+      ...embeddedIPv4.map((each) => ["Embedded IPv4", embeddedText(each)] as const),
+      [
+        "Interface ID",
+        interfaceId &&
+          sentence(
+            interfaceId.value,
+            INTERFACE_KINDS[interfaceId.kind],
+            interfaceId.mac && `MAC address ${interfaceId.mac}`,
+            interfaceId.port !== undefined && `port ${interfaceId.port}`,
+            interfaceId.ipv4,
+          ),
+      ],
+      ["Multicast", multicast && multicastText(multicast)],
+      ["Solicited-node group", details.solicitedNode, true],
+      ["Reverse name", details.reverseName, true],
+      ["As a number", details.integer, true],
+      ["Bits", details.binary, true],
+      ["Registries of", details.registrySnapshot],
+    ];
+    return {
+      title: compressed,
+      verdict: null,
+      facts: facts.flatMap(([name, value, isValue]): Fact[] =>
+        value ? [{ name, value, ...(isValue && { isValue }) }] : [],
+      ),
+      tables: [],
+      isAnswered: true,
+    };
+  },
+};
+
+/** The parts that are known, after commas. */
+function sentence(...parts: readonly (string | false | undefined)[]): string {
+  return parts.filter(Boolean).join(", ");
+}
+
+/** Whose network an address belongs to, and who says so. */
+export function networkSentence(network: NonNullable<Details["network"]>): string {
+  return sentence(networkText(network), network.prefix, SOURCES[network.source]);
+}
+
+const SOURCES = {
+  "networks-file": "by the operator's own list",
+  "asn-file": "by the operator's list of all networks",
+} as const satisfies Record<NonNullable<Details["network"]>["source"], string>;
+
+const FLAGS = {
+  source: "may be a source",
+  destination: "may be a destination",
+  forwardable: "routers may forward it",
+  globallyReachable: "globally reachable",
+  reservedByProtocol: "reserved by the protocol",
+} as const;
+
+function registryFacts(row: Details["specialPurpose"]): [name: string, value: string][] {
+  if (row === undefined) return [];
+  const { block, name, rfcs, allocated, terminated } = row;
+  const answers = { true: "yes", false: "no", null: "not applicable" } as const;
+  const flags = Object.entries(FLAGS).flatMap(([flag, text]) => {
+    const value = row[flag as keyof typeof FLAGS];
+    return value === undefined ? [] : [`${text}: ${answers[`${value}`]}`];
+  });
+  const ended = terminated && `ended ${terminated}`;
+  return [
+    ["Special purpose", sentence(name, block, ...rfcs, `allocated ${allocated}`, ended)],
+    ["Registry says", flags.join(", ")],
+  ];
+}
+
+const MECHANISMS = {
+  "ipv4-mapped": "IPv4-mapped",
+  "ipv4-translated": "IPv4-translated",
+  "ipv4-compatible": "IPv4-compatible",
+  nat64: "NAT64",
+  "6to4": "6to4",
+  isatap: "ISATAP",
+} as const;
+
+function embeddedText(embedded: NonNullable<Details["embeddedIPv4"]>[number]): string {
+  if (embedded.mechanism !== "teredo") {
+    return `${embedded.address} (${MECHANISMS[embedded.mechanism]})`;
+  }
+  const { client, port, server, flags, cone } = embedded;
+  return `${client} (Teredo client), port ${port}, server ${server}, flags ${flags}${cone ? ", cone NAT" : ""}`;
+}
+
+const INTERFACE_KINDS = {
+  "subnet-router-anycast": "anycast of the subnet's routers",
+  "subnet-anycast": "reserved subnet anycast",
+  eui64: "made from a MAC address (EUI-64)",
+  isatap: "ISATAP",
+  "low-byte": "numbered by hand (low byte)",
+  "embedded-port": "numbered after a port",
+  "embedded-ipv4": "contains an IPv4 address",
+  random: "random, as privacy extensions make it",
+} as const satisfies Record<NonNullable<Details["interfaceId"]>["kind"], string>;
+
+function multicastText(multicast: NonNullable<Details["multicast"]>): string {
+  const { group, flags, sourceSpecific, networkPrefix, rendezvousPointAddress } = multicast;
+  return sentence(
+    group && `group ${group.name}${group.rfc ? ` (${group.rfc})` : ""}`,
+    flags.transient ? "not permanently assigned" : "permanently assigned",
+    sourceSpecific && "source-specific",
+    flags.prefixBased && `derived from ${networkPrefix ?? "a network prefix"}`,
+    flags.rendezvousPoint && `rendezvous point ${rendezvousPointAddress ?? "inside"}`,
+  );
+}

@@ -1,0 +1,24 @@
+/** An event of a stream: its name, and its data as text. */
+export interface StreamEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+/** The server-sent events in the chunks of a response, without its comments; HTML standard, section 9.2. */
+export async function* readEvents(chunks: AsyncIterable<string>): AsyncGenerator<StreamEvent> {
+  let rest = "";
+  for await (const chunk of chunks) {
+    const blocks = `${rest}${chunk}`.split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const field = (name: string) =>
+        block
+          .split("\n")
+          .flatMap((line) =>
+            line.startsWith(`${name}:`) ? line.slice(name.length + 1).replace(/^ /, "") : [],
+          )
+          .join("\n");
+      if (field("data") !== "") yield { event: field("event"), data: field("data") };
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import type { Config } from "../config/settings.ts";
+import type { ValkeyAddress } from "../config/valkey-address.ts";
+import { createKeyring } from "../keys/keyring.ts";
+import { createRateLimiter } from "../limits/token-bucket.ts";
+import type { Log } from "../util/log.ts";
+import type { RunScript } from "./connection.ts";
+import { createSharedKeys } from "./keys.ts";
+import { createSharedLimiter } from "./limiter.ts";
+import { createTargetLeases } from "./target-leases.ts";
+import { createValkey } from "./valkey.ts";
+
+/** How long reading the keys may take, which can be many, in milliseconds. */
+const KEYS_MS = 2_000;
+
+/** Opens all that instances share. It is loaded only if Valkey is configured, and connects only in `start`. */
+export function openShared(
+  address: ValkeyAddress,
+  { keysFile, rate }: Pick<Config, "keysFile" | "rate">,
+  log: Log,
+) {
+  const valkey = createValkey(address, log);
+  // Beside the file that an instance alone would use, which is not touched.
+  const copy = `${keysFile}.copy`;
+  const keyring = createKeyring(copy, log);
+  const run: RunScript = (...call) => valkey.run(...call, KEYS_MS);
+  const keys = createSharedKeys(run, valkey.names.keys, keyring, copy, log);
+  return {
+    valkey,
+    keyring,
+    keys,
+    rateLimiter: createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey),
+    targetShare: createTargetLeases(valkey),
+    readiness: () =>
+      valkey.isUp ? "ready" : "ready, without Valkey: this instance allows its part of the limits",
+    start: () => valkey.start(keys.follow),
+  };
+}

@@ -1,0 +1,152 @@
+/** One language of errors: each option of each tool refuses a wrong value in the same words as the API. */
+import { describe, expect, spyOn, test } from "bun:test";
+import { describeCommands, runCommandLine } from "../../src/cli/command-line.ts";
+import { ENDPOINTS } from "../../src/server/endpoints.ts";
+import { TOOLS } from "../../src/tools/table.ts";
+
+/** Runs a command that is refused before it begins, and returns its status and the lines that it says. */
+async function refused(args: readonly string[]) {
+  let said = "";
+  using _stderr = spyOn(process.stderr, "write").mockImplementation((text) => {
+    said += text;
+    return true;
+  });
+  using _stdout = spyOn(process.stdout, "write").mockImplementation((text) => {
+    throw new Error(`said ${text}`);
+  });
+  const status = await runCommandLine(args, {});
+  return { status, lines: said.split("\n") };
+}
+
+const SERVER = ["--server", "http://[::1]:1"];
+const SUBJECTS: Readonly<Record<string, string>> = { validate: "::1", dns: "a.test", "my-ip": "" };
+const WHOLE = (minimum: number, maximum: number) =>
+  `a whole number from ${minimum} to ${maximum}, in decimal digits`;
+const SECONDS = (minimum: number, maximum: number) =>
+  `a number of seconds from ${minimum} to ${maximum}`;
+const LOCATIONS = "the name of a location, up to 32 names separated by commas, or all";
+const FORMATS = "one of mtr-report, mtr-json, atlas";
+const URLS = "a URL such as https://six.example.com";
+
+/** The requirement for the value of each option, and values that do not meet it. */
+const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[]]>> = {
+  "ping --count": [WHOLE(1, 100_000), "0", "100001", "-1", "1e3", "four", ""],
+  "ping --interval": [SECONDS(0.01, 10), "0.001", "11", "-1", "1e-1", "fast", ""],
+  "ping --timeout": [SECONDS(0.1, 10), "0", "10.1", "x", ""],
+  "trace --max-hops": [WHOLE(1, 64), "0", "65", "1.5", ""],
+  "trace --paths": [WHOLE(1, 16), "0", "17", "all", ""],
+  "trace --flow-label": [WHOLE(0, 1_048_575), "1048576", "0x7", ""],
+  "trace --wait": [SECONDS(0.1, 10), "0", "10.1", "x", ""],
+  "mtr --rounds": [WHOLE(1, 100_000), "0", "100001", ""],
+  "mtr --interval": [SECONDS(0.1, 1), "0.05", "2", "x", ""],
+  "mtr --max-hops": [WHOLE(1, 64), "0", "65", ""],
+  "mtr --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
+  "mtu --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
+  "dns --reverse": ["an IPv4 or IPv6 address", "example.com", "1.2.3", ""],
+  ...Object.fromEntries(
+    ["ping", "trace", "mtr", "mtu", "dns"].map((tool) => [
+      `${tool} --from`,
+      [LOCATIONS, "Amsterdam!", "a,,b", "a b", ""] as const,
+    ]),
+  ),
+  ...Object.fromEntries(
+    TOOLS.map(({ name }) => [
+      `${name} --server`,
+      [URLS, "six.example.com", "ftp://six.example.com", "x"] as const,
+    ]),
+  ),
+  ...Object.fromEntries(
+    ["ping", "trace", "mtr"].map((tool) => [`${tool} --format`, [FORMATS, "xml", ""] as const]),
+  ),
+};
+
+const program = describeCommands({});
+const commandOf = (tool: string) => program.commands.find((command) => command.name() === tool);
+
+test("every option of a tool that takes a value is tried", () => {
+  const options = TOOLS.flatMap(({ name }) =>
+    (commandOf(name)?.options ?? [])
+      .filter(({ required }) => required)
+      .map(({ long }) => `${name} ${long}`),
+  );
+  expect(options.toSorted()).toEqual(Object.keys(OPTIONS).toSorted());
+});
+
+const rows = Object.entries(OPTIONS).flatMap(([option, [must, ...wrong]]) =>
+  wrong.map((value) => [option, value, must] as const),
+);
+
+test.each(rows)("%s %j must be %s", async (option, value, must) => {
+  const [tool = "", flag = ""] = option.split(" ");
+  const needsServer = flag === "--from" || (tool === "my-ip" && flag !== "--server");
+  const subject = SUBJECTS[tool] ?? "::1";
+  const args = [tool, ...(subject ? [subject] : []), `${flag}=${value}`];
+  expect(await refused([...args, ...(needsServer ? SERVER : [])])).toEqual({
+    status: 2,
+    lines: [
+      `sixscope: ${flag} is ${JSON.stringify(value)}; it must be ${must}.`,
+      `usage: sixscope ${tool} ${commandOf(tool)?.usage()}; see sixscope ${tool} --help`,
+      "",
+    ],
+  });
+});
+
+describe("alike", () => {
+  test.each([
+    [["mtr", "::1", "-i", "2"], "--interval", "2", SECONDS(0.1, 1)],
+    [["trace", "::1", "--paths", "17"], "--paths", "17", WHOLE(1, 16)],
+    [["ping", "::1", "-c", "0"], "--count", "0", WHOLE(1, 100_000)],
+    // A service sends no more than its API allows.
+    [["ping", "::1", "-c", "11", ...SERVER], "--count", "11", WHOLE(1, 10)],
+    [["mtr", "::1", "-c", "101", ...SERVER], "--rounds", "101", WHOLE(1, 100)],
+  ])("%j", async (args, flag, value, must) => {
+    const { status, lines } = await refused(args);
+    expect([status, lines.length]).toEqual([2, 3]);
+    expect(lines[0]).toBe(`sixscope: ${flag} is "${value}"; it must be ${must}.`);
+  });
+
+  test("a record type, and a server in a variable", async () => {
+    const type = await refused(["dns", "a.test", "NOPE"]);
+    expect(type.status).toBe(2);
+    expect(type.lines[0]).toStartWith('sixscope: type is "NOPE"; it must be one of AAAA, A, MX,');
+    expect(type.lines.length).toBe(3);
+    process.env["SIXSCOPE_SERVER"] = "x";
+    const server = await refused(["ping", "::1"]);
+    delete process.env["SIXSCOPE_SERVER"];
+    expect(server.lines[0]).toBe(`sixscope: SIXSCOPE_SERVER is "x"; it must be ${URLS}.`);
+  });
+
+  test("a value with characters that rearrange a terminal", async () => {
+    const { lines } = await refused(["ping", "::1", "--count=\u001b[2J"]);
+    expect(lines[0]).toStartWith('sixscope: --count is "\\u001b[2J"; ');
+    const choice = await refused(["ping", "::1", "--format=\u001b[2J\n"]);
+    expect(choice.lines[0]).toBe(`sixscope: --format is "\\u001b[2J\\n"; it must be ${FORMATS}.`);
+  });
+});
+
+test.each(TOOLS.filter(({ needsServer }) => !needsServer).map(({ name }) => name))(
+  "a bare sixscope %s says what is missing, and one line of usage",
+  async (tool) => {
+    const { status, lines } = await refused([tool]);
+    expect([status, lines.length]).toEqual([2, 3]);
+    expect(lines[0]).toMatch(/^sixscope: missing /);
+    expect(lines[1]).toStartWith(`usage: sixscope ${tool} [options] `);
+  },
+);
+
+test("the help of an option has its bounds and its default as the API has them", () => {
+  for (const { name, endpoint } of TOOLS) {
+    const { parameters } = ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
+    const options = commandOf(name)?.options ?? [];
+    for (const { option, bounds, default: fallback, isInSeconds } of Object.values(parameters)) {
+      if (option === undefined || bounds === undefined || "allowed" in bounds) continue;
+      const flag = option.flags.split(", ").at(-1);
+      const said = options.find(({ long }) => long === flag)?.description;
+      const inUnit = (value: number) => (isInSeconds ? value / 1000 : value);
+      expect(said).toContain(`, ${inUnit(bounds.minimum)} to ${inUnit(bounds.maximum)}`);
+      if (fallback !== undefined) {
+        expect(said).toContain(`(default: ${inUnit(fallback as number)})`);
+      }
+    }
+  }
+});

@@ -1,0 +1,110 @@
+/** How the run of several locations becomes a run for each. */
+import { expect, test } from "bun:test";
+import { runsByLocation } from "../../src/page/browser/by-location.ts";
+import type { Problem, Run } from "../../src/page/browser/run.ts";
+
+const FROM = { name: "from", all: "all", names: ["ams", "fra"] };
+
+const problem: Problem = { code: "TARGET_NOT_ALLOWED", message: "no" };
+
+const run = (part: Partial<Run>): Run => ({
+  ...{ path: "", isRunning: true, repeats: false, parts: [] },
+  ...{ result: null, problem: null, endedMs: 0, ...part },
+});
+
+/** The parts of a run that say something. */
+const brief = (run: Run | null) =>
+  run && {
+    parts: run.parts.length,
+    isRunning: run.isRunning,
+    result: run.result,
+    problem: run.problem,
+  };
+
+const split = (from: string | undefined, whole: Run | null) =>
+  runsByLocation(whole, from, FROM).map(({ location, run }) => [location, brief(run)] as const);
+
+const open = { parts: 0, isRunning: true, result: null, problem: null };
+
+const part = (location: string) => ({ location, hop: 1 });
+const result = (location: string) => ({ location, result: { target: location } });
+
+test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
+  ["nothing has run", "ams,fra", null, [[null, null]]],
+  ["the service itself", undefined, run({ parts: [{}] }), [[null, { ...open, parts: 1 }]]],
+  ["one location", "ams", run({ parts: [{}] }), [["ams", { ...open, parts: 1 }]]],
+  [
+    "an error of one location, which is at the field",
+    "ams",
+    run({ isRunning: false, problem, parts: [{}] }),
+    [["ams", { ...open, parts: 1, isRunning: false }]],
+  ],
+  [
+    "an error of the whole, which is at the field",
+    "ams,zrh",
+    run({ isRunning: false, problem }),
+    [[null, { ...open, isRunning: false, problem }]],
+  ],
+  [
+    "none has answered",
+    "fra,ams",
+    run({}),
+    [
+      ["fra", open],
+      ["ams", open],
+    ],
+  ],
+  [
+    "every location, as the service knew them",
+    "all",
+    run({}),
+    [
+      ["ams", open],
+      ["fra", open],
+    ],
+  ],
+  [
+    "a location that came later",
+    "all",
+    run({ parts: [part("zrh")] }),
+    [
+      ["ams", open],
+      ["fra", open],
+      ["zrh", { ...open, parts: 1 }],
+    ],
+  ],
+  [
+    "one is done, one has failed, one goes on",
+    "ams,fra,zrh",
+    run({ parts: [part("ams"), part("zrh"), result("ams"), { location: "fra", error: problem }] }),
+    [
+      ["ams", { parts: 1, isRunning: false, result: { target: "ams" }, problem: null }],
+      ["fra", { ...open, isRunning: false, problem }],
+      ["zrh", { ...open, parts: 1 }],
+    ],
+  ],
+  [
+    "all are done, in the order of the result",
+    "all",
+    run({ isRunning: false, result: { locations: [result("fra"), result("ams")] } }),
+    [
+      ["fra", { ...open, isRunning: false, result: { target: "fra" } }],
+      ["ams", { ...open, isRunning: false, result: { target: "ams" } }],
+    ],
+  ],
+  [
+    "a run that repeats goes on after a result, and has the last one",
+    "ams,fra",
+    run({
+      repeats: true,
+      parts: [result("ams"), { location: "ams", result: { target: "again" } }],
+      result: { locations: [result("ams"), result("fra")] },
+    }),
+    [
+      ["ams", { ...open, result: { target: "again" } }],
+      ["fra", { ...open, result: { target: "fra" } }],
+    ],
+  ],
+])("%s", (_, from, whole, expected) => {
+  expect(split(from, whole)).toEqual(expected);
+});

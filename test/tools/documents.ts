@@ -1,0 +1,334 @@
+/** Documents with everything that each tool can report; each value occurs once. */
+
+import { type DnsResult, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
+import { type MtrResult, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
+import { type MtuResult, mtuText } from "../../src/tools/mtu/endpoint.ts";
+import { type PingResult, pingVerdict } from "../../src/tools/ping/endpoint.ts";
+import { type TraceResult, traceVerdict } from "../../src/tools/trace/endpoint.ts";
+import { describeAddress } from "../../src/tools/validate/endpoint.ts";
+import type { Validation } from "../../src/tools/validate/report.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+
+const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
+const SOURCE = "2001:db8::1";
+const DNS64 = { ip: "64:ff9b::c000:201", prefix: "64:ff9b::/96", ipv4: "192.0.2.1" };
+const NETWORK = {
+  asn: 64_496,
+  name: "Example Networks",
+  prefix: "2001:db8::/32",
+  source: "asn-file",
+} as const;
+
+const LOST: PingResult["details"]["lost"] = [
+  { seq: 2, reason: "timeout" },
+  { seq: 4, reason: "timeout", rtt: 2033.125 },
+  { seq: 5, reason: "unknown" },
+  { seq: 6, reason: "not-sent", errno: "EPERM" },
+  { seq: 7, reason: "no-route", type: 1, code: 0, from: "2001:db8:7::1", rtt: 3.125 },
+];
+
+export const PING: PingResult = {
+  ...HEAD,
+  results: [
+    { seq: 1, ttl: 57, rtt: 11.125 },
+    { seq: 3, ttl: 56, rtt: 12.375, details: { reason: "other-source", from: "2001:db8::81" } },
+  ],
+  stats: { transmitted: 7, received: 2, loss: 57.1, min: 11.125, avg: 11.75, max: 12.375 },
+  details: {
+    location: "ams",
+    verdict: pingVerdict(2, LOST),
+    dns64: DNS64,
+    source: SOURCE,
+    timeout: 2000,
+    lost: LOST,
+    duplicates: 3,
+    late: 1,
+  },
+};
+
+const TRACE_HOPS: TraceResult["hops"] = [
+  {
+    hop: 1,
+    ip: "fe80::9",
+    hostname: "router.example.net",
+    rtt: 0.412,
+    details: { zone: "eth7", network: NETWORK, replyHopLimit: 64, rtts: [0.412, 0.523] },
+  },
+  { hop: 2, ip: null, hostname: null, rtt: null },
+  {
+    hop: 3,
+    ip: "2001:db8:3::1",
+    hostname: null,
+    rtt: 4.125,
+    details: {
+      replyHopLimit: 249,
+      asymmetry: 4,
+      addresses: ["2001:db8:3::1", "2001:db8:3::2"],
+      mpls: [{ label: 24_001, trafficClass: 5, bottomOfStack: true, ttl: 1 }],
+      interfaces: [
+        { role: "incoming", index: 17, address: "2001:db8:3::3", name: "et-0/0/1", mtu: 9192 },
+        { role: "next-hop", index: null, address: "2001:db8:3::4", name: null, mtu: null },
+      ],
+      mtu: 1480,
+    },
+  },
+  { hop: 4, ip: "2001:db8::81", hostname: "web.example.com", rtt: 11.204 },
+];
+
+export const TRACE: TraceResult = {
+  ...HEAD,
+  hops: TRACE_HOPS,
+  details: {
+    location: "ams",
+    reached: true,
+    reason: "reached",
+    otherSource: "2001:db8::81",
+    refused: [{ hop: 2, errno: "ENOBUFS" }],
+    verdict: traceVerdict(TRACE_HOPS, { reason: "reached", otherSource: "2001:db8::81" }, null),
+    dns64: DNS64,
+    source: SOURCE,
+    flowLabel: 493_374,
+  },
+};
+
+const ERROR = {
+  ...{ type: 1, code: 5, name: "failed-policy", from: "2001:db8:3::1" },
+  fromTarget: false,
+};
+
+/** A trace that an error ended. */
+export const STOPPED_TRACE: TraceResult = {
+  ...HEAD,
+  hops: TRACE_HOPS.slice(0, 3),
+  details: {
+    reached: false,
+    reason: "prohibited",
+    error: ERROR,
+    verdict: traceVerdict(TRACE_HOPS.slice(0, 3), { reason: "prohibited", error: ERROR }, null),
+    source: SOURCE,
+    flowLabel: 493_374,
+  },
+};
+
+const FOUND = {
+  complete: true,
+  labels: 17,
+  perPacket: [2, 3],
+  paths: [
+    {
+      ...{ flowLabel: 493_374, labels: 9, reached: true, reason: "reached" },
+      addresses: ["2001:db8:1::1", "2001:db8:2::1", null, "2001:db8::80"],
+    },
+    {
+      ...{ flowLabel: 12_345, labels: 8, reached: false, reason: "gap-limit" },
+      addresses: ["2001:db8:1::1", "2001:db8:2::2"],
+    },
+  ],
+} satisfies Partial<TraceResult["details"]>;
+
+const PATH_HOPS: TraceResult["hops"] = [
+  { hop: 1, ip: "2001:db8:1::1", hostname: null, rtt: 0.412 },
+  { hop: 2, ip: "2001:db8:2::1", hostname: null, rtt: 1.25 },
+  { hop: 3, ip: null, hostname: null, rtt: null },
+  { hop: 4, ip: "2001:db8::80", hostname: null, rtt: 9.75 },
+];
+
+/** A trace of several paths. */
+export const PATHS: TraceResult = {
+  ...HEAD,
+  hops: PATH_HOPS,
+  details: {
+    reached: true,
+    reason: "reached",
+    verdict: traceVerdict(PATH_HOPS, { reason: "reached" }, FOUND),
+    source: SOURCE,
+    flowLabel: 493_374,
+    ...FOUND,
+    graph: {
+      nodes: [
+        ...PATH_HOPS.slice(0, 2),
+        {
+          ...{ hop: 2, ip: "2001:db8:2::2", hostname: "r2.example.net", rtt: 1.625 },
+          details: { ...TRACE_HOPS[0]?.details, ...TRACE_HOPS[2]?.details },
+        },
+        ...PATH_HOPS.slice(2),
+      ],
+      edges: [
+        { from: 0, to: 1, labels: 9 },
+        { from: 0, to: 2, labels: 8 },
+      ],
+    },
+  },
+};
+
+const MTR_HOPS: MtrResult["hops"] = [
+  {
+    ...{ hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net" },
+    ...{ sent: 10, received: 8, loss: 20, limited: true },
+    ...{ last: 0.45, min: 0.31, avg: 0.42, max: 0.53 },
+    ...{ stdDev: 0.07, jitter: 0.11, p50: 0.43, p95: 0.52 },
+    addresses: [
+      { ip: "2001:db8:1::1", hostname: "router.example.net", received: 6, share: 75 },
+      { ip: "2001:db8:1::2", hostname: "other.example.net", received: 2, share: 25 },
+    ],
+    details: { zone: "eth7", network: NETWORK },
+  },
+  {
+    ...{ hop: 2, ip: null, hostname: null, sent: 10, received: 0, loss: 100, limited: false },
+    ...{ last: null, min: null, avg: null, max: null },
+    ...{ stdDev: null, jitter: null, p50: null, p95: null },
+    addresses: [],
+  },
+  {
+    ...{ hop: 3, ip: "2001:db8:3::1", hostname: "far.example.net" },
+    ...{ sent: 10, received: 6, loss: 40, limited: false },
+    ...{ last: 11.25, min: 11.13, avg: 12.31, max: 14.44 },
+    ...{ stdDev: 1.12, jitter: 2.17, p50: 11.26, p95: 14.41 },
+    addresses: [{ ip: "2001:db8:3::1", hostname: "far.example.net", received: 6, share: 100 }],
+  },
+];
+
+const MTR_END = { reached: false, error: ERROR };
+
+export const MTR: MtrResult = {
+  ...HEAD,
+  rounds: 10,
+  hops: MTR_HOPS,
+  details: {
+    location: "ams",
+    ...MTR_END,
+    paths: [
+      { rounds: 7, reached: false, addresses: ["2001:db8:1::1", null, "2001:db8:3::1"] },
+      { rounds: 3, reached: true, addresses: ["2001:db8:1::2", null, "2001:db8:3::1"] },
+    ],
+    verdict: mtrVerdict(MTR_HOPS, MTR_END),
+    dns64: DNS64,
+    source: SOURCE,
+    flowLabel: 493_374,
+  },
+};
+
+const MTU_HOPS: MtuResult["hops"] = [
+  {
+    ...{ hop: 1, ip: "fe80::9", hostname: "router.example.net", mtu: 9000 },
+    details: { zone: "eth7", network: NETWORK },
+  },
+  { hop: 2, ip: "2001:db8:2::1", hostname: null, mtu: 8000 },
+  { hop: 3, ip: null, hostname: null, mtu: null },
+  { hop: 4, ip: "2001:db8::80", hostname: "web.example.com", mtu: 1420 },
+];
+
+const SIZES = {
+  mtu: 1420,
+  packetTooBig: { from: "2001:db8:2::1", hop: 2, mtu: 1420, sent: 1500 },
+  lastLarge: 1,
+  firstSmall: 4,
+};
+
+export const MTU: MtuResult = {
+  ...HEAD,
+  ...SIZES,
+  hops: MTU_HOPS,
+  details: {
+    location: "ams",
+    verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS) },
+    doubtful: [
+      { from: "2001:db8:2::1", hop: 2, mtu: 68, sent: 1501, doubt: "below-1280" },
+      { from: "2001:db8:6::6", hop: null, mtu: 1502, sent: 1492, doubt: "not-smaller" },
+    ],
+    dns64: DNS64,
+    source: SOURCE,
+    flowLabel: 493_374,
+  },
+};
+
+const EDE = [{ code: 22, name: "No Reachable Authority", text: "at delegation example.com." }];
+const SOA = { name: "example.com.", value: "ns.example.com. host.example.com. 7 60", ttl: 901 };
+const ATTEMPTS: DnsResult["details"]["attempts"] = [
+  { server: "[2001:db8::52]:53", transport: "udp", ms: 1001, outcome: "timeout" },
+  { server: "[2001:db8::53]:853", transport: "tls", ms: 17, outcome: "NOERROR" },
+];
+const QUESTION = { name: "xn--bcher-kva.example.", type: "AAAA" };
+const RECORDS = [
+  { type: "CNAME", value: "web.example.com.", ttl: 300 },
+  { type: "AAAA", value: "64:ff9b::c000:201", ttl: 299 },
+];
+
+const SAID = {
+  question: QUESTION,
+  server: "[2001:db8::53]:853",
+  transport: "tls",
+  rcode: "NOERROR",
+  authenticated: true,
+  extendedErrors: EDE,
+  incomplete: true,
+  soa: SOA,
+  dns64: [DNS64],
+  dnssec: { verdict: "secure", resolver: "resolver_b" },
+  attempts: ATTEMPTS,
+} satisfies Partial<DnsResult["details"]>;
+
+export const DNS: DnsResult = {
+  hostname: "bücher.example",
+  records: RECORDS,
+  resolver: "resolver_b",
+  queryTime: 1018,
+  details: { location: "ams", verdict: dnsVerdict("resolver_b", RECORDS, SAID), ...SAID },
+};
+
+const COMPARED = {
+  agree: false,
+  differences: ["records", "rcode"],
+} satisfies Partial<DnsResult["details"]>;
+
+/** The answers of three resolvers: one has another record, and one has none. */
+export const COMPARISON: DnsResult = {
+  ...DNS,
+  resolver: "resolver_a",
+  details: {
+    ...SAID,
+    verdict: dnsVerdict("resolver_a", RECORDS, { ...SAID, ...COMPARED }),
+    ...COMPARED,
+    resolvers: [
+      {
+        ...{ resolver: "resolver_a", outcome: "answer", records: RECORDS, queryTime: 1018 },
+        ...SAID,
+        dnssec: { verdict: "secure", resolver: "resolver_a" },
+      },
+      {
+        ...{ resolver: "resolver_b", outcome: "failure", records: [], queryTime: 41 },
+        ...{ question: QUESTION, server: "[2001:db8::54]:53", transport: "tcp" },
+        ...{ rcode: "SERVFAIL", authenticated: false },
+        extendedErrors: [{ code: 6, name: "DNSSEC Bogus" }],
+        dnssec: { verdict: "bogus", resolver: "resolver_b" },
+        attempts: [{ server: "[2001:db8::54]:53", transport: "tcp", ms: 41, outcome: "SERVFAIL" }],
+      },
+      {
+        ...{ resolver: "resolver_c", outcome: "timeout", records: [], queryTime: 5000 },
+        question: QUESTION,
+        attempts: [{ server: "[2001:db8::55]:53", transport: "udp", ms: 4999, outcome: "timeout" }],
+      },
+    ],
+  },
+};
+
+/** The entry of an operator's files for every address. */
+const NETWORKS = { find: () => NETWORK };
+
+const validation = (text: string) => describeAddress(parseIpv6(text), NETWORKS) as Validation;
+
+/** Addresses that between them have everything that can be said of one. */
+export const VALIDATIONS: readonly Validation[] = [
+  "2001:db8::1",
+  "2a00:1450:4001::80",
+  "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+  "2002:c000:201:1:0:5efe:10.0.0.1",
+  "fe80::211:22ff:fe33:4455",
+  "2a00::192.0.2.1",
+  "fec0::1",
+  "2001:10::1",
+  "ff02::1",
+  "ff3e::8000:1",
+  "ff3e:30:2001:db8::1",
+  "ff7e:140:2001:db8::1",
+].map(validation);

@@ -1,0 +1,112 @@
+import { expect, test } from "bun:test";
+import { formatIpv6 } from "../../src/addr/format.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
+import type { DnsClient, QueryOptions } from "../../src/dns/client.ts";
+import { hopNames } from "../../src/tools/hop-names.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+import { VirtualClock } from "../icmp/fake.ts";
+
+const GLOBAL = "[2606:4700:4700::1111]:53";
+const LOCAL = "127.0.0.1:53";
+
+/** A resolver that answers each question after `answerMs` milliseconds, or never if it is null. */
+function start(servers: readonly string[], answerMs: number | null, onName = () => {}) {
+  const clock = new VirtualClock();
+  const asked: string[] = [];
+  const aborted: string[] = [];
+  const client = {
+    query: (name: string, type: string, { signal }: QueryOptions) => {
+      asked.push(name);
+      return new Promise((resolve) => {
+        const value = `host-${asked.length}.example.`;
+        if (answerMs !== null) {
+          clock.after(answerMs, () => resolve({ kind: "answer", records: [{ type, value }] }));
+        }
+        const abort = () => {
+          aborted.push(name);
+          resolve({ kind: "aborted" });
+        };
+        if (signal?.aborted) abort();
+        else signal?.addEventListener("abort", abort);
+      });
+    },
+  } as unknown as DnsClient;
+  const parsed = servers.map((text) => tryParseSocketAddress(text) as SocketAddress);
+  const caller = new AbortController();
+  const names = hopNames(client, parsed, caller.signal, onName, clock);
+  return { clock, asked, aborted, names, caller, startMs: clock.nowMs() };
+}
+
+const [FIRST, SECOND] = [parseIpv6("2a00:1450::1"), parseIpv6("2a00:1450::2")];
+
+test("each hop is asked for once, and its name is there", async () => {
+  const { clock, asked, names } = start([GLOBAL], 5);
+  for (const address of [FIRST, SECOND, FIRST]) names.ask(address);
+  expect([...(await clock.run(names.known()))]).toEqual([
+    [formatIpv6(FIRST), "host-1.example"],
+    [formatIpv6(SECOND), "host-2.example"],
+  ]);
+  expect(asked).toHaveLength(2);
+});
+
+test("names are waited for until so long after the last answer, and then given up", async () => {
+  const { clock, aborted, names, startMs } = start([GLOBAL], null);
+  names.ask(FIRST);
+  await clock.pass(100);
+  names.ask(SECOND);
+  const known = await clock.run(names.known());
+  expect(clock.nowMs() - startMs).toBeCloseTo(350, 3);
+  expect([...known.values()]).toEqual([null, null]);
+  expect(aborted).toHaveLength(2);
+});
+
+test("a name that comes after all were given up changes nothing", async () => {
+  const { promise: late, resolve } = Promise.withResolvers<unknown>();
+  const client = { query: () => late } as unknown as DnsClient;
+  const clock = new VirtualClock();
+  let told = 0;
+  const onName = () => void told++;
+  const names = hopNames(client, [], new AbortController().signal, onName, clock);
+  names.ask(FIRST);
+  const known = await clock.run(names.known());
+  resolve({ kind: "answer", records: [{ type: "PTR", value: "late.example." }] });
+  await clock.pass(1);
+  expect([told, ...known.values()]).toEqual([0, null]);
+});
+
+test("a trace that goes on for longer does not wait for names", async () => {
+  const { clock, names, startMs } = start([GLOBAL], null);
+  names.ask(FIRST);
+  await clock.pass(2000);
+  await clock.run(names.known());
+  expect(clock.nowMs() - startMs).toBeCloseTo(2000, 3);
+});
+
+test("a caller that goes away ends the wait", async () => {
+  const { names, caller } = start([GLOBAL], null);
+  names.ask(FIRST);
+  const known = names.known();
+  caller.abort();
+  expect([...(await known).values()]).toEqual([null]);
+});
+
+test("hops without a name wait for their turn in a share of the resolver's questions", async () => {
+  const { clock, asked, names } = start([GLOBAL], 5);
+  for (let index = 0; index < 100; index++) names.ask({ ...FIRST, word3: index });
+  await clock.pass(1);
+  expect(asked).toHaveLength(64);
+  const known = await clock.run(names.known());
+  expect([...known.values()].filter((name) => name !== null)).toHaveLength(100);
+});
+
+test.each([
+  ["a global resolver", [GLOBAL], false],
+  ["a local resolver", [LOCAL], true],
+  ["a resolver with a local and a global server", [LOCAL, GLOBAL], false],
+])("%s is asked for private hops: %p", async (_name, servers, isAsked) => {
+  const addresses = ["::1", "fe80::1", "fd00::1", "2001:db8::1", "fec0::1"];
+  const { clock, asked, names } = start(servers, 5);
+  for (const address of addresses) names.ask(parseIpv6(address));
+  await clock.run(names.known());
+  expect(asked).toHaveLength(isAsked ? addresses.length : 0);
+});

@@ -1,0 +1,316 @@
+/** How loss by hop and the path MTU are presented, and what is told meanwhile, without HTTP. */
+import { describe, expect, test } from "bun:test";
+import type { Endpoint, Services } from "../../src/api/endpoint.ts";
+import { readParameters, sentTexts } from "../../src/api/parameters.ts";
+import { parseConfig } from "../../src/config/settings.ts";
+import type { DnsClient } from "../../src/dns/client.ts";
+import type { IcmpEngine } from "../../src/icmp/engine.ts";
+import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/icmp/mtr.ts";
+import type { MtrHop } from "../../src/icmp/mtr-report.ts";
+import type { MtuHop, MtuOptions, MtuOutcome } from "../../src/icmp/mtu.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { mtr } from "../../src/tools/mtr/endpoint.ts";
+import { mtu } from "../../src/tools/mtu/endpoint.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+import { interfaceDocument, mismatches } from "../lab/conformance.ts";
+
+const SOURCE = parseIpv6("2001:db8::1");
+const ROUTER = parseIpv6("2a00:1450::1");
+const OTHER_ROUTER = parseIpv6("2a00:1450::2");
+const TARGET = parseIpv6("2a00:1450::80");
+const LINK_LOCAL = parseIpv6("fe80::1");
+
+/** The only address whose network is known. */
+const OWNED = parseIpv6("2a00:1450::3");
+const NETWORK = { asn: 64_496, name: "Example", prefix: "2a00::/12", source: "asn-file" } as const;
+
+/** Every address has this name. */
+const named = {
+  query: async (_name: string, type: string) => ({
+    kind: "answer",
+    records: [{ type, value: "name.example." }],
+  }),
+} as unknown as DnsClient;
+
+/** Calls an endpoint over an engine; the result, which is as documented, the events and the seconds allowed. */
+async function call(
+  { path, parameters, handle }: Endpoint,
+  texts: Readonly<Record<string, string>>,
+  engine: Partial<Record<keyof IcmpEngine, unknown>>,
+) {
+  const tools: Services = {
+    config: parseConfig({ SIXSCOPE_RESOLVER_A: "::1", SIXSCOPE_PROBE_TIMEOUT_MS: "1500" }),
+    resolvers: { resolver_a: named, resolver_b: named, resolver_c: named },
+    icmp: engine as unknown as IcmpEngine,
+    probeSlots: new ProbeSlots(1),
+    networks: { find: (address) => (address === OWNED ? NETWORK : null) },
+  };
+  const events: [name: string, data: object][] = [];
+  const allowedSeconds: number[] = [];
+  const result = await handle(
+    readParameters(parameters, sentTexts({ target: "2001:db8::80", ...texts })),
+    {
+      signal: new AbortController().signal,
+      address: null,
+      owner: "",
+      allowSeconds: (seconds) => void allowedSeconds.push(seconds),
+      onEvent: (name, data) => void events.push([name, data]),
+    },
+    tools,
+  );
+  const documented = interfaceDocument.paths[path]?.get.responses["200"];
+  const schema = documented?.content["application/json"].schema ?? {};
+  expect(mismatches(schema, result)).toEqual([]);
+  return { result: result as Record<string, unknown>, events, allowedSeconds };
+}
+
+const HEAD = { target: "2001:db8::80", ip: "2001:db8::80" };
+
+const TIMES = { last: 1.23456, min: 1, avg: 2, max: 3, stdDev: 0.5, jitter: 0.25, p50: 2, p95: 3 };
+const NO_TIMES = Object.fromEntries(Object.keys(TIMES).map((name) => [name, null]));
+
+const HOP: MtrHop = {
+  hop: 1,
+  sent: 3,
+  received: 3,
+  isLimited: false,
+  addresses: [{ address: ROUTER, scopeId: 0, received: 3 }],
+  times: TIMES,
+};
+
+const SHOWN = {
+  hop: 1,
+  ip: "2a00:1450::1",
+  hostname: "name.example",
+  sent: 3,
+  received: 3,
+  loss: 0,
+  limited: false,
+  ...TIMES,
+  last: 1.235,
+  addresses: [{ ip: "2a00:1450::1", hostname: "name.example", received: 3, share: 100 }],
+};
+
+describe("loss by hop", () => {
+  const REPORT = {
+    hops: [HOP],
+    paths: [{ rounds: 2, reached: true, addresses: [ROUTER, null] }],
+    reached: true,
+    error: null,
+  };
+  const DONE: MtrOutcome = { kind: "done", source: SOURCE, flowLabel: 7, ...REPORT };
+
+  const ask = (outcome: MtrOutcome = DONE, texts: Readonly<Record<string, string>> = {}) =>
+    call(mtr, texts, {
+      mtr: async (_request: MtrRequest, { onRound }: MtrOptions) => {
+        if (outcome.kind === "done") onRound?.(1, outcome);
+        await new Promise((resolve) => setImmediate(resolve));
+        if (outcome.kind === "done") onRound?.(2, outcome);
+        return outcome;
+      },
+    });
+
+  test("has the hops, their names and the paths", async () => {
+    const { result } = await ask();
+    expect(result).toEqual({
+      ...HEAD,
+      rounds: 10,
+      hops: [SHOWN],
+      details: {
+        reached: true,
+        paths: [{ rounds: 2, reached: true, addresses: ["2a00:1450::1", null] }],
+        verdict: { code: "no-loss", text: "The target replied to all 3 probes." },
+        source: "2001:db8::1",
+        flowLabel: 7,
+      },
+    });
+  });
+
+  const other = { ip: "2a00:1450::2", hostname: "name.example", received: 1, share: 33.33 };
+  const nobody = { ...SHOWN, ip: null, hostname: null, received: 0, ...NO_TIMES, addresses: [] };
+  // biome-ignore format: a table
+  test.each<[string, Partial<MtrHop>, object]>([
+    ["that loses some", { sent: 9 }, { ...SHOWN, sent: 9, loss: 66.67 }],
+    ["that limits its answers", { isLimited: true }, { ...SHOWN, limited: true }],
+    ["of two addresses", { addresses: [{ address: ROUTER, scopeId: 0, received: 2 }, { address: OTHER_ROUTER, scopeId: 0, received: 1 }] }, { ...SHOWN, addresses: [{ ...SHOWN.addresses[0], received: 2, share: 66.67 }, other] }],
+    ["that is silent", { received: 0, addresses: [], times: null }, { ...nobody, loss: 100 }],
+    ["that could not be asked", { sent: 0, received: 0, addresses: [], times: null }, { ...nobody, sent: 0, loss: null }],
+    ["with a link-local address", { addresses: [{ address: LINK_LOCAL, scopeId: 1, received: 3 }] }, { ...SHOWN, ip: "fe80::1", addresses: [{ ...SHOWN.addresses[0], ip: "fe80::1" }], details: { zone: "lo" } }],
+    ["of a known network", { addresses: [{ address: OWNED, scopeId: 0, received: 3 }] }, { ...SHOWN, ip: "2a00:1450::3", addresses: [{ ...SHOWN.addresses[0], ip: "2a00:1450::3" }], details: { network: NETWORK } }],
+  ])("shows a hop %s", async (_, hop, shown) => {
+    const { result } = await ask({ ...DONE, hops: [{ ...HOP, ...hop }] } as MtrOutcome);
+    expect(result["hops"]).toEqual([shown]);
+  });
+
+  test("names the error that ends the path", async () => {
+    const error = { type: 1, code: 1, name: "prohibited", from: ROUTER, fromTarget: false };
+    const { result } = await ask({ ...DONE, reached: false, error } as MtrOutcome);
+    expect(result["details"]).toMatchObject({ error: { ...error, from: "2a00:1450::1" } });
+  });
+
+  test("is told after each round, with the names that are known by then", async () => {
+    const { events } = await ask();
+    const nameless = { ...SHOWN, hostname: null };
+    const addresses = [{ ...SHOWN.addresses[0], hostname: null }];
+    expect(events).toEqual([
+      ["round", { round: 1, hops: [{ ...nameless, addresses }] }],
+      ["round", { round: 2, hops: [SHOWN] }],
+    ]);
+  });
+
+  test("has no names if none are wanted", async () => {
+    const { result } = await ask(DONE, { names: "no" });
+    expect(result["hops"]).toMatchObject([{ hostname: null, addresses: [{ hostname: null }] }]);
+  });
+
+  test("asks for the rounds, the interval and the hops that were wanted", async () => {
+    const requests: MtrRequest[] = [];
+    const engine = {
+      mtr: async (request: MtrRequest) => {
+        requests.push(request);
+        return DONE;
+      },
+    };
+    await call(mtr, {}, engine);
+    const texts = { rounds: "100", intervalMs: "1000", maxHops: "3", flowLabel: "7" };
+    const { allowedSeconds, result } = await call(mtr, texts, engine);
+    expect(requests).toMatchObject([
+      { rounds: 10, intervalMs: 200, maxHops: 30, timeoutMs: 1500 },
+      { rounds: 100, intervalMs: 1000, maxHops: 3, flowLabel: 7, timeoutMs: 1500 },
+    ]);
+    expect(result["rounds"]).toBe(100);
+    // The longest waits before it, a trace with names, the rounds, and the last answer.
+    const [waits, trace, rounds] = [16, 2 * 1.5 + 10 + 3.2 + 0.25, 99];
+    expect(allowedSeconds[0]).toBeCloseTo(waits + trace + rounds + 1.5);
+  });
+});
+
+describe("the path MTU", () => {
+  const row = (
+    hop: number,
+    mtuBytes: number | null,
+    address = [ROUTER, TARGET][hop - 1],
+  ): MtuHop => ({
+    hop,
+    address: address ?? null,
+    scopeId: 0,
+    mtuBytes,
+  });
+  const DONE = {
+    kind: "done",
+    source: SOURCE,
+    flowLabel: 7,
+    verdict: "narrowed",
+    mtuBytes: 1420,
+    packetTooBig: { from: ROUTER, mtuBytes: 1420, sentBytes: 1500 },
+    doubtful: [],
+    hops: [row(1, 1500), row(2, 1420)],
+    lastLarge: 1,
+    firstSmall: 2,
+  } as const satisfies MtuOutcome;
+  const SHOWN_HOPS = [
+    { hop: 1, ip: "2a00:1450::1", hostname: "name.example", mtu: 1500 },
+    { hop: 2, ip: "2a00:1450::80", hostname: "name.example", mtu: 1420 },
+  ];
+
+  const ask = (outcome: MtuOutcome, texts = {}, told: readonly MtuHop[] = DONE.hops) =>
+    call(mtu, texts, {
+      mtu: async (_request: unknown, { onHop }: MtuOptions) => {
+        for (const hop of told) onHop?.(hop);
+        return outcome;
+      },
+    });
+
+  test("has who told it and what gets through to each hop", async () => {
+    const { result } = await ask(DONE);
+    expect(result).toEqual({
+      ...HEAD,
+      mtu: 1420,
+      packetTooBig: { from: "2a00:1450::1", hop: 1, mtu: 1420, sent: 1500 },
+      lastLarge: 1,
+      firstSmall: 2,
+      hops: SHOWN_HOPS,
+      details: {
+        verdict: {
+          code: "narrowed",
+          text: "2a00:1450::1 at hop 1 says Packet Too Big: its next link carries 1420 bytes.",
+        },
+        doubtful: [],
+        source: "2001:db8::1",
+        flowLabel: 7,
+      },
+    });
+  });
+
+  test("is measured with the flow label that was wanted", async () => {
+    const requests: object[] = [];
+    const engine = { mtu: async (request: object) => requests.push(request) && DONE };
+    await call(mtu, { flowLabel: "7" }, engine);
+    expect(requests).toMatchObject([{ flowLabel: 7, maxHops: 30 }]);
+  });
+
+  test("names what is not believed, also from elsewhere", async () => {
+    const lie = { from: OTHER_ROUTER, mtuBytes: 68, sentBytes: 1500, doubt: "below-1280" } as const;
+    const outcome = {
+      ...DONE,
+      verdict: "black-hole",
+      packetTooBig: null,
+      doubtful: [lie],
+    } as const;
+    const { result } = await ask(outcome);
+    expect(result).toMatchObject({
+      packetTooBig: null,
+      details: {
+        verdict: { code: "black-hole" },
+        doubtful: [{ from: "2a00:1450::2", hop: null, mtu: 68, sent: 1500, doubt: "below-1280" }],
+      },
+    });
+  });
+
+  test("of a target that does not answer, and hops that are silent or link-local", async () => {
+    const hops = [
+      { ...row(1, 1500, LINK_LOCAL), scopeId: 1 },
+      { ...row(2, null), address: null },
+      row(3, 1500, OWNED),
+    ];
+    const nothing = { verdict: "inconclusive", mtuBytes: null, packetTooBig: null } as const;
+    const { result } = await ask({ ...DONE, ...nothing, lastLarge: null, firstSmall: null, hops });
+    expect(result).toMatchObject({
+      mtu: null,
+      lastLarge: null,
+      details: { verdict: { code: "inconclusive" } },
+    });
+    expect(result["hops"]).toEqual([
+      { hop: 1, ip: "fe80::1", hostname: null, mtu: 1500, details: { zone: "lo" } },
+      { hop: 2, ip: null, hostname: null, mtu: null },
+      { hop: 3, ip: "2a00:1450::3", hostname: null, mtu: 1500, details: { network: NETWORK } },
+    ]);
+  });
+
+  test("is told hop by hop, and again what has changed", async () => {
+    const { events, result } = await ask(DONE, {}, [row(2, 1420), row(1, 1400)]);
+    const [first, second] = SHOWN_HOPS as [object, object];
+    expect(events.slice(0, 2)).toEqual([
+      ["hop", { ...second, hostname: null }],
+      ["hop", { ...first, mtu: 1400, hostname: null }],
+    ]);
+    const last = new Map(events.map(([, data]) => [(data as MtuHop).hop, data]));
+    expect([last.get(1), last.get(2)]).toEqual(result["hops"] as object[]);
+  });
+
+  test("has no names if none are wanted", async () => {
+    const { result, allowedSeconds } = await ask(DONE, { names: "no" });
+    expect(result["hops"]).toMatchObject([{ hostname: null }, { hostname: null }]);
+    // The longest waits before it, a trace with names, and the searches with their last comparison.
+    expect(allowedSeconds[0]).toBeCloseTo(16 + 2 * 1.5 + 10 + 3.2 + 0.25 + 60 + 3 * 3);
+  });
+});
+
+test.each([mtr, mtu])(
+  "without the raw socket there is nothing to measure with",
+  async (endpoint) => {
+    const engine = { withoutRaw: { unavailable: "socket(AF_INET6, 3, 58): EPERM" } };
+    const refused = call(endpoint, {}, engine);
+    await expect(refused).rejects.toMatchObject({ code: "ICMP_UNAVAILABLE" });
+  },
+);

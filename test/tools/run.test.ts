@@ -1,0 +1,88 @@
+/** How a run holds its probe slot. */
+import { describe, expect, test } from "bun:test";
+import type { Call, Services } from "../../src/api/endpoint.ts";
+import { parseConfig } from "../../src/config/settings.ts";
+import type { DnsClient } from "../../src/dns/client.ts";
+import type { IcmpEngine } from "../../src/icmp/engine.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { openRun } from "../../src/tools/run.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+
+const CALL: Call = {
+  signal: new AbortController().signal,
+  address: null,
+  owner: "",
+  allowSeconds: () => {},
+};
+const DONE = { kind: "done", source: parseIpv6("2001:db8::1") } as const;
+
+function setUp() {
+  const client = {} as DnsClient;
+  const services: Services = {
+    config: parseConfig({}),
+    resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
+    icmp: {} as IcmpEngine,
+    probeSlots: new ProbeSlots(1),
+  };
+  const open = (call = CALL) => openRun("2001:db8::80", 1000, call, services, services.icmp);
+  return { open, slots: services.probeSlots };
+}
+
+describe("a run", () => {
+  test("holds a slot until it has its outcome", async () => {
+    const { open, slots } = setUp();
+    using run = await open();
+    expect(slots.running).toBe(1);
+    expect(await run.outcome(Promise.resolve(DONE))).toBe(DONE);
+    expect(slots.running).toBe(0);
+  });
+
+  test("that fails gives its slot back", async () => {
+    const { open, slots } = setUp();
+    using run = await open();
+    await expect(run.outcome(Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+    expect(slots.running).toBe(0);
+  });
+
+  test("that never begins gives its slot back", async () => {
+    const { open, slots } = setUp();
+    const opened = async () => {
+      using run = await open();
+      throw new Error(`not begun: ${run.ip}`);
+    };
+    await expect(opened()).rejects.toThrow("not begun: 2001:db8::80");
+    expect(slots.running).toBe(0);
+  });
+
+  test("gets no slot where all are in use", async () => {
+    const { open } = setUp();
+    using _held = await open();
+    await expect(open()).rejects.toMatchObject({ code: "TOO_MANY_PROBES", details: { limit: 1 } });
+  });
+
+  test("of a caller who has gone has no outcome", async () => {
+    const { open, slots } = setUp();
+    const caller = new AbortController();
+    using run = await open({ ...CALL, signal: caller.signal });
+    caller.abort();
+    await expect(run.outcome(Promise.resolve(DONE))).rejects.toMatchObject({ name: "AbortError" });
+    expect(slots.running).toBe(0);
+  });
+
+  test("that this machine cannot send says so", async () => {
+    const { open } = setUp();
+    using run = await open();
+    const ended = Promise.resolve({ kind: "unreachable", code: "ENETUNREACH" } as const);
+    await expect(run.outcome(ended)).rejects.toMatchObject({
+      code: "NETWORK_UNREACHABLE",
+      message: expect.stringContaining("(ENETUNREACH)"),
+    });
+  });
+
+  test("says what the details of every result have", async () => {
+    const { open } = setUp();
+    using run = await open();
+    const verdict = { code: "reached", text: "The target replied at hop 1." };
+    expect(run.details(DONE, verdict)).toEqual({ verdict, source: "2001:db8::1" });
+  });
+});

@@ -1,0 +1,206 @@
+/** The verdict of each tool: every code, singular and plural, and no more than is known. */
+import { describe, expect, test } from "bun:test";
+import type { MtuVerdict } from "../../src/icmp/mtu.ts";
+import { type DnsResult, dns, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
+import { type MtrResult, mtr, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
+import { type MtuResult, mtu, mtuText } from "../../src/tools/mtu/endpoint.ts";
+import { type PingResult, ping, pingVerdict } from "../../src/tools/ping/endpoint.ts";
+import { type TraceResult, traceroute, traceVerdict } from "../../src/tools/trace/endpoint.ts";
+
+const ROUTER = "2001:db8:1::1";
+const OTHER = "2001:db8:2::1";
+
+describe("of a ping", () => {
+  type Lost = PingResult["details"]["lost"];
+  const lost = (...samples: object[]) =>
+    samples.map((sample, at) => ({ seq: at + 1, ...sample })) as object as Lost;
+  const late = { reason: "timeout", rtt: 2100.5 };
+  const timeout = { reason: "timeout" };
+  const unknown = { reason: "unknown" };
+  const unsent = { reason: "not-sent", errno: "EPERM" };
+  const error = { reason: "no-route", type: 1, code: 0, from: ROUTER };
+  const prohibited = { reason: "prohibited", type: 1, code: 1, from: OTHER };
+  // biome-ignore format: a table
+  const rows: [received: number, Lost, code: string, text: string][] = [
+    [1, [], "no-loss", "The target replied to the request."],
+    [4, [], "no-loss", "The target replied to all 4 requests."],
+    [3, lost(timeout), "loss", "The target did not reply to 1 of 4 requests (25 %)."],
+    [2, lost(late), "loss", "The target did not reply to 1 of 3 requests (33.3 %)."],
+    [3, lost(unsent), "no-loss", "The target replied to 3 of 4 requests. This machine could not send 1 of 4 requests (EPERM)."],
+    [3, lost(unknown), "no-loss", "The target replied to 3 of 4 requests. What became of 1 of 4 requests is not known, because the kernel of this machine dropped packets."],
+    [1, lost(timeout, unknown), "loss", "The target did not reply to 1 of 3 requests. What became of 1 of 3 requests is not known, because the kernel of this machine dropped packets."],
+    [1, lost(error), "loss", "The target did not reply to 1 of 2 requests (50 %). 2001:db8:1::1 answered 1 of 2 requests with no-route."],
+    [0, lost(timeout), "no-reply", "The target did not reply to the request."],
+    [0, lost(timeout, late), "no-reply", "The target replied to none of 2 requests."],
+    [0, lost(error), "unreachable", "The target did not reply to the request. 2001:db8:1::1 answered the request with no-route."],
+    [0, lost(error, error), "unreachable", "The target replied to none of 2 requests. 2001:db8:1::1 answered all 2 requests with no-route."],
+    [0, lost(error, prohibited, timeout), "unreachable", "The target replied to none of 3 requests. 2001:db8:1::1 answered 1 of 3 requests with no-route. Other ICMPv6 errors answered 1 of 3 requests."],
+    [0, lost(unsent), "not-sent", "This machine could not send the request (EPERM)."],
+    [0, lost(unsent, unsent), "not-sent", "This machine could not send all 2 requests (EPERM)."],
+    [0, lost(unknown), "no-reply", "What became of the request is not known, because the kernel of this machine dropped packets."],
+  ];
+  test.each(rows)("%d replies, %j: %s", (received, samples, code, text) => {
+    expect(pingVerdict(received, samples)).toEqual({ code, text } as never);
+  });
+});
+
+describe("of a trace", () => {
+  type Hops = TraceResult["hops"];
+  type End = Parameters<typeof traceVerdict>[1];
+  const hop = (at: number, ip: string | null) => ({ hop: at, ip, hostname: null, rtt: ip && 1 });
+  const reached = [hop(1, ROUTER), hop(2, "2001:db8::80")] as Hops;
+  const ended = [hop(1, ROUTER), hop(2, null), hop(3, null)] as Hops;
+  const error = { type: 1, code: 1, name: "prohibited", from: ROUTER, fromTarget: false };
+  // biome-ignore format: a table
+  const rows: [Hops, End, text: string][] = [
+    [reached, { reason: "reached" }, "The target replied at hop 2."],
+    [reached, { reason: "reached", otherSource: OTHER }, "The target replied at hop 2 from 2001:db8:2::1."],
+    [[hop(1, ROUTER)] as Hops, { reason: "prohibited", error }, "2001:db8:1::1 answered prohibited at hop 1, and the path ends there."],
+    [reached, { reason: "unreachable", error: { ...error, name: "closed-port", fromTarget: true } }, "The target answered closed-port at hop 2, and the path ends there."],
+    [reached, { reason: "packet-too-big", error: { ...error, type: 2, name: "packet-too-big" } }, "2001:db8:1::1 answered packet-too-big at hop 2, and the path ends there."],
+    [reached, { reason: "parameter-problem", error: { ...error, type: 4, name: "next-header" } }, "2001:db8:1::1 answered next-header at hop 2, and the path ends there."],
+    [ended, { reason: "not-sent", refused: [{ hop: 2, errno: "EPERM" }] }, "This machine could not send probes beyond hop 1 (EPERM)."],
+    [[hop(1, null)] as Hops, { reason: "not-sent", refused: [{ hop: 1, errno: "EPERM" }] }, "This machine could not send probes to any hop (EPERM)."],
+    [ended, { reason: "gap-limit" }, "The last answer came from hop 1 (2001:db8:1::1); no hop behind it answered, and the target did not reply."],
+    [[hop(1, null)] as Hops, { reason: "gap-limit" }, "No hop answered, and the target did not reply."],
+    [reached, { reason: "max-hops" }, "The target did not reply within 2 hops, and the trace may not go further."],
+    [[hop(1, ROUTER)] as Hops, { reason: "max-hops" }, "The target did not reply within 1 hop, and the trace may not go further."],
+  ];
+  test.each(rows)("%j, %j", (hops, end, text) => {
+    expect(traceVerdict(hops, end, null)).toEqual({ code: end.reason, text });
+  });
+
+  const path = (isReached: boolean) => ({
+    flowLabel: 1,
+    labels: 6,
+    reached: isReached,
+    reason: isReached ? ("reached" as const) : ("gap-limit" as const),
+    addresses: [],
+  });
+  const [yes, no] = [path(true), path(false)];
+  // biome-ignore format: a table
+  const found: [object, text: string][] = [
+    [{ paths: [yes], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence there are no others."],
+    [{ paths: [yes, yes], labels: 17, complete: false }, "At least 2 paths for 17 flow labels; there may be more."],
+    [{ paths: [yes, no], labels: 17, complete: true }, "2 paths for 17 flow labels; with 95 % confidence there are no others. Path 2 of 2 did not reach the target."],
+    [{ paths: [no, yes, no], labels: 17, complete: true }, "3 paths for 17 flow labels; with 95 % confidence there are no others. Paths 1 and 3 of 3 did not reach the target."],
+    [{ paths: [no], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence there are no others. It does not reach the target."],
+    [{ paths: [no, no], labels: 11, complete: true }, "2 paths for 11 flow labels; with 95 % confidence there are no others. None of them reaches the target."],
+    [{ paths: [yes], labels: 1, complete: false, perPacket: [3] }, "At least 1 path for 1 flow label; there may be more. At hop 3 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
+    [{ paths: [yes], labels: 6, complete: false, perPacket: [3, 4, 7] }, "At least 1 path for 6 flow labels; there may be more. At hops 3, 4 and 7 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
+  ];
+  test.each(found)("paths %j", (paths, text) => {
+    expect(traceVerdict(reached, { reason: "reached" }, paths)).toEqual({ code: "reached", text });
+  });
+});
+
+describe("of mtr", () => {
+  const hop = (at: number, [sent, received]: [number, number], limited = false) => ({
+    ...{ hop: at, ip: received > 0 ? `2001:db8:${at}::1` : null, hostname: null, sent, received },
+    loss: sent === 0 ? null : ((sent - received) / sent) * 100,
+    limited,
+  });
+  const error = { type: 1, code: 0, name: "no-route", from: ROUTER, fromTarget: false };
+  // biome-ignore format: a table
+  const rows: [object[], end: object, code: string, text: string][] = [
+    [[hop(1, [10, 10]), hop(2, [10, 10])], { reached: true }, "no-loss", "The target replied to all 10 probes."],
+    [[hop(1, [1, 1])], { reached: true }, "no-loss", "The target replied to the probe."],
+    [[hop(1, [10, 8], true), hop(2, [10, 10])], { reached: true }, "no-loss", "The target replied to all 10 probes. At hop 1, some probes got no answer, though the path behind loses less."],
+    [[hop(1, [9, 8], true), hop(2, [9, 8], true), hop(3, [9, 9])], { reached: true }, "no-loss", "The target replied to all 9 probes. At hops 1 and 2, some probes got no answer, though the path behind loses less."],
+    [[hop(1, [10, 10]), hop(2, [10, 9])], { reached: true }, "unclear", "The target did not reply to 1 of 10 probes (10 %); more rounds show how much the path loses."],
+    [[hop(1, [10, 9]), hop(2, [10, 8])], { reached: true }, "unclear", "The target did not reply to 2 of 10 probes (20 %); more rounds show how much the path loses."],
+    [[hop(1, [10, 10]), hop(2, [10, 7])], { reached: true }, "loss", "The target did not reply to 3 of 10 probes (30 %)."],
+    [[hop(1, [10, 10]), hop(2, [10, 6]), hop(3, [10, 7])], { reached: true }, "loss", "The target did not reply to 3 of 10 probes (30 %). Loss shows from hop 2 (2001:db8:2::1) on, with 40 % there."],
+    [[hop(1, [10, 9]), hop(2, [10, 6]), hop(3, [10, 7])], { reached: true }, "loss", "The target did not reply to 3 of 10 probes (30 %). Loss shows from hop 2 (2001:db8:2::1) on, with 40 % there."],
+    [[hop(1, [10, 10]), hop(2, [10, 0])], { reached: false }, "no-reply", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
+    [[hop(1, [10, 0])], { reached: false }, "no-reply", "No hop answered, and the target did not reply."],
+    [[hop(1, [10, 10])], { reached: false, error }, "unreachable", "2001:db8:1::1 answered no-route. The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
+    [[hop(1, [0, 0])], { reached: false }, "not-sent", "This machine could not send any probe."],
+    [[], { reached: false }, "not-sent", "This machine could not send any probe."],
+  ];
+  test.each(rows)("%j, %j", (hops, end, code, text) => {
+    const verdict = mtrVerdict(hops as MtrResult["hops"], end as MtrResult["details"]);
+    expect(verdict).toEqual({ code, text } as never);
+  });
+
+  test("has the name of a hop in place of its address", () => {
+    const hops: object[] = [{ ...hop(1, [10, 10]), hostname: "router.example.net" }];
+    expect(mtrVerdict(hops as MtrResult["hops"], { reached: false }).text).toEndWith(
+      "from hop 1 (router.example.net).",
+    );
+  });
+});
+
+describe("of the path MTU", () => {
+  const hops = [1, 2, 3, 4].map((hop) => ({
+    ...{ hop, ip: `2001:db8:${hop}::1`, mtu: 1500 },
+    hostname: hop === 4 ? "web.example.com" : null,
+  })) satisfies MtuResult["hops"];
+  const nothing = { mtu: 1420, packetTooBig: null, lastLarge: null, firstSmall: null };
+  const packetTooBig = { from: "2001:db8:2::1", hop: 2, mtu: 1420, sent: 1500 };
+  // biome-ignore format: a table
+  const rows: [MtuVerdict, object, text: string][] = [
+    ["clear", {}, "The target answers packets of 1420 bytes, the largest that this machine can send."],
+    ["narrowed", { packetTooBig, lastLarge: 2, firstSmall: 3 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
+    ["narrowed", { packetTooBig, lastLarge: 1, firstSmall: 3 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The narrow link is between hop 1 (2001:db8:1::1) and hop 3 (2001:db8:3::1)."],
+    ["narrowed", { packetTooBig: { ...packetTooBig, hop: null }, firstSmall: 1 }, "2001:db8:2::1 says Packet Too Big: its next link carries 1420 bytes. The narrow link is before hop 1 (2001:db8:1::1)."],
+    ["narrowed", { lastLarge: 3 }, "Routers answer packets of more than 1420 bytes with Packet Too Big. The narrow link is behind hop 3 (2001:db8:3::1)."],
+    ["black-hole", { lastLarge: 2, firstSmall: 4 }, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. The narrow link is between hop 2 (2001:db8:2::1) and hop 4 (web.example.com)."],
+    ["black-hole", {}, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much."],
+    ["below-1280", { mtu: 1000, firstSmall: 4 }, "Packets of more than 1000 bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail. The narrow link is before hop 4 (web.example.com)."],
+    ["at-least", {}, "The target answers packets of 1420 bytes, and too seldom to tell whether larger ones arrive."],
+    ["inconclusive", { mtu: null }, "The target does not answer packets of any size."],
+  ];
+  test.each(rows)("%s, %j", (code, found, text) => {
+    expect(mtuText(code, { ...nothing, ...found }, hops)).toBe(text);
+  });
+
+  test("names a silent hop by its number alone", () => {
+    const silent = hops.map((hop) => ({ ...hop, ip: null, hostname: null }));
+    expect(mtuText("narrowed", { ...nothing, firstSmall: 2 }, silent)).toEndWith(
+      "The narrow link is before hop 2.",
+    );
+  });
+});
+
+describe("of a look-up", () => {
+  const record = (type: string) => ({ type, value: "x", ttl: 1 });
+  const question = { name: "www.example.com.", type: "AAAA" };
+  type Said = Parameters<typeof dnsVerdict>[2];
+  // biome-ignore format: a table
+  const rows: [string[], Partial<Said>, code: string, text: string][] = [
+    [["AAAA"], {}, "answer", "resolver_b has 1 AAAA record for www.example.com."],
+    [["CNAME", "AAAA", "AAAA"], {}, "answer", "resolver_b has 2 AAAA records for www.example.com."],
+    [["NS"], { question: { name: ".", type: "NS" } }, "answer", "resolver_b has 1 NS record for the root."],
+    [[], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
+    [["CNAME"], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
+    [["CNAME"], { incomplete: true }, "incomplete", "resolver_b follows the CNAME chain of www.example.com only so far; its end may have AAAA records."],
+    [["AAAA"], { dnssec: { verdict: "insecure", resolver: "resolver_b" } }, "answer", "resolver_b has 1 AAAA record for www.example.com. Its DNSSEC verdict is insecure."],
+    [["AAAA"], { agree: true, differences: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree."],
+    [["AAAA"], { agree: true, differences: ["ttl"] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree; only TTLs differ."],
+    [["AAAA"], { agree: false, differences: ["records"] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records."],
+    [["AAAA"], { agree: false, differences: ["records", "rcode", "dnssec"] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records, response codes and DNSSEC verdicts."],
+  ];
+  test.each(rows)("%j, %j", (types, said, code, text) => {
+    const records: DnsResult["records"] = types.map(record);
+    expect(dnsVerdict("resolver_b", records, { question, ...said })).toEqual({
+      code,
+      text,
+    } as never);
+  });
+});
+
+test("the verdict of each example is that of its document", () => {
+  const of = <Result>({ example }: { readonly example: unknown }) => example as Result;
+  const pinged = of<PingResult>(ping);
+  const traced = of<TraceResult>(traceroute);
+  const measured = of<MtrResult>(mtr);
+  const sized = of<MtuResult>(mtu);
+  const asked = of<DnsResult>(dns);
+  expect(pinged.details.verdict).toEqual(pingVerdict(pinged.results.length, pinged.details.lost));
+  expect(traced.details.verdict).toEqual(traceVerdict(traced.hops, traced.details, null));
+  expect(measured.details.verdict).toEqual(mtrVerdict(measured.hops, measured.details));
+  const { code, text } = sized.details.verdict;
+  expect(text).toBe(mtuText(code, sized, sized.hops));
+  expect(asked.details.verdict).toEqual(dnsVerdict(asked.resolver, asked.records, asked.details));
+});
