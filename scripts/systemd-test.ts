@@ -247,7 +247,7 @@ zone:
       await configure(["export SIXSCOPE_LOG_LEVEL=debug"]);
       assert.match(
         await sh("sixscope doctor 2>&1 || true"),
-        new RegExp(`^problem .*systemd ignores line ${lines + 1};`, "m"),
+        new RegExp(`^problem .*systemd ignores line ${lines + 1},`, "m"),
       );
       await sh("sed -i '/^export/d' /etc/sixscope/sixscope.env");
       assert.match(
