@@ -5,10 +5,13 @@ import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Network } from "../networks/network.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
 import { describeAddress } from "../tools/validate/endpoint.ts";
+import { VERSION } from "../util/version.ts";
 
 /** The data about the caller and the tools that the page is served with. */
 export interface Caller {
   readonly ip: string;
+  /** The version of the service. */
+  readonly version: string;
   /** The result of `/validate` for the address; null for IPv4. */
   readonly validation: ReturnType<typeof describeAddress> | null;
   /** Whose network it belongs to; null if that is not known. */
@@ -54,6 +57,7 @@ export function callerOf(
 ): Caller {
   return {
     ip: formatIp(address),
+    version: VERSION,
     validation: address.version === 6 ? describeAddress(address, networks) : null,
     network: networks?.find(address) ?? null,
     needsKey,

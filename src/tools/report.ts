@@ -89,6 +89,12 @@ export interface Reporter<Document = never, Part = never> {
   draft?(subject: string, parts: readonly Part[]): Document;
   /** True if each part replaces all before it. */
   readonly isCumulative?: true;
+  /** How far a run has come, by its last part: of what, and which parameter says how many there will be. */
+  readonly progress?: {
+    readonly noun: string;
+    readonly wanted: string;
+    of(part: Part): number;
+  };
   report(document: Document): Report;
   /** A document from the details of an error; undefined if they say no more than its message. */
   explain?(details: Readonly<Record<string, unknown>>): Document | undefined;

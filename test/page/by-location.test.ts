@@ -8,15 +8,15 @@ const FROM = { name: "from", all: "all", names: ["ams", "fra"] };
 const problem: Problem = { code: "TARGET_NOT_ALLOWED", message: "no" };
 
 const run = (part: Partial<Run>): Run => ({
-  ...{ path: "", isRunning: true, repeats: false, parts: [] },
-  ...{ result: null, problem: null, endedMs: 0, ...part },
+  ...{ path: "", state: "running", repeats: false, parts: [] },
+  ...{ result: null, problem: null, startedMs: 0, endedMs: 0, ...part },
 });
 
 /** The parts of a run that say something. */
 const brief = (run: Run | null) =>
   run && {
     parts: run.parts.length,
-    isRunning: run.isRunning,
+    state: run.state,
     result: run.result,
     problem: run.problem,
   };
@@ -24,7 +24,7 @@ const brief = (run: Run | null) =>
 const split = (from: string | undefined, whole: Run | null) =>
   runsByLocation(whole, from, FROM).map(({ location, run }) => [location, brief(run)] as const);
 
-const open = { parts: 0, isRunning: true, result: null, problem: null };
+const open = { parts: 0, state: "running" as const, result: null, problem: null };
 
 const part = (location: string) => ({ location, hop: 1 });
 const result = (location: string) => ({ location, result: { target: location } });
@@ -36,14 +36,14 @@ test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
   [
     "an error of one location, which is at the field",
     "ams",
-    run({ isRunning: false, problem, parts: [{}] }),
-    [["ams", { ...open, parts: 1, isRunning: false }]],
+    run({ state: "done" as const, problem, parts: [{}] }),
+    [["ams", { ...open, parts: 1, state: "done" as const }]],
   ],
   [
     "an error of the whole, which is at the field",
     "ams,zrh",
-    run({ isRunning: false, problem }),
-    [[null, { ...open, isRunning: false, problem }]],
+    run({ state: "done" as const, problem }),
+    [[null, { ...open, state: "done" as const, problem }]],
   ],
   [
     "none has answered",
@@ -78,18 +78,18 @@ test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
     "ams,fra,zrh",
     run({ parts: [part("ams"), part("zrh"), result("ams"), { location: "fra", error: problem }] }),
     [
-      ["ams", { parts: 1, isRunning: false, result: { target: "ams" }, problem: null }],
-      ["fra", { ...open, isRunning: false, problem }],
+      ["ams", { parts: 1, state: "done" as const, result: { target: "ams" }, problem: null }],
+      ["fra", { ...open, state: "done" as const, problem }],
       ["zrh", { ...open, parts: 1 }],
     ],
   ],
   [
     "all are done, in the order of the result",
     "all",
-    run({ isRunning: false, result: { locations: [result("fra"), result("ams")] } }),
+    run({ state: "done" as const, result: { locations: [result("fra"), result("ams")] } }),
     [
-      ["fra", { ...open, isRunning: false, result: { target: "fra" } }],
-      ["ams", { ...open, isRunning: false, result: { target: "ams" } }],
+      ["fra", { ...open, state: "done" as const, result: { target: "fra" } }],
+      ["ams", { ...open, state: "done" as const, result: { target: "ams" } }],
     ],
   ],
   [

@@ -217,6 +217,61 @@ describe("Ping", () => {
   });
 });
 
+describe("A run", () => {
+  pageTest("that is stopped sends nothing more, and says how far it came", async () => {
+    let requests = 0;
+    page.on("request", (request) => {
+      if (new URL(request.url()).pathname.startsWith("/api/v1/mtr/")) requests++;
+    });
+    await open("#/mtr/www.example.test?rounds=90");
+    await page.fill("#key", stage.service.key);
+    for (let run = 1; run <= 5; run++) {
+      await button(run === 1 ? "Run" : "Run again").click();
+      await page.getByText(/^Running after [1-9]\d* of 90 rounds: /).waitFor();
+      await button("Stop").click();
+      await page.getByText(/^Stopped after [1-9]\d* of 90 rounds: /).waitFor();
+      // Long enough for a click to have had a second effect.
+      await page.evaluate("new Promise((done) => setTimeout(done, 100))");
+      expect(requests).toBe(run);
+      expect(await button("Run again").isVisible()).toBe(true);
+    }
+  });
+
+  pageTest("that was left is stopped, and is shown again with what it found", async () => {
+    await open("#/mtr/www.example.test?rounds=90");
+    await page.fill("#key", stage.service.key);
+    await button("Run").click();
+    await page.getByText(/^Running after [2-9]\d* of 90 rounds: /).waitFor();
+    await page.locator("nav a", { hasText: "Ping" }).first().click();
+    await button("Run").waitFor();
+    await page.goBack();
+    await page.getByText(/^Stopped after [2-9]\d* of 90 rounds: /).waitFor();
+    expect(await page.locator(".rows tbody tr").count()).toBeGreaterThan(3);
+    expect(await button("Copy as text").isVisible()).toBe(true);
+  });
+
+  pageTest("forgets only the key that was refused", async () => {
+    await open("#/ping/www.example.test");
+    await page.evaluate(`sessionStorage.setItem("sixscope-key", "sx_wrong")`);
+    await page.reload();
+    await page.route(/api.v1.ping/, async (route) => {
+      const response = await route.fetch();
+      // Another tab stores the right one meanwhile.
+      await page.evaluate(`sessionStorage.setItem("sixscope-key", "${stage.service.key}")`);
+      await route.fulfill({ response });
+    });
+    await button("Run").click();
+    await page.getByText(/The API key is unknown/).waitFor();
+    expect(await page.evaluate<string>(`sessionStorage.getItem("sixscope-key")`)).toBe(
+      stage.service.key,
+    );
+    await page.unroute(/api.v1.ping/);
+    await button("Run again").click();
+    await page.getByText(/^Finished: /).waitFor();
+    expect(await textOf(".verdict")).toContain("replied to all");
+  });
+});
+
 describe("Trace", () => {
   pageTest("has every hop with name, time, silence and labels, and says why it ended", async () => {
     await runTool("#/trace/www.example.test");

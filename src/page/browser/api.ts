@@ -1,5 +1,5 @@
 import { readEvents } from "../../util/event-stream.ts";
-import { storedKey } from "./key.ts";
+import { forgetKey, storedKey } from "./key.ts";
 import type { Problem } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -31,6 +31,10 @@ export async function call(
   onPart?: (data: object) => void,
 ): Promise<Called> {
   const key = storedKey()?.key;
+  const failed = (problem: Problem): Called => {
+    if (problem.code === "UNAUTHORIZED" && key !== undefined) forgetKey(key);
+    return { problem };
+  };
   const accept = onPart ? "text/event-stream" : "application/json";
   const headers = { Accept: accept, ...(key && { "X-API-Key": key }) };
   const asked = fetch(urlOf(path), { headers, signal, cache: "no-store" });
@@ -41,12 +45,12 @@ export async function call(
   onLimit({ limit: said("limit"), remaining: said("remaining") });
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
     const body = await response.json();
-    return response.ok ? { result: body } : { problem: body.error };
+    return response.ok ? { result: body } : failed(body.error);
   }
   for await (const { event, data } of readEvents(chunksOf(response))) {
     const value = JSON.parse(data);
     if (event === "result") return { result: value };
-    if (event === "error") return { problem: value.error };
+    if (event === "error") return failed(value.error);
     onPart?.(value);
   }
   signal.throwIfAborted();

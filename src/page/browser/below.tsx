@@ -8,15 +8,16 @@ interface BelowProps {
   /** The call, below the base path of the API. */
   path: string;
   needsKey: boolean;
-  result: object | null;
-  /** The result as text. */
+  /** What is known of the result, whole or as far as a run came. */
+  document: object | null;
+  /** The same as text. */
   text?: () => string;
 }
 
 /** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
-export function Below({ bookmark, path, needsKey, result, text }: BelowProps) {
+export function Below({ bookmark, path, needsKey, document: known, text }: BelowProps) {
   const save = () => {
-    const json = `${JSON.stringify(result, null, 2)}\n`;
+    const json = `${JSON.stringify(known, null, 2)}\n`;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([json], { type: "application/json" }));
     link.download = `${bookmark.tool}-${bookmark.subject.replace(/[^\w.-]+/g, "_")}.json`;
@@ -26,7 +27,7 @@ export function Below({ bookmark, path, needsKey, result, text }: BelowProps) {
   const link = () => new URL(hashOf(bookmark), document.baseURI).href;
   return (
     <footer class="below">
-      {result && (
+      {known && (
         <p class="actions">
           {text && <Copy text={text} label={TEXTS.copyText} />}
           <Copy text={link} label={TEXTS.copyLink} />

@@ -37,10 +37,10 @@ export function runsByLocation(
     const own = parts.filter((part) => part.location === location);
     const outcome =
       own.findLast(isOutcome) ?? results?.find((result) => result.location === location);
-    const ownRun = {
+    const ownRun: Run = {
       ...run,
       // A run that repeats has results before it ends.
-      isRunning: run.isRunning && (outcome === undefined || run.repeats),
+      state: run.state === "running" && outcome !== undefined && !run.repeats ? "done" : run.state,
       parts: own.filter((part) => !isOutcome(part)),
       result: outcome?.result ?? null,
       problem: outcome?.error ?? null,

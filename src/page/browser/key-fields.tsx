@@ -1,4 +1,4 @@
-import { isTicked, TextField } from "./fields.tsx";
+import { isTicked, ProblemOf, TextField } from "./fields.tsx";
 import { forgetKey, type Key, storedKey } from "./key.ts";
 import { keyChanged } from "./state.ts";
 import { TEXTS } from "./texts.ts";
@@ -15,16 +15,17 @@ export function KeyFields(props: {
   const stored = storedKey();
   if (stored !== null) {
     const forget = () => {
-      forgetKey();
+      forgetKey(stored.key);
       keyChanged();
     };
     return (
-      <p class="kept">
+      <div class="kept">
         {stored.onDevice ? T.onDevice : T.inTab}{" "}
         <button type="button" class="plain" onClick={forget}>
           {T.forget}
         </button>
-      </p>
+        <ProblemOf name="key" problem={problem} />
+      </div>
     );
   }
   return (

@@ -1,5 +1,6 @@
 /** The API key stays in the tab, or on the device if its owner wants that; it is never part of a URL. */
 const NAME = "sixscope-key";
+const STORAGES = [sessionStorage, localStorage];
 
 /** A key, and whether it is kept on the device. */
 export interface Key {
@@ -17,12 +18,11 @@ export function storedKey(): Key | null {
 
 /** Keeps a key instead of the one before. */
 export function storeKey({ key, onDevice }: Key): void {
-  forgetKey();
+  for (const storage of STORAGES) storage.removeItem(NAME);
   (onDevice ? localStorage : sessionStorage).setItem(NAME, key.trim());
 }
 
-/** Forgets the key wherever it is. */
-export function forgetKey(): void {
-  sessionStorage.removeItem(NAME);
-  localStorage.removeItem(NAME);
+/** Forgets a key wherever it is, but no other, which may have been stored meanwhile. */
+export function forgetKey(key: string): void {
+  for (const storage of STORAGES) if (storage.getItem(NAME) === key) storage.removeItem(NAME);
 }

@@ -49,7 +49,7 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
       {validation === null && network && (
         <Facts facts={[{ name: T.network, value: networkSentence(network) }]} />
       )}
-      <Below {...{ bookmark, path: pathOf(tool, bookmark), needsKey: false, result: null }} />
+      <Below {...{ bookmark, path: pathOf(tool, bookmark), needsKey: false, document: null }} />
     </>
   );
 }

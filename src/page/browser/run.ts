@@ -9,11 +9,17 @@ export interface Problem {
   readonly details?: { readonly parameter?: string; readonly retryAfterSeconds?: number };
 }
 
-/** A run of a tool, under way or ended. */
+/**
+ * How far a run has come: `stopped` by its user, `broken` without an answer of the service, or `done` with its
+ * result or an error.
+ */
+export type RunState = "running" | "stopped" | "broken" | "done";
+
+/** A run of a tool: all that is shown, copied and saved of it is made from this. */
 export interface Run {
   /** The call of the API, below its base path. */
   readonly path: string;
-  readonly isRunning: boolean;
+  readonly state: RunState;
   /** True if it repeats its call; `parts` has the events of all calls. */
   readonly repeats: boolean;
   /** The events until now. */
@@ -21,6 +27,7 @@ export interface Run {
   /** Of the last call. */
   readonly result: object | null;
   readonly problem: Problem | null;
-  /** Milliseconds, as `Date.now()` has it: when it ended. */
+  /** Milliseconds, as `Date.now()` has it: when it started, and when it ended. */
+  readonly startedMs: number;
   readonly endedMs: number;
 }

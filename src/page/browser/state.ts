@@ -3,7 +3,6 @@ import type { View } from "../../tools/view.ts";
 import { call, type Limit } from "./api.ts";
 import { type Bookmark, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
-import { forgetKey } from "./key.ts";
 import type { Run } from "./run.ts";
 
 interface State {
@@ -79,8 +78,8 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
   const path = pathOf(tool, { ...bookmark, options });
   const repeats = repeat !== undefined;
   let own: Run = {
-    ...{ path, repeats, isRunning: true, parts: [] },
-    ...{ result: null, problem: null, endedMs: 0 },
+    ...{ path, repeats, state: "running", parts: [], result: null, problem: null },
+    ...{ startedMs: Date.now(), endedMs: 0 },
   };
   change({ bookmark, runs: new Map([...state.runs, [hash, own]]) });
   const note = (part: Partial<Run>) => {
@@ -100,7 +99,6 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
       const startMs = Date.now();
       round++;
       const called = await call(path, signal, noteLimit, tool.hasEvents ? onPart : undefined);
-      if ("problem" in called && called.problem.code === "UNAUTHORIZED") forgetKey();
       note(called);
       if (repeat && own.problem === null)
         await pause(startMs + repeat.everyMs - Date.now(), signal);
@@ -108,7 +106,9 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
   } catch (error) {
     if (!signal.aborted) note({ problem: { code: null, message: String(error) } });
   }
-  note({ isRunning: false, endedMs: Date.now() });
+  const isBroken = own.problem?.code === null;
+  const ended = signal.aborted ? "stopped" : isBroken ? "broken" : "done";
+  note({ state: ended, endedMs: Date.now() });
 }
 
 /** @throws AbortError if the signal aborts */
@@ -121,6 +121,9 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     });
   });
 }
+
+// Another tab has stored or forgotten the key.
+addEventListener("storage", keyChanged);
 
 addEventListener("popstate", () => {
   const bookmark = bookmarkHere();

@@ -17,6 +17,10 @@ export const TEXTS = {
   runAgain: "Run again",
   stop: "Stop",
   waiting: "Waiting for the first answer",
+  states: { running: "Running", stopped: "Stopped", broken: "Broken off", done: "Finished" },
+  after: (progress: string) => ` after ${progress}`,
+  /** When a run started, and which service it asked. */
+  stamp: (utc: string, version: string, host: string) => `${utc}, sixscope ${version} at ${host}`,
   retryIn: (seconds: number) => `Try again in ${seconds} s.`,
   retryNow: "You can try again now.",
   offline: "The service cannot be reached; check your connection and try again.",

@@ -37,9 +37,10 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const [typed, setTyped] = useState(NO_KEY);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const seconds = useCountdown(current);
+  const mustWait = seconds !== null && seconds > 0;
   const { isAskedAsTyped, needsKey } = tool;
   const { repeat } = viewOf(tool.name);
-  const isRunning = current?.isRunning ?? false;
+  const isRunning = current?.state === "running";
   const defaults: Bookmark["options"] = { ...defaultsOf(tool), [FROM]: "" };
   const start = (asked: string, manner: Manner = {}) => {
     clearTimeout(timer.current);
@@ -69,7 +70,7 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   }, [bookmark]);
   const submit = (event: Event) => {
     event.preventDefault();
-    start(subject);
+    if (!mustWait) start(subject);
   };
   const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const problemAt = problemsBy(current, [
@@ -95,17 +96,23 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
       )}
       {!isAskedAsTyped && (
         <div class="buttons">
-          <button
-            type={isRunning ? "button" : "submit"}
-            class="main"
-            disabled={!isRunning && seconds !== null && seconds > 0}
-            // At once, it would submit the form before the browser looks what was pressed.
-            onClick={() => isRunning && setTimeout(stop)}
-          >
-            {isRunning ? TEXTS.stop : current ? TEXTS.runAgain : TEXTS.run}
-          </button>
+          {isRunning ? (
+            <button key="stop" type="button" class="main" onClick={stop}>
+              {TEXTS.stop}
+            </button>
+          ) : (
+            <button key="run" type="submit" class="main" disabled={mustWait}>
+              {current ? TEXTS.runAgain : TEXTS.run}
+            </button>
+          )}
           {!isRunning && repeat && (
-            <button type="button" class="second" onClick={() => start(subject, { repeat })}>
+            <button
+              key="repeat"
+              type="button"
+              class="second"
+              disabled={mustWait}
+              onClick={() => start(subject, { repeat })}
+            >
               {repeat.label}
             </button>
           )}
@@ -144,7 +151,7 @@ function useCountdown(current: Run | null): number | null {
     const timer = setInterval(() => setNow(Date.now()), 250);
     return () => clearInterval(timer);
   }, [current?.endedMs]);
-  if (wait === null || current === null || current.isRunning) return null;
+  if (wait === null || current === null || current.state === "running") return null;
   const { endedMs } = current;
   return Math.max(0, Math.ceil((endedMs + wait * 1000 - Math.max(now, endedMs)) / 1000));
 }

@@ -1,12 +1,11 @@
 import { reportText } from "../../tools/report-text.ts";
 import { reporterOf } from "../../tools/reports.ts";
-import type { PageTool } from "../caller.ts";
 import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
 import { ReportView } from "./report-view.tsx";
-import type { Run } from "./run.ts";
+import { documentOf, stampOf } from "./run-document.ts";
 import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
 
@@ -20,15 +19,24 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   };
   const located = runsByLocation(current, options[CALLER.from.name], CALLER.from).map(
     ({ location, run }) => ({
+      location,
       heading: location === null ? null : TEXTS.from.heading(location),
       run,
-      document: run && documentOf(tool, subject, run),
+      document: run && documentOf(name, subject, run),
     }),
   );
   const { report } = reporterOf(name);
+  const stamp = current ? stampOf(name, current, asked.values) : "";
+  const known = located.filter(({ document }) => document !== null);
+  const document =
+    current?.result && !current.repeats
+      ? current.result
+      : located.length > 1
+        ? { locations: known.map(({ location, document }) => ({ location, result: document })) }
+        : (known[0]?.document ?? null);
   const text = () =>
     [
-      `${tool.labels[0]}\n`,
+      `${tool.labels[0]}\n${stamp}\n`,
       ...located.map(({ heading, run, document }) => {
         const said = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
         return heading === null ? said : `${heading}\n${said}`;
@@ -37,9 +45,10 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   return (
     <>
       <ToolForm tool={tool} bookmark={bookmark} current={current} />
+      {current && <p class="stamp">{stamp}</p>}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
         {located.map(({ heading, run, document }) => {
-          const isRunning = run?.isRunning ?? false;
+          const isRunning = run?.state === "running";
           const view = <ReportView tool={name} {...{ document, asked, isRunning }} />;
           if (heading === null) return view;
           return (
@@ -55,24 +64,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
           );
         })}
       </div>
-      {current && (
-        <Below {...{ bookmark, needsKey, text }} path={current.path} result={current.result} />
-      )}
+      {current && <Below {...{ bookmark, needsKey, text, document }} path={current.path} />}
     </>
   );
-}
-
-/** The document of a run as far as it is known: of the result, an error, or the events; null if nothing is. */
-function documentOf({ name }: PageTool, subject: string, run: Run): object | null {
-  const { result, problem, parts, repeats } = run;
-  if (result !== null && !repeats) return result;
-  const { draft, explain } = reporterOf(name);
-  const said = problem?.details && explain?.({ ...problem.details });
-  if (draft === undefined || parts.length === 0) return said ?? null;
-  const drafted = draft(subject, parts);
-  if (result === null) return drafted;
-  // The details of the last call are valid for the whole run, except for its verdict.
-  const { details: last } = result as { readonly details: object };
-  const { details } = drafted as { readonly details: object };
-  return { ...result, ...drafted, details: { ...last, ...details, verdict: undefined } };
 }

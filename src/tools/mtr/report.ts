@@ -28,6 +28,7 @@ const COLUMNS: readonly Column[] = [
 /** Loss and times of the hops, and the paths that the rounds took. */
 export const mtrReport: Reporter<MtrDocument, MtrRound> = {
   isCumulative: true,
+  progress: { noun: "round", wanted: "rounds", of: ({ round }) => round },
   draft(target, parts) {
     const { round, hops } = parts.at(-1) ?? { round: 0, hops: [] };
     return { target, rounds: round, hops, details: {} };

@@ -17,6 +17,7 @@ export interface PingDocument extends Pick<PingResult, "target" | "results" | "s
 
 /** The samples of a ping in order, the statistics of their times, and what was lost. */
 export const pingReport: Reporter<PingDocument, Sample> = {
+  progress: { noun: "request", wanted: "count", of: ({ seq }) => seq },
   draft(target, parts) {
     const samples = latest(parts, ({ seq }) => seq);
     const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
