@@ -162,7 +162,7 @@ pageTest.each(ROWS.map((row) => [...row] as const))(
     await using _ = await BEFORE[code]?.(service);
     // Not that for the name of the client's address.
     const answered = page.waitForResponse(
-      (response) => response.status() >= 400 && !response.url().includes("/dns/2001"),
+      (response) => response.status() >= 400 && /\/api\/v1\/(?!dns\/2001)/.test(response.url()),
     );
     await runAt(page, `${pageUrl(service)}${place}`, service.key);
     const { error } = await (await answered).json();

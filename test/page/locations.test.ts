@@ -85,7 +85,9 @@ pageTest("an error of one location is beside the result of another, also as text
   });`);
   await button("Copy as text").click();
   expect(await page.evaluate("copied")).toMatch(
-    new RegExp(`^Ping\n\nFrom ams\nseq[^]+\ntold[^]+\n\nFrom fra\n${RegExp.escape(problem)}\n$`),
+    new RegExp(
+      `^Ping\nFinished: .+\n\nFrom ams\nseq[^]+\ntold[^]+\n\nFrom fra\n${RegExp.escape(problem)}\n$`,
+    ),
   );
   const command = await page.locator(".shell code").textContent();
   expect(command).toEndWith("/ping/told.example.test?count=1&from=ams,fra'");
