@@ -1,0 +1,337 @@
+/**
+ * Runs the executable in the most hostile world, beside ten honest clients:
+ *
+ *     bun scripts/hostile.ts [SECONDS [SEED]]
+ *
+ * The network answers every probe from a new address, with all extensions and all errors; the resolvers
+ * are slow, endless and large; Valkey and an agent answer anything; clients with keys ask for the dearest,
+ * read slowly or leave; pages of others use a visitor's rights; and a server answers commands with
+ * anything. The service has the memory of its unit.
+ *
+ * It fails if the service takes more memory, stops, logs a fault or is late, if an honest client gets a
+ * wrong or late answer, if a page of others gets a probe, or if a command shows a control character or
+ * takes too much. The seed repeats what is chosen, not when it happens. Everything is in a network
+ * namespace of its own; it needs root, and knot, nats-server, openssl and iproute2 from Debian.
+ */
+import "../test/lab/enter.ts";
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatSocketAddress } from "../src/addr/socket-address.ts";
+import { makeCertificate } from "../test/lab/certificate.ts";
+import { startKnot } from "../test/lab/dns-server.ts";
+import { startInternet } from "../test/lab/internet.ts";
+import { labMissing, programMissing } from "../test/lab/lab.ts";
+import { metricsText, seriesIn } from "../test/lab/metrics.ts";
+import { startNats } from "../test/lab/nats.ts";
+import { findProgram } from "../test/lab/run.ts";
+import { type Service, sixscope, spawn, startService } from "../test/lab/service.ts";
+import { compile, hostTarget } from "./build/compile.ts";
+import { readSource } from "./build/source.ts";
+import { HONEST_TARGET, hostileNetwork } from "./hostile/network.ts";
+import {
+  EVIL_LOCATION,
+  startHostileAgent,
+  startHostileServer,
+  startHostileValkey,
+} from "./hostile/peers.ts";
+import { below, pick, seededRandom } from "./hostile/random.ts";
+import { startHostileResolver } from "./hostile/resolver.ts";
+import { median, residentMiB } from "./measure.ts";
+import { skip } from "./skip.ts";
+
+const MiB = 2 ** 20;
+
+/** The memory of the unit. */
+const MAX_MIB = 256;
+/** A command that a server attacks. */
+const MAX_COMMAND_MIB = 256;
+const MAX_COMMAND_SECONDS = 60;
+/** Timers that are later than 50 ms, of all. */
+const MAX_LATE_SHARE = 0.05;
+/** Honest answers: half of them, and all but one in 20. The machine does the attackers' work too. */
+const MAX_P50_MS = 250;
+const MAX_P95_MS = 2000;
+const MAX_STOP_SECONDS = 30;
+
+const HONEST_CLIENTS = 10;
+const HONEST_PAUSE_MS = 50;
+const ATTACKERS = 3;
+const RUNS_OF_ATTACKER = 12;
+const SAMPLE_MS = 100;
+
+const [secondsText = "20", seedText = String(Date.now() % 1_000_000)] = Bun.argv.slice(2);
+const [seconds, seed] = [Number(secondsText), Number(seedText)];
+if (!(seconds > 0 && Number.isInteger(seed))) {
+  console.error("usage: bun scripts/hostile.ts [SECONDS [SEED]]");
+  process.exit(2);
+}
+const missing =
+  labMissing ??
+  ["knotd", "nats-server", "openssl"].filter((name) => !findProgram(name)).map(programMissing)[0];
+if (missing) skip({ reason: missing, canBeInstalled: labMissing === null });
+console.log(`# ${seconds} s, seed ${seed}`);
+
+const random = seededRandom(seed);
+const faults = new Map<string, number>();
+const fault = (text: string) => faults.set(text, (faults.get(text) ?? 0) + 1);
+const counts = new Map<string, number>();
+const count = (text: string) => counts.set(text, (counts.get(text) ?? 0) + 1);
+const honestMs: number[] = [];
+const residentMiBs: number[] = [];
+
+const folder = mkdtempSync(join(tmpdir(), "sixscope-hostile-"));
+const group = makeMemoryGroup();
+try {
+  const program = [join(folder, "sixscope")] as const;
+  await compile(hostTarget(), await readSource(), program[0]);
+  const { description, targets } = hostileNetwork(random);
+  await using internet = await startInternet(description);
+  await using knot = await startKnot({
+    zones: { "honest.test": "@ 60 SOA a b 1 60 60 60 60\n@ NS a\na AAAA 2001:db8::53\n" },
+  });
+  await using nats = await startNats();
+  const files = { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
+  await makeCertificate({ commonName: "resolver", alternatives: "IP:::1", days: 2, ...files });
+  const [cert, key] = await Promise.all([
+    Bun.file(files.certFile).text(),
+    Bun.file(files.keyFile).text(),
+  ]);
+  const resolver = await startHostileResolver(random, { cert, key });
+  await startHostileAgent(random, nats.url);
+  await using service = await startService(
+    {
+      SIXSCOPE_LISTEN: "[::1]:0",
+      SIXSCOPE_METRICS_LISTEN: "[::1]:0",
+      SIXSCOPE_KEYLESS_FROM: "::1",
+      SIXSCOPE_RATE_KEY: "10000000",
+      SIXSCOPE_RATE_ANONYMOUS: "10000000",
+      SIXSCOPE_RESOLVER_A: resolver.plain,
+      SIXSCOPE_RESOLVER_B: resolver.encrypted,
+      SIXSCOPE_RESOLVER_C: formatSocketAddress(knot.endpoint),
+      SIXSCOPE_VALKEY_URL: await startHostileValkey(random),
+      SIXSCOPE_NATS_URL: nats.url,
+      NODE_EXTRA_CA_CERTS: files.certFile,
+      BUN_JSC_forceRAMSize: `${64 * MiB}`,
+    },
+    group === null ? [] : ["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$@"`, "sh"],
+    program,
+  );
+  const idleMiB = residentMiB(service.pid);
+  const server = await startHostileServer(random);
+  const flood = Bun.spawn([process.execPath, join(import.meta.dir, "soak-attack.ts"), service.url]);
+  await runAll(service, targets, server, program);
+  flood.kill();
+  await check(service, idleMiB);
+  const probes = internet.count();
+  count(`probes: ${probes}, questions: ${resolver.questions()}`);
+} finally {
+  rmSync(folder, { recursive: true });
+  if (group !== null) setTimeout(() => rmdirSync(group));
+}
+for (const [text, number] of [...counts].sort()) console.log(`${number} × ${text}`);
+for (const [text, number] of faults) console.log(`FAULT ${number} times: ${text}`);
+process.exit(faults.size === 0 ? 0 : 1);
+
+/** Does everything at once, until the time is over. */
+async function runAll(
+  service: Service,
+  targets: readonly string[],
+  server: string,
+  program: readonly string[],
+): Promise<void> {
+  const endMs = performance.now() + seconds * 1000;
+  const repeat = async (pauseMs: number, work: () => unknown) => {
+    while (performance.now() < endMs) {
+      await work();
+      await Bun.sleep(pauseMs);
+    }
+  };
+  const keys = await Promise.all(
+    Array.from({ length: ATTACKERS }, async (_, at) => {
+      const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
+      const { stdout } = await sixscope(["keys", "add", `attacker-${at}`], environment, program);
+      return stdout.split("\n")[0] ?? "";
+    }),
+  );
+  await Promise.all([
+    ...Array.from({ length: HONEST_CLIENTS }, () =>
+      repeat(HONEST_PAUSE_MS, () => beHonest(service)),
+    ),
+    ...keys.flatMap((key) =>
+      Array.from({ length: RUNS_OF_ATTACKER }, () =>
+        repeat(0, () => attack(service, key, targets)),
+      ),
+    ),
+    ...Array.from({ length: 4 }, () => repeat(5, () => visitForeignPage(service))),
+    repeat(0, () => runCommand(server, program)),
+    repeat(SAMPLE_MS, () => {
+      try {
+        residentMiBs.push(residentMiB(service.pid));
+      } catch {
+        fault("the service has ended");
+      }
+    }),
+  ]);
+}
+
+/** One request of an honest client, whose answer is known. */
+async function beHonest(service: Service): Promise<void> {
+  const [path, expected] = pick(Math.random, [
+    ["/myip", '"ip":"::1"'],
+    ["/validate?address=2001:db8::1", '"type":"Documentation'],
+    [`/ping/${HONEST_TARGET}?count=1`, '"received":1'],
+    ["/dns/a.honest.test?resolver=resolver_c", "2001:db8::53"],
+  ]);
+  const startMs = performance.now();
+  try {
+    const response = await fetch(service.url + path, { headers: { "X-API-Key": service.key } });
+    const body = await response.text();
+    if (response.status !== 200)
+      fault(`honest ${path} answers ${response.status}: ${body.slice(0, 100)}`);
+    else if (!body.includes(expected)) fault(`honest ${path} answers ${body.slice(0, 100)}`);
+  } catch (error) {
+    fault(`honest ${path}: ${error}`);
+  }
+  honestMs.push(performance.now() - startMs);
+}
+
+/** One of the dearest requests, read whole, slowly, or not at all. */
+async function attack(service: Service, key: string, targets: readonly string[]): Promise<void> {
+  const target = pick(random, targets);
+  const path = pick(random, [
+    `/mtr/${target}?rounds=100&intervalMs=100&maxHops=64`,
+    `/mtr/${target}?rounds=20&maxHops=64`,
+    `/traceroute/${target}?paths=16&maxHops=64`,
+    `/traceroute/${target}?maxHops=64`,
+    `/mtu/${target}`,
+    `/ping/${target}?count=${1 + below(random, 10)}`,
+    `/ping/x${below(random, 1e9)}.evil.test`,
+    `/dns/x${below(random, 1e9)}.evil.test?resolver=all&type=${pick(random, ["AAAA", "TXT", "PTR", "CNAME"])}`,
+    `/ping/${target}?from=${EVIL_LOCATION}`,
+    `/mtr/${target}?from=all&rounds=20`,
+    `/traceroute/${target}?from=evil-${below(random, 3000)},${EVIL_LOCATION}`,
+  ]);
+  const Accept = pick(random, ["text/event-stream", "application/json"]);
+  const manner = pick(random, ["whole", "whole", "leaves", "stops reading"]);
+  if (manner === "stops reading") return await stopReading(service, path, key);
+  const signal = AbortSignal.timeout(manner === "leaves" ? below(random, 3000) : seconds * 1000);
+  try {
+    const response = await fetch(service.url + path, {
+      headers: { Accept, "X-API-Key": key },
+      signal,
+    });
+    const body = await response.text();
+    const [, code = "a result"] = /"code":"([A-Z_]+)"/.exec(body) ?? [];
+    count(`${path.split("/")[1]} answers ${response.status} with ${code}`);
+    if (code === "INTERNAL_ERROR") fault(`${path} answers ${code}`);
+  } catch {
+    count(`left ${path.split("/")[1]}`);
+  }
+}
+
+/** Asks for events and reads none of them. */
+async function stopReading(service: Service, path: string, key: string): Promise<void> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname.replaceAll(/[[\]]/g, ""));
+  socket.on("error", () => {}).pause();
+  socket.write(
+    `GET /api/v1${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nX-API-Key: ${key}\r\n\r\n`,
+  );
+  await Bun.sleep(below(random, 20_000));
+  socket.destroy();
+}
+
+/** A page of another site uses the rights of its visitor, who needs no key. */
+async function visitForeignPage(service: Service): Promise<void> {
+  const headers = pick<Record<string, string>>(random, [
+    { Origin: "https://evil.example", "Sec-Fetch-Site": "cross-site" },
+    { "Sec-Fetch-Site": "same-site" },
+    { Origin: "null" },
+  ]);
+  const response = await fetch(`${service.url}/ping/${HONEST_TARGET}?count=1`, { headers }).catch(
+    () => null,
+  );
+  await response?.body?.cancel();
+  if (response?.status === 200) fault("a page of another site gets a probe without a key");
+}
+
+/** A command asks the hostile server. */
+async function runCommand(server: string, program: readonly string[]): Promise<void> {
+  const [tool = "", ...options] = pick<readonly string[]>(random, [
+    ["ping", "::1"],
+    ["trace", "::1", "--json"],
+    ["mtr", "::1", "--json", "--stream"],
+    ["my-ip"],
+  ]);
+  const child = spawn([...program, tool, ...options, "--server", server], {});
+  const timer = setTimeout(() => {
+    fault(`sixscope ${tool} runs longer than ${MAX_COMMAND_SECONDS} s`);
+    child.kill("SIGKILL");
+  }, MAX_COMMAND_SECONDS * 1000);
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  await child.exited;
+  clearTimeout(timer);
+  const usedMiB = (child.resourceUsage()?.maxRSS ?? 0) / MiB;
+  if (usedMiB > MAX_COMMAND_MIB) fault(`sixscope ${tool} takes ${Math.round(usedMiB)} MiB`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them.
+  if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e]/.test(stdout + stderr)) {
+    fault(`sixscope ${tool} prints a control character`);
+  }
+  count(`sixscope ${tool} ends with ${child.exitCode}`);
+}
+
+/** Compares what was measured with the bounds, and stops the service. */
+async function check(service: Service, idleMiB: number): Promise<void> {
+  const mostMiB = Math.max(...residentMiBs);
+  const sorted = honestMs.toSorted((a, b) => a - b);
+  const p95 = sorted[Math.floor(sorted.length * 0.95)] ?? Number.NaN;
+  const series = seriesIn(await metricsText(service));
+  const lag = (bound: string) =>
+    series[`sixscope_event_loop_lag_seconds_bucket{le="${bound}"}`] ?? Number.NaN;
+  const late = 1 - lag("0.05") / lag("+Inf");
+  console.log(
+    `resident MiB: idle ${idleMiB.toFixed(0)}, median ${median(residentMiBs).toFixed(0)}, most ${mostMiB.toFixed(0)}${group === null ? ", without a cgroup" : ""}`,
+  );
+  console.log(`timers later than 50 ms: ${(late * 100).toFixed(1)} %`);
+  console.log(
+    `honest answers: ${honestMs.length}, p50 ${median(honestMs).toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`,
+  );
+  if (!(mostMiB < MAX_MIB)) fault(`it takes ${mostMiB.toFixed(0)} MiB`);
+  if (!(late < MAX_LATE_SHARE)) fault(`${(late * 100).toFixed(1)} % of the timers are late`);
+  if (!(median(honestMs) < MAX_P50_MS))
+    fault(`half of the honest answers take ${median(honestMs).toFixed(0)} ms`);
+  if (!(p95 < MAX_P95_MS)) fault(`one of 20 honest answers takes ${p95.toFixed(0)} ms`);
+  service.signal("SIGTERM");
+  const status = await Promise.race([service.exited, Bun.sleep(MAX_STOP_SECONDS * 1000)]);
+  if (status !== 0) fault(`it stops with ${status ?? `nothing in ${MAX_STOP_SECONDS} s`}`);
+  for (const line of service.stderr().split("\n").filter(Boolean)) {
+    const level = /^time=\S+ level=(\w+) /.exec(line)?.[1];
+    const isExpected = level !== "error" || / code=(LOCATION|RESOLVER)_/.test(line);
+    if (level === undefined || !isExpected) fault(`the log has: ${line.slice(0, 200)}`);
+  }
+}
+
+/** A memory group with the bound of the unit, or null where there can be none. */
+function makeMemoryGroup(): string | null {
+  const name = `sixscope-hostile-${process.pid}`;
+  for (const [root, bound] of [
+    ["/sys/fs/cgroup/memory", "memory.limit_in_bytes"],
+    ["/sys/fs/cgroup", "memory.max"],
+  ] as const) {
+    const path = join(root, name);
+    try {
+      mkdirSync(path);
+      if (!existsSync(join(path, bound))) {
+        rmdirSync(path);
+        continue;
+      }
+      writeFileSync(join(path, bound), `${MAX_MIB * MiB}`);
+      return path;
+    } catch {
+      // Try the other, or go without.
+    }
+  }
+  return null;
+}
