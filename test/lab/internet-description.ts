@@ -64,6 +64,8 @@ export type ErrorKind = { readonly type: number; readonly code: number };
 /** A router of a path. Routers with the same address are one: they share counts and rate limit. */
 export type Router = Node & {
   readonly address: string;
+  /** Answers each probe from another address, which differs in its last 32 bits; default false. */
+  readonly isMany?: boolean;
   /** For each address that it answers to; default none. */
   readonly rateLimit?: RateLimit;
   /** MTU of the link behind it: larger packets are answered with Packet Too Big. */

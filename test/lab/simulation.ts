@@ -119,6 +119,7 @@ export function createSimulation(description: InternetDescription): Simulation {
   const answered = counter();
   const forwarded = counter();
   const withinLimit = rateLimiter();
+  let many = 0;
   const destinations = description.destinations
     .map((destination) => ({ destination, prefix: parsePrefix(destination.to) }))
     .sort((a, b) => b.prefix.bits - a.prefix.bits);
@@ -169,7 +170,9 @@ export function createSimulation(description: InternetDescription): Simulation {
         const key = `${router.address} ${addressText(packet.source)}`;
         if (router.rateLimit && !withinLimit(key, router.rateLimit, nowMs)) return [];
         const message = errorAbout(arrived, error, router);
-        return send(router, addressBytes(router.address), packet, message, index + 1);
+        const from = addressBytes(router.address);
+        if (router.isMany) new DataView(from.buffer).setUint32(12, ++many);
+        return send(router, from, packet, message, index + 1);
       }
       if (isLost(router.forwardLoss, forwarded(router.address))) return [];
     }
