@@ -50,11 +50,11 @@ export async function streamEvents(
       waiting += data.length;
       await stream.writeSSE({ event, data });
       waiting -= data.length;
+      if (waiting === 0) stuck = 0;
     };
     const interval = setInterval(() => {
       if (waiting === 0) void stream.write(":\n\n");
-      stuck = waiting === 0 ? 0 : stuck + 1;
-      if (stuck === 2) stall.abort(new Error("the client has not read its events"));
+      else if (++stuck === 2) stall.abort(new Error("the client has not read its events"));
     }, COMMENT_INTERVAL_MS);
     try {
       const json = await handle((name, data, mayTell = () => true) => {

@@ -135,10 +135,12 @@ describe("a stream", () => {
         return await promise;
       });
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+      await reader.read();
       for (let number = 1; number <= 30; number++) {
-        tell(number);
+        for (let count = 1; count < 10; count++) tell(number);
         await inTime(COMMENT_INTERVAL_MS);
-        for (let count = 0; count < 2; count++) expect((await reader.read()).done).toBe(false);
+        for (let count = 1; count < 10; count++) expect((await reader.read()).done).toBe(false);
+        await inTime(0);
       }
       resolve("{}");
       let end = "";

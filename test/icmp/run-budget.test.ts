@@ -101,6 +101,19 @@ describe("a run that meets its budget", () => {
     expect(clock.nowMs() - startMs).toBeLessThan(20_000);
   });
 
+  test.each(["mtr", "paths"] as const)("%s sends nothing more", async (tool) => {
+    const { clock, engine, socket } = start();
+    const { budget, end } = budgetOf(1000);
+    const request = { ...REQUEST, rounds: 50, intervalMs: 200, paths: 16 };
+    const outcome = engine[tool](request, { budget });
+    await clock.pass(250);
+    end();
+    const { length } = socket.sent;
+    expect(await clock.run<object>(outcome)).toMatchObject({ kind: "done", reached: true });
+    expect(socket.sent).toHaveLength(length);
+    expect(engine.outstanding).toBe(0);
+  });
+
   test.each(["mtr", "paths"] as const)(
     "is %s that its caller leaves, and has no outcome",
     async (tool) => {
