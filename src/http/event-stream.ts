@@ -7,7 +7,7 @@ import { prefers } from "./request.ts";
 
 /**
  * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. If
- * something has waited in two of them, the client does not read; the kernel would give it up later.
+ * something waits at two of them and did not run out between, the client does not read.
  */
 export const COMMENT_INTERVAL_MS = 5000;
 
