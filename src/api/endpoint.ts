@@ -15,6 +15,9 @@ export const BASE_PATH = "/api/v1";
 /** The parameter that says where to measure. */
 export const FROM = "from";
 
+/** Called with the bytes of an event before it is sent over a network; false if it must not be sent. */
+export type MayTell = (bytes: number) => boolean;
+
 /** A call of a handler, by a request or by a command. */
 export interface Call {
   /** Aborts when the caller has gone. */
@@ -26,7 +29,7 @@ export interface Call {
   /** Keeps the connection open for a handler that may be silent for some seconds. */
   readonly allowSeconds: (seconds: number) => void;
   /** Called with each event of the endpoint, and its data as the result will contain it. */
-  readonly onEvent?: ((name: string, data: object) => void) | undefined;
+  readonly onEvent?: ((name: string, data: object, mayTell?: MayTell) => void) | undefined;
 }
 
 /** An endpoint, and its parameters as a request sends them. */

@@ -1,11 +1,18 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
+import type { Call } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { prefers } from "./request.ts";
 
-/** Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. */
-const COMMENT_INTERVAL_MS = 8000;
+/**
+ * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. If
+ * something waits at two of them and did not run out between, the client does not read.
+ */
+export const COMMENT_INTERVAL_MS = 5000;
+
+/** Characters of events that may wait for a client; further ones are left out until it reads. */
+const MAX_WAITING = 64 * 1024;
 
 /** True if a request wants events rather than JSON. */
 export function prefersEvents(accept: string | null): boolean {
@@ -13,39 +20,58 @@ export function prefersEvents(accept: string | null): boolean {
 }
 
 /**
- * Streams the events of a handler from the first one on, then its result or its error.
+ * Streams the events of a handler from the first one on, then its result or its error. Events for which a slow
+ * client has no room are left out, as the result has all. A client that does not read ends the stream.
  *
- * @param handle returns the JSON of the result
+ * @param handle returns the JSON of the result; its signal aborts if the client has gone or does not read
  * @returns the body, and the status of the answer when its last event is sent or the client has gone
  * @param explain makes the error that is sent from what the handler threw
  * @throws what the handler throws before its first event
  */
 export async function streamEvents(
   context: Context,
-  handle: (onEvent: (name: string, data: object) => void) => Promise<string>,
+  handle: (onEvent: NonNullable<Call["onEvent"]>, signal: AbortSignal) => Promise<string>,
   explain: (error: Error) => ApiError,
 ) {
   const { promise: begun, resolve: begin, reject: fail } = Promise.withResolvers<void>();
   const { promise: ended, resolve: end } = Promise.withResolvers<number>();
   const { body } = streamSSE(context, async (stream) => {
+    const stall = new AbortController();
+    const signal = AbortSignal.any([context.req.raw.signal, stall.signal]);
+    // Or what waits for a client who has gone would wait for ever.
+    signal.addEventListener("abort", () => stream.abort());
     let isBegun = false;
-    const send = (event: string, data: string) => {
+    let waiting = 0;
+    let stuck = 0;
+    /** Resolves when the client has room for it, or the stream is aborted. */
+    const send = async (event: string, data: string) => {
       isBegun = true;
       begin();
-      return stream.writeSSE({ event, data });
+      waiting += data.length;
+      await stream.writeSSE({ event, data });
+      waiting -= data.length;
+      if (waiting === 0) stuck = 0;
     };
-    const comments = setInterval(() => void stream.write(":\n\n"), COMMENT_INTERVAL_MS);
+    const interval = setInterval(() => {
+      if (waiting === 0) void stream.write(":\n\n");
+      else if (++stuck === 2) stall.abort(new Error("the client has not read its events"));
+    }, COMMENT_INTERVAL_MS);
     try {
-      const json = await handle((name, data) => void send(name, JSON.stringify(data)));
+      const json = await handle((name, data, mayTell = () => true) => {
+        if (waiting > MAX_WAITING) return;
+        const text = JSON.stringify(data);
+        if (mayTell(Buffer.byteLength(text))) void send(name, text);
+      }, signal);
       await send("result", json);
+      stall.signal.throwIfAborted();
       end(200);
     } catch (error) {
       if (!isBegun) return fail(error);
-      const known = explain(error as Error);
+      const known = explain(stall.signal.reason ?? error);
       await send("error", JSON.stringify(known.body));
       end(known.status);
     } finally {
-      clearInterval(comments);
+      clearInterval(interval);
     }
   });
   await begun;

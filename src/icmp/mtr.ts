@@ -3,6 +3,7 @@ import { pause } from "../util/clock.ts";
 import { describeRounds, type MtrReport, type Round } from "./mtr-report.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
 import type { Answer, Prober } from "./prober.ts";
+import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
 import { describeError, endOf, type TraceError } from "./trace-report.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
@@ -38,12 +39,12 @@ export async function mtr(
   prober: Prober,
   traceroute: Traceroute,
   request: MtrRequest,
-  { signal: callersSignal, onRound }: MtrOptions = {},
+  { signal: callersSignal, budget = UNBOUNDED, onRound }: MtrOptions = {},
 ): Promise<MtrOutcome> {
   const { rounds, intervalMs, ...traceRequest } = request;
   const { target, scopeId = 0, maxHops, timeoutMs } = request;
-  const signal = prober.signalFor(callersSignal);
-  const traced = await traceroute(traceRequest, { signal });
+  const signal = prober.signalFor(callersSignal, budget.enough);
+  const traced = await traceroute(traceRequest, { signal: callersSignal });
   if (traced.kind !== "done") return traced;
   const { source, flowLabel } = traced;
   const probe = { target, scopeId, source, flowLabel, timeoutMs, signal };
@@ -66,14 +67,15 @@ export async function mtr(
       answers.then(async (round) => {
         await before;
         if (signal.aborted) return;
+        if (!round.every((answer, at) => budget.admit(at + 1, answer?.from))) return;
         done.push(round);
-        onRound?.(number, describeRounds(done));
+        budget.work(() => onRound?.(number, describeRounds(done)));
       }),
     );
     if (number < rounds) await pause(prober.clock, intervalMs, signal);
   }
   await Promise.all(pending);
-  if (signal.aborted) return { kind: "aborted" };
+  if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" };
   const report = describeRounds(done);
   return { kind: "done", source, flowLabel, ...report, error: report.reached ? null : error };
 }

@@ -9,6 +9,7 @@ import {
 } from "./path-graph.ts";
 import type { NoResult } from "./ping.ts";
 import type { Prober } from "./prober.ts";
+import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
 import type { Traced, TraceOptions, TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** The bounds of a search for paths: flow labels for each path that is wanted, probes, and milliseconds in which traces begin. */
@@ -55,12 +56,13 @@ export async function tracePaths(
   prober: Prober,
   traceroute: Traceroute,
   request: PathsRequest,
-  { signal, onHop, onPath }: PathsOptions = {},
+  { signal, budget = UNBOUNDED, onHop, onPath }: PathsOptions = {},
 ): Promise<PathsOutcome> {
   const endMs = prober.clock.nowMs() + MAX_SEARCH_MS;
   const first = await traceroute(request, { signal, onHop });
   if (first.kind !== "done") return first;
   const { clock } = prober;
+  const stop = prober.signalFor(signal, budget.enough);
   let traced: readonly [Traced, ...Traced[]] = [first];
   let paths: readonly TracedPath[] = [];
   let missing = 0;
@@ -73,16 +75,19 @@ export async function tracePaths(
   /** The last call of `onPath` for each path, by its label. */
   const told = new Map<number, string>();
 
+  const isAdmitted = ({ hops }: Traced) =>
+    hops.every(({ hop, addresses }) => addresses.every((each) => budget.admit(hop, each)));
+
   const isOver = () => failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
 
   const trace = async (wanted: Partial<TraceRequest>): Promise<Traced | null> => {
-    const outcome = await traceroute({ ...request, ...wanted }, { signal });
+    const outcome = await traceroute({ ...request, ...wanted }, { signal: stop });
     if (outcome.kind !== "done") {
       failures.push(outcome);
       return null;
     }
     sent += outcome.sent;
-    return outcome;
+    return isAdmitted(outcome) ? outcome : null;
   };
 
   const describe = () => {
@@ -108,7 +113,7 @@ export async function tracePaths(
     // Another program leaves us no label but 0.
     if (found?.flowLabel === 0) labelsLeft = 0;
     else if (found) traced = [...traced, found];
-    describe();
+    budget.work(describe);
   };
 
   /**
@@ -132,7 +137,7 @@ export async function tracePaths(
     const latest = (label: Traced) => (label === before && found) || label;
     const [oldest, ...others] = traced;
     traced = [latest(oldest), ...others.map(latest)];
-    describe();
+    budget.work(describe);
   };
 
   /** The hops at which one label meets different addresses: it is traced as often as shows two with 95 % confidence. */
@@ -151,7 +156,8 @@ export async function tracePaths(
     return label.hops.map(({ hop }) => hop).filter(isChanging);
   };
 
-  describe();
+  isAdmitted(first);
+  budget.work(describe);
   const running = new Set<Promise<void>>();
   for (;;) {
     const doubtful = findDoubtful();
@@ -164,8 +170,7 @@ export async function tracePaths(
     else break;
   }
   const perPacket = await changingHops();
-  const failure = failures.at(-1);
-  if (failure?.kind === "aborted") return failure;
+  if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" };
   return {
     ...traced[0],
     sent,

@@ -3,6 +3,7 @@ import { pause } from "../util/clock.ts";
 import { errorName } from "./icmp-error.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
+import type { RunBudget } from "./run-budget.ts";
 
 /** The common part of a ping and a trace. */
 export interface RunRequest {
@@ -15,8 +16,10 @@ export interface RunRequest {
 
 /** How the caller takes part in a run. */
 export interface RunOptions {
-  /** Ends the run early. */
+  /** Ends the run early, without a result. */
   readonly signal?: AbortSignal | undefined;
+  /** Bounds what can grow with the answers: mtr and the search for paths. */
+  readonly budget?: RunBudget | undefined;
 }
 
 /** Why a run has no result. */

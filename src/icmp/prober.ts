@@ -170,10 +170,9 @@ export class Prober {
     return this.#socket.route(target, scopeId, flowLabel);
   }
 
-  /** Aborts with the caller's signal, and when the prober closes. */
-  signalFor(signal: AbortSignal | undefined): AbortSignal {
-    const closing = this.#closing.signal;
-    return signal === undefined ? closing : AbortSignal.any([signal, closing]);
+  /** Aborts with one of the caller's signals, and when the prober closes. */
+  signalFor(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, ...signals.filter((each) => each !== undefined)]);
   }
 
   /** Sends one echo request and resolves with how it ends. */

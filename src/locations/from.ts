@@ -81,7 +81,8 @@ async function measureAt(
   services: Services,
 ): Promise<object> {
   const { onEvent } = call;
-  const tell: Call["onEvent"] = onEvent && ((name, data) => onEvent(name, { ...data, location }));
+  const tell: Call["onEvent"] =
+    onEvent && ((name, data, mayTell) => onEvent(name, { ...data, location }, mayTell));
   const locatedCall = { ...call, onEvent: tell };
   const { locations } = services;
   if (location !== locations?.own && !locations)

@@ -183,8 +183,8 @@ function handlerOf(
     const call = callOf(info);
     const wantsEvents = events !== undefined && prefersEvents(info.request.headers.get("accept"));
     if (wantsEvents && req.method === "GET") {
-      const run = async (onEvent: Call["onEvent"]) =>
-        JSON.stringify(await handle(values, { ...call, onEvent }, services));
+      const run = async (onEvent: Call["onEvent"], signal: AbortSignal) =>
+        JSON.stringify(await handle(values, { ...call, signal, onEvent }, services));
       return respondEvents(context, run, explain);
     }
     return whenDone(handle(values, call, services), (body) => {

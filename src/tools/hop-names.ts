@@ -11,11 +11,15 @@ export const NAMES_MS = 250;
 /** Names of hops asked for at once, over all traces: a part of what a resolver's client allows, so that `/dns` goes on. */
 const MAX_QUESTIONS = 64;
 
+/** Names that are asked for in one run, and characters of a name that are kept: one without escapes has no more. */
+const MAX_NAMES = 256;
+const MAX_CHARACTERS = 253;
+
 const permits = createSemaphore(MAX_QUESTIONS);
 
 /** The names of a trace's hops. */
 export interface HopNames {
-  /** Begins to ask for the name of a hop that has answered, unless that has begun. */
+  /** Begins to ask for the name of a hop that has answered, unless that has begun, or for `MAX_NAMES` of them. */
   ask(address: Ipv6Address): void;
   /** The names by address that are known now. */
   readonly names: ReadonlyMap<string, string | null>;
@@ -48,7 +52,7 @@ export function hopNames(
     const release = permits.acquire(async () => {
       const name = await lookupHostname(client, address, { signal: stop });
       if (name !== null && !stop.aborted) {
-        names.set(key, name);
+        names.set(key, name.slice(0, MAX_CHARACTERS));
         onName();
       }
       finish();
@@ -61,7 +65,8 @@ export function hopNames(
     ask(address) {
       answeredMs = clock.nowMs();
       const key = formatIpv6(address);
-      if (names.has(key) || (!isPrivate && notGlobal(address) !== null)) return;
+      if (names.size === MAX_NAMES || names.has(key)) return;
+      if (!isPrivate && notGlobal(address) !== null) return;
       names.set(key, null);
       pending.push(find(key, address));
     },

@@ -144,6 +144,7 @@ interface RunDocument {
     readonly flowLabel?: number;
     readonly error?: IcmpError;
     readonly dns64?: Translation;
+    readonly cutShort?: { readonly code: string; readonly text: string };
   };
 }
 
@@ -168,7 +169,7 @@ export function runReport(
   tables: readonly Table[],
   isAnswered: boolean,
 ): Report {
-  const { source, flowLabel, dns64, error, location, verdict } = details;
+  const { source, flowLabel, dns64, error, location, verdict, cutShort } = details;
   const label = flowLabel === undefined ? "" : `, flow label ${flowLabel}`;
   return {
     title: ip === undefined || ip === target ? target : `${target} (${ip})`,
@@ -178,6 +179,7 @@ export function runReport(
       ["Error", error && errorText(error), "bad"],
       ["Probed", ip && source && `${ip} from ${source}${label}`],
       ...(dns64 ? [translatorFact(dns64)] : []),
+      ["Cut short", cutShort?.text, "warn"],
       ["Location", location],
     ),
     tables,

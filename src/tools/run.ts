@@ -4,13 +4,14 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import { atLocation, ipv6Text, text, textSchema } from "../api/schemas.ts";
+import { atLocation, ipv6Text, named, once, text, textSchema } from "../api/schemas.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
-import { engineForTraces, type IcmpEngine } from "../icmp/engine.ts";
+import { engineForTraces } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
+import { CUTS, createBudget } from "./budget.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
 
 /** Most runs end within seconds. */
@@ -44,6 +45,9 @@ export const PROBE_ERRORS: readonly ErrorCode[] = [
 /** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
 const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 
+/** The last sentence of a verdict on a run that met its budget. */
+const EARLY = "The run met its budget and ended, so this may not be all.";
+
 const byte = () => z.int().min(0).max(255);
 
 /** The schema of an ICMPv6 error's type. */
@@ -72,7 +76,15 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
       "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
     ),
   source: ipv6Text("The source address of the probes."),
+  cutShort: cutShort().exactOptional(),
 });
+
+const cutShort = once(() =>
+  named("CutShort", "Why the run ended early: it met its budget.", {
+    code: z.enum(Object.keys(CUTS) as (keyof typeof CUTS)[]).describe("The bound that was met."),
+    text: text("One sentence."),
+  }),
+);
 
 /** The schema of the conclusion of a result. */
 export const verdictField = <const Codes extends readonly string[]>(codes: Codes) =>
@@ -83,34 +95,8 @@ export const verdictField = <const Codes extends readonly string[]>(codes: Codes
     })
     .describe("The conclusion.");
 
-/** A run that has its target and its probe slot. */
-export interface ProbeRun extends Disposable {
-  /** The address of the target. */
-  readonly ip: string;
-  readonly engine: IcmpEngine;
-  /** The part of an engine's request that all runs share. */
-  readonly request: RunRequest;
-  readonly options: RunOptions;
-  /**
-   * Waits for the engine, and gives the probe slot back.
-   *
-   * @throws ApiError NETWORK_UNREACHABLE if this machine cannot send a single packet
-   */
-  outcome<Outcome extends { readonly kind: "done" }>(
-    ended: Promise<Outcome | NoResult>,
-  ): Promise<Outcome>;
-  /** The part of the result's details that `runDetailFields` describes. */
-  details<Verdict>(
-    outcome: { readonly source: Ipv6Address },
-    verdict: Verdict,
-  ): RunDetails<Verdict>;
-}
-
-interface RunDetails<Verdict> {
-  readonly verdict: Verdict;
-  readonly dns64?: ReturnType<typeof translationOf> & {};
-  readonly source: string;
-}
+/** A run that has its target and its probe slot; see `openRun`. */
+export type ProbeRun = Awaited<ReturnType<typeof openRun>>;
 
 /**
  * Resolves a target, checks it against the policy, and waits for a probe slot, which the run holds until
@@ -123,10 +109,10 @@ interface RunDetails<Verdict> {
 export async function openRun(
   target: string,
   longestMs: number,
-  { signal, owner, allowSeconds }: Call,
+  { signal, owner, allowSeconds, onEvent }: Call,
   services: Services,
   icmp: Services["icmp"] = engineForTraces(services.icmp),
-): Promise<ProbeRun> {
+) {
   const { probeSlots, config, resolvers } = services;
   const parsed = parseTarget(target);
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
@@ -140,20 +126,43 @@ export async function openRun(
     const retryAfterSeconds = RETRY_AFTER_SECONDS;
     throw new ApiError("TOO_MANY_PROBES", { limit: probeSlots.limit, retryAfterSeconds });
   }
+  const budget = createBudget(owner);
   return {
+    /** The address of the target. */
     ip,
     engine: icmp,
-    request: { ...destination, timeoutMs: config.probeTimeoutMs },
-    options: { signal },
-    async outcome(ended) {
+    /** The part of an engine's request that all runs share. */
+    request: { ...destination, timeoutMs: config.probeTimeoutMs } satisfies RunRequest,
+    options: { signal, budget } satisfies RunOptions,
+    budget,
+    /** That of the call, within the budget. */
+    onEvent: onEvent && ((name: string, data: object) => onEvent(name, data, budget.tell)),
+    /**
+     * Waits for the engine, and gives the probe slot back.
+     *
+     * @throws ApiError NETWORK_UNREACHABLE if this machine cannot send a single packet
+     */
+    async outcome<Outcome extends { readonly kind: "done" }>(
+      ended: Promise<Outcome | NoResult>,
+    ): Promise<Outcome> {
       const outcome = await ended.finally(release);
       if (signal.aborted || outcome.kind === "aborted") throw clientGone();
       if (outcome.kind === "done") return outcome;
       throw new ApiError("NETWORK_UNREACHABLE", { target, ip }, outcome.code);
     },
-    details({ source }, verdict) {
+    /** The part of the result's details that `runDetailFields` describes. */
+    details<Verdict extends { readonly text: string }>(
+      { source }: { readonly source: Ipv6Address },
+      verdict: Verdict,
+    ) {
       const dns64 = translationOf(resolvers[config.targetResolver], ip);
-      return { verdict, ...(dns64 && { dns64 }), source: formatIpv6(source) };
+      const cutShort = budget.cutShort();
+      return {
+        verdict: cutShort ? { ...verdict, text: `${verdict.text} ${EARLY}` } : verdict,
+        ...(dns64 && { dns64 }),
+        source: formatIpv6(source),
+        ...(cutShort && { cutShort }),
+      };
     },
     [Symbol.dispose]: release,
   };

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { Hono } from "hono";
 import { ApiError } from "../../src/api/errors.ts";
-import { prefersEvents, streamEvents } from "../../src/http/event-stream.ts";
+import { COMMENT_INTERVAL_MS, prefersEvents, streamEvents } from "../../src/http/event-stream.ts";
 
 test.each<[string | null, boolean]>([
   [null, false],
@@ -33,6 +33,10 @@ describe("a stream", () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
+  /** The messages of what went wrong. */
+  const explained: string[] = [];
+  beforeEach(() => void explained.splice(0));
+
   type Handle = Parameters<typeof streamEvents>[1];
 
   /** The body and the status of a stream; what was thrown before it. */
@@ -40,7 +44,10 @@ describe("a stream", () => {
     const app = new Hono();
     let ended: Promise<number> | undefined;
     app.get("/", async (context) => {
-      const explain = () => new ApiError("INTERNAL_ERROR", { requestId: "1" });
+      const explain = ({ message }: Error) => {
+        explained.push(message);
+        return new ApiError("INTERNAL_ERROR", { requestId: "1" });
+      };
       const stream = await streamEvents(context, handle, explain);
       ended = stream.ended;
       return new Response(stream.body);
@@ -107,7 +114,89 @@ describe("a stream", () => {
     }
     resolve("{}");
     const comments = (await text).split("\n\n").filter((block) => block === ":");
-    expect(comments).toHaveLength(3);
+    expect(comments.length).toBeGreaterThanOrEqual(3);
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  describe("whose client", () => {
+    const kilobyte = (number: number) => ({ number, text: "x".repeat(1000) });
+    const inTime = async (ms: number) => {
+      for (let turn = 0; turn < 20; turn++) await null;
+      jest.advanceTimersByTime(ms);
+      for (let turn = 0; turn < 20; turn++) await null;
+    };
+
+    test("reads all now and then goes on", async () => {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      let tell = (_: number) => {};
+      const { response, status } = await start(async (onEvent) => {
+        tell = (number) => onEvent("hop", kilobyte(number));
+        tell(0);
+        return await promise;
+      });
+      const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+      await reader.read();
+      for (let number = 1; number <= 30; number++) {
+        for (let count = 1; count < 10; count++) tell(number);
+        await inTime(COMMENT_INTERVAL_MS);
+        for (let count = 1; count < 10; count++) expect((await reader.read()).done).toBe(false);
+        await inTime(0);
+      }
+      resolve("{}");
+      let end = "";
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        end += new TextDecoder().decode(read.value);
+      }
+      expect(end).toEndWith("event: result\ndata: {}\n\n");
+      expect(await status()).toBe(200);
+    });
+
+    test.each([
+      ["an event", () => new Promise<string>(() => {})],
+      ["the result", async () => "{}"],
+    ])("never reads %s ends the run, and its stream ends without a result", async (_, work) => {
+      const { response, status } = await start(async (onEvent, signal) => {
+        for (let number = 1; number <= 9; number++) onEvent("hop", kilobyte(number));
+        const { promise, reject } = Promise.withResolvers<string>();
+        signal.addEventListener("abort", () => reject(signal.reason));
+        return await Promise.race([work(), promise]);
+      });
+      await inTime(COMMENT_INTERVAL_MS);
+      await inTime(COMMENT_INTERVAL_MS);
+      expect(await status()).toBe(500);
+      expect(explained).toEqual(["the client has not read its events"]);
+      expect((await response.text()).length).toBeLessThan(5000);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+
+    test("reads slowly misses events, and has the whole result", async () => {
+      let charged = 0;
+      const mayTell = (bytes: number) => {
+        charged += bytes;
+        return true;
+      };
+      const { response, status } = await start(async (onEvent) => {
+        for (let number = 1; number <= 1000; number++) onEvent("hop", kilobyte(number), mayTell);
+        return JSON.stringify({ all: "y".repeat(500_000) });
+      });
+      const events = (await response.text()).split("\n\n");
+      const hops = events.filter((each) => each.startsWith("event: hop"));
+      expect(hops.length).toBeGreaterThan(50);
+      expect(hops.length).toBeLessThan(70);
+      expect(charged).toBeLessThan(70_000);
+      expect(events.at(-2)).toHaveLength(500_000 + 30);
+      expect(await status()).toBe(200);
+    });
+
+    test("has had as much as the run may tell gets no more", async () => {
+      const { response } = await start(async (onEvent) => {
+        onEvent("hop", { hop: 1 }, (bytes) => bytes === 9);
+        onEvent("hop", { hop: 22 }, (bytes) => bytes === 9);
+        return "{}";
+      });
+      expect(await response.text()).toBe(
+        'event: hop\ndata: {"hop":1}\n\nevent: result\ndata: {}\n\n',
+      );
+    });
   });
 });

@@ -12,6 +12,7 @@ import { parseIpv6 } from "../addr/parse.ts";
 const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
 const SOURCE = "2001:db8::1";
 const DNS64 = { ip: "64:ff9b::c000:201", prefix: "64:ff9b::/96", ipv4: "192.0.2.1" };
+const CUT = { code: "addresses", text: "More than 99 addresses answered." } as const;
 const NETWORK = {
   asn: 64_496,
   name: "Example Networks",
@@ -43,6 +44,7 @@ export const PING: PingResult = {
     lost: LOST,
     duplicates: 3,
     late: 1,
+    cutShort: { code: "events", text: "The events of the run have more than 77 bytes." },
   },
 };
 
@@ -87,6 +89,7 @@ export const TRACE: TraceResult = {
     verdict: traceVerdict(TRACE_HOPS, { reason: "reached", otherSource: "2001:db8::81" }, null),
     dns64: DNS64,
     source: SOURCE,
+    cutShort: CUT,
     flowLabel: 493_374,
   },
 };
@@ -204,6 +207,7 @@ export const MTR: MtrResult = {
     verdict: mtrVerdict(MTR_HOPS, MTR_END),
     dns64: DNS64,
     source: SOURCE,
+    cutShort: CUT,
     flowLabel: 493_374,
   },
 };
@@ -238,6 +242,7 @@ export const MTU: MtuResult = {
     ],
     dns64: DNS64,
     source: SOURCE,
+    cutShort: CUT,
     flowLabel: 493_374,
   },
 };

@@ -9,8 +9,17 @@ import { VirtualClock } from "../icmp/fake.ts";
 const GLOBAL = "[2606:4700:4700::1111]:53";
 const LOCAL = "127.0.0.1:53";
 
-/** A resolver that answers each question after `answerMs` milliseconds, or never if it is null. */
-function start(servers: readonly string[], answerMs: number | null, onName = () => {}) {
+/**
+ * A resolver that answers each question after `answerMs` milliseconds, or never if it is null.
+ *
+ * @param host the first label of all names
+ */
+function start(
+  servers: readonly string[],
+  answerMs: number | null,
+  onName = () => {},
+  host = "host",
+) {
   const clock = new VirtualClock();
   const asked: string[] = [];
   const aborted: string[] = [];
@@ -18,7 +27,7 @@ function start(servers: readonly string[], answerMs: number | null, onName = () 
     query: (name: string, type: string, { signal }: QueryOptions) => {
       asked.push(name);
       return new Promise((resolve) => {
-        const value = `host-${asked.length}.example.`;
+        const value = `${host}-${asked.length}.example.`;
         if (answerMs !== null) {
           clock.after(answerMs, () => resolve({ kind: "answer", records: [{ type, value }] }));
         }
@@ -109,4 +118,21 @@ test.each([
   for (const address of addresses) names.ask(parseIpv6(address));
   await clock.run(names.known());
   expect(asked).toHaveLength(isAsked ? addresses.length : 0);
+});
+
+test("as many names as a run may ask for are asked for, whatever answers", async () => {
+  const { clock, asked, names } = start([GLOBAL], 5);
+  for (let number = 1; number <= 2000; number++) {
+    names.ask(parseIpv6(`2a00:1450::${(number % 1500).toString(16)}`));
+    if (number % 50 === 0) await clock.pass(10);
+  }
+  expect((await clock.run(names.known())).size).toBe(256);
+  expect(asked).toHaveLength(256);
+});
+
+test("a name is kept up to its 253rd character", async () => {
+  const { clock, names } = start([GLOBAL], 5, () => {}, "\\007".repeat(63));
+  names.ask(FIRST);
+  const [name = ""] = [...(await clock.run(names.known())).values()];
+  expect(name).toBe(`${"\\007".repeat(63)}-1.example`.slice(0, 253));
 });

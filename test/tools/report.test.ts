@@ -40,6 +40,7 @@ const textOf = (tool: ToolName, document: object) =>
 /** The values that a report does not print, each with what says it instead. */
 const UNPRINTED: Readonly<Record<string, string>> = {
   "*.verdict.code": "its text and its tone",
+  "*.cutShort.code": "its text",
   "my-ip.version": "the form of the address",
   "my-ip.details.network.asn": "--json, because scripts read the address alone",
   "my-ip.details.network.name": "as asn",

@@ -5,6 +5,7 @@ import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
 import { openRun } from "../../src/tools/run.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
@@ -84,5 +85,24 @@ describe("a run", () => {
     using run = await open();
     const verdict = { code: "reached", text: "The target replied at hop 1." };
     expect(run.details(DONE, verdict)).toEqual({ verdict, source: "2001:db8::1" });
+  });
+
+  test("that meets its budget tells no more, and says so", async () => {
+    const { open } = setUp();
+    const told: string[] = [];
+    const onEvent: Call["onEvent"] = (name, _, mayTell) => {
+      if (mayTell?.(MAX_EVENT_BYTES / 2)) told.push(name);
+    };
+    using run = await open({ ...CALL, onEvent });
+    for (const name of ["one", "two", "three", "four"]) run.onEvent?.(name, {});
+    expect(told).toEqual(["one", "two"]);
+    expect(run.options.budget.enough.aborted).toBe(true);
+    const outcome = await run.outcome(Promise.resolve(DONE));
+    const verdict = { code: "reached", text: "The target replied at hop 1." };
+    expect(run.details(outcome, verdict)).toEqual({
+      verdict: { ...verdict, text: expect.stringMatching(/hop 1\. The run met its budget/) },
+      source: "2001:db8::1",
+      cutShort: { code: "events", text: "The events took more than 6291456 bytes." },
+    });
   });
 });

@@ -81,9 +81,11 @@ export const mtr = endpoint({
     const { names } = run;
     const present = (hops: readonly MtrHop[], known: HopNames["names"]) =>
       hops.map((hop) => presentMtrHop(hop, known, services));
+    let told = 0;
     const onRound = (round: number, report: MtrReport) => {
+      told = round;
       for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
-      call.onEvent?.("round", { round, hops: present(report.hops, names.names) });
+      run.onEvent?.("round", { round, hops: present(report.hops, names.names) });
     };
     const outcome = await run.outcome(
       run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onRound }),
@@ -97,7 +99,7 @@ export const mtr = endpoint({
     }));
     const verdict = mtrVerdict(hops, end);
     const details = { ...end, paths, ...run.details(outcome, verdict), flowLabel };
-    return { target, ip: run.ip, rounds, hops, details };
+    return { target, ip: run.ip, rounds: run.budget.cutShort() ? told : rounds, hops, details };
   },
 });
 
@@ -204,7 +206,7 @@ export function mtrResult() {
   });
   return named("MtrResult", "Loss and round-trip times by hop.", {
     ...runFields(),
-    rounds: whole("Rounds that were sent.", 1, MAX_ROUNDS),
+    rounds: whole("Rounds that count: fewer than wanted if the run was cut short.", 1, MAX_ROUNDS),
     hops: list(mtrHop(), "The hops in route order."),
     details: z.strictObject({
       ...runDetailFields(VERDICTS),

@@ -80,7 +80,7 @@ export const traceroute = endpoint({
     };
     const onPath = (path: TracedPath) => {
       for (const { address } of path.labels[0].hops) if (address) names.ask(address);
-      call.onEvent?.("path", presentPath(path));
+      run.onEvent?.("path", presentPath(path));
     };
     const outcome = await run.outcome<Traced | TracedPaths>(
       paths > 1

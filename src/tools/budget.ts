@@ -1,0 +1,81 @@
+import { formatIpv6 } from "../addr/format.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import { ENOUGH } from "../icmp/run-budget.ts";
+import { type Clock, systemClock } from "../util/clock.ts";
+
+/** Different addresses that may answer at one hop, and at all. The reason for each bound is in docs/api.md. */
+export const MAX_AT_HOP = 128;
+export const MAX_ADDRESSES = 1024;
+/** Bytes of the events that grow with what a network answers. */
+export const MAX_EVENT_BYTES = 6 * 2 ** 20;
+/** Milliseconds for which the runs of one owner may hold the event loop in a window. */
+export const MAX_WORK_MS = 2500;
+export const WINDOW_MS = 10_000;
+
+/** The bounds that end a run. */
+export const CUTS = {
+  "addresses-at-hop": `More than ${MAX_AT_HOP} different addresses answered at a hop.`,
+  addresses: `More than ${MAX_ADDRESSES} different addresses answered.`,
+  events: `The events took more than ${MAX_EVENT_BYTES} bytes.`,
+  work: `The caller's runs took more than ${MAX_WORK_MS} ms of work in ${WINDOW_MS} ms.`,
+} as const;
+
+/** Makes the function that adds work to that of an owner, and returns the sum; windows begin for all at once. */
+export function createWorkTime() {
+  const spentMs = new Map<string, number>();
+  let endMs = -Infinity;
+  return (owner: string, ms: number, nowMs: number): number => {
+    if (nowMs >= endMs) {
+      spentMs.clear();
+      endMs = nowMs + WINDOW_MS;
+    }
+    const sumMs = (spentMs.get(owner) ?? 0) + ms;
+    spentMs.set(owner, sumMs);
+    return sumMs;
+  };
+}
+
+const workTime = createWorkTime();
+
+/** See `createBudget`. */
+export type Budget = ReturnType<typeof createBudget>;
+
+/** Makes the budget of one run, which is charged where data is produced. */
+export function createBudget(owner: string, clock: Clock = systemClock, spend = workTime) {
+  const controller = new AbortController();
+  const hops = new Map<number, Set<string>>();
+  let addresses = 0;
+  let eventBytes = 0;
+  let cut: keyof typeof CUTS | undefined;
+  const end = (bound: keyof typeof CUTS) => {
+    cut ??= bound;
+    controller.abort(ENOUGH);
+    return false;
+  };
+  return {
+    enough: controller.signal,
+    /** The bound that was met first; undefined if there is none. */
+    cutShort: () => cut && { code: cut, text: CUTS[cut] },
+    admit(hop: number, address: Ipv6Address | undefined) {
+      const known = hops.getOrInsertComputed(hop, () => new Set());
+      const key = address && formatIpv6(address);
+      if (key === undefined || known.has(key)) return true;
+      if (known.size === MAX_AT_HOP) return end("addresses-at-hop");
+      if (addresses === MAX_ADDRESSES) return end("addresses");
+      known.add(key);
+      addresses++;
+      return true;
+    },
+    work(task: () => void) {
+      const startMs = clock.nowMs();
+      task();
+      const nowMs = clock.nowMs();
+      if (spend(owner, nowMs - startMs, nowMs) > MAX_WORK_MS) end("work");
+    },
+    /** Counts the bytes of an event. False if they are too many: then it must not be sent. */
+    tell(bytes: number): boolean {
+      eventBytes += bytes;
+      return eventBytes <= MAX_EVENT_BYTES || end("events");
+    },
+  };
+}
