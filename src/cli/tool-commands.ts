@@ -15,11 +15,14 @@ import { callHere } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS, type Formats } from "./formats.ts";
+import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { runTool } from "./tool.ts";
 
 /** Options of every tool. */
 interface ToolOptions {
   readonly server?: URL;
+  readonly keyFrom?: string;
+  readonly plainHttp?: true;
   readonly from?: string;
   readonly json?: boolean;
   readonly stream?: boolean;
@@ -50,7 +53,7 @@ export function addTool(
   else if (subject) command.argument(`<${subject[0]}>`, subject[1].hint ?? "");
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
-  addOutputOptions(command, endpoint, formats);
+  addOutputOptions(command, endpoint, environment, formats);
   command.action(async () => {
     const { args } = command;
     const options = command.opts<ToolOptions>();
@@ -77,8 +80,21 @@ export function addTool(
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
+    const key = server && (options.keyFrom ?? ownKey(server, environment));
+    if (server && key && !options.plainHttp && !isPrivateWay(server)) {
+      const remedy = "use https://, or --plain-http in a network that you trust";
+      wrong(
+        `over plain HTTP, others could read the API key on its way to ${server.origin}; ${remedy}`,
+      );
+    }
+    if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
+      const why = `belongs to SIXSCOPE_SERVER, so ${server.origin} does not get it`;
+      process.stderr.write(
+        `sixscope: SIXSCOPE_KEY ${why}; --key-from names a key for that service\n`,
+      );
+    }
     const callEndpoint = server
-      ? callServer(server, environment[TOOL_SETTINGS.key])
+      ? callServer(server, key)
       : callHere(environment, { config, values: chosen.values });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts } };
     const output = { json, stream, format: format && formats?.[format], isAboutSeveral };
@@ -158,13 +174,24 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
 }
 
 /** Adds the options of every tool. */
-function addOutputOptions(command: Command, { events }: Endpoint, formats?: Formats): void {
+function addOutputOptions(
+  command: Command,
+  { events }: Endpoint,
+  environment: NodeJS.ProcessEnv,
+  formats?: Formats,
+): void {
   command
     .addOption(
       new Option("--server <url>", "ask the service there, instead of working here")
         .env(TOOL_SETTINGS.server)
         .argParser(parseServer),
     )
+    .option(
+      "--key-from <source>",
+      "with --server, the environment variable or the file that has its API key",
+      (source) => readKey(source, environment),
+    )
+    .option("--plain-http", "send the API key over plain HTTP too, where others may read it")
     .option("--json", "print the JSON document of the API");
   if (events) command.option("--stream", "with --json, print one event a line");
   if (formats === undefined) return;
