@@ -50,14 +50,12 @@ export function callServer(
     const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();
-    const startTimer = (ms: number, what: string) =>
-      setTimeout(() => late.abort(`${what} ${ms / 1000} s`), ms);
-    const silence = startTimer(limits.silenceMs, "it has sent nothing for");
-    const deadline = startTimer(
-      named ? limits.runMs : limits.queryMs,
-      "its answer is not complete after",
-    );
-    const parse = (json: string) => parseJson(json, limits.values);
+    const { silenceMs, bytes, values, [named ? "runMs" : "queryMs"]: longestMs } = limits;
+    const endAfter = (ms: number, why: string) =>
+      setTimeout(() => late.abort(`${why} ${ms / 1000} s`), ms);
+    const silence = endAfter(silenceMs, "it has sent nothing for");
+    const deadline = endAfter(longestMs, "its answer is not complete after");
+    const parse = (json: string) => parseJson(json, values);
     // A map, because a service may send the name of what every object has.
     const events = new Map(Object.entries(named?.() ?? {}));
     try {
@@ -73,13 +71,12 @@ export function callServer(
         redirect: "manual",
         signal: AbortSignal.any([signal, late.signal]),
       });
-      const texts = textsOf(response, limits.bytes, () => silence.refresh());
+      const texts = textsOf(response, bytes, () => silence.refresh());
       const { ok, status, headers } = response;
       if (!ok || !headers.get("content-type")?.startsWith("text/event-stream")) {
         const document = parse((await Array.fromAsync(texts)).join(""));
-        return ok
-          ? answer(question, shaped(result(), document))
-          : failure(document, `status ${status}`);
+        if (!ok) return failure(document, `status ${status}`);
+        return answer(question, shaped(result(), document));
       }
       for await (const { event, data } of readEvents(texts)) {
         if (event === "result") return answer(question, shaped(result(), parse(data)));
@@ -153,7 +150,7 @@ function shaped(schema: z.ZodType, value: unknown): About {
   removeUnknown(value, schema.safeParse(value).error?.issues ?? []);
   const { data, error } = schema.safeParse(value);
   if (!error) return data as About;
-  const where = quote(error.issues[0]?.path.join(".") ?? "");
+  const where = quote(error.issues[0]?.path.join(".") || "its top");
   const advice = "use the same version here and there";
   throw new ServerError(`sent what this version does not understand, at ${where}; ${advice}`);
 }

@@ -18,6 +18,8 @@ import { FORMATS, type Formats } from "./formats.ts";
 import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { runTool } from "./tool.ts";
 
+const KEY_FROM = "with --server, the environment variable or the file that has its API key";
+
 /** Options of every tool. */
 interface ToolOptions {
   readonly server?: URL;
@@ -53,7 +55,8 @@ export function addTool(
   else if (subject) command.argument(`<${subject[0]}>`, subject[1].hint ?? "");
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
-  addOutputOptions(command, endpoint, environment, formats);
+  addOutputOptions(command, endpoint, formats);
+  command.option("--key-from <source>", KEY_FROM, (source) => readKey(source, environment));
   command.action(async () => {
     const { args } = command;
     const options = command.opts<ToolOptions>();
@@ -81,17 +84,14 @@ export function addTool(
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
     const key = server && (options.keyFrom ?? ownKey(server, environment));
-    if (server && key && !options.plainHttp && !isPrivateWay(server)) {
-      const remedy = "use https://, or --plain-http in a network that you trust";
+    if (key && !options.plainHttp && !isPrivateWay(server)) {
       wrong(
-        `over plain HTTP, others could read the API key on its way to ${server.origin}; ${remedy}`,
+        `others could read the API key on its way to ${server.origin}; use https, or --plain-http`,
       );
     }
     if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
-      const why = `belongs to SIXSCOPE_SERVER, so ${server.origin} does not get it`;
-      process.stderr.write(
-        `sixscope: SIXSCOPE_KEY ${why}; --key-from names a key for that service\n`,
-      );
+      const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
+      process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
     }
     const callEndpoint = server
       ? callServer(server, key)
@@ -174,22 +174,12 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
 }
 
 /** Adds the options of every tool. */
-function addOutputOptions(
-  command: Command,
-  { events }: Endpoint,
-  environment: NodeJS.ProcessEnv,
-  formats?: Formats,
-): void {
+function addOutputOptions(command: Command, { events }: Endpoint, formats?: Formats): void {
   command
     .addOption(
       new Option("--server <url>", "ask the service there, instead of working here")
         .env(TOOL_SETTINGS.server)
         .argParser(parseServer),
-    )
-    .option(
-      "--key-from <source>",
-      "with --server, the environment variable or the file that has its API key",
-      (source) => readKey(source, environment),
     )
     .option("--plain-http", "send the API key over plain HTTP too, where others may read it")
     .option("--json", "print the JSON document of the API");

@@ -181,15 +181,9 @@ function handlerOf(
       throw new ApiError("KEYS_UNAVAILABLE", {});
     }
     const { request, caller, key } = info;
-    const isForeign = needsKey && key === null && isFromOtherSite(request, caller);
-    if (needsKey && key === null && (caller.needsKey || isForeign)) {
-      const note =
-        sentKey(request.headers) !== null
-          ? INVALID_KEY
-          : caller.needsKey
-            ? undefined
-            : FOREIGN_PAGE;
-      throw new ApiError("UNAUTHORIZED", {}, note);
+    if (needsKey && key === null && (caller.needsKey || isFromOtherSite(request, caller))) {
+      const why = caller.needsKey ? undefined : FOREIGN_PAGE;
+      throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
     }
     const values = readParameters(parameters, req);
     const call = callOf(info);

@@ -98,28 +98,23 @@ const MODULES = {
   },
 } as const satisfies Readonly<Record<string, Module>>;
 
+const DEFAULT = { default: "ping6", example: "ping6" };
+
 /** Parameters of every module, beside those of its endpoint. */
 const PARAMETERS = {
-  module: choiceParameter(Object.keys(MODULES), {
-    default: "ping6",
-    description: "What to measure.",
-    example: "ping6",
-  }),
+  module: choiceParameter(Object.keys(MODULES), { ...DEFAULT, description: "What to measure." }),
   target: { ...targetParameter, in: "query", expected: "a name or an IPv6 address" },
 } satisfies Parameters;
-
-/** A result, or those of several locations. */
-interface Located {
-  readonly details?: { readonly location?: string };
-  readonly locations?: readonly Outcome[];
-}
 
 /** The result or the error of a location; without one, of this service. */
 interface Outcome {
   readonly location?: string | undefined;
-  readonly result?: object;
+  readonly result?: Result;
   readonly error?: { readonly code: string };
 }
+
+/** A result, or those of several locations. */
+type Result = { details?: { location?: string }; locations?: readonly Outcome[] };
 
 /**
  * Runs the module of a request on its target, at each location that it names. A wrong request is a 400,
@@ -146,13 +141,11 @@ export async function probeResponse(
     const endpoint = ENDPOINTS.find((one) => one.path === path) as Endpoint;
     // The same path at each scrape, where routers choose by flow label.
     const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
-    const queries = { flowLabel, names: ["no"], ...module.defaults, ...sent };
-    const values = readParameters(endpoint.parameters, {
-      param: () => target,
-      queries: () => queries,
-    });
+    const all = { flowLabel, names: ["no"], ...module.defaults, ...sent };
+    const texts = { param: () => target, queries: () => all };
+    const values = readParameters(endpoint.parameters, texts);
     const call = { signal, address: null, owner: "probe", allowSeconds };
-    const result = (await endpoint.handle(values, call, services)) as Located;
+    const result = (await endpoint.handle(values, call, services)) as Result;
     outcomes = result.locations ?? [{ location: result.details?.location, result }];
   } catch (error) {
     const known = error instanceof ApiError ? error : null;
@@ -171,10 +164,11 @@ export async function probeResponse(
       return { name, help, read };
     }),
   );
-  const metrics = [...Map.groupBy(all, ({ name }) => name)].map(([name, same]) =>
-    gauge(name, same[0]?.help ?? "", () => same.flatMap(({ read }) => read)),
+  const families = [...Map.groupBy(all, ({ name }) => name).values()];
+  const readings = (family: typeof all) => () => family.flatMap(({ read }) => read);
+  return respondMetrics(
+    families.map((of) => gauge(`${of[0]?.name}`, `${of[0]?.help}`, readings(of))),
   );
-  return respondMetrics(metrics);
 }
 
 /** The measurements of an outcome; one that says nothing about the target neither succeeded nor failed. */

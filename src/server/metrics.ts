@@ -9,7 +9,6 @@ import { isCrossSite } from "../http/client-address.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
-import { quote } from "../util/text.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { openShared } from "../valkey/shared.ts";
 import type { Answered, App } from "./app.ts";
@@ -123,11 +122,10 @@ function refusalOf({ url, headers }: Request): string | null {
   if (headers.has("origin") || isCrossSite(headers)) {
     return "Metrics are not for web pages of others; open this address yourself, or ask without a browser.";
   }
-  const name = (URL.parse(url)?.hostname ?? "").replace(/\.$/, "");
+  const name = URL.parse(url)?.hostname.replace(/\.$/, "") ?? "";
   const [label, ...rest] = name.split(".");
-  const isOwn = name.startsWith("[") || tryParseIp(name) !== null || label === OWN_LABEL;
-  if (isOwn || (label && rest.length === 0)) return null;
-  return `This machine is not called ${quote(name)}; use its address, its host name, or localhost.`;
+  const isSafe = rest.length === 0 || label === OWN_LABEL || tryParseIp(name) !== null;
+  return name && isSafe ? null : "Use an address of this machine, its host name, or localhost.";
 }
 
 function processMetrics(): readonly Metric[] {

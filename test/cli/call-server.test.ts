@@ -463,7 +463,7 @@ describe("a key is sent to the service that it belongs to", () => {
   test("of SIXSCOPE_SERVER, or of --key-from", async () => {
     const own = url.href;
     const key = { SIXSCOPE_KEY: "sx_env" };
-    const withheld = `sixscope: SIXSCOPE_KEY belongs to SIXSCOPE_SERVER, so ${url.origin} does not get it; --key-from names a key for that service`;
+    const withheld = `sixscope: SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${url.origin}; --key-from names another key`;
     const rows: [string[], Record<string, string>, string | null, string][] = [
       [[], { ...key, SIXSCOPE_SERVER: own }, "sx_env", ""],
       [["--server", own], { ...key, SIXSCOPE_SERVER: own }, "sx_env", ""],
@@ -510,7 +510,7 @@ describe("a key is sent to the service that it belongs to", () => {
         SIXSCOPE_KEY: "sx_env",
         SIXSCOPE_SERVER: server,
       });
-      const why = `sixscope: over plain HTTP, others could read the API key on its way to ${server}; use https://, or --plain-http in a network that you trust`;
+      const why = `sixscope: others could read the API key on its way to ${server}; use https, or --plain-http`;
       expect([status, sent, said]).toEqual([2, [], why]);
     }
     // A name of this machine that the command does not know as such.

@@ -127,7 +127,7 @@ describe("metrics", () => {
         expect([path, headers, response.status]).toEqual([path, headers, expected]);
         const text = await response.text();
         if (status === 403)
-          expect(text).toMatch(/^(Metrics are not for|This machine is not).*\.\n$/);
+          expect(text).toMatch(/^(Metrics are not for|Use an address of this machine).*\.\n$/);
       }
     }
     const allowed = rows.filter(([, status]) => status === 200).length;
