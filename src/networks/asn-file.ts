@@ -1,5 +1,5 @@
 import { Reader } from "mmdb-lib";
-import Decoder from "mmdb-lib/lib/decoder";
+import decoder from "mmdb-lib/lib/decoder";
 import { formatIp } from "../addr/ip.ts";
 import { formatPrefix, parsePrefix, prefixContains, prefixOf } from "../addr/prefix.ts";
 import { readRegularBytes } from "../platform/regular-file.ts";
@@ -30,6 +30,9 @@ const MAX_VALUES = 1_000;
 
 /** How many values may still be decoded. */
 let valuesLeft = 0;
+
+// In an executable, the import is the whole module.
+const Decoder = ("default" in decoder ? decoder.default : decoder) as typeof decoder;
 
 // The library follows every pointer, so a few maps that lead to each other keep it busy for ever.
 const { decode } = Decoder.prototype;
