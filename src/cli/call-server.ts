@@ -1,11 +1,27 @@
 import { InvalidArgumentError } from "commander";
-import { BASE_PATH, type Question } from "../api/endpoint.ts";
+import { z } from "zod";
+import { BASE_PATH, FROM, type Question } from "../api/endpoint.ts";
+import { ERRORS, type ErrorCode } from "../api/errors.ts";
+import { once } from "../api/schemas.ts";
+import { ALL_LOCATIONS } from "../config/settings.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
+import { printable, quote } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 
-/** A service sends at least a comment every 10 s while it works. */
-const SILENCE_MS = 30_000;
+/** Bounds on an answer of a service. */
+const LIMITS = {
+  /** A service sends at least a comment every 10 s while it works. */
+  silenceMs: 30_000,
+  /** From the question to the end of its answer, of an endpoint without events: two DNS queries are the longest. */
+  queryMs: 30_000,
+  /** The same with events: no run takes longer than 300 s, at another location either. */
+  runMs: 310_000,
+  /** Of the whole answer; those of the longest mtr are fewer than 8 MB. */
+  bytes: 16 * 1024 * 1024,
+  /** Brackets and commas of a document: each value takes more memory than its text. */
+  values: 200_000,
+};
 
 /**
  * The URL of a service, which an empty text does not name.
@@ -20,50 +36,71 @@ export function parseServer(text: string): URL | undefined {
 }
 
 /**
- * Calls a service somewhere else, for a stream of events where the endpoint has events.
+ * Calls a service somewhere else, for a stream of events where the endpoint has events. Only what the
+ * endpoint's schemas describe, and what answers the question, leaves this function.
  *
  * @param key an API key of that service
  */
-export function callServer(server: URL, key: string | undefined): CallEndpoint {
+export function callServer(
+  server: URL,
+  key: string | undefined,
+  limits: typeof LIMITS = LIMITS,
+): CallEndpoint {
   return async (question, signal, onEvent) => {
+    const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
-    const { origin } = url;
-    const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), SILENCE_MS);
+    const late = new AbortController();
+    const { silenceMs, bytes, values, [named ? "runMs" : "queryMs"]: longestMs } = limits;
+    const endAfter = (ms: number, why: string) =>
+      setTimeout(() => late.abort(`${why} ${ms / 1000} s`), ms);
+    const silence = endAfter(silenceMs, "it has sent nothing for");
+    const deadline = endAfter(longestMs, "its answer is not complete after");
+    const parse = (json: string) => parseJson(json, values);
+    // A map, because a service may send the name of what every object has.
+    const events = new Map(Object.entries(named?.() ?? {}));
     try {
       const response = await fetch(url, {
         headers: {
-          Accept: question.endpoint.events ? "text/event-stream" : "application/json",
+          Accept: named ? "text/event-stream" : "application/json",
+          // A few compressed bytes could become many.
+          "Accept-Encoding": "identity",
           ...(key && { "X-API-Key": key }),
         },
+        decompress: false,
         // The key is for this server only.
         redirect: "manual",
-        signal: AbortSignal.any([signal, silence.signal]),
+        signal: AbortSignal.any([signal, late.signal]),
       });
-      const type = response.headers.get("content-type") ?? "";
-      if (!type.startsWith("text/event-stream")) return answerOf(origin, response);
-      for await (const { event, data } of readEvents(textsOf(response, () => timer.refresh()))) {
-        if (event === "result") return { json: data, error: null };
-        if (event === "error") return failure(origin, data);
-        onEvent(event, JSON.parse(data));
+      const texts = textsOf(response, bytes, () => silence.refresh());
+      const { ok, status, headers } = response;
+      if (!ok || !headers.get("content-type")?.startsWith("text/event-stream")) {
+        const document = parse((await Array.fromAsync(texts)).join(""));
+        if (!ok) return failure(document, `status ${status}`);
+        return answer(question, shaped(result(), document));
       }
+      for await (const { event, data } of readEvents(texts)) {
+        if (event === "result") return answer(question, shaped(result(), parse(data)));
+        if (event === "error") return failure(parse(data), "an error");
+        const schema = events.get(event);
+        if (schema) onEvent(event, shaped(schema, parse(data)));
+      }
+      throw new ServerError("ended the stream before the result; ask again");
     } catch (error) {
-      if (signal.aborted || error instanceof ServerError) throw error;
-      const why = silence.signal.aborted
-        ? `it has sent nothing for ${SILENCE_MS / 1000} s`
-        : (errorCode(error) ?? reasonOf(error));
+      if (signal.aborted) throw error;
+      const { origin } = url;
+      if (error instanceof ServerError) throw new Error(`${origin} ${error.message}`);
+      const why = late.signal.reason ?? errorCode(error) ?? printable(reasonOf(error));
       const advice = "check the URL, and whether sixscope runs there";
-      throw new ServerError(`cannot get an answer from ${origin}: ${why}; ${advice}`, {
-        cause: error,
-      });
+      throw new Error(`cannot get an answer from ${origin}: ${why}; ${advice}`, { cause: error });
     } finally {
-      clearTimeout(timer);
+      clearTimeout(silence);
+      clearTimeout(deadline);
+      late.abort();
     }
-    throw new ServerError(`${origin} ended the stream before the result; ask again`);
   };
 }
 
-/** A service that cannot be asked, or does not answer as one. */
+/** A service that does not answer as one; the message goes on from its name. */
 class ServerError extends Error {
   override readonly name = "ServerError";
 }
@@ -80,28 +117,117 @@ function urlOf(server: URL, { endpoint, parameters }: Question): URL {
   return url;
 }
 
-async function answerOf(origin: string, response: Response): Promise<ApiAnswer> {
-  const json = await response.text();
-  return response.ok ? { json, error: null } : failure(origin, json, response.status);
-}
-
-/** The error in the document that a service sends for one. */
-function failure(origin: string, json: string, status?: number): ApiAnswer {
-  try {
-    const { error } = JSON.parse(json);
-    if (typeof error.code === "string" && typeof error.message === "string") return { json, error };
-  } catch {
-    // Reported below.
-  }
-  const what = status === undefined ? "an error" : `status ${status}`;
-  throw new ServerError(`${origin} answers ${what}, and not as sixscope does; see --server`);
-}
-
 /** The texts of a response's body. */
-async function* textsOf(response: Response, onBytes: () => void): AsyncGenerator<string> {
+async function* textsOf(
+  response: Response,
+  maxBytes: number,
+  onBytes: () => void,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
+  let left = maxBytes;
   for await (const bytes of response.body ?? []) {
+    left -= bytes.length;
+    if (left < 0) throw new ServerError(`sent more than ${maxBytes} bytes; see --server`);
     onBytes();
     yield decoder.decode(bytes, { stream: true });
   }
+}
+
+/** The value of a JSON text; undefined if it is none. */
+function parseJson(json: string, maxValues: number): unknown {
+  if (json.split(/[,{[]/, maxValues + 2).length > maxValues + 1) {
+    throw new ServerError(`sent more than ${maxValues} values; see --server`);
+  }
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value as a schema describes it, without the fields that only a newer version has. */
+function shaped(schema: z.ZodType, value: unknown): About {
+  removeUnknown(value, schema.safeParse(value).error?.issues ?? []);
+  const { data, error } = schema.safeParse(value);
+  if (!error) return data as About;
+  const where = quote(error.issues[0]?.path.join(".") || "its top");
+  const advice = "use the same version here and there";
+  throw new ServerError(`sent what this version does not understand, at ${where}; ${advice}`);
+}
+
+/** Removes the fields that a schema does not have; in a union, those that the nearest member does not have. */
+function removeUnknown(value: unknown, issues: readonly z.core.$ZodIssue[]): void {
+  for (const issue of issues) {
+    const inner = issue.path.reduce((outer, name) => Reflect.get(Object(outer), name), value);
+    if (issue.code === "invalid_union") {
+      const [nearest = []] = issue.errors.toSorted((a, b) => distance(a) - distance(b));
+      removeUnknown(inner, nearest);
+    }
+    if (issue.code !== "unrecognized_keys") continue;
+    for (const key of issue.keys) Reflect.deleteProperty(Object(inner), key);
+  }
+}
+
+/** How many fields a schema does not have; far more if anything else is wrong. */
+function distance(issues: readonly z.core.$ZodIssue[]): number {
+  return issues.reduce((sum, issue) => sum + ("keys" in issue ? issue.keys.length : 1e9), 0);
+}
+
+/** The parts of results that say what they are about. */
+interface About extends Record<string, unknown> {
+  readonly details?: { readonly location?: string };
+  readonly locations?: readonly Located[];
+}
+
+interface Located {
+  readonly location?: string | undefined;
+  readonly result?: About;
+  readonly error?: SentError;
+}
+
+/** A result, if it is of the target or name and of the locations that were asked for. */
+function answer({ endpoint, parameters }: Question, document: About): ApiAnswer {
+  const [subject = ""] = Object.keys(endpoint.parameters);
+  const { [subject]: asked, [FROM]: from } = parameters;
+  const { locations } = document;
+  const isOfSeveral = from === ALL_LOCATIONS || from?.includes(",") === true;
+  const parts = locations ?? [{ location: from, result: document }];
+  const isRight = parts.every(
+    ({ location, result }) =>
+      (from === ALL_LOCATIONS || from === location || from?.split(",").includes(`${location}`)) &&
+      (result?.[subject] ?? asked) === asked &&
+      (result === undefined || result.details?.location === location),
+  );
+  if (!isRight || isOfSeveral !== (locations !== undefined)) {
+    throw new ServerError("answered another question than was asked; see --server");
+  }
+  const known = locations?.map((part) =>
+    part.error ? { ...part, error: knownError(part.error) } : part,
+  );
+  return {
+    json: JSON.stringify(known ? { ...document, locations: known } : document),
+    error: null,
+  };
+}
+
+const sentError = once(() => {
+  const [code, message] = [z.string().regex(/^[A-Z_]{1,64}$/), z.string().max(4_000)];
+  return z.object({ code, message, details: z.looseObject({}) });
+});
+
+type SentError = z.output<ReturnType<typeof sentError>>;
+
+/** The error in the document that a service sends for one. */
+function failure(document: unknown, what: string): ApiAnswer {
+  const { data } = z.object({ error: sentError() }).safeParse(document);
+  if (!data) throw new ServerError(`answers ${what}, and not as sixscope does; see --server`);
+  const error = knownError(data.error);
+  return { json: JSON.stringify({ error }), error };
+}
+
+/** An error without details that this version does not describe; its message says the same. */
+function knownError(error: SentError): SentError {
+  const { [error.code as ErrorCode]: kind } = Object.hasOwn(ERRORS, error.code) ? ERRORS : {};
+  const details = kind && z.object(kind.details()).safeParse(error.details).data;
+  return { ...error, details: details ?? {} };
 }

@@ -1,6 +1,7 @@
 import { IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
 import type { MtrResult } from "../tools/mtr/endpoint.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
+import { MAX_WIDTH } from "../tools/report-text.ts";
 import type { ToolName } from "../tools/reports.ts";
 import type { TraceResult } from "../tools/trace/endpoint.ts";
 import { printable } from "../util/text.ts";
@@ -80,11 +81,14 @@ function mtrReport({ details }: Head, rows: readonly Row[], startMs: number): st
     // mtr overwrites the last sign of 100.0%.
     const percent = ` ${loss.toFixed(1).padStart(4)}%`.slice(0, 6);
     const numbers = Object.values(times).map((time) => ` ${time.toFixed(1).padStart(5)}`);
-    const host = (row.host ?? NO_HOST).padEnd(width);
+    const host = (row.host ?? NO_HOST).padEnd(Math.min(width, MAX_WIDTH));
     return ` ${String(row.hop).padStart(2)}.|-- ${host}${percent} ${String(Snt).padStart(5)} ${numbers.join("")}`;
   });
   const start = new Date(startMs).toISOString().slice(0, "2026-11-22T04:29:58".length);
-  const head = [`Start: ${start}+0000`, `HOST: ${source.padEnd(width)}${TITLES}`];
+  const head = [
+    `Start: ${start}+0000`,
+    `HOST: ${source.padEnd(Math.min(width, MAX_WIDTH))}${TITLES}`,
+  ];
   return [...head, ...lines, verdict.text].map(printable).join("\n");
 }
 

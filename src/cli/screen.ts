@@ -1,5 +1,5 @@
 import type { Line, Style } from "../tools/report-text.ts";
-import { printable } from "../util/text.ts";
+import { printable, printableJson } from "../util/text.ts";
 
 /** The styles as numbers of ECMA-48 section 8.3.117. */
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const satisfies Record<
@@ -40,7 +40,7 @@ export class Screen {
   print(...lines: Line[]): void {
     if (this.#isMuted) return;
     this.#shown = [];
-    this.write(lines.map((line) => `${this.#text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
+    this.#write(lines.map((line) => `${this.#text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
   }
 
   /** Shows the lines of a table in place of those that were shown before; only in a terminal. */
@@ -59,7 +59,7 @@ export class Screen {
       return up <= 0 ? `${line}\n` : `\x1b[${up}A\r\x1b[K${line}\x1b[${up}B\r`;
     });
     this.#shown = shown;
-    this.write(texts.join(""));
+    this.#write(texts.join(""));
   }
 
   /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
@@ -76,8 +76,12 @@ export class Screen {
     return process.stdout.rows || DEFAULT_ROWS;
   }
 
-  /** Writes a text as it is. */
-  write(text: string): void {
+  /** Writes a document and ends its line; what is in its texts cannot rearrange a terminal. */
+  writeJson(json: string): void {
+    this.#write(`${printableJson(json)}\n`);
+  }
+
+  #write(text: string): void {
     if (text === "") return;
     this.#written = this.#written.then(() => Bun.write(Bun.stdout, text)).catch(this.#onGone);
   }

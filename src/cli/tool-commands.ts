@@ -15,11 +15,16 @@ import { callHere } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS, type Formats } from "./formats.ts";
+import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { runTool } from "./tool.ts";
+
+const KEY_FROM = "with --server, the environment variable or the file that has its API key";
 
 /** Options of every tool. */
 interface ToolOptions {
   readonly server?: URL;
+  readonly keyFrom?: string;
+  readonly plainHttp?: true;
   readonly from?: string;
   readonly json?: boolean;
   readonly stream?: boolean;
@@ -51,6 +56,7 @@ export function addTool(
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
   addOutputOptions(command, endpoint, formats);
+  command.option("--key-from <source>", KEY_FROM, (source) => readKey(source, environment));
   command.action(async () => {
     const { args } = command;
     const options = command.opts<ToolOptions>();
@@ -77,8 +83,18 @@ export function addTool(
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
+    const key = server && (options.keyFrom ?? ownKey(server, environment));
+    if (key && !options.plainHttp && !isPrivateWay(server)) {
+      wrong(
+        `others could read the API key on its way to ${server.origin}; use https, or --plain-http`,
+      );
+    }
+    if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
+      const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
+      process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
+    }
     const callEndpoint = server
-      ? callServer(server, environment[TOOL_SETTINGS.key])
+      ? callServer(server, key)
       : callHere(environment, { config, values: chosen.values });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts } };
     const output = { json, stream, format: format && formats?.[format], isAboutSeveral };
@@ -165,6 +181,7 @@ function addOutputOptions(command: Command, { events }: Endpoint, formats?: Form
         .env(TOOL_SETTINGS.server)
         .argParser(parseServer),
     )
+    .option("--plain-http", "send the API key over plain HTTP too, where others may read it")
     .option("--json", "print the JSON document of the API");
   if (events) command.option("--stream", "with --json, print one event a line");
   if (formats === undefined) return;

@@ -51,7 +51,7 @@ export async function runTool(
   const startMs = Date.now();
   const events: object[] = [];
   const writeEvent = (name: string, data: string) =>
-    screen.write(`{"event":${JSON.stringify(name)},"data":${data}}\n`);
+    screen.writeJson(`{"event":${JSON.stringify(name)},"data":${data}}`);
   try {
     const { json: document, error } = await callEndpoint(
       question,
@@ -65,10 +65,10 @@ export async function runTool(
       },
     );
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
-    else if (json) screen.write(`${document}\n`);
+    else if (json) screen.writeJson(document);
     if (error === null) {
       const result = JSON.parse(document);
-      if (format) screen.write(`${format(result, { events, startMs, endMs: Date.now() })}\n`);
+      if (format) screen.writeJson(format(result, { events, startMs, endMs: Date.now() }));
       return statusOf(view.end(result, events));
     }
     const shown = json ? undefined : reportOf(tool, JSON.parse(document));

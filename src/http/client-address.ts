@@ -74,6 +74,28 @@ export function identifyCaller(
   };
 }
 
+/**
+ * True if a page of another site made a browser send the request: by Fetch Metadata, or by its origin,
+ * RFC 6454. A trusted proxy says under which origin the service is seen.
+ */
+export function isFromOtherSite(
+  { url, headers }: Pick<Request, "url" | "headers">,
+  { viaTrustedProxy }: Pick<Caller, "viaTrustedProxy">,
+): boolean {
+  const origin = headers.get("origin");
+  const { protocol, host } = new URL(url);
+  const said = (name: string) =>
+    viaTrustedProxy ? headers.get(name)?.split(",")[0]?.trim() : undefined;
+  const scheme = said("x-forwarded-proto") ?? protocol.slice(0, -1);
+  const own = URL.parse(`${scheme}://${said("x-forwarded-host") ?? host}`);
+  return isCrossSite(headers) || (origin !== null && origin !== own?.origin);
+}
+
+/** True if a browser says that another site sent the request, and not its user or a page of this origin. */
+export function isCrossSite(headers: Headers): boolean {
+  return !["same-origin", "none"].includes(headers.get("sec-fetch-site") ?? "none");
+}
+
 /** Walks the list from its right end past trusted proxies; an invalid entry ends the walk. */
 function forwardedAddress(
   peer: IpAddress | null,

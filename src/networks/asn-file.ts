@@ -1,4 +1,5 @@
 import { Reader } from "mmdb-lib";
+import decoder from "mmdb-lib/lib/decoder";
 import { formatIp } from "../addr/ip.ts";
 import { formatPrefix, parsePrefix, prefixContains, prefixOf } from "../addr/prefix.ts";
 import { readRegularBytes } from "../platform/regular-file.ts";
@@ -24,6 +25,29 @@ const SEPARATOR_BYTES = 16;
 
 const MAX_ASN = 0xffff_ffff;
 
+/** Values of a record, with those that its pointers lead to; the largest known records have a hundred. */
+const MAX_VALUES = 1_000;
+
+/** How many values may still be decoded. */
+let valuesLeft = 0;
+
+// In an executable, the import is the whole module.
+const Decoder = ("default" in decoder ? decoder.default : decoder) as typeof decoder;
+
+// The library follows every pointer, so a few maps that lead to each other keep it busy for ever.
+const { decode } = Decoder.prototype;
+Decoder.prototype.decode = function (offset) {
+  valuesLeft -= 1;
+  if (valuesLeft < 0) throw new Error(`a record has more than ${MAX_VALUES} values`);
+  return decode.call(this, offset);
+};
+
+/** Decodes no more than the values of a record, and throws an error for more. */
+function bounded<T>(read: () => T): T {
+  valuesLeft = MAX_VALUES;
+  return read();
+}
+
 /**
  * Reads a file in the MaxMind DB format that contains autonomous systems.
  *
@@ -37,7 +61,7 @@ export function readAsnFile(path: string): NetworkTable {
     find(ip) {
       // Files without IPv6 would take the first bits for IPv4.
       if (ip.version === 6 && (ipVersion === 4 || prefixContains(IPV4_PART, ip))) return null;
-      const [record, length] = reader.getWithPrefixLength(formatIp(ip));
+      const [record, length] = bounded(() => reader.getWithPrefixLength(formatIp(ip)));
       const asn = asnOf(fieldOf(record, NUMBER_FIELDS));
       const name = nameOf(fieldOf(record, NAME_FIELDS));
       // 0 is for addresses that are not routed, RFC 7607.
@@ -50,7 +74,7 @@ export function readAsnFile(path: string): NetworkTable {
 function openReader(path: string) {
   try {
     const bytes = readRegularBytes(path);
-    const reader = new Reader<never>(bytes);
+    const reader = bounded(() => new Reader<never>(bytes));
     const { ipVersion, searchTreeSize, binaryFormatMajorVersion, buildEpoch } = reader.metadata;
     const separator = bytes.subarray(searchTreeSize, searchTreeSize + SEPARATOR_BYTES);
     const isValid =
@@ -59,6 +83,10 @@ function openReader(path: string) {
       binaryFormatMajorVersion === 2 &&
       !Number.isNaN(buildEpoch.getTime());
     if (!isValid) throw new Error("its metadata is not valid");
+    // Most damage shows here rather than when somebody asks.
+    for (let part = 0; part < 256; part++) {
+      for (const ip of [`${part}.0.0.0`, `${part.toString(16)}00::`]) bounded(() => reader.get(ip));
+    }
     return reader;
   } catch (error) {
     const reason = `${reasonOf(error)}; it must be a complete MMDB file`;

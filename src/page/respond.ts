@@ -7,9 +7,9 @@ import { TEXTS } from "./browser/texts.ts";
 import { bundlePage } from "./bundle.ts";
 import { callerOf } from "./caller.ts";
 
-/** Everything comes from this service, and nothing is written into a script or a style. */
+/** Everything comes from this service, and no text becomes markup, a script or a style. */
 const SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /** Seconds: the name of a file changes with its content. */
 const FILE_MAX_AGE = 31_536_000;

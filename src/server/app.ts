@@ -5,6 +5,7 @@ import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { readParameters } from "../api/parameters.ts";
 import { CLIENT_GONE, createAccessLog, loggedStatus } from "../http/access-log.ts";
+import { isFromOtherSite } from "../http/client-address.ts";
 import { prefersEvents, streamEvents } from "../http/event-stream.ts";
 import {
   type Bindings,
@@ -57,6 +58,11 @@ export interface App {
   /** The text of `/readyz` while the service is ready. */
   readiness?(): string;
 }
+
+/** Why a request is not authorised, where it is not that it has no key. */
+const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
+const FOREIGN_PAGE =
+  "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
 
 interface Env {
   readonly Bindings: RequestInfo;
@@ -174,10 +180,10 @@ function handlerOf(
     if (needsKey && info.caller.needsKey && shared?.keys.areOutdated()) {
       throw new ApiError("KEYS_UNAVAILABLE", {});
     }
-    if (needsKey && info.key === null && info.caller.needsKey) {
-      const invalid = "The API key is unknown, revoked or expired; ask the operator for a new one";
-      const note = sentKey(info.request.headers) === null ? undefined : invalid;
-      throw new ApiError("UNAUTHORIZED", {}, note);
+    const { request, caller, key } = info;
+    if (needsKey && key === null && (caller.needsKey || isFromOtherSite(request, caller))) {
+      const why = caller.needsKey ? undefined : FOREIGN_PAGE;
+      throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
     }
     const values = readParameters(parameters, req);
     const call = callOf(info);

@@ -1,9 +1,11 @@
 /** The metrics of the service, on a listener of their own. */
-
+import { hostname } from "node:os";
+import { tryParseIp } from "../addr/ip.ts";
 import type { Services } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import type { ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
+import { isCrossSite } from "../http/client-address.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
@@ -20,6 +22,9 @@ const REQUEST_SECONDS = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 3
 const QUERY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const CALL_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
+
+/** The first label of this machine's name. */
+const OWN_LABEL = hostname().toLowerCase().split(".")[0];
 
 /** How often the lag of the event loop is measured. */
 const LAG_INTERVAL_MS = 250;
@@ -98,6 +103,8 @@ export function createMetrics() {
         readiness: () => shared?.readiness() ?? "ready",
         routes: ["/metrics", "/probe"],
         fetch: (request, { route, allowSeconds }) => {
+          const refusal = refusalOf(request);
+          if (refusal) return new Response(`${refusal}\n`, { status: 403 });
           if (route === "/metrics") return respondMetrics(metrics);
           if (route === "/probe") return probeResponse(request, allowSeconds, sources);
           return new Response("See /metrics and /probe.\n", { status: 404 });
@@ -105,6 +112,20 @@ export function createMetrics() {
       };
     },
   };
+}
+
+/**
+ * Why a request is refused: whoever reaches this listener may probe, but a web page that a browser on this
+ * network shows may not, also under a name of its own that leads here (DNS rebinding).
+ */
+function refusalOf({ url, headers }: Request): string | null {
+  if (headers.has("origin") || isCrossSite(headers)) {
+    return "Metrics are not for web pages of others; open this address yourself, or ask without a browser.";
+  }
+  const name = URL.parse(url)?.hostname.replace(/\.$/, "") ?? "";
+  const [label, ...rest] = name.split(".");
+  const isSafe = rest.length === 0 || label === OWN_LABEL || tryParseIp(name) !== null;
+  return name && isSafe ? null : "Use an address of this machine, its host name, or localhost.";
 }
 
 function processMetrics(): readonly Metric[] {

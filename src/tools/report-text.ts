@@ -34,6 +34,9 @@ const STEPS = [
 ] as const;
 type Dropped = (typeof STEPS)[number][number];
 
+/** Characters to which cells are filled up; the longest name has 1,004, and a few longer texts would fill the memory. */
+export const MAX_WIDTH = 1_004;
+
 /** The indent of the notes below a row. */
 const INDENT = "      ";
 
@@ -55,7 +58,7 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
     const said = `  ${notes.join("  ")}`;
     const style = styleOf(row, last);
     if (width + said.length < columns) {
-      return [[...line, " ".repeat(width - textOf(line).length), styled(style, said)]];
+      return [[...line, "".padEnd(width - textOf(line).length), styled(style, said)]];
     }
     const below = notes.flatMap((note) => wrapped(note, columns, INDENT.length));
     return [line, ...below.map((text) => [INDENT, styled(style, text)])];
@@ -118,7 +121,7 @@ function layoutOf({ columns, rows }: Table, dropped: readonly Dropped[]) {
       const width = widths[at] ?? 0;
       const padded = NUMBERS[column.kind]
         ? text.padStart(width)
-        : text.padEnd(at === shown.length - 1 ? 0 : width);
+        : text.padEnd(at === shown.length - 1 ? 0 : Math.min(width, MAX_WIDTH));
       return styled(styleOf(rows[index - 1], column), `${gaps[at]}${padded}`);
     }),
   );
@@ -160,7 +163,9 @@ function cellText(kind: Kind, cell: Cell, addressWidth: number | null = null): s
     const { ip, hostname } = cell;
     if (ip === null) return "no reply";
     if (hostname === null) return ip;
-    return addressWidth === null ? hostname : `${ip.padEnd(addressWidth)}  ${hostname}`;
+    return addressWidth === null
+      ? hostname
+      : `${ip.padEnd(Math.min(addressWidth, MAX_WIDTH))}  ${hostname}`;
   }
   if (typeof cell !== "number") return notesOf(cell).join("  ");
   return (NUMBERS[kind]?.[1] ?? String)(cell);

@@ -24,9 +24,15 @@ const QUOTED_CHARACTERS = 80;
 
 /** An input as messages show it: in quotes, with characters escaped that are not safe to print, cut if it is long. */
 export function quote(input: string): string {
-  return JSON.stringify(
-    input.length > QUOTED_CHARACTERS ? `${input.slice(0, QUOTED_CHARACTERS)}…` : input,
-  ).replace(UNSAFE, (character) => character.split("").map(escaped).join(""));
+  const shown = input.length > QUOTED_CHARACTERS ? `${input.slice(0, QUOTED_CHARACTERS)}…` : input;
+  return printableJson(JSON.stringify(shown));
+}
+
+/** JSON with characters escaped that are not safe to print; only lines may end. */
+export function printableJson(json: string): string {
+  return json.replace(UNSAFE, (character) =>
+    character === "\n" ? character : character.split("").map(escaped).join(""),
+  );
 }
 
 /** A UTF-16 code unit as JSON escapes it. */

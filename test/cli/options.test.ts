@@ -56,6 +56,18 @@ const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[
     ]),
   ),
   ...Object.fromEntries(
+    TOOLS.map(({ name }) => [
+      `${name} --key-from`,
+      [
+        "an environment variable or a file with an API key",
+        "/nowhere",
+        "/dev/zero",
+        "/",
+        "",
+      ] as const,
+    ]),
+  ),
+  ...Object.fromEntries(
     ["ping", "trace", "mtr"].map((tool) => [`${tool} --format`, [FORMATS, "xml", ""] as const]),
   ),
 };

@@ -176,16 +176,63 @@ describe("/probe", () => {
       "module=http_2xx&target=::1",
       "module=toString&target=::1",
       "target=192.0.2.1",
+      "target=",
+      "Target=::1",
+      "target=::1&target=::1",
+      "target=::1&module=ping6&module=ping6",
+      "target=::1&count=1&count=2",
+      "target=::1&COUNT=1",
+      "target=::1&from=A!",
+      "target=::1&from=",
+      "target=::1&from=all,here",
+      "target=::1&from=here&from=here",
       "target=::1&count=11",
       "target=2001:db8:bad::1",
     ]) {
-      expect([query, await probe(service, query)]).toEqual([query, 400]);
+      const response = await fetch(`${metricsUrl(service)}/probe?${query}`);
+      const { error } = (await response.json()) as { error: { code: string } };
+      const code = expect.stringMatching(/^INVALID_|^TARGET_NOT_ALLOWED$/);
+      expect([query, response.status, error.code]).toEqual([query, 400, code]);
     }
+    expect(await probe(service, "target=::1&from=gone")).toBe(503);
     const slow = probe(service, "target=::1&count=2", "600");
     await until(async () => (await value(service, "sixscope_probe_slots_used")) === 1);
     expect(await probe(service, "target=::1")).toBe(503);
     service.signal("SIGTERM");
     await slow.catch(() => "stopped");
+  });
+
+  labTest("measures at locations, each with its label", async () => {
+    await using service = await startService({ ...SETTINGS, SIXSCOPE_LOCATION: "here" });
+    const number = expect.any(Number);
+    const measured = (location: string) => ({
+      [`probe_success{location="${location}"}`]: 1,
+      [`probe_duration_seconds{location="${location}"}`]: number,
+      [`probe_ip_protocol{location="${location}"}`]: 6,
+      [`probe_ip_addr_hash{location="${location}"}`]: number,
+      [`probe_hop_count{location="${location}"}`]: 1,
+      [`probe_path_hash{location="${location}"}`]: number,
+    });
+    expect(await probe(service, "module=trace6&target=::1&from=here")).toEqual(measured("here"));
+    // A place that cannot measure says nothing about the target.
+    expect(await probe(service, "module=trace6&target=::1&from=here,gone")).toEqual({
+      ...measured("here"),
+      'probe_duration_seconds{location="gone"}': number,
+      'probe_failure_info{location="gone",reason="LOCATION_NOT_FOUND"}': 1,
+    });
+    expect(await probe(service, "target=::1&from=here&count=10", "0.6")).toEqual({
+      'probe_success{location="here"}': 0,
+      'probe_duration_seconds{location="here"}': number,
+      'probe_failure_info{location="here",reason="TIMEOUT"}': 1,
+    });
+  });
+
+  labTest("takes no notice of a scrape timeout that is none", async () => {
+    await using service = await startService(SETTINGS);
+    for (const timeout of ["1e308", "Infinity", "3601", "0", "-1", "NaN", "x", ""]) {
+      const result = await probe(service, "target=::1&count=1", timeout);
+      expect([timeout, result]).toMatchObject([timeout, { probe_success: 1 }]);
+    }
   });
 
   labTest("ends before Prometheus gives up, and gives its slot back", async () => {

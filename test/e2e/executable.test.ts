@@ -18,6 +18,7 @@ import { bundlePage } from "../../src/page/bundle.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { metricsUrl, value } from "../lab/metrics.ts";
+import { encodeMmdb } from "../lab/mmdb.ts";
 import { run } from "../lab/run.ts";
 import { sixscope, startService } from "../lab/service.ts";
 
@@ -71,6 +72,15 @@ test("prints its version and its commit", async () => {
   const { commit } = await readSource();
   expect(stdout).toMatch(VERSION_LINE);
   expect(stdout).toContain(commit ?? "sixscope");
+});
+
+test("reads a file of autonomous systems", async () => {
+  const path = join(folder, "asn.mmdb");
+  writeFileSync(path, encodeMmdb([["2001:db8::/32", { asn: 64496 }]]));
+  const environment = { SIXSCOPE_ASN_FILE: path };
+  const args = ["validate", "2001:db8::1", "--json"];
+  const { stdout } = await sixscope(args, environment, [executable]);
+  expect(JSON.parse(stdout).details.network).toMatchObject({ asn: 64496 });
 });
 
 test("serves the same page as the source", async () => {

@@ -1,7 +1,7 @@
 /** Health and metrics of the running service. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -92,6 +92,47 @@ describe("metrics", () => {
       expect(await errors("INTERNAL_ERROR")).toBe(0);
     },
   );
+
+  labTest("are for Prometheus and people, not for web pages and their names", async () => {
+    await using service = await startService(SETTINGS);
+    const base = metricsUrl(service);
+    const { port } = new URL(base);
+    const own = hostname().split(".")[0];
+    const rows: [headers: Record<string, string>, status: number][] = [
+      [{}, 200],
+      ...["127.0.0.1", "[::1]", "[::ffff:192.0.2.1]", "192.0.2.1", "localhost", "LOCALHOST."].map(
+        (name): [Record<string, string>, number] => [{ Host: `${name}:${port}` }, 200],
+      ),
+      [{ Host: own ?? "" }, 200],
+      [{ Host: `${own}.example.com:${port}` }, 200],
+      [{ Host: `sixscope:${port}` }, 200],
+      [{ "Sec-Fetch-Site": "none" }, 200],
+      [{ "Sec-Fetch-Site": "same-origin" }, 200],
+      [{ Host: `rebinding.example:${port}` }, 403],
+      [{ Host: "127.0.0.1.rebinding.example" }, 403],
+      [{ Host: "localhost.rebinding.example" }, 403],
+      [{ Host: "evil.localhost" }, 403],
+      [{ Host: "a b" }, 403],
+      [{ Host: "" }, 403],
+      [{ Origin: "https://evil.example" }, 403],
+      [{ Origin: base }, 403],
+      [{ Origin: "null" }, 403],
+      [{ "Sec-Fetch-Site": "cross-site" }, 403],
+      [{ "Sec-Fetch-Site": "same-site" }, 403],
+    ];
+    for (const path of ["/metrics", "/probe?target=::1&count=1", "/nothing"]) {
+      for (const [headers, status] of rows) {
+        const response = await fetch(base + path, { headers });
+        const expected = status === 200 && path === "/nothing" ? 404 : status;
+        expect([path, headers, response.status]).toEqual([path, headers, expected]);
+        const text = await response.text();
+        if (status === 403)
+          expect(text).toMatch(/^(Metrics are not for|Use an address of this machine).*\.\n$/);
+      }
+    }
+    const allowed = rows.filter(([, status]) => status === 200).length;
+    expect(await value(service, "sixscope_probes_sent_total")).toBe(allowed);
+  });
 
   labTest("rate-limited requests are counted", async () => {
     await using service = await startService({ ...SETTINGS, SIXSCOPE_RATE_ANONYMOUS: "2" });

@@ -11,6 +11,7 @@ import { readNetworksFile } from "../../src/networks/networks-file.ts";
 import { createLog } from "../../src/util/log.ts";
 import { encodeMmdb, type MmdbOptions, type MmdbValue } from "../lab/mmdb.ts";
 import { run } from "../lab/run.ts";
+import { randomFrom } from "../lab/simulation.ts";
 
 let folder: string;
 
@@ -135,6 +136,65 @@ describe("an ASN file", () => {
     await run(["mkfifo", path]);
     expect(() => readAsnFile(path)).toThrow("not a regular file");
     expect(() => readNetworksFile(path)).toThrow("not a regular file");
+  });
+});
+
+/** Forty maps at an offset of a part of a file, each with two pointers to the next one: 2^40 values. */
+function doublingMaps(offset: number): Buffer {
+  const MAP_BYTES = 9;
+  return Buffer.concat(
+    Array.from({ length: 40 }, (_, index) => {
+      const next = offset + MAP_BYTES * (index < 39 ? index + 1 : index);
+      const pointer = [0x20 | (next >> 8), next & 0xff];
+      return Buffer.from([0xe2, 0x41, 0x61, ...pointer, 0x41, 0x62, ...pointer]);
+    }),
+  );
+}
+
+describe("an ASN file whose pointers never end", () => {
+  const whole = encodeMmdb([["2000::/3", { asn: 1 }]]);
+  const marker = whole.indexOf("MaxMind.com") - 3;
+  const [before, metadata] = [whole.subarray(0, marker), whole.subarray(marker + 14)];
+  const MARKER = whole.subarray(marker, marker + 14);
+  const inRecord = (block: string) => {
+    const file = encodeMmdb([[block, "x"]]);
+    const end = file.indexOf("MaxMind.com") - 3;
+    // The record is a text of one letter.
+    return Buffer.concat([file.subarray(0, end - 2), doublingMaps(0), file.subarray(end)]);
+  };
+  const inMetadata = Buffer.concat([
+    ...[before, MARKER, Buffer.of((metadata[0] ?? 0) + 1), metadata.subarray(1)],
+    ...[Buffer.from("Ax"), doublingMaps(metadata.length + 2)],
+  ]);
+
+  test.each([
+    ["in its metadata", inMetadata],
+    ["in the record of a large block", inRecord("2000::/3")],
+    ["in the record of IPv4", inRecord("0.0.0.0/1")],
+  ])("%s is refused when it is read", (_, bytes) => {
+    expect(() => readAsnFile(file(bytes))).toThrow(/: a record has more than 1000 values; it must/);
+  });
+
+  test("in the record of an address is no longer used", async () => {
+    const table = readAsnFile(file(inRecord("2001:db8::1/128")));
+    expect(find(table, "2001:db8::2")).toBeNull();
+    expect(() => find(table, "2001:db8::1")).toThrow("a record has more than 1000 values");
+  });
+
+  test("or with any other damage: it is refused, or its addresses are looked up", () => {
+    const random = randomFrom(22);
+    const files = [inRecord("2001:db8::1/128"), whole];
+    for (let run = 0; run < 300; run++) {
+      const bytes = Buffer.from(files[run % 2] ?? whole);
+      for (let flip = 0; flip < 3; flip++) {
+        bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
+      }
+      try {
+        find(readAsnFile(file(bytes)), "2001:db8::1");
+      } catch (error) {
+        expect(error).toBeInstanceOf(Error);
+      }
+    }
   });
 });
 

@@ -1,6 +1,7 @@
 /** SIXSCOPE_KEYLESS_FROM: who pings without a key, at whose cost, and what the page asks for. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { labMissing, testWith } from "../lab/lab.ts";
+import { value } from "../lab/metrics.ts";
 import { type Service, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
@@ -13,6 +14,7 @@ beforeAll(async () => {
     SIXSCOPE_KEYLESS_FROM: "2001:db8:7::/48,192.0.2.0/24",
     SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1",
     SIXSCOPE_MAX_PROBES: "2",
+    SIXSCOPE_METRICS_LISTEN: "127.0.0.1:0",
   });
 });
 
@@ -20,9 +22,14 @@ afterAll(async () => {
   if (labMissing === null) await service[Symbol.asyncDispose]();
 });
 
-const ask = (client: string, url = `${service.url}/ping/::1?count=1`, accept = "*/*") =>
+const ask = (
+  client: string,
+  url = `${service.url}/ping/::1?count=1`,
+  accept = "*/*",
+  more: Record<string, string> = {},
+) =>
   fetch(url, {
-    headers: { "X-Forwarded-For": client, "X-Forwarded-Proto": "https", Accept: accept },
+    headers: { "X-Forwarded-For": client, "X-Forwarded-Proto": "https", Accept: accept, ...more },
   });
 
 labTest.each([
@@ -34,6 +41,30 @@ labTest.each([
   const response = await ask(client);
   expect(response.status).toBe(status);
   expect(response.headers.get("x-ratelimit-limit")).toBe("100");
+});
+
+labTest("a page of another site sends no probe without a key", async () => {
+  const sent = () => value(service, "sixscope_probes_sent_total");
+  const before = await sent();
+  const asPage = (headers: Record<string, string>, accept = "*/*") =>
+    ask("2001:db8:7::1", undefined, accept, headers);
+  const evil = { Origin: "https://evil.example" };
+  for (const [headers, accept] of [
+    [evil],
+    [{ "Sec-Fetch-Site": "cross-site" }],
+    [{ "Sec-Fetch-Site": "same-site" }, "text/event-stream"],
+    [{ ...evil, "X-API-Key": "sx_wrong" }],
+  ] as const) {
+    const response = await asPage(headers, accept);
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    expect([response.status, error.code]).toEqual([401, "UNAUTHORIZED"]);
+    if (!("X-API-Key" in headers)) expect(error.message).toContain("a page of another site");
+  }
+  expect(await sent()).toBe(before);
+  const own = { Origin: "https://six.example", "X-Forwarded-Host": "six.example" };
+  expect((await asPage({ ...evil, "X-API-Key": service.key })).status).toBe(200);
+  expect((await asPage({ ...own, "Sec-Fetch-Site": "same-origin" })).status).toBe(200);
+  expect(await sent()).toBe(before + 2);
 });
 
 labTest.each([

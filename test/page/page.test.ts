@@ -4,6 +4,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { TOOLS } from "../../src/tools/table.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { until } from "../lab/metrics.ts";
 import { CALLER, MARKUP, PROXY_HEADERS, runAt, type Stage, startStage, visitor } from "./stage.ts";
 
 const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
@@ -82,6 +83,28 @@ describe("My address", () => {
     await page.getByText("laptop.office").or(page.getByText("no PTR record")).waitFor();
     expect(await textOf(".limit")).toBe("99 of 100 requests left");
   });
+});
+
+pageTest("no text becomes markup or a script, whatever the page's own code does", async () => {
+  await open();
+  const refusals = await page.evaluate(`[
+    () => (document.body.innerHTML = "<b>x</b>"),
+    () => document.body.insertAdjacentHTML("beforeend", "<b>x</b>"),
+    () => (document.createElement("script").src = "/x.js"),
+    () => new Worker("/x.js"),
+    () => document.body.setAttribute("onclick", "1"),
+    () => trustedTypes.createPolicy("any", {}),
+  ].map((act) => {
+    try {
+      act();
+      return "allowed";
+    } catch (error) {
+      return error.name;
+    }
+  })`);
+  expect(refusals).toEqual(Array(6).fill("TypeError"));
+  await until(async () => complaints.filter((text) => text.startsWith("violation:")).length === 6);
+  complaints.length = 0;
 });
 
 describe("the tools", () => {

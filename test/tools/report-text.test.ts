@@ -166,3 +166,15 @@ test("a column of sizes says what is not known", () => {
   );
   expect([first, second]).toEqual(["65536 bytes", "    unknown"]);
 });
+
+test("one long text among many rows does not fill the memory", () => {
+  const columns: Table["columns"] = [
+    { name: "a", kind: "text" },
+    { name: "address", kind: "host" },
+    { name: "b", kind: "text" },
+  ];
+  const row = (text: string) => ({ cells: [text, { ip: text, hostname: text }, text] });
+  const rows = [row("x".repeat(100_000)), ...Array.from({ length: 1_000 }, () => row("short"))];
+  const characters = texts(tableLines({ columns, rows })).join("").length;
+  expect(characters).toBeLessThan(5_000_000);
+});
