@@ -1,3 +1,4 @@
+import { z } from "zod";
 import {
   type RateLimiter,
   type RateLimitState,
@@ -10,7 +11,14 @@ import source from "./take.lua" with { type: "text" };
 import type { Valkey } from "./valkey.ts";
 
 /** `RateLimiter.take` for all instances. */
-export const TAKE = script(source);
+export const TAKE = script(source, () => {
+  const word = z.int().min(0).max(0xffff_ffff);
+  const reply = z.tuple([z.literal([0, 1]), word]).rest(word);
+  // Behind the time, each bucket has two numbers, and its window has begun and not ended.
+  const isActive = (now: number) => (start: number, at: number) =>
+    at % 2 === 0 || (start <= now && now < start + WINDOW_SECONDS);
+  return reply.refine(([, now, ...counts]) => counts.every(isActive(now)));
+});
 
 /** See `createSharedLimiter`. */
 export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
@@ -22,7 +30,7 @@ export function createSharedLimiter(
 ) {
   const takeFromAll = async (subject: RateLimitSubject) => {
     const buckets = local.open(subject);
-    const reply = await valkey.ask(
+    const numbers = await valkey.ask(
       TAKE,
       buckets.map(({ name }) => valkey.names.limit(name)),
       [
@@ -30,9 +38,7 @@ export function createSharedLimiter(
         ...buckets.flatMap(({ limit, used, startSeconds }) => [limit, used, startSeconds]),
       ],
     );
-    const numbers = Array.isArray(reply) ? reply.filter(Number.isSafeInteger) : [];
-    const [allowed = 0, now = 0, ...counts] = numbers;
-    // Also if what answers is not Valkey.
+    const [allowed, now, ...counts] = numbers ?? [0, 0];
     if (counts.length !== 2 * buckets.length) return local.take(subject, 1, valkey.instances);
     return buckets
       .map(({ learn }, index) => {
