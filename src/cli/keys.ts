@@ -67,7 +67,7 @@ It is stored in ${store.place}; ${store.reader} accepts the key within a second.
  */
 export async function listKeys(environment: NodeJS.ProcessEnv): Promise<string> {
   const store = openKeyStore(environment);
-  const keys = withoutOld(await store.read());
+  const keys = await store.read();
   if (keys.length === 0)
     return `No keys in ${store.place}. Create one: ${invocation()} keys add NAME`;
   const width = Math.max(...keys.map(({ name }) => name.length), "NAME".length);
@@ -128,16 +128,6 @@ export async function importKeys(given: string | undefined, environment: NodeJS.
   throw new KeyFileError(
     `${text}, but not ${names}: another active key has the name; revoke one of the two and import again`,
   );
-}
-
-/** The keys without old ones whose name another one has now. */
-function withoutOld(keys: readonly KeyRecord[]): readonly KeyRecord[] {
-  const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
-  const named = Map.groupBy(keys, ({ name }) => name);
-  return keys.filter((key) => {
-    const all = named.get(key.name) ?? [];
-    return isActiveNow(key) || (all.at(-1) === key && !all.some(isActiveNow));
-  });
 }
 
 function stateOf(key: KeyRecord): string {

@@ -22,9 +22,6 @@ export type Keyring = ReturnType<typeof createKeyring>;
 export function createKeyring(path: string, log: Log) {
   let entries: Entries = new Map();
   let isUsable = false;
-  /** The ends of those that need a valid key, and its SHA-256. */
-  const held = new Map<() => void, Buffer>();
-  let checks: Timer | undefined;
   const records = () => [...entries.values()].flat().map(({ record }) => record);
   const activeCount = (nowMs = Date.now()) =>
     records().filter((record) => isActive(record, nowMs)).length;
@@ -44,10 +41,6 @@ export function createKeyring(path: string, log: Log) {
       log.warn("keys stay revoked that the keys file has as valid; revoke them", { names });
     entries = entriesOf(mergeKeys(keys, revokedKeys(records())));
     isUsable = true;
-  };
-  const check = () => {
-    const nowMs = Date.now();
-    for (const [end, sha256] of held) if (findHash(sha256, nowMs) === null) end();
   };
   const { read, ...file } = followFiles([path], log, {
     read() {
@@ -79,14 +72,9 @@ export function createKeyring(path: string, log: Log) {
       isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
     /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
     hold({ sha256 }: KeyRecord, end: () => void): () => void {
-      held.set(end, Buffer.from(sha256, "hex"));
-      checks ??= setInterval(check, CHECK_MS).unref();
-      return () => {
-        held.delete(end);
-        if (held.size > 0) return;
-        clearInterval(checks);
-        checks = undefined;
-      };
+      const hash = Buffer.from(sha256, "hex");
+      const checks = setInterval(() => findHash(hash, Date.now()) ?? end(), CHECK_MS);
+      return () => clearInterval(checks);
     },
   };
 }
