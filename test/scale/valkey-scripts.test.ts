@@ -257,6 +257,8 @@ describe("values in Valkey that sixscope did not write", () => {
     for (let count = 0; count < 6; count++) states.push(await limiter.take(subject, 1));
     expect(states.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(3);
     expect(states.at(-1)?.allowed).toBe(false);
+    // Nor does one client's bucket make all others count alone.
+    expect(valkey.isUp).toBe(true);
     valkey.close();
   });
 });
