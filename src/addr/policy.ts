@@ -16,6 +16,8 @@ export interface TargetPolicy {
   readonly allow: readonly Prefix[];
   /** Wins over `allow` and `mode`. */
   readonly deny: readonly Prefix[];
+  /** A policy that must allow the target too: that of the service for which an agent works. */
+  readonly and?: TargetPolicy;
 }
 
 /** Multicast reaches many hosts, `::` reaches none, and packets to a mapped address would be IPv4. */
@@ -47,12 +49,13 @@ export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string |
     if (denied !== undefined) return `${subject} is in the denied prefix ${formatPrefix(denied)}`;
   }
   const isAllowed = (ip: IpAddress) => policy.allow.some((prefix) => prefixContains(prefix, ip));
-  if (policy.mode === "any" || isAllowed(target)) return null;
-  for (const { ip, subject } of parts) {
-    const special = isAllowed(ip) ? null : notGlobal(ip);
-    if (special !== null) return `${subject} is ${special}`;
+  if (policy.mode !== "any" && !isAllowed(target)) {
+    for (const { ip, subject } of parts) {
+      const special = isAllowed(ip) ? null : notGlobal(ip);
+      if (special !== null) return `${subject} is ${special}`;
+    }
   }
-  return null;
+  return policy.and === undefined ? null : objectionTo(target, policy.and);
 }
 
 /** The block that makes an address itself not globally reachable, whatever it embeds; null if none does. */

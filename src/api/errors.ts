@@ -131,7 +131,8 @@ export const ERRORS = {
   }),
   UNAUTHORIZED: kind({
     status: 401,
-    meaning: "an endpoint that sends probes, without a valid key",
+    meaning:
+      "an endpoint that sends probes, without a valid key, or with one that is revoked or expires while it runs",
     details: () => ({}),
     message: (_, problem = "This endpoint needs an API key; send it in the header X-API-Key") =>
       `${problem}.`,
@@ -265,7 +266,8 @@ export const ERRORS = {
   }),
   LOCATION_UNAVAILABLE: kind({
     status: 500,
-    meaning: "the location cannot be used: no connection to NATS, or an agent of another version",
+    meaning:
+      "the location cannot be used: no connection to NATS, or an agent that is of another version, stops, or answers something else than was asked",
     details: () => ({ location: locationName(), reason: text("Why.") }),
     message: ({ location, reason }) =>
       `The location ${quote(location)} cannot be used: ${printable(reason)}; try again later, or tell the operator.`,
@@ -316,12 +318,6 @@ export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
 export function invalidAddress(address: string): ApiError {
   const { reason, position } = readIpv6(address) as ParseFailure;
   return new ApiError("INVALID_ADDRESS", { address, reason, position });
-}
-
-/** The error while there is no connection to NATS. */
-export function notConnected(location: string): ApiError {
-  const reason = "this service has no connection to NATS";
-  return new ApiError("LOCATION_UNAVAILABLE", { location, reason });
 }
 
 /** Ends the work for a client that has disconnected; no one reads the response. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { TYPE_TABLE } from "../addr/classify.ts";
+import { tryParseIp } from "../addr/ip.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
 import { NETWORK_SOURCES } from "../networks/network.ts";
 
@@ -54,19 +55,23 @@ export const oneOf = <const Words extends readonly string[]>(words: Words, descr
 /** Any text. */
 export const textSchema = once(() => z.string());
 
+/** Only an address, because the answers of agents are checked with it. */
+const ip = (...versions: (4 | 6)[]) =>
+  z.string().refine((text) => versions.some((each) => tryParseIp(text)?.version === each));
+
 /** The text form of an IPv4 address. */
 export function ipv4Text(description: string) {
-  return z.string().meta({ format: "ipv4", description });
+  return ip(4).meta({ format: "ipv4", description });
 }
 
 /** The text form of an IPv6 address. */
 export function ipv6Text(description: string) {
-  return z.string().meta({ format: "ipv6", description });
+  return ip(6).meta({ format: "ipv6", description });
 }
 
 /** The text form of an address of either family. */
 export function ipText(description: string) {
-  return z.string().meta({ anyOf: [{ format: "ipv4" }, { format: "ipv6" }], description });
+  return ip(4, 6).meta({ anyOf: [{ format: "ipv4" }, { format: "ipv6" }], description });
 }
 
 /** The name of an address's type. */

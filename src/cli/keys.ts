@@ -9,6 +9,7 @@ import {
   type KeyRecord,
   readKeyFile,
 } from "../keys/key-file.ts";
+import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
 import { openImport, openKeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
@@ -102,7 +103,7 @@ export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): P
 
 /**
  * `sixscope keys import [FILE]`: copies the keys of a file to Valkey, and says how many. Those that are
- * there already stay as they are.
+ * there already stay as they are, unless the file says that they are revoked.
  *
  * @throws KeyFileError with the names of keys that it could not copy, because another key has the name; ConfigError
  */
@@ -115,14 +116,10 @@ export async function importKeys(given: string | undefined, environment: NodeJS.
   await store.change((keys) => {
     const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
     const fresh = records.filter(({ sha256 }) => keys.every((other) => other.sha256 !== sha256));
-    const rivals = (key: KeyRecord) => keys.filter(({ name }) => name === key.name);
-    clashing = fresh.filter((key) => isActiveNow(key) && rivals(key).some(isActiveNow));
-    // An old key that is revoked or expired must not take the place of another one.
-    added = fresh.filter(
-      (key) => !clashing.includes(key) && (isActiveNow(key) || rivals(key).length === 0),
-    );
-    const replaced = new Set(added.map(({ name }) => name));
-    return [...keys.filter(({ name }) => !replaced.has(name)), ...added];
+    const active = new Set(keys.filter(isActiveNow).map(({ name }) => name));
+    clashing = fresh.filter((key) => isActiveNow(key) && active.has(key.name));
+    added = fresh.filter((key) => !clashing.includes(key));
+    return mergeKeys(keys, added, revokedKeys(records));
   });
   const text = `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}`;
   const rest = added.length === records.length ? "" : "; the others were in it already";

@@ -3,6 +3,10 @@ import { followFiles } from "../platform/followed-files.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
+import { mergeKeys, revokedKeys } from "./merge.ts";
+
+/** How often the keys of running requests are checked, in milliseconds. */
+const CHECK_MS = 200;
 
 /** Keys with their SHA-256, by its first 32 bits: the others are compared in constant time. */
 type Entries = ReadonlyMap<number, { readonly sha256: Buffer; readonly record: KeyRecord }[]>;
@@ -12,7 +16,8 @@ export type Keyring = ReturnType<typeof createKeyring>;
 
 /**
  * The keys of a file, which it reads again after each change. If the file exists and cannot be used, it
- * logs an error; then no key is valid.
+ * logs an error; then no key is valid. A key that it has seen revoked stays so until the process ends,
+ * whatever the file says later.
  */
 export function createKeyring(path: string, log: Log) {
   let entries: Entries = new Map();
@@ -20,8 +25,21 @@ export function createKeyring(path: string, log: Log) {
   const records = () => [...entries.values()].flat().map(({ record }) => record);
   const activeCount = (nowMs = Date.now()) =>
     records().filter((record) => isActive(record, nowMs)).length;
+  const recordOf = (sha256: Buffer) =>
+    entries
+      .get(sha256.readUInt32BE())
+      ?.find((entry) => crypto.timingSafeEqual(entry.sha256, sha256))?.record;
+  const findHash = (sha256: Buffer, nowMs: number): KeyRecord | null => {
+    const record = recordOf(sha256);
+    return record !== undefined && isActive(record, nowMs) ? record : null;
+  };
   const use = (keys: readonly KeyRecord[]) => {
-    entries = entriesOf(keys);
+    const wasRevoked = ({ sha256 }: KeyRecord) => recordOf(Buffer.from(sha256, "hex"))?.revoked;
+    const restored = keys.filter((key) => key.revoked === undefined && wasRevoked(key));
+    const names = restored.map(({ name }) => name).join(", ");
+    if (names)
+      log.warn("keys stay revoked that the keys file has as valid; revoke them", { names });
+    entries = entriesOf(mergeKeys(keys, revokedKeys(records())));
     isUsable = true;
   };
   const { read, ...file } = followFiles([path], log, {
@@ -50,13 +68,13 @@ export function createKeyring(path: string, log: Log) {
     /** Uses other keys than those of the file. */
     use,
     /** The record of a key that is valid now, or null. */
-    find(key: string, nowMs = Date.now()): KeyRecord | null {
-      if (!isWellFormedApiKey(key)) return null;
-      const sha256 = hashApiKey(key);
-      const record = entries
-        .get(sha256.readUInt32BE())
-        ?.find((entry) => crypto.timingSafeEqual(entry.sha256, sha256))?.record;
-      return record !== undefined && isActive(record, nowMs) ? record : null;
+    find: (key: string, nowMs = Date.now()) =>
+      isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
+    /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
+    hold({ sha256 }: KeyRecord, end: () => void): () => void {
+      const hash = Buffer.from(sha256, "hex");
+      const checks = setInterval(() => findHash(hash, Date.now()) ?? end(), CHECK_MS);
+      return () => clearInterval(checks);
     },
   };
 }

@@ -6,13 +6,14 @@ import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import {
+  isInbox,
   MAX_QUESTION_BYTES,
   MESSAGE_VERSION,
   onMessage,
   questionSchema,
+  type ReadQuestion,
   type Reply,
   readMessage,
-  type SentQuestion,
   SUBJECTS,
 } from "./protocol.ts";
 
@@ -36,17 +37,17 @@ export function createAgent(
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
   // Without other locations, an agent cannot be made to ask others.
   const own = { ...services, locations: null };
-  /** Runs under way, by the inbox that waits for each. */
-  const runs = new Map<string, AbortController>();
+  /** Ends the runs under way and tells the one who asked why, by the token of each. */
+  const runs = new Map<string, (reason: string) => void>();
   let questions: Subscription | undefined;
   let onIdle = () => {};
 
-  const abortAll = () => {
-    for (const run of runs.values()) run.abort();
+  const endAll = () => {
+    for (const end of runs.values()) end("its agent stopped before the run had ended");
   };
 
   /** Why a question is refused; an instance of another version may ask for something that this one does not know. */
-  const refusalOf = (question: SentQuestion | null): string | null => {
+  const refusalOf = (question: ReadQuestion | null): string | null => {
     const here = `sixscope ${VERSION} at ${location}`;
     if (question === null) {
       return `${here} does not understand the question; it speaks version ${MESSAGE_VERSION} of the messages`;
@@ -59,7 +60,7 @@ export function createAgent(
   };
 
   const run = async (
-    question: SentQuestion,
+    question: ReadQuestion,
     signal: AbortSignal,
     send: (reply: Reply) => void,
   ): Promise<Reply> => {
@@ -71,9 +72,12 @@ export function createAgent(
       allowSeconds: (seconds) => send({ allowSeconds: seconds }),
       onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
     };
+    // Whoever asks cannot do more here than at home, nor more than this place allows.
+    const targets = { ...own.config.targets, and: question.targets };
+    const bounded = { ...own, config: { ...own.config, targets } };
     try {
       const values = readParameters(endpoint.parameters, sentTexts(question.parameters));
-      return { result: (await endpoint.handle(values, call, own)) as Document };
+      return { result: (await endpoint.handle(values, call, bounded)) as Document };
     } catch (error) {
       const requestId = crypto.randomUUID();
       const isKnown = error instanceof ApiError;
@@ -85,29 +89,31 @@ export function createAgent(
 
   const answer = async (connection: NatsConnection, message: Msg) => {
     const { reply: inbox, data } = message;
-    // The instance that asks could neither tell two runs apart nor end both.
-    if (inbox === undefined || runs.has(inbox)) return;
+    if (!isInbox(inbox)) return;
     const controller = new AbortController();
     const { signal } = controller;
     const send = (reply: Reply) => {
+      if (signal.aborted || connection.isClosed()) return;
       const text = JSON.stringify(reply);
-      if (connection.isClosed()) return;
       if (Buffer.byteLength(text) <= (connection.info?.max_payload ?? Number.POSITIVE_INFINITY))
         message.respond(text);
-      else {
-        controller.abort();
-        send({ refused: "its answer is larger than the NATS server allows (max_payload)" });
-      }
+      else end("its answer is larger than the NATS server allows (max_payload)");
     };
-    const question = data.length > MAX_QUESTION_BYTES ? null : readMessage(questionSchema, data);
+    const end = (reason: string) => {
+      send({ refused: reason });
+      controller.abort();
+    };
+    const question = readMessage(questionSchema, data, MAX_QUESTION_BYTES);
     const refusal = refusalOf(question);
     if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
-    runs.set(inbox, controller);
+    // Nobody could end two runs with one token.
+    if (runs.has(question.token)) return;
+    runs.set(question.token, end);
     const startMs = performance.now();
     const reply = await run(question, signal, send);
-    runs.delete(inbox);
+    runs.delete(question.token);
     if (runs.size === 0) onIdle();
-    if (!signal.aborted) send(reply);
+    send(reply);
     log.info("ask", {
       endpoint: question.endpoint,
       outcome: signal.aborted ? "aborted" : "error" in reply ? reply.error.code : "result",
@@ -129,10 +135,12 @@ export function createAgent(
         callback: onMessage((message) => void answer(connection, message)),
       });
       connection.subscribe(SUBJECTS.cancel(location), {
-        callback: onMessage((message) => runs.get(message.string())?.abort()),
+        callback: onMessage((message) =>
+          runs.get(message.string())?.("it was told to end the run"),
+        ),
       });
       // The answers cannot be sent any more.
-      void connection.closed().then(abortAll);
+      void connection.closed().then(endAll);
     },
     /** Takes no more questions, and ends the runs that are still under way after `graceMs` milliseconds. */
     async stop(graceMs: number): Promise<void> {
@@ -141,7 +149,7 @@ export function createAgent(
       const { promise, resolve } = Promise.withResolvers<void>();
       onIdle = resolve;
       await Promise.race([promise, Bun.sleep(graceMs)]);
-      abortAll();
+      endAll();
     },
   };
 }

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
-import { ApiError, ERRORS, notConnected } from "../api/errors.ts";
+import { ApiError, ERRORS } from "../api/errors.ts";
 import type { Parameter, Parameters, ValuesOf } from "../api/parameters.ts";
 import { locationName, named, once, text } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
+import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
 /** Locations that one request can ask. */
 const MAX_LOCATIONS = 32;
@@ -66,7 +67,7 @@ function namesOf(from: string, { locations }: Services): readonly string[] {
     if (named.has(ALL_LOCATIONS)) throw refuse(`${ALL_LOCATIONS} cannot be one of several names`);
     return [...named];
   }
-  if (locations?.isConnected === false) throw notConnected(from);
+  if (locations?.isConnected === false) throw unavailable(from, NOT_CONNECTED);
   const names = (locations?.list() ?? []).map(({ location }) => location);
   if (names.length === 0) throw new ApiError("LOCATION_NOT_FOUND", { location: from });
   if (names.length <= MAX_LOCATIONS) return names;

@@ -20,21 +20,24 @@ const RETRY_MS = 1000;
 /** Complaints of the server about one connection that are logged; more of them have one cause. */
 const MAX_COMPLAINTS = 3;
 
-/** An NKey seed of a user, alone in its file. */
-const SEED_FORM = /^SU[A-Z2-7]{56}$/;
+/** An NKey seed of a user, alone on its line. */
+const SEED_FORM = /^SU[A-Z2-7]{56}(?=\s*$)/m;
 
 /**
  * Connects to a NATS server. The client is loaded here, so that a service without the setting does not
  * have it in memory.
  *
+ * @returns the connection, and the name below which its answers come: its public NKey, so that the server
+ *   can keep other services from reading there, or a random one
  * @throws Error if no server can be used
  */
 export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
   const nats = await import("@nats-io/transport-node");
   const creds = credsFile === null ? null : await readFile(credsFile);
-  const seed = creds?.toString().trim() ?? "";
-  const isSeed = SEED_FORM.test(seed);
-  if (creds !== null && !isSeed && !seed.includes("NKEY SEED")) {
+  const text = creds?.toString().trim() ?? "";
+  const [seed] = SEED_FORM.exec(text) ?? [];
+  const bytes = new TextEncoder().encode(seed);
+  if (creds !== null && text !== seed && !text.includes("NKEY SEED")) {
     throw new Error(`${credsFile} is neither an NKey seed, which begins with SU, nor credentials`);
   }
   const connection = await nats.connect({
@@ -46,12 +49,11 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
     reconnect: false,
     ...(tls && { tls: {} }),
     ...(creds !== null && {
-      authenticator: isSeed
-        ? nats.nkeyAuthenticator(new TextEncoder().encode(seed))
-        : nats.credsAuthenticator(creds),
+      authenticator: text === seed ? nats.nkeyAuthenticator(bytes) : nats.credsAuthenticator(creds),
     }),
   });
-  if ((connection.info?.max_payload ?? 0) >= MAX_QUESTION_BYTES) return connection;
+  const service = seed ? nats.nkeys.fromSeed(bytes).getPublicKey() : crypto.randomUUID();
+  if ((connection.info?.max_payload ?? 0) >= MAX_QUESTION_BYTES) return { connection, service };
   await connection.close();
   throw new Error(`max_payload of the server is less than ${MAX_QUESTION_BYTES} bytes`);
 }
@@ -74,16 +76,16 @@ export function openLink(
   log: Log,
   onConnect: (connection: NatsConnection) => void,
 ) {
-  let current: NatsConnection | null = null;
+  let current: Awaited<ReturnType<typeof connectToNats>> | null = null;
   let isClosed = false;
-  const open = () => (current?.isClosed() ? null : current);
+  const open = () => (current?.connection.isClosed() ? null : current);
   const keep = async () => {
     let isKnown = false;
     while (!isClosed) {
       let reason = "the server closed the connection";
       try {
-        const connection = await connectToNats(settings);
-        current = connection;
+        current = await connectToNats(settings);
+        const { connection } = current;
         log.info("connected to NATS", { server: connection.getServer() });
         isKnown = false;
         void logComplaints(connection, log);
@@ -105,14 +107,14 @@ export function openLink(
   };
   void keep();
   return {
-    /** The open connection, or null. */
-    get connection() {
+    /** The open connection and the name below which its answers come, or null. */
+    get current() {
       return open();
     },
     /** Sends what is published, and closes the connection. */
     async close(): Promise<void> {
       isClosed = true;
-      await open()?.drain();
+      await open()?.connection.drain();
     },
   };
 }

@@ -1,14 +1,22 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { formatPrefix } from "../addr/prefix.ts";
 import type { Call, Endpoint, KnownLocation, Question, Services } from "../api/endpoint.ts";
-import { ApiError, notConnected } from "../api/errors.ts";
-import type { Config } from "../config/settings.ts";
+import { ApiError } from "../api/errors.ts";
+import { ALL_LOCATIONS, type Config, LOCATION_FORM } from "../config/settings.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { type Agent, createAgent } from "./agent.ts";
 import { askAgent } from "./ask-agent.ts";
 import { openLink } from "./link.ts";
-import { announcementSchema, onMessage, readMessage, SUBJECTS } from "./protocol.ts";
+import {
+  announcementSchema,
+  MAX_ANNOUNCEMENT_BYTES,
+  onMessage,
+  readMessage,
+  SUBJECTS,
+} from "./protocol.ts";
+import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
 /** How often an agent announces itself, and how long it is known. */
 export const ANNOUNCE_MS = 5000;
@@ -20,6 +28,12 @@ const ROLL_CALL_MS = 1000;
 /** Locations that are known at once; more of them mean that something else uses the subjects. */
 const MAX_KNOWN = 1024;
 
+/** How soon after an announcement the next one of the location is read; agents send one a second at most. */
+const READ_AGAIN_MS = 250;
+
+/** An announcement of a location; null for one that is not valid, or if its agent has left. */
+type Said = Omit<KnownLocation, "location"> | null;
+
 /** See `createLocations`. */
 export type Locations = ReturnType<typeof createLocations>;
 
@@ -29,7 +43,7 @@ export type Locations = ReturnType<typeof createLocations>;
  * @param asks true if it asks others too, false if it only answers
  */
 export function createLocations(
-  { location: own, nats }: Pick<Config, "location" | "nats">,
+  { location: own, nats, targets }: Pick<Config, "location" | "nats" | "targets">,
   asks: boolean,
   log: Log,
 ) {
@@ -43,12 +57,15 @@ export function createLocations(
     LOCATION_UNAVAILABLE: 0,
   };
   const since = new Date().toISOString();
-  const known = new Map<string, KnownLocation & { readonly seenMs: number }>();
+  const known = new Map<string, { readonly said: Said; readonly seenMs: number }>();
+  const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
+  const policy = { mode: targets.mode, allow, deny };
   /** Makes the owners that agents see mean nothing to them. */
   const salt = crypto.randomUUID();
   let agent: Agent | null = null;
   let announcing: Timer | undefined;
   let announcedMs = 0;
+  let forgotMs = 0;
   let rollCall: Timer | undefined;
 
   const self = () => ({ version: VERSION, families: ownFamilies(), since });
@@ -57,7 +74,7 @@ export function createLocations(
     clearTimeout(rollCall);
     rollCall = undefined;
     announcedMs = performance.now();
-    if (own !== null) link?.connection?.publish(SUBJECTS.here(own), JSON.stringify(self()));
+    if (own !== null) link?.current?.connection.publish(SUBJECTS.here(own), JSON.stringify(self()));
   };
 
   const announceSoon = () => {
@@ -71,13 +88,26 @@ export function createLocations(
     announce();
   };
 
+  const forgetSilent = (nowMs: number) => {
+    forgotMs = nowMs;
+    for (const [name, { said, seenMs }] of known) {
+      if (nowMs - seenMs > (said === null ? READ_AGAIN_MS : KNOWN_MS)) known.delete(name);
+    }
+  };
+
   const noteAnnouncement = ({ subject, data }: Msg) => {
     const location = subject.slice(SUBJECTS.here("").length);
-    const said = readMessage(announcementSchema, data);
-    if (said === null) known.delete(location);
-    else if (known.size < MAX_KNOWN || known.has(location)) {
-      known.set(location, { location, ...said, seenMs: performance.now() });
+    const seenMs = performance.now();
+    const before = known.get(location);
+    if (before === undefined) {
+      if (!LOCATION_FORM.test(location) || location === ALL_LOCATIONS) return;
+      if (known.size >= MAX_KNOWN && seenMs - forgotMs > READ_AGAIN_MS) forgetSilent(seenMs);
+      if (known.size >= MAX_KNOWN) return;
     }
+    // An agent that floods is read seldom, and cannot make others be forgotten.
+    if (before && data.length > 0 && seenMs - before.seenMs < READ_AGAIN_MS) return;
+    const said = readMessage(announcementSchema, data, MAX_ANNOUNCEMENT_BYTES);
+    known.set(location, { said, seenMs });
   };
 
   const join = (connection: NatsConnection) => {
@@ -89,14 +119,15 @@ export function createLocations(
   };
 
   const link = nats && openLink(nats, log, join);
-  const isConnected = () => link && link.connection !== null;
+  const isConnected = () => link && link.current !== null;
 
   const askOther = async (location: string, question: Question, call: Call) => {
     if (link === null) throw new ApiError("LOCATION_NOT_FOUND", { location });
-    const { connection } = link;
-    if (connection === null) throw notConnected(location);
-    const owner = new Bun.CryptoHasher("sha256", salt).update(call.owner).digest("hex");
-    return await askAgent(connection, location, question, call, owner.slice(0, 16));
+    const { current } = link;
+    if (current === null) throw unavailable(location, NOT_CONNECTED);
+    const hash = new Bun.CryptoHasher("sha256", salt).update(call.owner).digest("hex");
+    const asker = { ...current, owner: hash.slice(0, 16), targets: policy };
+    return await askAgent(asker, location, question, call);
   };
 
   return {
@@ -115,19 +146,17 @@ export function createLocations(
       if (own === null || link === null) return;
       agent = createAgent(own, endpoints, services, log);
       announcing = setInterval(announce, ANNOUNCE_MS).unref();
-      if (link.connection) serve(link.connection);
+      if (link.current) serve(link.current.connection);
     },
     /** Every location that can be asked, by name. */
     list(): readonly KnownLocation[] {
-      const nowMs = performance.now();
-      for (const [name, { seenMs }] of known) {
-        if (nowMs - seenMs > KNOWN_MS || !isConnected()) known.delete(name);
-      }
-      const others = [...known.values()].filter(({ location }) => location !== own);
-      const here = own === null ? [] : [{ location: own, ...self() }];
-      return [...here, ...others.map(({ seenMs, ...other }) => other)].sort((a, b) =>
-        a.location < b.location ? -1 : 1,
+      forgetSilent(performance.now());
+      if (!isConnected()) known.clear();
+      const others = [...known].flatMap(([location, { said }]) =>
+        said === null || location === own ? [] : [{ location, ...said }],
       );
+      const here = own === null ? [] : [{ location: own, ...self() }];
+      return [...here, ...others].sort((a, b) => (a.location < b.location ? -1 : 1));
     },
     /** See `askAgent`. */
     async ask(location: string, question: Question, call: Call): Promise<object> {
@@ -148,7 +177,7 @@ export function createLocations(
     async leave(graceMs: number): Promise<void> {
       clearInterval(announcing);
       clearTimeout(rollCall);
-      if (own !== null) link?.connection?.publish(SUBJECTS.here(own));
+      if (own !== null) link?.current?.connection.publish(SUBJECTS.here(own));
       await agent?.stop(graceMs);
     },
     /** Closes the connection, after `leave`. */

@@ -1,25 +1,37 @@
 /** The messages of instances and agents over NATS. */
 import type { Msg } from "@nats-io/transport-node";
 import { z } from "zod";
+import { parsePrefix } from "../addr/prefix.ts";
 import { once } from "../api/schemas.ts";
 
 /** The version of questions; an agent refuses a question of another version by name. */
-export const MESSAGE_VERSION = 1;
+export const MESSAGE_VERSION = 2;
 
-/** Bytes of a question; names and addresses are shorter. */
-export const MAX_QUESTION_BYTES = 16_384;
+/** Bytes of a question: names and addresses are short, but the service's target policy can have a thousand prefixes. */
+export const MAX_QUESTION_BYTES = 65_536;
+
+const INBOXES = "_INBOX.";
 
 /** The subjects; docs/operations.md shows who may use which. */
 export const SUBJECTS = {
   ask: (location: string) => `sixscope.ask.${location}`,
-  /** Its data are the inbox of the question that ends. */
+  /** Its data are the token of the question that ends. */
   cancel: (location: string) => `sixscope.cancel.${location}`,
   /** Where the agents of a location announce themselves; without data when one leaves. */
   here: (location: string) => `sixscope.here.${location}`,
   /** Makes all agents announce themselves. */
   rollCall: "sixscope.rollcall",
-  inbox: () => `_INBOX.${crypto.randomUUID()}`,
+  /** Where the answers to one question of a service go; no other service may read below its name. */
+  inbox: (service: string, question: string = crypto.randomUUID()) =>
+    `${INBOXES}${service}.${question}`,
 } as const;
+
+/** True for a subject where an agent may answer: whoever asks chooses it, and an agent's rights must not serve another end. */
+export function isInbox(subject: string | undefined): boolean {
+  return subject?.startsWith(INBOXES) ?? false;
+}
+
+const prefix = () => z.string().max(64).transform(parsePrefix);
 
 /** A question to an agent: an endpoint by its `operationId`, with parameters as a request sends them. */
 export const questionSchema = once(() =>
@@ -29,13 +41,24 @@ export const questionSchema = once(() =>
     parameters: z.record(z.string(), z.string()),
     /** The owner whose share of the probe slots it uses: a name that only the instance understands. */
     owner: z.string().max(64),
+    /** The secret of those who may end the run. */
+    token: z.uuid(),
+    /** The target policy of the service, which must allow the target too. */
+    targets: z.strictObject({
+      mode: z.enum(["any", "global"]),
+      allow: z.array(prefix()),
+      deny: z.array(prefix()),
+    }),
     /** True if the instance wants events. */
     events: z.boolean(),
   }),
 );
 
-/** See `questionSchema`. */
-export type SentQuestion = z.output<ReturnType<typeof questionSchema>>;
+/** A question as it is sent. */
+export type SentQuestion = z.input<ReturnType<typeof questionSchema>>;
+
+/** A question as it is read: its policy has prefixes. */
+export type ReadQuestion = z.output<ReturnType<typeof questionSchema>>;
 
 const text = () => z.string().max(1000);
 
@@ -48,7 +71,7 @@ export const replySchema = once(() =>
     z.strictObject({
       error: z.strictObject({ code: z.string(), message: text(), details: z.looseObject({}) }),
     }),
-    /** Why the agent does not do what it is asked for. */
+    /** Why the agent does not do what it is asked for, or ends it. */
     z.strictObject({ refused: text() }),
   ]),
 );
@@ -56,19 +79,35 @@ export const replySchema = once(() =>
 /** See `replySchema`. */
 export type Reply = z.output<ReturnType<typeof replySchema>>;
 
+/** Bytes of an announcement. */
+export const MAX_ANNOUNCEMENT_BYTES = 1024;
+
 /** How an agent announces itself. */
 export const announcementSchema = once(() =>
   z.object({
-    version: z.string().max(64),
-    families: z.array(z.literal([4, 6])).max(2),
-    since: z.iso.datetime(),
+    version: z.string().regex(/^[\w.+-]{1,64}$/),
+    families: z
+      .array(z.literal([4, 6]))
+      .max(2)
+      .refine(([a, b]) => a === undefined || a !== b),
+    since: z.iso.datetime().max(32),
   }),
 );
 
-/** The value in a message; null if it is not JSON, or not as the schema says. */
-export function readMessage<T>(schema: () => z.ZodType<T>, data: Uint8Array): T | null {
+/**
+ * The value in a message; null if it is too long, not JSON, or not as the schema says.
+ *
+ * @param revive as for `JSON.parse`
+ */
+export function readMessage<T>(
+  schema: () => z.ZodType<T>,
+  data: Uint8Array,
+  maxBytes: number,
+  revive?: (key: string, value: unknown) => unknown,
+): T | null {
+  if (data.length > maxBytes) return null;
   try {
-    return schema().parse(JSON.parse(new TextDecoder().decode(data)));
+    return schema().parse(JSON.parse(new TextDecoder().decode(data), revive));
   } catch {
     return null;
   }

@@ -16,8 +16,12 @@ import {
 } from "../http/middleware.ts";
 import { PAGE_ROUTES, type RequestInfo } from "../http/request.ts";
 import { respond, respondError, respondZipped } from "../http/respond.ts";
+import type { KeyRecord } from "../keys/key-file.ts";
+import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
+
+const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
 
 /** A request that is answered. */
 export interface Answered {
@@ -46,6 +50,7 @@ export interface Pages {
 
 /** The parts of the service that the app uses. */
 export interface AppDependencies extends Services, MiddlewareDependencies {
+  readonly keyring: Pick<Keyring, "find" | "hold">;
   readonly pages: Pages;
   readonly onAnswered?: ((answered: Answered) => void) | undefined;
 }
@@ -60,7 +65,6 @@ export interface App {
 }
 
 /** Why a request is not authorised, where it is not that it has no key. */
-const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
 const FOREIGN_PAGE =
   "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
 
@@ -113,7 +117,7 @@ export function createApp(dependencies: AppDependencies): App {
     return known;
   };
   for (const endpoint of ENDPOINTS) {
-    add(patternsOf(endpoint), handlerOf(endpoint, dependencies, explain, shared));
+    add(patternsOf(endpoint), handlerOf(endpoint, dependencies, explain));
   }
   const page = (info: RequestInfo, name: "index" | "docs") =>
     pages.page(info, name, addressOf(callOf(info)), dependencies);
@@ -171,35 +175,60 @@ function patternsOf({ path, parameters }: Endpoint): string[] {
 
 function handlerOf(
   { parameters, needsKey, handle, events }: Endpoint,
-  services: Services,
+  services: AppDependencies,
   explain: Explain,
-  shared: AppDependencies["shared"],
 ): Handler {
+  const { keyring, shared } = services;
   return (context) => {
     const { req, env: info } = context;
-    if (needsKey && info.caller.needsKey && shared?.keys.areOutdated()) {
-      throw new ApiError("KEYS_UNAVAILABLE", {});
-    }
     const { request, caller, key } = info;
-    if (needsKey && key === null && (caller.needsKey || isFromOtherSite(request, caller))) {
-      const why = caller.needsKey ? undefined : FOREIGN_PAGE;
+    const isKeyed = needsKey && caller.needsKey;
+    if (isKeyed && shared?.keys.areOutdated()) throw new ApiError("KEYS_UNAVAILABLE", {});
+    if (needsKey && key === null && (isKeyed || isFromOtherSite(request, caller))) {
+      const why = isKeyed ? undefined : FOREIGN_PAGE;
       throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
     }
     const values = readParameters(parameters, req);
     const call = callOf(info);
+    const perform = (call: Call) => {
+      const run = (call: Call) => handle(values, call, services);
+      return isKeyed && key !== null ? whileValid(key, keyring, call, run) : run(call);
+    };
     const wantsEvents = events !== undefined && prefersEvents(info.request.headers.get("accept"));
     if (wantsEvents && req.method === "GET") {
       const run = async (onEvent: Call["onEvent"], signal: AbortSignal) =>
-        JSON.stringify(await handle(values, { ...call, signal, onEvent }, services));
+        JSON.stringify(await perform({ ...call, signal, onEvent }));
       return respondEvents(context, run, explain);
     }
-    return whenDone(handle(values, call, services), (body) => {
+    return whenDone(perform(call), (body) => {
       if (typeof body === "string") return respondZipped(info, body);
       return wantsEvents
         ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
         : respond(info, JSON.stringify(body));
     });
   };
+}
+
+/**
+ * Runs a handler as long as the key of its request is valid.
+ *
+ * @throws ApiError UNAUTHORIZED if the key is revoked, expires or is removed meanwhile
+ */
+async function whileValid<T>(
+  key: KeyRecord,
+  keyring: Pick<Keyring, "hold">,
+  call: Call,
+  run: (call: Call) => T,
+): Promise<Awaited<T>> {
+  const invalid = new AbortController();
+  const release = keyring.hold(key, () => invalid.abort());
+  try {
+    return await run({ ...call, signal: AbortSignal.any([call.signal, invalid.signal]) });
+  } catch (error) {
+    throw invalid.signal.aborted ? new ApiError("UNAUTHORIZED", {}, INVALID_KEY) : error;
+  } finally {
+    release();
+  }
 }
 
 async function respondEvents(

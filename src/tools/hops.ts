@@ -139,7 +139,7 @@ export const traceError = once(() =>
 
 /** The schema of an address that may be missing. */
 export const ipOrNull = (description: string) =>
-  z.string().nullable().meta({ format: "ipv6", description });
+  z.nullable(ipv6Text(description)).meta({ format: "ipv6", description });
 
 /** The schemas of the fields of every hop. */
 export const hopFields = () => ({

@@ -1,4 +1,6 @@
 import { RedisClient } from "bun";
+import type { z } from "zod";
+import { once } from "../api/schemas.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
 
@@ -19,23 +21,25 @@ export class ValkeyError extends Error {
   }
 }
 
-/** A program in Lua, which Valkey runs without any other command in between. */
-export interface Script {
+/** A program in Lua, which Valkey runs without any other command in between, and the schema of its result. */
+export interface Script<T> {
   readonly source: string;
   readonly sha1: string;
+  readonly result: () => z.ZodType<T>;
 }
 
 /** Prepares a script; Valkey knows it by its SHA-1. */
-export function script(source: string): Script {
-  return { source, sha1: new Bun.CryptoHasher("sha1").update(source).digest("hex") };
+export function script<T>(source: string, result: () => z.ZodType<T>): Script<T> {
+  const sha1 = new Bun.CryptoHasher("sha1").update(source).digest("hex");
+  return { source, sha1, result: once(result) };
 }
 
 /** Runs a script; throws ValkeyError. */
-export type RunScript = (
-  wanted: Script,
+export type RunScript = <T>(
+  wanted: Script<T>,
   keys: readonly string[],
   args: readonly (string | number)[],
-) => Promise<unknown>;
+) => Promise<T>;
 
 /** The part of Bun's client that is used; tests supply their own. */
 export type Client = Pick<RedisClient, "send" | "close">;
@@ -68,14 +72,14 @@ export function createConnection(
      * Runs a script and returns its result.
      *
      * @param limitMs how long the answer may take; the first call has the time to connect instead
-     * @throws ValkeyError
+     * @throws ValkeyError also for a result that is not as the script's schema says
      */
-    async run(
-      { source, sha1 }: Script,
+    async run<T>(
+      { source, sha1, result: schema }: Script<T>,
       keys: readonly string[],
       args: readonly (string | number)[],
       limitMs: number,
-    ): Promise<unknown> {
+    ): Promise<T> {
       const rest = [String(keys.length), ...keys, ...args.map(String)];
       const reply = client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
         if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
@@ -84,7 +88,9 @@ export function createConnection(
       try {
         const result = await within(isOpen ? limitMs : CONNECT_MS, reply);
         isOpen = true;
-        return result;
+        const { success, data } = schema().safeParse(result);
+        if (success) return data;
+        throw new ValkeyError("its answer is not one of Valkey", "refused");
       } catch (error) {
         throw error instanceof ValkeyError ? error : explain(error, isOpen);
       }

@@ -1,4 +1,5 @@
 import { statSync, utimesSync } from "node:fs";
+import { z } from "zod";
 import {
   formatKeys,
   KeyFileError,
@@ -7,6 +8,7 @@ import {
   writeKeyFile,
 } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type RunScript, script } from "./connection.ts";
@@ -18,10 +20,17 @@ export const MAX_AGE_MS = 86_400_000;
 /** How often the copy on disk is marked as current, in milliseconds. */
 const MARK_MS = 60_000;
 
-/** The keys are a hash: the text of a keys file, and a revision that every change makes new. */
-const READ = script("return redis.call('HMGET', KEYS[1], 'revision', 'file')");
+/** Bytes of the keys in Valkey, enough for some 40,000. */
+const MAX_BYTES = 8 * 1024 * 1024;
 
-const WRITE = script(source);
+/** The keys are a hash: the text of a keys file, and a revision that every change makes new. */
+const READ = script(
+  `if redis.call('HSTRLEN', KEYS[1], 'file') > ${MAX_BYTES} then return redis.error_reply('TOOLONG the keys') end
+return redis.call('HMGET', KEYS[1], 'revision', 'file')`,
+  () => z.tuple([z.string().max(64).nullable(), z.string().nullable()]),
+);
+
+const WRITE = script(source, () => z.literal([0, 1]));
 
 /**
  * Reads the keys that instances share, and their revision, which is null if there are none yet.
@@ -29,12 +38,34 @@ const WRITE = script(source);
  * @throws ValkeyError; KeyFileError if they cannot be parsed
  */
 export async function readSharedKeys(run: RunScript, name: string) {
-  const [revision, file] = (await run(READ, [name], [])) as [string | null, string | null];
+  const [revision, file] = await run(READ, [name], []);
   return { revision, keys: file === null ? [] : parseKeys(file, `${name} in Valkey`) };
 }
 
 /**
- * Changes the keys that instances share; if someone else changes them meanwhile, starts again.
+ * Writes the keys that instances share, unless someone else has changed them.
+ *
+ * @param before the revision that they replace
+ * @returns the new revision; null if it was not `before` any more
+ * @throws ValkeyError; KeyFileError if they are too many
+ */
+async function writeSharedKeys(
+  run: RunScript,
+  name: string,
+  before: string | null,
+  keys: readonly KeyRecord[],
+): Promise<string | null> {
+  const text = formatKeys(keys);
+  if (Buffer.byteLength(text) > MAX_BYTES) {
+    throw new KeyFileError(`the keys would take more than ${MAX_BYTES} bytes in Valkey`);
+  }
+  const revision = crypto.randomUUID();
+  return (await run(WRITE, [name], [before ?? "", revision, text])) === 1 ? revision : null;
+}
+
+/**
+ * Changes the keys that instances share; if someone else changes them meanwhile, starts again. No key is
+ * forgotten: those that the change leaves out stay, so that a revoked one cannot come back.
  *
  * @throws ValkeyError, KeyFileError, and what `change` throws
  */
@@ -45,8 +76,8 @@ export async function changeSharedKeys(
 ): Promise<void> {
   for (;;) {
     const { revision, keys } = await readSharedKeys(run, name);
-    const args = [revision ?? "", crypto.randomUUID(), formatKeys(change(keys))];
-    if ((await run(WRITE, [name], args)) === 1) return;
+    const changed = mergeKeys(keys, change(keys));
+    if ((await writeSharedKeys(run, name, revision, changed)) !== null) return;
   }
 }
 
@@ -74,29 +105,33 @@ export function createSharedKeys(
   const ageMs = () => Date.now() - currentMs;
   const areOutdated = () => ageMs() > MAX_AGE_MS;
 
-  const takeOver = async () => {
+  /** Merges the keys of Valkey and those in use, and writes back what Valkey has lost or never knew. */
+  const merge = async () => {
     const { revision, keys } = await readSharedKeys(run, name);
-    keyring.use(keys);
-    used = revision;
-    log.info("took over the keys in Valkey", { active: keyring.activeCount() });
-    try {
-      writeKeyFile(copy, keys);
-    } catch (error) {
-      log.error(`${reasonOf(error)}; the keys are in memory only`);
-    }
-  };
-  /** Gives the keys in use to a Valkey that has lost them. */
-  const restore = async () => {
-    if (areOutdated()) {
+    const own = keyring.records();
+    const revoked = revokedKeys(own);
+    if (revision === null && areOutdated() && revoked.length < own.length) {
       throw new KeyFileError(
         `Valkey has no keys, and the copy ${copy} is too old; to use it, run: sixscope keys import ${copy}`,
       );
     }
-    const revision = crypto.randomUUID();
-    if ((await run(WRITE, [name], ["", revision, formatKeys(keyring.records())])) !== 1) return;
-    used = revision;
+    const merged = mergeKeys(keys, areOutdated() ? revoked : own);
+    keyring.use(merged);
     const active = keyring.activeCount();
-    log.warn("gave Valkey the keys in use, because it had none", { active });
+    if (formatKeys(merged) === formatKeys(keys)) {
+      used = revision;
+      log.info("took over the keys in Valkey", { active });
+    } else {
+      used = await writeSharedKeys(run, name, revision, merged);
+      // Someone else has changed them: the next beat merges again.
+      if (used === null) return;
+      log.warn("gave Valkey keys or revocations that it did not have", { active });
+    }
+    try {
+      writeKeyFile(copy, merged);
+    } catch (error) {
+      log.error(`${reasonOf(error)}; the keys are in memory only`);
+    }
   };
   return {
     /** Milliseconds since the keys were last as Valkey has them. */
@@ -104,15 +139,14 @@ export function createSharedKeys(
     /** True if a key that was revoked may still be among them. */
     areOutdated,
     /**
-     * Takes over the keys of Valkey if its revision is another one.
+     * Merges with the keys of Valkey if its revision is another one.
      *
      * @param revision null if Valkey has no keys
      * @throws ValkeyError
      */
     async follow(revision: string | null): Promise<void> {
       try {
-        if (revision === null && keyring.records().length > 0) await restore();
-        else if (revision !== used) await takeOver();
+        if (revision !== used || (revision === null && keyring.records().length > 0)) await merge();
       } catch (error) {
         if (!(error instanceof KeyFileError)) throw error;
         if (revision !== unusable) log.error(`${reasonOf(error)}; the old keys stay in use`);

@@ -11,7 +11,7 @@ for i, key in ipairs(KEYS) do
   if used == 0 or not isActive(start) then used, start = 0, now end
   local storedUsed, storedStart = string.match(redis.call('GET', key) or '', '(%d+) (%d+)')
   if storedUsed and isActive(tonumber(storedStart)) then
-    used, start = math.max(used, tonumber(storedUsed)), tonumber(storedStart)
+    used, start = math.max(used, math.min(limit, tonumber(storedUsed))), tonumber(storedStart)
   end
   if used >= limit then allowed = 0 end
   buckets[i] = {used, start}

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { RETRY_MS } from "../icmp/prober.ts";
 import { PROBES_PER_SECOND, type TargetShare } from "../icmp/target-limit.ts";
 import { script } from "./connection.ts";
@@ -16,7 +17,7 @@ const LEASE_MS = 250;
 /** Any second that can contain a probe of a lease is over after this time, in milliseconds. */
 const HELD_MS = LEASE_MS + 1000;
 
-const LEASE = script(source);
+const LEASE = script(source, () => z.literal([0, 1]));
 
 /** Bounds the probes of all instances to each /64; without Valkey, each has no more than its part. */
 export function createTargetLeases(

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { namesBelow, type ValkeyAddress } from "../config/valkey-address.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -5,7 +6,6 @@ import type { Log } from "../util/log.ts";
 import source from "./beat.lua" with { type: "text" };
 import {
   createConnection,
-  type RunScript,
   type Script,
   script,
   type ValkeyConnection,
@@ -21,7 +21,13 @@ export const BEAT_MS = 500;
 /** An instance that has not said so for this long is not there, in milliseconds. */
 const GONE_MS = 5_000;
 
-const BEAT = script(source);
+/** Instances that are believed, so that no count makes limits vanish. */
+const MAX_INSTANCES = 100_000;
+
+const BEAT = script(source, () => {
+  const count = z.int().min(1).max(MAX_INSTANCES);
+  return z.tuple([z.int().min(0), count, z.string().max(64).nullable()]);
+});
 
 /** Beats in a row that must count fewer instances: one that is there says so in this time. */
 const FEWER_BEATS = GONE_MS / BEAT_MS;
@@ -59,12 +65,12 @@ export function createValkey(
    *
    * @throws ValkeyError
    */
-  const run = async (
-    wanted: Script,
+  const run = async <T>(
+    wanted: Script<T>,
     keys: readonly string[],
     args: readonly (string | number)[],
     limitMs = GIVE_UP_MS,
-  ): Promise<unknown> => {
+  ): Promise<T> => {
     connection ??= connect();
     const used = connection;
     try {
@@ -78,10 +84,8 @@ export function createValkey(
   };
   /** Takes part in the count of the instances; returns the revision of the keys. */
   const countMe = async (): Promise<string | null> => {
-    const reply = await run(BEAT, [names.instances, names.keys], [id, GONE_MS]);
-    const [nowMs, counted, revision] = reply as [number, number, string | null];
-    if (!Number.isSafeInteger(nowMs) || !Number.isSafeInteger(counted))
-      throw new ValkeyError("its answer is not one of Valkey", "refused");
+    const subject = [names.instances, names.keys];
+    const [nowMs, counted, revision] = await run(BEAT, subject, [id, GONE_MS]);
     aheadMs = nowMs - Date.now();
     const isFewer = counted < instances && beatsWithFewer < FEWER_BEATS;
     beatsWithFewer = isFewer ? beatsWithFewer + 1 : 0;
@@ -143,7 +147,7 @@ export function createValkey(
       connection = null;
     },
     /** The result of a script for a request; null if Valkey is down or does not answer in time. */
-    ask: (async (...call) => {
+    async ask<T>(...call: Parameters<typeof run<T>>): Promise<T | null> {
       if (problem !== null) return null;
       const startMs = clock.nowMs();
       const ended = (outcome: CallOutcome) => valkey.onCall?.(clock.nowMs() - startMs, outcome);
@@ -157,7 +161,7 @@ export function createValkey(
         ended(isSilent ? "given_up" : "failed");
         return null;
       }
-    }) satisfies RunScript,
+    },
   };
   return valkey;
 }

@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
+import { connect, nkeyAuthenticator, nkeys } from "@nats-io/transport-node";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
 import { makeCertificate } from "../lab/certificate.ts";
+import { readEvents } from "../lab/events.ts";
 import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
 import { value } from "../lab/metrics.ts";
 import { type Agent, type NatsServer, startAgent, startNats } from "../lab/nats.ts";
@@ -65,12 +66,18 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       certFile: pem.cert,
       keyFile: pem.key,
     });
-    const printed = await run(["sh", "-ec", `cd ${folder}\nPATH=${folder}:$PATH\n${makeKeys}`]);
-    const [ofService = "", ofAms = "", ofFra = ""] = printed.split("\n");
+    const make = `${makeKeys}\nsixscope agent --new-key second.nk`;
+    const printed = await run(["sh", "-ec", `cd ${folder}\nPATH=${folder}:$PATH\n${make}`]);
+    const [ofService = "", ofAms = "", ofFra = "", ofSecond = ""] = printed.split("\n");
+    const [entry = ""] =
+      / {4}\{\n {6}nkey: PUBLIC_KEY_OF_SERVICE\n.*?\n {4}\}\n/s.exec(configuration) ?? [];
+    const second = entry.replaceAll("PUBLIC_KEY_OF_SERVICE", ofSecond);
+    expect(second.split(ofSecond).length).toBe(3);
     const configured = configuration
-      .replace("PUBLIC_KEY_OF_SERVICE", ofService)
-      .replace("PUBLIC_KEY_OF_AMS", ofAms)
-      .replace("PUBLIC_KEY_OF_FRA", ofFra);
+      .replace(entry, entry + second)
+      .replaceAll("PUBLIC_KEY_OF_SERVICE", ofService)
+      .replaceAll("PUBLIC_KEY_OF_AMS", ofAms)
+      .replaceAll("PUBLIC_KEY_OF_FRA", ofFra);
     expect(configured).not.toContain("PUBLIC_KEY");
     nats = await startNats(configured, {
       "cert.pem": readFileSync(pem.cert, "utf8"),
@@ -156,6 +163,12 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
 
   test.each<[what: string, change: Record<string, string>, state: string, says: string]>([
     ["the right key", {}, "ok ", "sixscope.ask.ams"],
+    [
+      "the service's key",
+      { SIXSCOPE_LOCATION: "", SIXSCOPE_NATS_CREDS: "service.nk" },
+      "ok ",
+      "and _INBOX.U",
+    ],
     ["another's key", { SIXSCOPE_LOCATION: "fra" }, "problem", "sixscope.ask.fra"],
     ["no file", { SIXSCOPE_NATS_CREDS: "/none" }, "problem", "/none"],
     ["what is not a key", { SIXSCOPE_NATS_CREDS: "not-a.key" }, "problem", "not-a.key is neither"],
@@ -172,19 +185,73 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     expect(stdout).not.toContain("SECRET");
   });
 
-  test("its configuration forbids an agent all but answers", async () => {
-    const seed = readFileSync(join(folder, "ams.nk"));
-    const ams = await connect({
+  /** Logs in with a key of the walkthrough, and collects what the server refuses. */
+  const logIn = async (file: string) => {
+    const seed = new Uint8Array(Buffer.from(readFileSync(join(folder, file), "utf8").trim()));
+    const connection = await connect({
       servers: [`localhost:${nats.port}`],
-      authenticator: nkeyAuthenticator(new Uint8Array(Buffer.from(seed.toString().trim()))),
+      authenticator: nkeyAuthenticator(seed),
       tls: { caFile: pem.cert },
     });
     const refused: string[] = [];
     void (async () => {
-      for await (const status of ams.status()) {
+      for await (const status of connection.status()) {
         if (status.type === "error") refused.push(status.error.message);
       }
     })();
+    const publicKey = nkeys.fromSeed(seed).getPublicKey();
+    return { connection, refused, publicKey };
+  };
+  const subjectsOf = (refused: readonly string[]) =>
+    refused.map((text) => /(Subscription|Publish)[a-z ]*"([^"]+)"/.exec(text)?.[2]).toSorted();
+
+  test("its configuration gives a second service nothing of the first one's runs", async () => {
+    const { publicKey: first, ...own } = await logIn("service.nk");
+    await own.connection.close();
+    const { connection, refused, publicKey } = await logIn("second.nk");
+    const heard: string[] = [];
+    const SUBSCRIBE = [
+      `_INBOX.${first}.*`,
+      `_INBOX.${first}.>`,
+      "_INBOX.*",
+      "_INBOX.*.*",
+      "_INBOX.>",
+      ">",
+      "sixscope.ask.*",
+      "sixscope.cancel.*",
+      "sixscope.>",
+    ];
+    for (const subject of [...SUBSCRIBE, `_INBOX.${publicKey}.*`, "sixscope.here.*"]) {
+      connection.subscribe(subject, {
+        callback: (error, message) => {
+          if (error === null && !message.subject.startsWith("sixscope.here.")) heard.push(subject);
+        },
+      });
+    }
+    await connection.flush();
+    while (refused.length < SUBSCRIBE.length) await Bun.sleep(10);
+    expect(subjectsOf(refused)).toEqual(SUBSCRIBE.toSorted());
+
+    const headers = { "X-API-Key": service.key, Accept: "text/event-stream" };
+    const path = "/ping/::1?count=5&from=ams,fra";
+    const names: string[] = [];
+    for await (const { event } of readEvents(await fetch(service.url + path, { headers }))) {
+      // Nothing that it may publish ends a run: it does not know the token.
+      for (const place of ["ams", "fra"]) {
+        for (const guess of [`_INBOX.${first}.*`, "*", "", crypto.randomUUID()]) {
+          connection.publish(`sixscope.cancel.${place}`, guess);
+        }
+      }
+      names.push(event);
+    }
+    expect(names.filter((name) => name === "sample").length).toBe(10);
+    expect(names.at(-1)).toBe("result");
+    expect(heard).toEqual([]);
+    await connection.close();
+  });
+
+  test("its configuration forbids an agent all but answers", async () => {
+    const { connection: ams, refused } = await logIn("ams.nk");
     let heard = 0;
     const SUBSCRIBE = [
       "sixscope.ask.fra",
@@ -212,10 +279,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     for (const subject of PUBLISH) ams.publish(subject, "{}");
     await ams.flush();
     while (refused.length < SUBSCRIBE.length + PUBLISH.length) await Bun.sleep(10);
-    const subjects = refused.map(
-      (text) => /(Subscription|Publish)[a-z ]*"([^"]+)"/.exec(text)?.[2],
-    );
-    expect(subjects.toSorted()).toEqual([...SUBSCRIBE, ...PUBLISH].toSorted());
+    expect(subjectsOf(refused)).toEqual([...SUBSCRIBE, ...PUBLISH].toSorted());
 
     // Meanwhile others ask and are answered; the agent at the other key hears none of it.
     const before = agents[1]?.stderr().match(/msg=ask/g)?.length ?? 0;

@@ -1,16 +1,17 @@
 /** The scripts that Valkey runs, beside what an instance alone does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { z } from "zod";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import type { Ipv6Address } from "../../src/addr/ipv6.ts";
 import { namesBelow } from "../../src/config/valkey-address.ts";
 import { TargetLimit } from "../../src/icmp/target-limit.ts";
 import { createRateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
-import { type Client, createConnection, type Script, script } from "../../src/valkey/connection.ts";
+import { type Client, createConnection, script } from "../../src/valkey/connection.ts";
 import { createSharedLimiter, TAKE } from "../../src/valkey/limiter.ts";
 import { createTargetLeases } from "../../src/valkey/target-leases.ts";
-import { createValkey } from "../../src/valkey/valkey.ts";
+import { createValkey, type Valkey } from "../../src/valkey/valkey.ts";
 import { VirtualClock } from "../icmp/fake.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
@@ -42,6 +43,7 @@ const TIMED = script(
   TAKE.source
     .replace("redis.call('TIME')[1]", "ARGV[#ARGV]")
     .replace("start + window - now", "1000"),
+  TAKE.result,
 );
 
 scaleTest("three instances grant and say at every step what one would", async () => {
@@ -65,8 +67,8 @@ scaleTest("three instances grant and say at every step what one would", async ()
         isUp: true,
         instances: 3,
         names: namesBelow(`property-${run++}:`),
-        ask: async (_: Script, keys: readonly string[], args: readonly (string | number)[]) =>
-          await connection.run(TIMED, keys, [...args, nowSeconds], 60_000),
+        ask: (async (_, keys, args) =>
+          await connection.run(TIMED, keys, [...args, nowSeconds], 60_000)) as Valkey["ask"],
       };
       const three = [1, 2, 3].map(() =>
         createSharedLimiter(createRateLimiter(limits, nowMs), valkey),
@@ -141,30 +143,122 @@ describe("probes to a /64", () => {
 
 describe("what answers otherwise than Valkey", () => {
   const NUMBERS = [1, 2];
-  const ODD = [1, "OK", [], ["1", "2", "3", "4"], [[], "x", {}, null], {}, true];
+  const ODD = [
+    1,
+    "OK",
+    [],
+    null,
+    ["1", "2", "3", "4"],
+    [[], "x", {}, null],
+    {},
+    true,
+    [Number.NaN, 1, null],
+    [1e300, 1, null],
+    [-1, 1, null],
+    [1, -1, null],
+    [1, 0, null],
+    [1, 1e9, null],
+    [1, 1.5, null],
+    [1, 1, 7],
+    [1, 1, "x".repeat(65)],
+    [[1, 1, null]],
+  ];
+  /** Buckets that would make a client unlimited, or lock it out beyond its window. */
+  const BUCKETS = [
+    [2, 100, 0, 100],
+    [1, 100, -1, 100],
+    [1, 100, 2 ** 32, 100],
+    [1, 100, 0, 101],
+    [1, 100, 0, 40],
+    [1, 100, 0, Number.NaN],
+    [1, 1e300, 0, 1e300],
+    [1, 100, "0", 100],
+    [1, 100, null, 100],
+    [1, 100, [0], 100],
+    [1, 100, 0],
+    [1, 100, 0, 100, 0, 100],
+  ];
   const rows = (...replies: unknown[]) => replies.map((reply) => ({ reply }));
   const [SUBJECT] = SUBJECTS as [RateLimitSubject];
 
-  test.each(rows(...ODD, NUMBERS))("has no part in a limit: $reply", async ({ reply }) => {
-    const valkey = { isUp: true, instances: 2, names: namesBelow(""), ask: async () => reply };
-    const limiter = createSharedLimiter(createRateLimiter({ anonymous: 4, prefix: 0 }), valkey);
-    const states = [];
-    for (let count = 0; count < 3; count++) states.push(await limiter.take(SUBJECT, 1));
-    expect(states.map(({ allowed, limit }) => [allowed, limit])).toEqual([
-      [true, 2],
-      [true, 2],
-      [false, 2],
-    ]);
-  });
-
-  test.each(rows(...ODD))("is down: $reply", async ({ reply }) => {
-    const client: Client = { send: (async () => reply) as Client["send"], close() {} };
+  /** A connection to a Valkey that counts two instances and then replies so. */
+  const opened = async (reply: unknown, isFirst: boolean) => {
+    const replies: unknown[] = isFirst
+      ? []
+      : [
+          [0, 2, null],
+          [0, 2, null],
+        ];
+    const send = (async () => (replies.length > 0 ? replies.shift() : reply)) as Client["send"];
     const clock = new VirtualClock();
-    const connect = () => createConnection("", clock, client);
+    const connect = () => createConnection("", clock, { send, close() {} });
     const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
     await valkey.start(async () => {});
+    return valkey;
+  };
+
+  test.each(rows(...ODD, ...BUCKETS, NUMBERS))(
+    "has no part in a limit: $reply",
+    async ({ reply }) => {
+      const valkey = await opened(reply, false);
+      expect([valkey.isUp, valkey.instances]).toEqual([true, 2]);
+      const local = createRateLimiter({ anonymous: 4, prefix: 0 }, () => 100_000);
+      const limiter = createSharedLimiter(local, valkey);
+      const states = [];
+      for (let count = 0; count < 3; count++) states.push(await limiter.take(SUBJECT, 1));
+      expect(states.map(({ allowed, limit }) => [allowed, limit])).toEqual([
+        [true, 2],
+        [true, 2],
+        [false, 2],
+      ]);
+      valkey.close();
+    },
+  );
+
+  test.each(rows(...ODD))("is down: $reply", async ({ reply }) => {
+    const valkey = await opened(reply, true);
     expect(valkey.isUp).toBe(false);
     expect(valkey.nowMs()).toBeGreaterThan(0);
+    valkey.close();
+  });
+
+  test.each(rows(...ODD, ...BUCKETS, 2, -1))("grants no lease: $reply", async ({ reply }) => {
+    const valkey = await opened(reply === 1 ? 2 : reply, false);
+    const limit = new TargetLimit(createTargetLeases(valkey));
+    const target = tryParseIp("2001:db8:ffff::1") as Ipv6Address;
+    const source = tryParseIp("2001:db8::1") as Ipv6Address;
+    const taken = Array.from({ length: 2000 }, () => limit.take(target, source, 0));
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    taken.push(...Array.from({ length: 2000 }, () => limit.take(target, source, 1)));
+    expect(taken.filter(Boolean).length).toBe(250);
+    expect(valkey.isUp).toBe(false);
+    valkey.close();
+  });
+});
+
+describe("values in Valkey that sixscope did not write", () => {
+  scaleTest.each([
+    ["more digits than a number has", "9".repeat(400)],
+    ["a negative count", "-5"],
+    ["text", "x"],
+  ])("%s in a bucket makes no client unlimited", async (_, used) => {
+    const valkey = createValkey({ url: server.url, prefix: `odd-${used.length}:` }, LOG);
+    await valkey.start(async () => {});
+    const nowMs = valkey.nowMs;
+    const limiter = createSharedLimiter(
+      createRateLimiter({ anonymous: 3, prefix: 0 }, nowMs),
+      valkey,
+    );
+    const [subject] = SUBJECTS as [RateLimitSubject];
+    await limiter.take(subject, 1);
+    const [key = ""] = (await server.cli("KEYS", `odd-${used.length}:limit:*`)).split("\n");
+    await server.cli("SET", key, `${used} ${Math.floor(nowMs() / 1000)}`);
+    const states = [];
+    for (let count = 0; count < 6; count++) states.push(await limiter.take(subject, 1));
+    expect(states.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(3);
+    expect(states.at(-1)?.allowed).toBe(false);
+    // Nor does one client's bucket make all others count alone.
+    expect(valkey.isUp).toBe(true);
     valkey.close();
   });
 });
@@ -252,7 +346,7 @@ describe("a call that has no answer", () => {
     expect(valkey.instances).toBe(3);
     expect(timers.map(({ delayMs }) => delayMs)).toEqual([500]);
 
-    const any = script("return 1");
+    const any = script("return 1", () => z.array(z.int()));
     expect(await valkey.ask(any, [], [])).toEqual([1, 0, 1, 0]);
     const pending = valkey.ask(any, [], []);
     expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 50]);

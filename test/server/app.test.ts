@@ -27,7 +27,7 @@ function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly li
   const dependencies: AppDependencies = {
     config,
     log,
-    keyring: { find: () => null },
+    keyring: { find: () => null, hold: () => () => {} },
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
     probeSlots: new ProbeSlots(1),

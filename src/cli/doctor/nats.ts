@@ -4,6 +4,7 @@ import { connectToNats, type NatsSettings } from "../../locations/link.ts";
 import { SUBJECTS } from "../../locations/protocol.ts";
 import { everyUserMay } from "../../platform/regular-file.ts";
 import { reasonOf } from "../../util/errors.ts";
+import { listText } from "../../util/text.ts";
 import { type Finding, trying } from "./finding.ts";
 
 /** Checks that NATS can be reached and lets this place do its part, and that the credentials are secret. */
@@ -22,18 +23,20 @@ export async function checkNats({
 async function checkConnection(settings: NatsSettings, location: string | null): Promise<Finding> {
   const { ok, problem } = trying(`connect to NATS at ${settings.servers.join(", ")}`);
   try {
-    const connection = await connectToNats(settings);
-    const subject = location === null ? SUBJECTS.here("*") : SUBJECTS.ask(location);
+    const { connection, service } = await connectToNats(settings);
+    const subjects =
+      location === null
+        ? [SUBJECTS.here("*"), SUBJECTS.inbox(service, "*")]
+        : [SUBJECTS.ask(location)];
     let refusal: Error | null = null;
-    connection.subscribe(subject, {
-      callback(error) {
-        refusal ??= error;
-      },
-    });
+    const callback = (error: Error | null) => {
+      refusal ??= error;
+    };
+    for (const subject of subjects) connection.subscribe(subject, { callback });
     await connection.flush();
     await connection.close();
     return refusal === null
-      ? ok(`it lets us subscribe to ${subject}`)
+      ? ok(`it lets us subscribe to ${listText(subjects)}`)
       : problem(reasonOf(refusal), "allow it in the configuration of the NATS server");
   } catch (error) {
     const reason = reasonOf(error);

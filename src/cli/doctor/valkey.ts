@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { namesBelow, publicUrl, type ValkeyAddress } from "../../config/valkey-address.ts";
 import { reasonOf } from "../../util/errors.ts";
 import { createConnection, type RunScript, script } from "../../valkey/connection.ts";
@@ -11,10 +12,11 @@ import { activeKeys } from "./service.ts";
 const ANSWER_MS = 2_000;
 
 /** Fails if nothing can be written; returns how many instances are there. */
-const CHECK = script(`
-redis.call('SET', KEYS[1], '', 'PX', 1)
-return redis.call('ZCARD', KEYS[2])
-`);
+const CHECK = script(
+  `redis.call('SET', KEYS[1], '', 'PX', 1)
+return redis.call('ZCARD', KEYS[2])`,
+  () => z.int().min(0),
+);
 
 /** Checks that Valkey can be used, answers fast enough, and has keys. */
 export async function checkValkey({ url, prefix }: ValkeyAddress, nowMs: number) {

@@ -1,0 +1,118 @@
+import type { Msg } from "@nats-io/transport-node";
+import { z } from "zod";
+import { formatIpv6 } from "../addr/format.ts";
+import { tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
+import type { Question } from "../api/endpoint.ts";
+import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "../api/errors.ts";
+import { readParameters, sentTexts } from "../api/parameters.ts";
+import { RESOLVER_NAMES } from "../config/settings.ts";
+import { printable } from "../util/text.ts";
+import { type Reply, readMessage, replySchema } from "./protocol.ts";
+
+/** Bytes of a reply: the `max_payload` of docs/operations.md, which is the default of NATS. */
+const MAX_REPLY_BYTES = 1024 * 1024;
+
+/** Bytes of all replies to a question; those of the longest mtr are fewer. */
+const MAX_ALL_BYTES = 8 * MAX_REPLY_BYTES;
+
+/** Replies to a question: as many as `allow_responses` of docs/operations.md lets an agent send. */
+const MAX_REPLIES = 1000;
+
+/** Keys in an answer of a number, or a list as long, that is at most a parameter of the question. */
+const BOUNDED: readonly (readonly [parameter: string, keys: RegExp])[] = [
+  ["count", /^(seq|transmitted|results|lost)$/],
+  ["maxHops", /^hops?$/],
+  ["rounds", /^rounds?$/],
+  ["paths", /^paths$/],
+];
+
+/** The status of a message from the server itself: there is no subscriber. */
+const NO_RESPONDERS = 503;
+
+/** The replies that do not refuse or fail. */
+type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: string }>;
+
+/**
+ * Makes the reader of the replies to one question, through which all that an agent says passes before it
+ * is used: its size, its shape, whether it is about what was asked, and its characters. The reader throws
+ * an ApiError for a reply that ends the question without a result.
+ */
+export function replyReader(location: string, { endpoint, parameters }: Question) {
+  // A map, because an agent may send the name of what every object has.
+  const events = new Map(Object.entries(endpoint.events?.() ?? {}));
+  const values = readParameters(endpoint.parameters, sentTexts(parameters));
+  const asked = new Set(Object.values(parameters));
+  let [bytes, replies] = [0, 0];
+  let strange: string | undefined;
+  /** Makes texts safe to print, but for those that the caller sent. */
+  const revive = (key: string, value: unknown) => {
+    if (typeof value === "string") return asked.has(value) ? value : printable(value);
+    const extent = Array.isArray(value) ? value.length : value;
+    const most = values[BOUNDED.find(([, keys]) => keys.test(key))?.[0] ?? ""];
+    if (typeof extent === "number" && typeof most === "number" && extent > most) strange = key;
+    return value;
+  };
+  /** @param about for a result or the details of an error, which say what they are about */
+  const check = (schema: z.ZodType | undefined, value: object, about: Said = {}) => {
+    const { success, error } = schema?.safeParse(value) ?? {};
+    const path = error?.issues[0]?.path.join(".") || "its top";
+    if (!success) {
+      throw unavailable(location, `its answer is not as this version describes it at ${path}`);
+    }
+    strange ??= strangeIn(about, values);
+    if (strange === undefined) return;
+    throw unavailable(location, `its answer is not about what was asked: ${strange} differs`);
+  };
+  /** The agent's error as if it were ours, if the endpoint has it. */
+  const errorOf = ({ code, message, details }: Extract<Reply, { error: object }>["error"]) => {
+    const { errors } = endpoint;
+    const possible: readonly ErrorCode[] = [...errors, "INVALID_PARAMETER", "INTERNAL_ERROR"];
+    const known = possible.find((each) => each === code);
+    if (known === undefined) {
+      return unavailable(location, `it failed with ${code}, which this version does not know`);
+    }
+    check(z.strictObject(ERRORS[known].details()), details, details);
+    const error = new ApiError(known, details as ErrorDetails<ErrorCode>);
+    // "This service" or "this machine" in the message means the one there.
+    error.message = error.status === 500 ? `At the location ${location}: ${message}` : message;
+    return error;
+  };
+  return (error: Error | null, { headers, data }: Msg): Progress => {
+    if (error) throw unavailable(location, "NATS does not let this service read answers");
+    if (headers?.code === NO_RESPONDERS) throw new ApiError("LOCATION_NOT_FOUND", { location });
+    bytes += data.length;
+    replies += 1;
+    if (bytes > MAX_ALL_BYTES || replies > MAX_REPLIES) {
+      throw unavailable(location, "its replies are too large or too many");
+    }
+    const reply = readMessage(replySchema, data, MAX_REPLY_BYTES, revive);
+    if (reply === null) throw unavailable(location, "its reply is too large or not valid");
+    if ("refused" in reply) throw unavailable(location, reply.refused);
+    if ("error" in reply) throw errorOf(reply.error);
+    if ("event" in reply) check(events.get(reply.event), reply.data);
+    if ("result" in reply) check(endpoint.response(), reply.result, reply.result);
+    return reply;
+  };
+}
+
+type Said = { readonly [key: string]: unknown; readonly details?: Said; readonly question?: Said };
+
+/** The key of a text in a result, or in the details of an error, that is not what was asked. */
+function strangeIn(said: Said, values: Readonly<Record<string, unknown>>): string | undefined {
+  const { resolver, target, hostname = target } = values;
+  const address = tryParseIpv6(`${target}`) ?? tryParseZoned(`${target}`)?.address;
+  const answerer = resolver === "all" ? RESOLVER_NAMES[0] : resolver;
+  const ip = address && formatIpv6(address);
+  const expected: Said = { ...values, hostname, address: hostname, ip, resolver: answerer };
+  const parts: Said = { ...said.details?.question, ...said.question, ...said };
+  const texts = Object.keys(parts).filter((key) => typeof parts[key] === "string");
+  return texts.find((key) => parts[key] !== (expected[key] ?? parts[key]));
+}
+
+/** The reason for `unavailable` while there is no connection to NATS. */
+export const NOT_CONNECTED = "this service has no connection to NATS";
+
+/** The error for a location that cannot be used. */
+export function unavailable(location: string, reason: string): ApiError {
+  return new ApiError("LOCATION_UNAVAILABLE", { location, reason: printable(reason) });
+}
