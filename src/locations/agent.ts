@@ -2,6 +2,7 @@ import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
+import { ProbeSlots } from "../limits/probe-slots.ts";
 import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
@@ -36,6 +37,8 @@ export function createAgent(
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
   // Without other locations, an agent cannot be made to ask others.
   const own = { ...services, locations: null };
+  /** Room is kept for other owners than those that ask most. */
+  const places = new ProbeSlots(MAX_QUESTIONS, true);
   /** Runs under way, by the inbox that waits for each. */
   const runs = new Map<string, AbortController>();
   let questions: Subscription | undefined;
@@ -55,7 +58,7 @@ export function createAgent(
     if (known === undefined) return `${here} has no ${question.endpoint}`;
     const strange = Object.keys(question.parameters).find((name) => !Object.hasOwn(known, name));
     if (strange !== undefined) return `${here} does not know the parameter ${strange}`;
-    return runs.size < MAX_QUESTIONS ? null : `${here} works on ${MAX_QUESTIONS} questions already`;
+    return null;
   };
 
   const run = async (
@@ -102,10 +105,13 @@ export function createAgent(
     const question = data.length > MAX_QUESTION_BYTES ? null : readMessage(questionSchema, data);
     const refusal = refusalOf(question);
     if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
+    const release = places.tryTake(question.owner);
+    if (release === null) return send({ refused: `${location} works on enough of your questions` });
     runs.set(inbox, controller);
     const startMs = performance.now();
     const reply = await run(question, signal, send);
     runs.delete(inbox);
+    release();
     if (runs.size === 0) onIdle();
     if (!signal.aborted) send(reply);
     log.info("ask", {
