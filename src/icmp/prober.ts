@@ -79,6 +79,9 @@ interface Probe {
 
 const ABORTED: Answer = { kind: "aborted" };
 
+/** The parts of a request that a response is compared with. */
+const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs"] as const;
+
 /** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
   readonly openSocket?: (tag: number) => IcmpSocket;
@@ -263,15 +266,11 @@ export class Prober {
   }
 
   /** A request without callbacks, the same object for all that differ in their hop limit only. */
-  #bareOf(request: ProbeRequest): ProbeRequest {
-    const { target, scopeId, source, flowLabel, hopLimit, timeoutMs, signal } = request;
-    const bare = this.#bare.get(signal);
-    const isSame =
-      bare?.target === target && bare.flowLabel === flowLabel && bare.timeoutMs === timeoutMs;
-    if (isSame) return bare;
-    const own = { target, scopeId, source, flowLabel, hopLimit, timeoutMs, signal };
-    this.#bare.set(signal, own);
-    return own;
+  #bareOf({ onSent, onResponse, onForged, ...bare }: ProbeRequest): ProbeRequest {
+    const known = this.#bare.get(bare.signal);
+    if (known && RUN_PARTS.every((name) => known[name] === bare[name])) return known;
+    this.#bare.set(bare.signal, bare);
+    return bare;
   }
 
   /** Frees what is over, after the responses that have come are counted. */

@@ -4,10 +4,13 @@ export const MAX_WAIT_MS = 5_000;
 /** Owners' requests that wait for a slot at the same time; further ones are refused. */
 const MAX_WAITERS = 1_024;
 
+/** Gives a slot back, once. */
+type Release = () => void;
+
 interface Waiter {
   readonly owner: string;
-  /** Ends the wait: with true when the waiter now holds a slot. */
-  readonly settle: (hasSlot: boolean) => void;
+  /** Ends the wait, with null if the waiter has no slot. */
+  readonly settle: (release: Release | null) => void;
 }
 
 /**
@@ -22,11 +25,10 @@ interface Waiter {
 export class ProbeSlots {
   readonly limit: number;
   readonly #keepsRoom: boolean;
-  /** The slots in use, and how many each owner holds. */
-  #running = 0;
-  readonly #held = new Map<string, number>();
+  /** The owners of the slots in use. */
+  readonly #owners: string[] = [];
   /** In order of arrival, and only while there is no slot for their owners. */
-  readonly #waiters: Waiter[] = [];
+  readonly #waiters = new Set<Waiter>();
 
   /** @param keepsRoom true if some slots stay free for owners that have none */
   constructor(limit: number, keepsRoom = false) {
@@ -36,39 +38,14 @@ export class ProbeSlots {
 
   /** Slots in use. */
   get running(): number {
-    return this.#running;
+    return this.#owners.length;
   }
 
   /** Takes a slot if there is one now, and returns the function that gives it back; else null. */
-  tryTake(owner: string): (() => void) | null {
-    if (!this.#isFreeFor(owner)) return null;
-    this.#hold(owner);
-    return this.#releaseOf(owner);
-  }
-
-  /**
-   * Takes a slot, and returns the function that gives it back; null if the owner gets none, or if the
-   * signal aborts first.
-   */
-  async take(owner: string, signal: AbortSignal): Promise<(() => void) | null> {
-    if (signal.aborted) return null;
-    const release = this.tryTake(owner);
-    if (release !== null) return release;
-    return (await this.#wait(owner, signal)) ? this.#releaseOf(owner) : null;
-  }
-
-  #isFreeFor(owner: string): boolean {
-    const free = this.limit - this.#running;
-    return free > (this.#keepsRoom ? (this.#held.get(owner) ?? 0) : 0);
-  }
-
-  #hold(owner: string): void {
-    this.#running++;
-    this.#held.set(owner, (this.#held.get(owner) ?? 0) + 1);
-  }
-
-  /** The function that gives a slot back, once. */
-  #releaseOf(owner: string): () => void {
+  tryTake(owner: string): Release | null {
+    const free = this.limit - this.#owners.length;
+    if (free <= (this.#keepsRoom ? countOf(owner, this.#owners) : 0)) return null;
+    this.#owners.push(owner);
     let isHeld = true;
     return () => {
       if (isHeld) this.#release(owner);
@@ -76,41 +53,46 @@ export class ProbeSlots {
     };
   }
 
+  /**
+   * Takes a slot, and returns the function that gives it back; null if the owner gets none, or if the
+   * signal aborts first.
+   */
+  async take(owner: string, signal: AbortSignal): Promise<Release | null> {
+    if (signal.aborted) return null;
+    return this.tryTake(owner) ?? (await this.#wait(owner, signal));
+  }
+
   #release(owner: string): void {
-    this.#running--;
-    const held = (this.#held.get(owner) ?? 0) - 1;
-    if (held > 0) this.#held.set(owner, held);
-    else this.#held.delete(owner);
-    for (;;) {
-      const at = this.#waiters.findIndex((waiter) => this.#isFreeFor(waiter.owner));
-      const next = at < 0 ? undefined : this.#waiters.splice(at, 1)[0];
-      if (next === undefined) return;
-      // Before anyone else can take it.
-      this.#hold(next.owner);
-      next.settle(true);
+    this.#owners.splice(this.#owners.indexOf(owner), 1);
+    // Before anyone else can take it.
+    for (const waiter of this.#waiters) {
+      const release = this.tryTake(waiter.owner);
+      if (release !== null) waiter.settle(release);
     }
   }
 
-  /** Waits for a slot; false at once for an owner that has its share, and later on timeout or abort. */
-  async #wait(owner: string, signal: AbortSignal): Promise<boolean> {
-    const waiting = this.#waiters.map((waiter) => waiter.owner);
-    const owners = new Set([...this.#held.keys(), ...waiting, owner]).size;
-    const own = (this.#held.get(owner) ?? 0) + waiting.filter((other) => other === owner).length;
-    if (own >= Math.max(1, Math.floor(this.limit / owners))) return false;
-    if (waiting.length >= MAX_WAITERS) return false;
-    const { promise, resolve: settle } = Promise.withResolvers<boolean>();
-    const waiter: Waiter = { owner, settle };
-    const giveUp = () => {
-      const at = this.#waiters.indexOf(waiter);
-      if (at >= 0) this.#waiters.splice(at, 1);
-      settle(false);
+  /** Waits for a slot; null at once for an owner that has its share, and later on timeout or abort. */
+  async #wait(owner: string, signal: AbortSignal): Promise<Release | null> {
+    const wanted = [...this.#owners, ...[...this.#waiters].map((waiter) => waiter.owner)];
+    const share = Math.floor(this.limit / new Set([...wanted, owner]).size);
+    if (countOf(owner, wanted) >= Math.max(1, share)) return null;
+    if (this.#waiters.size >= MAX_WAITERS) return null;
+    const { promise, resolve } = Promise.withResolvers<Release | null>();
+    const settle: Waiter["settle"] = (release) => {
+      this.#waiters.delete(waiter);
+      resolve(release);
     };
+    const waiter: Waiter = { owner, settle };
+    const giveUp = () => settle(null);
     const timer = setTimeout(giveUp, MAX_WAIT_MS);
     signal.addEventListener("abort", giveUp);
-    this.#waiters.push(waiter);
-    const hasSlot = await promise;
+    this.#waiters.add(waiter);
+    const release = await promise;
     clearTimeout(timer);
     signal.removeEventListener("abort", giveUp);
-    return hasSlot;
+    return release;
   }
 }
+
+const countOf = (owner: string, owners: readonly string[]) =>
+  owners.filter((other) => other === owner).length;

@@ -52,10 +52,8 @@ export function boundConnections(trusted: readonly Prefix[], log: Log): () => vo
     if (surplus === null) return;
     for (const fd of surplus) libc().shutdown(fd, SHUT_RDWR);
     if (surplus.length > 0 && !isOver) {
-      log.warn("closed connections over the bounds", {
-        ...MAX_CONNECTIONS,
-        closed: surplus.length,
-      });
+      const closed = surplus.length;
+      log.warn("closed connections over the bounds", { ...MAX_CONNECTIONS, closed });
     }
     isOver = surplus.length > 0;
   }, SLICE_INTERVAL_MS).unref();
@@ -74,24 +72,22 @@ export function openConnections(): number {
  * @param networkOf the network of a descriptor's peer; null if it has none that is bounded
  */
 export function connectionRounds(networkOf: (fd: number) => string | null) {
-  let connections = new Map<string, number[]>();
+  let seen = new Map<number, string>();
   let next = 0;
   let last = 0;
   return (isCrowded: () => boolean, highest: () => number): readonly number[] | null => {
     if (next === 0) last = isCrowded() ? highest() : -1;
     for (const end = next + SLICE; next <= Math.min(last, end - 1); next++) {
       const network = networkOf(next);
-      if (network !== null) connections.getOrInsert(network, []).push(next);
+      if (network !== null) seen.set(next, network);
     }
     if (next <= last) return null;
-    const counted = connections;
-    connections = new Map();
+    const counted = seen;
+    seen = new Map();
     next = 0;
-    const surplus = new Set(surplusOf(counted));
+    const surplus = surplusOf(Map.groupBy(counted.keys(), (fd) => counted.get(fd) ?? ""));
     // A descriptor that was looked at long ago can be that of another connection by now.
-    return [...counted].flatMap(([network, own]) =>
-      own.filter((fd) => surplus.has(fd) && networkOf(fd) === network),
-    );
+    return surplus.filter((fd) => networkOf(fd) === counted.get(fd));
   };
 }
 
