@@ -1,5 +1,5 @@
 /** How the app handles its own faults, and what it logs of requests, without a server. */
-import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Bindings } from "../../src/http/middleware.ts";
@@ -19,14 +19,16 @@ const BINDINGS: Bindings = {
 function startFaulty(
   level: LogLevel = "warn",
   rate = "10000",
-): { readonly app: App; readonly lines: string[] } {
+  settings: Record<string, string> = {},
+) {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level, format: "json", priorities: false, write });
-  const config = parseConfig({ SIXSCOPE_RATE_ANONYMOUS: rate });
+  const config = parseConfig({ SIXSCOPE_RATE_ANONYMOUS: rate, ...settings });
   const faulty = {
     query: () => Promise.reject(new Error("unforeseen")),
   } as unknown as DnsClient;
+  const querySlots = new ProbeSlots(1);
   const dependencies: AppDependencies = {
     config,
     log,
@@ -34,10 +36,10 @@ function startFaulty(
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
     probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    querySlots,
     pages: PAGES,
   };
-  return { app: createApp(dependencies), lines };
+  return { app: createApp(dependencies), lines, querySlots };
 }
 
 const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example.test") =>
@@ -133,6 +135,25 @@ describe("what a request counts as", () => {
       },
     });
     expect(await told(app, "/api/v1/dns/a.test")).toEqual([500, "2", "1"]);
+  });
+
+  // biome-ignore format: a table
+  test.each([
+    ["an IPv4 address", "", "192.0.2.1", "192.0.2.2", 2],
+    ["a /64", "", "2001:db8:1::1", "2001:db8:1:0:ffff::2", 1],
+    ["an address that needs no key", "2001:db8:2::/64", "2001:db8:2::1", "2001:db8:2::2", 2],
+  ])("the owner of a query slot is %s", async (_, keyless, first, second, count) => {
+    const { app, querySlots } = startFaulty("error", "10", {
+      SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1",
+      ...(keyless && { SIXSCOPE_KEYLESS_FROM: keyless }),
+    });
+    const taken = spyOn(querySlots, "tryTake");
+    for (const client of [first, second]) {
+      const headers = { "X-Forwarded-For": client, "X-Forwarded-Proto": "https" };
+      await ask(app, { headers });
+    }
+    expect(taken).toHaveBeenCalledTimes(2);
+    expect(new Set(taken.mock.calls.map(([owner]) => owner)).size).toBe(count);
   });
 
   test("preflights and plain HTTP from elsewhere cost nothing", async () => {
