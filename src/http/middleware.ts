@@ -156,7 +156,7 @@ function refusalOf(
   if (!allowed) {
     const windowSeconds = WINDOW_SECONDS;
     if (price > limit) {
-      const details = { parameter: "query", value: new URL(request.url).search };
+      const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
       const dear = `the request counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds, so ask for less at once, or with a key of a higher limit`;
       return new ApiError("INVALID_PARAMETER", details, dear);
     }

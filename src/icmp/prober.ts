@@ -244,7 +244,7 @@ export class Prober {
     };
     signal.addEventListener("abort", abort);
     const key = probeKey(identifier, sequence);
-    const kept = request.onResponse || request.onForged ? request : this.#bareOf(request);
+    const kept = hasCallbacks(request) ? request : this.#bareOf(request);
     const deadlineMs = sentMs + timeoutMs;
     const number = this.#probes.add(key, cookie, kept, sentMs, deadlineMs + QUARANTINE_MS);
     this.#outstanding.set(number, { deadlineMs, dropped, finish });
@@ -278,7 +278,7 @@ export class Prober {
     this.#read();
     this.#probes.forget(this.clock.nowMs());
     this.#probes.replaceRequests((request) =>
-      this.#isOver(request) ? this.#bareOf(request) : request,
+      hasCallbacks(request) && this.#isOver(request) ? this.#bareOf(request) : request,
     );
     if (this.#probes.numbers.size > 0) return;
     clearInterval(this.#sweeper);
@@ -368,3 +368,6 @@ export class Prober {
     return bytes;
   }
 }
+
+const hasCallbacks = ({ onResponse, onForged }: ProbeRequest) =>
+  onResponse !== undefined || onForged !== undefined;
