@@ -20,6 +20,11 @@ export function unmapIp(ip: IpAddress): IpAddress {
   return ip.version === 6 && isIpv4Mapped(ip) ? ipv4FromWord(ip.word3) : ip;
 }
 
+/** An IPv4 address or an IPv6 /64, which one host can own whole: the same text for all its addresses. */
+export function networkOf(ip: IpAddress): string {
+  return ip.version === 4 ? `${ip.word}` : `${ip.word0} ${ip.word1}`;
+}
+
 /** Characters of the longest DNS name in text form. */
 const MAX_NAME_LENGTH = 254;
 

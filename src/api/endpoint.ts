@@ -24,7 +24,7 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The caller's address; null if it is unknown. */
   readonly address: IpAddress | null;
-  /** Whose share of the probe slots it uses. */
+  /** Whose share of the slots it uses. */
   readonly owner: string;
   /** Keeps the connection open for a handler that may be silent for some seconds. */
   readonly allowSeconds: (seconds: number) => void;
@@ -70,6 +70,8 @@ export interface Services {
   /** The engine, or the reason why the service has no raw socket. */
   readonly icmp: IcmpEngine | NoIcmp;
   readonly probeSlots: ProbeSlots;
+  /** The slots of requests that ask resolvers and send no probes. */
+  readonly querySlots: ProbeSlots;
   /** Absent if the operator has named no file of networks. */
   readonly networks?: Pick<Networks, "find"> | null;
   /** Absent where no other location can be asked. */

@@ -91,7 +91,9 @@ export const ERRORS = {
     status: 400,
     meaning: "a parameter is missing, repeated, malformed, out of range or not in its list",
     details: () => ({
-      parameter: text("Its name; `Host` if that header is malformed."),
+      parameter: text(
+        "Its name; `Host` if that header is malformed, `query` if the request costs more than the limit.",
+      ),
       value: z
         .union([z.string(), z.array(z.string()), z.null()])
         .describe("As it was sent: a list if it was repeated, null if it is missing."),
@@ -179,19 +181,19 @@ export const ERRORS = {
       windowSeconds: whole("The length of a window in seconds.", 1),
       retryAfterSeconds: retryAfterSeconds(),
     }),
-    message: (details) =>
-      `The limit of ${details.limit} requests in ${details.windowSeconds} seconds is used up; try again in ${details.retryAfterSeconds} seconds.`,
+    message: (details, state = "is used up") =>
+      `The limit of ${details.limit} requests in ${details.windowSeconds} seconds ${state}; try again in ${details.retryAfterSeconds} seconds.`,
     headers: ["Retry-After"],
   }),
   TOO_MANY_PROBES: kind({
     status: 429,
-    meaning: "all probe slots are in use",
+    meaning: "all slots for probes are in use, or those for your DNS queries",
     details: () => ({
-      limit: whole("Pings and traces that may run at once.", 1),
+      limit: whole("Pings and traces, or DNS queries, that may run at once.", 1),
       retryAfterSeconds: retryAfterSeconds(),
     }),
-    message: (details) =>
-      `All ${details.limit} probe slots are in use; try again in ${details.retryAfterSeconds} seconds.`,
+    message: ({ limit, retryAfterSeconds }, reason = `All ${limit} probe slots are in use`) =>
+      `${reason}; try again in ${retryAfterSeconds} seconds.`,
     headers: ["Retry-After"],
   }),
   RESOLVER_TIMEOUT: kind({

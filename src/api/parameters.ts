@@ -26,6 +26,11 @@ export interface Parameter<T = unknown> extends About<T> {
   readonly bounds?: Bounds;
   /** The value of a request without it. */
   readonly default?: T;
+  /**
+   * How many requests one with this value costs, by its work; without it, one. `locations` tells how many
+   * locations can be asked.
+   */
+  price?(value: T, locations: () => number): number;
   /** The values of a parameter without bounds, in words. */
   readonly expected?: string;
   /** The value of a segment if the path ends before it; without this, such a path does not exist. */
@@ -60,7 +65,7 @@ export function sentTexts(texts: Readonly<Record<string, string>>): SentParamete
 
 interface Integer
   extends About<number>,
-    Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "default"> {
+    Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "default" | "price"> {
   readonly minimum: number;
   readonly maximum: number;
 }
@@ -95,7 +100,7 @@ export function optionalIntegerParameter({
 /** One of a list of words, in exactly that spelling. */
 export function choiceParameter<const T extends readonly string[]>(
   allowed: T,
-  others: About<T[number]> & { readonly default: T[number] },
+  others: About<T[number]> & Pick<Parameter<T[number]>, "price"> & { readonly default: T[number] },
 ): Parameter<T[number]> {
   const schema = once(() => z.enum(allowed).default(others.default));
   return { in: "query", schema, bounds: { allowed }, ...others };
@@ -146,6 +151,18 @@ export function readParameters(parameters: Parameters, sent: SentParameters): Va
     values[name] = result.data;
   }
   return values;
+}
+
+/** How many requests one with this query costs: the product of the prices of its parameters that are valid. */
+export function priceOf(
+  parameters: Parameters,
+  query: Readonly<Record<string, string[]>>,
+  locations: () => number,
+): number {
+  return Object.entries(parameters).reduce((product, [name, { price, schema }]) => {
+    const { success, data } = schema().safeParse(query[name]?.[0]);
+    return product * ((success && price?.(data, locations)) || 1);
+  }, 1);
 }
 
 function readQuery(

@@ -1,6 +1,6 @@
 import type { Services } from "../api/endpoint.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
-import { createDnsClient, type DnsClient } from "../dns/client.ts";
+import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
 import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
 import type { TargetShare } from "../icmp/target-limit.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
@@ -44,7 +44,10 @@ export async function openServices(
   const [a, b, c] = RESOLVER_NAMES;
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
-  return { config, icmp, resolvers, networks, probeSlots: new ProbeSlots(config.maxProbes) };
+  const probeSlots = new ProbeSlots(config.maxProbes);
+  // As many as a resolver is asked at once, so that no query waits behind those of another owner.
+  const querySlots = new ProbeSlots(MAX_QUESTIONS, true);
+  return { config, icmp, resolvers, networks, probeSlots, querySlots };
 }
 
 /**

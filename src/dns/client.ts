@@ -23,7 +23,7 @@ export const QUERY_TIMEOUT_MS = 5000;
 export const HOP_NAME_TIMEOUT_MS = 2000;
 
 /** Questions of one client under way. */
-const MAX_QUESTIONS = 256;
+export const MAX_QUESTIONS = 256;
 
 /** The servers of a client; the other options are for tests. */
 export interface DnsClientOptions extends Partial<ExchangeContext> {

@@ -64,8 +64,13 @@ export interface MiddlewareDependencies {
  * Makes the function that identifies and counts each request. It returns what is known of the request, and
  * the response if it must not be routed: to plain HTTP, preflights, and requests over the rate limit or
  * without a valid target.
+ *
+ * @param priceOf how many requests one to a route costs
  */
-export function createMiddleware({ config, keyring, log, shared }: MiddlewareDependencies) {
+export function createMiddleware(
+  { config, keyring, log, shared }: MiddlewareDependencies,
+  priceOf = (_: Request, _route: string | null) => 1,
+) {
   const { rate } = config;
   const rateLimiter = shared?.rateLimiter ?? createRateLimiter(rate);
   const pageLimiter = createRateLimiter(PAGE_RATE);
@@ -89,12 +94,13 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
     const keyText = sentKey(sent);
     const key = keyText === null || isPage ? null : keyring.find(keyText);
     const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
+    const price = isPage ? 1 : priceOf(request, route);
     // A missing or wrong key is charged to the address.
     const taken = (isPage ? pageLimiter : rateLimiter).take(
       key === null
         ? { kind: "address", address }
         : { kind: "key", sha256: key.sha256, limit: key.limit ?? rate.key },
-      secure && !isPreflight ? 1 : 0,
+      secure && !isPreflight ? price : 0,
     );
     return whenDone(taken, (state) => {
       const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
@@ -116,7 +122,7 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
       if (secure && isPreflight) {
         return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
       }
-      const refusal = refusalOf(request, connection, caller, state);
+      const refusal = refusalOf(request, connection, caller, state, price);
       return { info, response: refusal && respondError(info, refusal) };
     });
   };
@@ -140,15 +146,23 @@ function refusalOf(
   connection: Connection,
   { secure, untrustedForwarding }: Caller,
   state: RateLimitState,
+  price: number,
 ): ApiError | null {
   if (!secure) {
     const proxy = connection.kind === "unix" ? "unix" : connection.peer;
     return new ApiError("HTTPS_REQUIRED", {}, untrustedForwarding ? proxy : undefined);
   }
-  const { allowed, limit, retryAfterSeconds } = state;
+  const { allowed, limit, remaining, retryAfterSeconds } = state;
   if (!allowed) {
     const windowSeconds = WINDOW_SECONDS;
-    return new ApiError("RATE_LIMITED", { limit, windowSeconds, retryAfterSeconds });
+    if (price > limit) {
+      const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
+      const dear = `the request counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds, so ask for less at once, or with a key of a higher limit`;
+      return new ApiError("INVALID_PARAMETER", details, dear);
+    }
+    const left = `has ${remaining} left, and this request counts as ${price}`;
+    const details = { limit, windowSeconds, retryAfterSeconds };
+    return new ApiError("RATE_LIMITED", details, remaining > 0 ? left : undefined);
   }
   const host = request.headers.get("host");
   // Without a usable Host the URL is relative, and its path cannot be trusted. Two are joined by a comma.

@@ -199,6 +199,7 @@ export async function measureMtu(
       return row;
     }),
   );
+  prober.endRun(signal);
   if (signal.aborted) return { kind: "aborted" };
   const hops = measured.map((row, at) => atLeast(row, measured.slice(at)));
   for (const message of believed) {

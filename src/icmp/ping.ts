@@ -126,11 +126,8 @@ export async function ping(
   const all: Sample[] = [];
   const sentMs: number[] = [];
   let duplicates = 0;
-  let isOver = false;
 
   const note = (sample: Sample) => {
-    if (isOver) return;
-
     const known = all[sample.seq - 1];
     if (known === undefined || outweighs(sample, known)) {
       all[sample.seq - 1] = sample;
@@ -156,7 +153,7 @@ export async function ping(
   while (!signal.aborted && clock.nowMs() < certainMs(all, sentMs, route.source)) {
     await prober.listen(signal);
   }
-  isOver = true;
+  prober.endRun(signal);
   if (signal.aborted) return { kind: "aborted" };
 
   const samples = all.filter((sample) => "hopLimit" in sample);

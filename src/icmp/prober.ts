@@ -1,7 +1,8 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "./packet.ts";
-import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
+import { type RememberedProbe, RememberedProbes } from "./remembered.ts";
+import { matchResponse, probeKey, type Response } from "./response.ts";
 import {
   type IcmpSocket,
   type OutgoingPacket,
@@ -29,8 +30,10 @@ const PACKETS_A_TURN = 1024;
 export const TAG_MS = 60_000;
 /** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
 export const QUARANTINE_MS = 10_000;
-/** Probes remembered at once, outstanding or in quarantine; about 60 MB. */
+/** Probes remembered at once, outstanding or in quarantine; about 130 bytes each in quarantine, 34 MB. */
 const MAX_PROBES = 2 ** 18;
+/** How often what is over is freed, also while nothing is sent, in milliseconds. */
+export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: with all `MAX_PROBES` taken, most are still free. */
 const MAX_KEY_TRIES = 64;
 /** The wait before a probe is tried again that could not be sent now, in milliseconds: a slow link drains in this time. */
@@ -48,7 +51,10 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly signal: AbortSignal;
   /** Called when the probe leaves, which the bound for its target's /64 can delay. */
   readonly onSent?: () => void;
-  /** Called for each response, also for a further one and for one after the timeout, until the signal aborts. */
+  /**
+   * Called for each response, also for a further one and for one after the timeout, until the signal aborts
+   * or `endRun` is called with it.
+   */
   readonly onResponse?: (response: Response) => void;
   /** Called for an error with the probe's identifier and sequence that does not quote the probe. */
   readonly onForged?: (from: Ipv6Address, type: number, parameter: number) => void;
@@ -63,17 +69,18 @@ export type Answer =
   /** The kernel did not send it, for the reason with this errno name. */
   | { readonly kind: "refused"; readonly code: string };
 
-interface Probe extends SentProbe {
-  readonly request: ProbeRequest;
-  /** When its quarantine ends. */
-  readonly freeMs: number;
+/** A probe without an answer so far. */
+interface Probe {
+  readonly deadlineMs: number;
   /** How many packets the kernel had dropped before. */
   readonly dropped: number;
   readonly finish: (answer: Answer) => void;
-  hasResponse: boolean;
 }
 
 const ABORTED: Answer = { kind: "aborted" };
+
+/** The parts of a request that a response is compared with. */
+const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs"] as const;
 
 /** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
@@ -129,9 +136,13 @@ export class Prober {
   readonly #socket: IcmpSocket;
   readonly #limit: TargetLimit;
   readonly #closing = new AbortController();
-  /** In the order of sending. */
-  readonly #probes = new Map<number, Probe>();
-  readonly #outstanding = new Set<Probe>();
+  readonly #probes = new RememberedProbes<ProbeRequest>();
+  /** In the order of sending, by their numbers. */
+  readonly #outstanding = new Map<number, Probe>();
+  readonly #endedRuns = new WeakSet<AbortSignal>();
+  /** The requests of runs without their callbacks; all probes of a run share one. */
+  readonly #bare = new WeakMap<AbortSignal, ProbeRequest>();
+  #sweeper: Timer | undefined;
   #isReading = false;
 
   /** @throws SystemError if no raw socket can be opened */
@@ -170,9 +181,14 @@ export class Prober {
     return this.#socket.route(target, scopeId, flowLabel);
   }
 
-  /** Aborts with one of the caller's signals, and when the prober closes. */
+  /** The signal of a run: it aborts with one of the caller's signals, and when the prober closes. */
   signalFor(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
     return AbortSignal.any([this.#closing.signal, ...signals.filter((each) => each !== undefined)]);
+  }
+
+  /** Calls back no more for the probes of a run; without this, their callbacks live as long as their quarantine. */
+  endRun(signal: AbortSignal): void {
+    this.#endedRuns.add(signal);
   }
 
   /** Sends one echo request and resolves with how it ends. */
@@ -198,6 +214,7 @@ export class Prober {
   /** Aborts all probes and closes the socket. */
   close(): void {
     this.#closing.abort();
+    clearInterval(this.#sweeper);
     this.#socket.close();
   }
 
@@ -206,7 +223,7 @@ export class Prober {
     const { target, source, timeoutMs, flowLabel, payloadBytes, signal } = request;
     const nowMs = this.clock.nowMs();
     if (this.#outstanding.size === 0) this.#read();
-    this.#forget(nowMs);
+    this.#probes.forget(nowMs);
     this.#renewTag(nowMs);
     if (!this.#limit.take(target, source, nowMs)) return null;
     const identifier = this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
@@ -221,15 +238,17 @@ export class Prober {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const abort = () => finish(ABORTED);
     const finish = (answer: Answer) => {
-      this.#outstanding.delete(probe);
+      this.#outstanding.delete(number);
       signal.removeEventListener("abort", abort);
       resolve(answer);
     };
     signal.addEventListener("abort", abort);
-    const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
-    const probe: Probe = { request, cookie, sentMs, freeMs, dropped, finish, hasResponse: false };
-    this.#probes.set(probeKey(identifier, sequence), probe);
-    this.#outstanding.add(probe);
+    const key = probeKey(identifier, sequence);
+    const kept = hasCallbacks(request) ? request : this.#bareOf(request);
+    const deadlineMs = sentMs + timeoutMs;
+    const number = this.#probes.add(key, cookie, kept, sentMs, deadlineMs + QUARANTINE_MS);
+    this.#outstanding.set(number, { deadlineMs, dropped, finish });
+    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.();
     this.#readLater();
     return promise;
@@ -237,21 +256,37 @@ export class Prober {
 
   /** A random sequence that is not in use with the identifier. */
   #freeSequence(identifier: number): number | null {
-    if (this.#probes.size >= this.#maxProbes) return null;
+    if (this.#probes.numbers.size >= this.#maxProbes) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
       const [high, low] = this.#randomBytes(2) as unknown as [number, number];
       const sequence = (high << 8) | low;
-      if (!this.#probes.has(probeKey(identifier, sequence))) return sequence;
+      if (!this.#probes.numbers.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;
   }
 
-  /** Frees keys whose quarantine is over; a long one delays those behind it, which is safe. */
-  #forget(nowMs: number): void {
-    for (const [key, { freeMs }] of this.#probes) {
-      if (freeMs > nowMs) return;
-      this.#probes.delete(key);
-    }
+  /** A request without callbacks, the same object for all that differ in their hop limit only. */
+  #bareOf({ onSent, onResponse, onForged, ...bare }: ProbeRequest): ProbeRequest {
+    const known = this.#bare.get(bare.signal);
+    if (known && RUN_PARTS.every((name) => known[name] === bare[name])) return known;
+    this.#bare.set(bare.signal, bare);
+    return bare;
+  }
+
+  /** Frees what is over, after the responses that have come are counted. */
+  #sweep(): void {
+    this.#read();
+    this.#probes.forget(this.clock.nowMs());
+    this.#probes.replaceRequests((request) =>
+      hasCallbacks(request) && this.#isOver(request) ? this.#bareOf(request) : request,
+    );
+    if (this.#probes.numbers.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  #isOver({ signal }: ProbeRequest): boolean {
+    return signal.aborted || this.#endedRuns.has(signal);
   }
 
   /** Takes another tag from time to time. The last one's probes are still answered. */
@@ -269,9 +304,8 @@ export class Prober {
     this.clock.after(READ_INTERVAL_MS, () => {
       this.#isReading = false;
       const readUntilMs = this.#read();
-      for (const probe of this.#outstanding) {
-        const deadlineMs = probe.sentMs + probe.request.timeoutMs;
-        if (deadlineMs < readUntilMs) this.#expire(probe);
+      for (const probe of this.#outstanding.values()) {
+        if (probe.deadlineMs < readUntilMs) this.#expire(probe);
       }
       if (this.#outstanding.size > 0) this.#readLater();
     });
@@ -313,8 +347,8 @@ export class Prober {
     this.#respond(probe, response);
   }
 
-  #respond(probe: Probe, response: Response): void {
-    const { request } = probe;
+  #respond(probe: RememberedProbe<ProbeRequest>, response: Response): void {
+    const { number, request, hasResponse } = probe;
     // This machine's own error says only that it did not find a neighbour.
     if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
       this.#limit.answered(request.target, this.clock.nowMs());
@@ -322,10 +356,10 @@ export class Prober {
     const { aborted } = request.signal;
     // An error is never late: Linux takes three seconds to miss a neighbour.
     const isInTime = !aborted && (response.kind === "error" || response.rttMs <= request.timeoutMs);
-    this.counters[probe.hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
-    probe.hasResponse = true;
-    if (!aborted) request.onResponse?.(response);
-    if (this.#outstanding.has(probe)) probe.finish(isInTime ? response : { kind: "timeout" });
+    this.counters[hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
+    this.#probes.noteResponse(number);
+    if (!this.#isOver(request)) request.onResponse?.(response);
+    this.#outstanding.get(number)?.finish(isInTime ? response : { kind: "timeout" });
   }
 
   #randomBytes(count: number): Uint8Array<ArrayBuffer> {
@@ -334,3 +368,6 @@ export class Prober {
     return bytes;
   }
 }
+
+const hasCallbacks = ({ onResponse, onForged }: ProbeRequest) =>
+  onResponse !== undefined || onForged !== undefined;

@@ -46,6 +46,9 @@ export interface SentProbe {
   readonly sentMs: number;
 }
 
+/** The probes that a packet may answer, by `probeKey`. */
+type SentProbes<Probe> = Pick<ReadonlyMap<number, Probe>, "get">;
+
 /** The key of a probe: its identifier and its sequence. */
 export function probeKey(identifier: number, sequence: number): number {
   return identifier * 2 ** 16 + sequence;
@@ -71,7 +74,7 @@ export type Match<Probe> =
  */
 export function matchResponse<Probe extends SentProbe>(
   packet: ReceivedPacket,
-  probes: ReadonlyMap<number, Probe>,
+  probes: SentProbes<Probe>,
 ): Match<Probe> {
   const message = decodeMessage(packet.message);
   if (message?.kind === "echo-reply") return matchReply(packet, message, probes);
@@ -81,7 +84,7 @@ export function matchResponse<Probe extends SentProbe>(
 function matchReply<Probe extends SentProbe>(
   packet: ReceivedPacket,
   { identifier, sequence, data }: EchoMessage,
-  probes: ReadonlyMap<number, Probe>,
+  probes: SentProbes<Probe>,
 ): Match<Probe> {
   const probe = probes.get(probeKey(identifier, sequence));
   if (probe === undefined) return "unknown";
@@ -95,7 +98,7 @@ function matchReply<Probe extends SentProbe>(
 function matchError<Probe extends SentProbe>(
   packet: ReceivedPacket,
   error: ErrorMessage,
-  probes: ReadonlyMap<number, Probe>,
+  probes: SentProbes<Probe>,
 ): Match<Probe> {
   const { invokingPacket, extensions } = splitExtensions(error);
   const invoking = decodeInvokingPacket(invokingPacket);

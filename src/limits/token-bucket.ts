@@ -37,7 +37,7 @@ export interface OpenBucket {
   /** The Unix second when the window began. */
   readonly startSeconds: number;
   /** Takes over what all instances have used. */
-  learn(used: number, startSeconds: number, isGranted: boolean, nowSeconds: number): RateLimitState;
+  learn(used: number, startSeconds: number, granted: number, nowSeconds: number): RateLimitState;
 }
 
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
@@ -96,24 +96,27 @@ export class BucketTable {
   }
 
   /**
-   * Takes 0 or 1 tokens from the key's bucket. Taking 0 does not start a window.
+   * Takes tokens from the key's bucket, or none if it has fewer. Taking 0 does not start a window.
    *
    * @param instances among which the limit is divided, because they do not count together
    */
-  take(key: BucketKey, limit: number, tokens: 0 | 1, nowSeconds: number, instances = 1) {
-    const at = tokens === 1 ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
+  take(key: BucketKey, limit: number, tokens: number, nowSeconds: number, instances = 1) {
+    const share = instances === 1 ? limit : Math.max(1, Math.floor(limit / instances));
+    // A request that can never be granted starts no window.
+    const isTaken = tokens > 0 && tokens <= share;
+    const at = isTaken ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
     const words = this.#words;
     const isActive = this.#isActive(at, nowSeconds);
     const used = isActive ? (words[at + USED] as number) : 0;
     const startSeconds = isActive ? (words[at + START] as number) : nowSeconds;
-    const share = instances === 1 ? limit : Math.max(1, Math.floor(limit / instances));
     const own = isActive ? (words[at + OWN] as number) : 0;
     const left = Math.min(limit - used, share - own);
-    if (left > 0 && tokens === 1) {
-      words[at + USED] = used + 1;
-      words[at + OWN] = own + 1;
+    const allowed = left >= Math.max(1, tokens);
+    if (allowed && tokens > 0) {
+      words[at + USED] = used + tokens;
+      words[at + OWN] = own + tokens;
     }
-    return stateOf(left > 0, share, left > 0 ? left - tokens : left, startSeconds, nowSeconds);
+    return stateOf(allowed, share, allowed ? left - tokens : left, startSeconds, nowSeconds);
   }
 
   /** The key's bucket for the count of all instances; its window starts if there is none. */
@@ -130,13 +133,13 @@ export class BucketTable {
     };
   }
 
-  /** Takes over what all instances have used. */
+  /** Takes over what all instances have used, with the tokens that were granted here. */
   learn(
     key: BucketKey,
     limit: number,
     used: number,
     startSeconds: number,
-    isGranted: boolean,
+    granted: number,
     nowSeconds: number,
   ): RateLimitState {
     const at = this.#open(key, nowSeconds);
@@ -144,8 +147,8 @@ export class BucketTable {
     const own = words[at + START] === startSeconds ? (words[at + OWN] as number) : 0;
     words[at + USED] = used;
     words[at + START] = startSeconds;
-    words[at + OWN] = own + (isGranted ? 1 : 0);
-    return stateOf(isGranted, limit, limit - used, startSeconds, nowSeconds);
+    words[at + OWN] = own + granted;
+    return stateOf(granted > 0, limit, limit - used, startSeconds, nowSeconds);
   }
 
   /** Where the key's bucket is, after its window has started if there was none. */
@@ -232,11 +235,11 @@ export function createRateLimiter(
   const keys = new BucketTable();
   return {
     /**
-     * Takes 0 or 1 tokens from every bucket of the subject, or none if one of them is empty.
+     * Takes tokens from every bucket of the subject, or none if one of them has fewer.
      *
      * @param instances among which the limits are divided, because they do not count together
      */
-    take(subject: RateLimitSubject, tokens: 0 | 1, instances = 1): RateLimitState {
+    take(subject: RateLimitSubject, tokens: number, instances = 1): RateLimitState {
       const now = Math.floor(nowMs() / 1000);
       if (subject.kind === "key") {
         return keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now, instances);
@@ -248,9 +251,10 @@ export function createRateLimiter(
       }
       const prefixKey = keyOfPrefix(address);
       const wider = prefixes.take(prefixKey, prefix, 0, now, instances);
+      const isEnough = wider.remaining >= Math.max(1, tokens);
       // A /64 without tokens must not fill more slots of the address table.
-      const own = addresses.take(key, anonymous, wider.allowed ? tokens : 0, now, instances);
-      const allowed = own.allowed && wider.allowed;
+      const own = addresses.take(key, anonymous, isEnough ? tokens : 0, now, instances);
+      const allowed = own.allowed && isEnough;
       const charged = allowed ? prefixes.take(prefixKey, prefix, tokens, now, instances) : wider;
       return { ...tighter(own, charged), allowed };
     },

@@ -2,6 +2,7 @@ import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
+import { ProbeSlots } from "../limits/probe-slots.ts";
 import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
@@ -37,6 +38,8 @@ export function createAgent(
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
   // Without other locations, an agent cannot be made to ask others.
   const own = { ...services, locations: null };
+  /** Room is kept for other owners than those that ask most. */
+  const places = new ProbeSlots(MAX_QUESTIONS, true);
   /** Ends the runs under way and tells the one who asked why, by the token of each. */
   const runs = new Map<string, (reason: string) => void>();
   let questions: Subscription | undefined;
@@ -56,7 +59,7 @@ export function createAgent(
     if (known === undefined) return `${here} has no ${question.endpoint}`;
     const strange = Object.keys(question.parameters).find((name) => !Object.hasOwn(known, name));
     if (strange !== undefined) return `${here} does not know the parameter ${strange}`;
-    return runs.size < MAX_QUESTIONS ? null : `${here} works on ${MAX_QUESTIONS} questions already`;
+    return null;
   };
 
   const run = async (
@@ -108,10 +111,13 @@ export function createAgent(
     if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
     // Nobody could end two runs with one token.
     if (runs.has(question.token)) return;
+    const release = places.tryTake(question.owner);
+    if (release === null) return send({ refused: `${location} works on enough of your questions` });
     runs.set(question.token, end);
     const startMs = performance.now();
     const reply = await run(question, signal, send);
     runs.delete(question.token);
+    release();
     if (runs.size === 0) onIdle();
     send(reply);
     log.info("ask", {

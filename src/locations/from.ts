@@ -21,6 +21,11 @@ const fromParameter: Parameter<string | undefined> = {
   expected: `the name of a location, up to ${MAX_LOCATIONS} names separated by commas, or ${ALL_LOCATIONS}`,
   description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several (up to ${MAX_LOCATIONS}, separated by commas) or \`${ALL_LOCATIONS}\` give a result or an error for each.`,
   example: "ams",
+  price(from = "", locations) {
+    const places = from === ALL_LOCATIONS ? locations() : new Set(from.split(",")).size;
+    // More are refused, and none too.
+    return places <= MAX_LOCATIONS ? Math.max(1, places) : 1;
+  },
   option: {
     flags: "--from",
     help: "with --server, the location that measures, several (a,b), or the word all",

@@ -1,9 +1,10 @@
 import { type Context, Hono, type HonoRequest } from "hono";
-import { formatIp, type IpAddress } from "../addr/ip.ts";
+import { getQueryParams } from "hono/utils/url";
+import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 import { BASE_PATH, type Call, type Endpoint, type Services } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
-import { readParameters } from "../api/parameters.ts";
+import { priceOf, readParameters } from "../api/parameters.ts";
 import { CLIENT_GONE, createAccessLog, loggedStatus } from "../http/access-log.ts";
 import { isFromOtherSite } from "../http/client-address.ts";
 import { prefersEvents, streamEvents } from "../http/event-stream.ts";
@@ -84,7 +85,15 @@ type Explain = (error: Error, info: RequestInfo) => ApiError;
 export function createApp(dependencies: AppDependencies): App {
   const { log, config, onAnswered, shared, pages } = dependencies;
   const accessLog = createAccessLog(log, config.logClients);
-  const admit = createMiddleware(dependencies);
+  /** The parameters of the patterns whose requests can cost more than one. */
+  const priced = new Map<string, Endpoint["parameters"]>();
+  const locations = () => dependencies.locations?.list().length ?? 0;
+  const admit = createMiddleware(dependencies, ({ url }, route) => {
+    const parameters = url.includes("?") && priced.get(route ?? "");
+    if (!parameters) return 1;
+    // Read as the router reads it, so that nothing is priced as one value and used as another.
+    return priceOf(parameters, getQueryParams(url) as Record<string, string[]>, locations);
+  });
   const router = new Hono<Env>();
   /** The handler of each pattern, and the pattern that represents all spellings of its path. */
   const routes = new Map<
@@ -117,7 +126,11 @@ export function createApp(dependencies: AppDependencies): App {
     return known;
   };
   for (const endpoint of ENDPOINTS) {
-    add(patternsOf(endpoint), handlerOf(endpoint, dependencies, explain));
+    const patterns = patternsOf(endpoint);
+    add(patterns, handlerOf(endpoint, dependencies, explain));
+    if (Object.values(endpoint.parameters).some(({ price }) => price)) {
+      for (const pattern of patterns) priced.set(pattern, endpoint.parameters);
+    }
   }
   const page = (info: RequestInfo, name: "index" | "docs") =>
     pages.page(info, name, addressOf(callOf(info)), dependencies);
@@ -254,7 +267,8 @@ function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {
     },
     address: caller.address,
     get owner() {
-      return key?.sha256 ?? (caller.address === null ? "" : formatIp(caller.address));
+      if (key !== null || caller.address === null) return key?.sha256 ?? "";
+      return caller.needsKey ? networkOf(caller.address) : formatIp(caller.address);
     },
     allowSeconds,
   };

@@ -1,6 +1,6 @@
 /** Bounds that Bun has no settings for: how many connections there are, and what the kernel holds for them. */
-import { readdirSync } from "node:fs";
-import { type IpAddress, unmapIp } from "../addr/ip.ts";
+import { readdirSync, readFileSync } from "node:fs";
+import { type IpAddress, networkOf, unmapIp } from "../addr/ip.ts";
 import { ipv4FromWord } from "../addr/ipv4.ts";
 import { ipv6FromBytes } from "../addr/ipv6.ts";
 import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
@@ -14,7 +14,12 @@ const MAX_CONNECTIONS = { all: 16_384, network: 1_024 } as const;
 /** More than this in use, and the connections are counted; fewer cannot break a bound. */
 const COUNTED_FROM = MAX_CONNECTIONS.network;
 
-const COUNT_INTERVAL_MS = 500;
+/**
+ * Descriptors that are looked at in one piece, which takes less than a millisecond, and milliseconds between
+ * two pieces. A connection is noticed after two rounds at the latest: 3.3 s of 16,384 descriptors.
+ */
+const SLICE = 512;
+const SLICE_INTERVAL_MS = 50;
 
 /** Bytes of responses that the kernel holds for a client, and milliseconds until it gives up one that does not read. */
 const SEND_BUFFER_BYTES = 64 * 1024;
@@ -41,30 +46,49 @@ export function boundUnreadResponses(): void {
 export function boundConnections(trusted: readonly Prefix[], log: Log): () => void {
   const exempt = [...LOOPBACK, ...trusted];
   let isOver = false;
+  const look = connectionRounds((fd) => networkOfPeer(fd, exempt));
   const timer = setInterval(() => {
-    const surplus = isCrowded() ? surplusOf(openConnections(exempt)) : [];
+    const surplus = look(isCrowded, highestDescriptor);
+    if (surplus === null) return;
     for (const fd of surplus) libc().shutdown(fd, SHUT_RDWR);
     if (surplus.length > 0 && !isOver) {
-      log.warn("closed connections over the bounds", {
-        ...MAX_CONNECTIONS,
-        closed: surplus.length,
-      });
+      const closed = surplus.length;
+      log.warn("closed connections over the bounds", { ...MAX_CONNECTIONS, closed });
     }
     isOver = surplus.length > 0;
-  }, COUNT_INTERVAL_MS).unref();
+  }, SLICE_INTERVAL_MS).unref();
   return () => clearInterval(timer);
 }
 
-/** The descriptors of connections by their network: an IPv4 address or an IPv6 /64. */
-export function openConnections(exempt: readonly Prefix[] = []) {
-  const connections = new Map<string, number[]>();
-  for (const fd of descriptors()) {
-    const peer = peerOf(fd);
-    if (peer === null || exempt.some((prefix) => prefixContains(prefix, peer))) continue;
-    const network = peer.version === 4 ? `${peer.word}` : `${peer.word0} ${peer.word1}`;
-    connections.getOrInsert(network, []).push(fd);
-  }
-  return connections;
+/** The number of open connections. */
+export function openConnections(): number {
+  return descriptors().filter((fd) => networkOfPeer(fd) !== null).length;
+}
+
+/**
+ * Makes a function that looks at the next slice of descriptors, in rounds that begin only if there are many.
+ * At the end of a round it returns the connections above the bounds, else null.
+ *
+ * @param networkOf the network of a descriptor's peer; null if it has none that is bounded
+ */
+export function connectionRounds(networkOf: (fd: number) => string | null) {
+  let seen = new Map<number, string>();
+  let next = 0;
+  let last = 0;
+  return (isCrowded: () => boolean, highest: () => number): readonly number[] | null => {
+    if (next === 0) last = isCrowded() ? highest() : -1;
+    for (const end = next + SLICE; next <= Math.min(last, end - 1); next++) {
+      const network = networkOf(next);
+      if (network !== null) seen.set(next, network);
+    }
+    if (next <= last) return null;
+    const counted = seen;
+    seen = new Map();
+    next = 0;
+    const surplus = surplusOf(Map.groupBy(counted.keys(), (fd) => counted.get(fd) ?? ""));
+    // A descriptor that was looked at long ago can be that of another connection by now.
+    return surplus.filter((fd) => networkOf(fd) === counted.get(fd));
+  };
 }
 
 /** The connections above the bound of a network, which is halved until the bound for all holds; each network keeps one if there is room. */
@@ -85,16 +109,31 @@ function isCrowded(): boolean {
   return lowest > COUNTED_FROM;
 }
 
+/** A bound of the numbers of descriptors, which grows in powers of two; proc_pid_status(5). */
+function highestDescriptor(): number {
+  return Number(/^FDSize:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? 0);
+}
+
 function descriptors(): number[] {
   return readdirSync("/proc/self/fd").map(Number);
 }
 
+/** The network at the other end of a TCP connection; null for any other descriptor, and for exempt peers. */
+function networkOfPeer(fd: number, exempt: readonly Prefix[] = []): string | null {
+  const peer = peerOf(fd);
+  const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
+  return isBounded ? networkOf(peer) : null;
+}
+
+/** Kept, because one for each look costs more than the look. */
+const address = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+const view = new DataView(address.buffer);
+const length = new Uint32Array(1);
+
 /** The other end of a TCP connection; null for any other descriptor. */
 function peerOf(fd: number): IpAddress | null {
-  const address = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-  const length = new Uint32Array([SOCKADDR.bytes]);
+  length[0] = SOCKADDR.bytes;
   if (libc().getpeername(fd, address, length) !== 0) return null;
-  const view = new DataView(address.buffer);
   switch (view.getUint16(SOCKADDR.family, true)) {
     case AF_INET:
       return ipv4FromWord(view.getUint32(SOCKADDR.address4));

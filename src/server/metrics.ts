@@ -141,8 +141,6 @@ function processMetrics(): readonly Metric[] {
 }
 
 function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[] {
-  const connections = () =>
-    [...openConnections().values()].reduce((sum, { length }) => sum + length, 0);
   const reads = () =>
     Object.entries({ keys: keyring, certificate: renewal, networks }).flatMap(([file, watched]) =>
       Object.entries(watched?.reads ?? {}).map(
@@ -151,7 +149,7 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
     );
   const isUsable = () => Number(keyring.isUsable);
   return [
-    gauge("sixscope_tcp_connections", "Open TCP connections, also to resolvers.", connections),
+    gauge("sixscope_tcp_connections", "Open TCP connections, also to resolvers.", openConnections),
     gauge("sixscope_keys", "API keys that are valid now.", () => keyring.activeCount()),
     gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", isUsable),
     counter("sixscope_file_reads", "Files that were read again.", reads),

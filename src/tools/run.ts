@@ -10,7 +10,7 @@ import { translationOf } from "../dns/dns64.ts";
 import { engineForTraces } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
-import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
+import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { CUTS, createBudget } from "./budget.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
 
@@ -99,6 +99,25 @@ export const verdictField = <const Codes extends readonly string[]>(codes: Codes
 export type ProbeRun = Awaited<ReturnType<typeof openRun>>;
 
 /**
+ * Takes a slot, for which the owner may have to wait, and returns the function that gives it back.
+ *
+ * @param reason why there is none, if the slots are not those of probes
+ * @throws ApiError TOO_MANY_PROBES
+ */
+export async function takeSlot(
+  slots: ProbeSlots,
+  owner: string,
+  signal: AbortSignal,
+  reason?: string,
+): Promise<() => void> {
+  const release = await slots.take(owner, signal);
+  if (release !== null) return release;
+  if (signal.aborted) throw clientGone();
+  const retryAfterSeconds = RETRY_AFTER_SECONDS;
+  throw new ApiError("TOO_MANY_PROBES", { limit: slots.limit, retryAfterSeconds }, reason);
+}
+
+/**
  * Resolves a target, checks it against the policy, and waits for a probe slot, which the run holds until
  * it has its outcome or is disposed of.
  *
@@ -120,12 +139,7 @@ export async function openRun(
   // Before a slot is taken: a silent resolver must not keep others out.
   const destination = await resolveTarget(parsed, services, signal);
   const ip = formatIpv6(destination.target);
-  const release = await probeSlots.take(owner, signal);
-  if (release === null) {
-    if (signal.aborted) throw clientGone();
-    const retryAfterSeconds = RETRY_AFTER_SECONDS;
-    throw new ApiError("TOO_MANY_PROBES", { limit: probeSlots.limit, retryAfterSeconds });
-  }
+  const release = await takeSlot(probeSlots, owner, signal);
   const budget = createBudget(owner);
   return {
     /** The address of the target. */

@@ -34,31 +34,35 @@ export function createSharedLimiter(
   local: RateLimiter,
   valkey: Pick<Valkey, "ask" | "instances" | "isUp" | "names">,
 ) {
-  const takeFromAll = async (subject: RateLimitSubject) => {
+  const takeFromAll = async (subject: RateLimitSubject, tokens: number) => {
     const buckets = local.open(subject);
     const numbers = await valkey.ask(
       TAKE,
       buckets.map(({ name }) => valkey.names.limit(name)),
       [
         WINDOW_SECONDS,
+        tokens,
         ...buckets.flatMap(({ limit, used, startSeconds }) => [limit, used, startSeconds]),
       ],
     );
     const [allowed, now, ...counts] = numbers ?? [0, 0];
-    if (counts.length !== 2 * buckets.length) return local.take(subject, 1, valkey.instances);
+    if (counts.length !== 2 * buckets.length) return local.take(subject, tokens, valkey.instances);
     return buckets
       .map(({ learn }, index) => {
         const [used = 0, start = 0] = counts.slice(2 * index);
-        return learn(used, start, allowed === 1, now);
+        return learn(used, start, allowed === 1 ? tokens : 0, now);
       })
       .reduce(tighter);
   };
   return {
     /** As `RateLimiter.take`. This instance alone can know enough to refuse at once. */
-    take(subject: RateLimitSubject, tokens: 0 | 1): RateLimitState | Promise<RateLimitState> {
+    take(subject: RateLimitSubject, tokens: number): RateLimitState | Promise<RateLimitState> {
       const { isUp, instances } = valkey;
       const known = local.take(subject, isUp ? 0 : tokens, isUp ? 1 : instances);
-      return isUp && tokens === 1 && known.allowed ? takeFromAll(subject) : known;
+      if (!isUp || tokens === 0) return known;
+      return known.remaining >= tokens
+        ? takeFromAll(subject, tokens)
+        : { ...known, allowed: false };
     },
   };
 }

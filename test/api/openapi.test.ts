@@ -156,6 +156,7 @@ describe("the contract in the document", () => {
     "INVALID_ADDRESS",
     "INVALID_HOSTNAME",
     "HOSTNAME_NOT_FOUND",
+    "TOO_MANY_PROBES",
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ];

@@ -27,6 +27,7 @@ function start(icmp: Services["icmp"]) {
     resolvers: { resolver_a: noDns, resolver_b: noDns, resolver_c: noDns },
     icmp,
     probeSlots: new ProbeSlots(1),
+    querySlots: new ProbeSlots(1),
   };
   const app = new Hono();
   app.get("/:target", async (context) => {

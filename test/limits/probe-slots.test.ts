@@ -4,8 +4,8 @@ import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 const NEVER = new AbortController().signal;
 
 /** Runs that last until the test ends them. */
-function setUp(limit: number) {
-  const slots = new ProbeSlots(limit);
+function setUp(limit: number, keepsRoom = false) {
+  const slots = new ProbeSlots(limit, keepsRoom);
   const ends: { owner: string; end: () => void }[] = [];
   const outcomes: string[] = [];
   const begin = async (owner: string, signal = NEVER) => {
@@ -126,5 +126,83 @@ describe("probe slots", () => {
     void begin("a");
     await settle();
     expect(outcomes).toEqual(["a runs", "a runs", "a has no slot"]);
+  });
+});
+
+describe("slots that keep room", () => {
+  test.each([
+    [256, 1, 128],
+    [256, 2, 86],
+    [256, 8, 29],
+    [1000, 1, 500],
+    [1, 1, 1],
+  ])("of %i slots, each of %i floods holds %i at most", (limit, floods, each) => {
+    const { slots } = setUp(limit, true);
+    const held = Array.from({ length: floods }, () => 0);
+    for (let round = 0; round < limit; round++) {
+      for (let flood = 0; flood < floods; flood++) {
+        if (slots.tryTake(`flood ${flood}`)) held[flood] = (held[flood] ?? 0) + 1;
+      }
+    }
+    expect(Math.max(...held)).toBe(each);
+    if (limit > 1) expect(slots.tryTake("another")).not.toBeNull();
+  });
+
+  test("a flood waits behind itself: its next run begins when one of its own ends", async () => {
+    const { begin, end, outcomes } = setUp(4, true);
+    for (let run = 0; run < 3; run++) void begin("a");
+    await settle();
+    expect(outcomes).toEqual(["a runs", "a runs"]);
+    void begin("b");
+    await settle();
+    expect(outcomes).toEqual(["a runs", "a runs", "b runs"]);
+    await end("b");
+    expect(outcomes).toHaveLength(3);
+    await end("a");
+    expect(outcomes.slice(3)).toEqual(["a runs"]);
+  });
+
+  test("5,000 random steps: no more than the limit, none lost, and who has none waits for no flood", async () => {
+    const { begin, end, outcomes, slots } = setUp(32, true);
+    const running = new Map<string, number>();
+    let state = 11;
+    const random = (bound: number) => {
+      state = (state * 48271) % 0x7fffffff;
+      return state % bound;
+    };
+    let seen = 0;
+    let honest = 0;
+    const note = () => {
+      for (const outcome of outcomes.slice(seen)) {
+        const [owner = "", says] = outcome.split(" ");
+        if (says === "runs") running.set(owner, (running.get(owner) ?? 0) + 1);
+      }
+      seen = outcomes.length;
+    };
+    for (let step = 0; step < 5_000; step++) {
+      const flood = `flood${random(4)}`;
+      for (let more = random(12); more > 0; more--) void begin(flood);
+      if (step % 7 === 0) {
+        void begin(`honest${step}`);
+        await settle();
+        honest += Number(outcomes.includes(`honest${step} runs`));
+        await end(`honest${step}`);
+        note();
+        running.delete(`honest${step}`);
+      }
+      const ending = [...running.keys()][random(running.size || 1)];
+      if (ending !== undefined && (running.get(ending) ?? 0) > 0) {
+        running.set(ending, (running.get(ending) ?? 0) - 1);
+        await end(ending);
+      }
+      await settle();
+      note();
+      const sum = [...running.values()].reduce((total, held) => total + held, 0);
+      expect(slots.running).toBe(sum);
+      expect(sum).toBeLessThanOrEqual(32);
+      outcomes.length = 0;
+      seen = 0;
+    }
+    expect(honest).toBe(Math.ceil(5_000 / 7));
   });
 });

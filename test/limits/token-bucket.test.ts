@@ -152,10 +152,77 @@ describe("taking no token", () => {
   });
 });
 
+describe("a request that counts as several", () => {
+  test.each([
+    ["as many as are left", [2, 1], [true, true], [1, 0]],
+    ["more than are left, and takes none", [2, 2, 1], [true, false, true], [1, 1, 0]],
+    ["more than the limit, and takes none", [4, 3], [false, true], [3, 0]],
+  ])("%s", (_, prices, allowed, remaining) => {
+    const { limiter } = setUp({ anonymous: 3, prefix: 0 });
+    const subject = { kind: "address", address: address("192.0.2.1") } as const;
+    const states = prices.map((tokens) => limiter.take(subject, tokens));
+    expect(states.map((state) => state.allowed)).toEqual(allowed);
+    expect(remainingOf(states)).toEqual(remaining);
+  });
+
+  test("takes as much of the part of an instance that counts alone", () => {
+    const { limiter } = setUp({ anonymous: 11, prefix: 0 });
+    const subject = { kind: "address", address: address("192.0.2.1") } as const;
+    const states = [3, 3, 2].map((tokens) => limiter.take(subject, tokens, 2));
+    expect(states.map(({ allowed }) => allowed)).toEqual([true, false, true]);
+    expect(states.map(({ limit, remaining }) => [limit, remaining])).toEqual([
+      [5, 2],
+      [5, 2],
+      [5, 0],
+    ]);
+    const [bucket] = limiter.open(subject);
+    expect(bucket?.learn(8, START_SECONDS, 3, START_SECONDS)).toMatchObject({ remaining: 3 });
+    // It has let its client use eight, which is more than its part.
+    expect(limiter.take(subject, 1, 2)).toMatchObject({ allowed: false, remaining: 0 });
+  });
+
+  test("20,000 random requests of four addresses: what is granted fits each limit, and would not fit otherwise", () => {
+    const { clock, limiter } = setUp({ anonymous: 12, prefix: 20 });
+    const hosts = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"].map(address);
+    const used = new Map<string, { tokens: number; start: number }>();
+    let state = 3;
+    const random = (bound: number) => {
+      state = (state * 48271) % 0x7fffffff;
+      return state % bound;
+    };
+    const left = (name: string, limit: number) => {
+      const now = Math.floor(clock.ms / 1000);
+      const bucket = used.get(name);
+      return bucket && now < bucket.start + 60 ? limit - bucket.tokens : limit;
+    };
+    const charge = (name: string, limit: number, tokens: number) => {
+      const now = Math.floor(clock.ms / 1000);
+      const before = limit - left(name, limit);
+      const start = before > 0 ? (used.get(name)?.start ?? now) : now;
+      used.set(name, { tokens: before + tokens, start });
+    };
+    for (let request = 0; request < 20_000; request++) {
+      clock.ms += random(9_000);
+      const at = random(4);
+      const tokens = 1 + random(6);
+      const network = at === 3 ? "other" : "shared";
+      const wanted = left(`${at}`, 12) >= tokens && left(network, 20) >= tokens;
+      const subject = { kind: "address", address: hosts[at] as IpAddress } as const;
+      const { allowed, remaining } = limiter.take(subject, tokens);
+      expect(allowed).toBe(wanted);
+      if (wanted) {
+        charge(`${at}`, 12, tokens);
+        charge(network, 20, tokens);
+        expect(remaining).toBe(Math.min(left(`${at}`, 12), left(network, 20)));
+      }
+    }
+  });
+});
+
 /** A table whose 16 slots are searched for every key, with a token taken for each of 16 keys. */
 function fullTable(nowSeconds: number) {
   const table = new BucketTable(16, 1);
-  const take = (key: BucketKey, now: number, tokens: 0 | 1 = 1) => table.take(key, 9, tokens, now);
+  const take = (key: BucketKey, now: number, tokens = 1) => table.take(key, 9, tokens, now);
   const keys = Array.from({ length: 16 }, (_, word): BucketKey => [word + 20, 2, 3, 4]);
   const states = keys.map((key) => take(key, nowSeconds));
   return { take, keys, states };

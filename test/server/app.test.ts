@@ -1,5 +1,5 @@
 /** How the app handles its own faults, and what it logs of requests, without a server. */
-import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Bindings } from "../../src/http/middleware.ts";
@@ -16,14 +16,19 @@ const BINDINGS: Bindings = {
 };
 
 /** An app whose resolvers fail unexpectedly, and its log. */
-function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly lines: string[] } {
+function startFaulty(
+  level: LogLevel = "warn",
+  rate = "10000",
+  settings: Record<string, string> = {},
+) {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level, format: "json", priorities: false, write });
-  const config = parseConfig({ SIXSCOPE_RATE_ANONYMOUS: "10000" });
+  const config = parseConfig({ SIXSCOPE_RATE_ANONYMOUS: rate, ...settings });
   const faulty = {
     query: () => Promise.reject(new Error("unforeseen")),
   } as unknown as DnsClient;
+  const querySlots = new ProbeSlots(1);
   const dependencies: AppDependencies = {
     config,
     log,
@@ -31,9 +36,10 @@ function startFaulty(level: LogLevel = "warn"): { readonly app: App; readonly li
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
     probeSlots: new ProbeSlots(1),
+    querySlots,
     pages: PAGES,
   };
-  return { app: createApp(dependencies), lines };
+  return { app: createApp(dependencies), lines, querySlots };
 }
 
 const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example.test") =>
@@ -72,6 +78,94 @@ describe("a fault", () => {
     jest.advanceTimersByTime(60_000);
     expect(lines).toHaveLength(101);
     expect(JSON.parse(lines[100] ?? "")).toMatchObject({ kind: "INTERNAL_ERROR", count: 150 });
+  });
+});
+
+describe("what a request counts as", () => {
+  const told = async (app: App, path: string, init?: RequestInit) => {
+    const { status, headers } = await ask(app, init, path);
+    return [status, headers.get("x-ratelimit-limit"), headers.get("x-ratelimit-remaining")];
+  };
+
+  // biome-ignore format: a table
+  test.each([
+    ["a plain request", "/api/v1/dns/a.test", 500, "9"],
+    ["all resolvers", "/api/v1/dns/a.test?resolver=all", 500, "7"],
+    ["all resolvers, in other letters", "/api/v1/dns/a.test?%72esolver=%61ll", 500, "7"],
+    ["all resolvers behind another parameter", "/api/v1/dns/a.test?x=1&type=A&resolver=all", 500, "7"],
+    ["all resolvers at three locations", "/api/v1/dns/a.test?resolver=all&from=a,b,c", 200, "1"],
+    ["a repeated parameter", "/api/v1/dns/a.test?resolver=all&resolver=all", 400, "7"],
+    ["a parameter of another case", "/api/v1/dns/a.test?Resolver=all", 400, "9"],
+    ["a value that is not valid", "/api/v1/dns/a.test?resolver=al", 400, "9"],
+    ["a path that does not exist", "/api/v1/none?resolver=all", 404, "9"],
+    ["paths without a key", "/api/v1/traceroute/a.test?paths=16", 401, "6"],
+    ["the text of the address", "/ip?resolver=all", 200, "9"],
+  ])("%s", async (_, path, status, remaining) => {
+    const { app } = startFaulty("error", "10");
+    expect(await told(app, path)).toEqual([status, "10", remaining]);
+  });
+
+  test("more than is left is refused and takes nothing, and less is still answered", async () => {
+    const { app } = startFaulty("error", "4");
+    const all = "/api/v1/dns/a.test?resolver=all";
+    expect(await told(app, all)).toEqual([500, "4", "1"]);
+    const refused = await ask(app, {}, all);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "RATE_LIMITED",
+        message: expect.stringContaining("has 1 left, and this request counts as 3"),
+      },
+    });
+    expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
+    expect(await told(app, all)).toEqual([429, "4", "1"]);
+    expect(await told(app, "/api/v1/dns/a.test")).toEqual([500, "4", "0"]);
+    const { error } = (await (await ask(app, {}, "/api/v1/dns/a.test")).json()) as { error: Error };
+    expect(error.message).toContain("is used up");
+  });
+
+  test("more than the limit is an error that says so, because waiting does not help", async () => {
+    const { app } = startFaulty("error", "2");
+    const response = await ask(app, {}, "/api/v1/dns/a.test?type=A&resolver=all");
+    expect([response.status, response.headers.get("retry-after")]).toEqual([400, null]);
+    expect(await response.json()).toEqual({
+      error: {
+        code: "INVALID_PARAMETER",
+        message: expect.stringContaining("counts as 3, and the limit is 2 in 60 seconds"),
+        details: { parameter: "query", value: "?type=A&resolver=all" },
+      },
+    });
+    expect(await told(app, "/api/v1/dns/a.test")).toEqual([500, "2", "1"]);
+  });
+
+  // biome-ignore format: a table
+  test.each([
+    ["an IPv4 address", "", "192.0.2.1", "192.0.2.2", 2],
+    ["a /64", "", "2001:db8:1::1", "2001:db8:1:0:ffff::2", 1],
+    ["an address that needs no key", "2001:db8:2::/64", "2001:db8:2::1", "2001:db8:2::2", 2],
+  ])("the owner of a query slot is %s", async (_, keyless, first, second, count) => {
+    const { app, querySlots } = startFaulty("error", "10", {
+      SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1",
+      ...(keyless && { SIXSCOPE_KEYLESS_FROM: keyless }),
+    });
+    const taken = spyOn(querySlots, "tryTake");
+    for (const client of [first, second]) {
+      const headers = { "X-Forwarded-For": client, "X-Forwarded-Proto": "https" };
+      await ask(app, { headers });
+    }
+    expect(taken).toHaveBeenCalledTimes(2);
+    expect(new Set(taken.mock.calls.map(([owner]) => owner)).size).toBe(count);
+  });
+
+  test("preflights and plain HTTP from elsewhere cost nothing", async () => {
+    const { app } = startFaulty("error", "10");
+    const headers = { "Access-Control-Request-Method": "GET" };
+    const all = "/api/v1/dns/a.test?resolver=all";
+    expect(await told(app, all, { method: "OPTIONS", headers })).toEqual([204, "10", "10"]);
+    expect(await told(app, all, { headers: { "X-Forwarded-For": "192.0.2.1" } })).toEqual([
+      400,
+      "10",
+      "10",
+    ]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { RESOLVER_NAMES } from "../../src/config/settings.ts";
 import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
 
 const FROM = {
@@ -44,7 +45,8 @@ async function ask(resolutions: readonly Resolution[]) {
   const parameters = { hostname: "www.example", type: "AAAA", resolver: "all", dnssec: "no" };
   const call = { signal: new AbortController().signal };
   try {
-    return (await dns.handle(parameters, call as never, { resolvers } as never)) as object;
+    const services = { resolvers, querySlots: new ProbeSlots(1) };
+    return (await dns.handle(parameters, call as never, services as never)) as object;
   } catch (error) {
     return (error as { body: { error: object } }).body.error;
   }

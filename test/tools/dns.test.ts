@@ -132,6 +132,7 @@ describe("the message", () => {
         resolvers: { resolver_a: resolver, resolver_b: resolver, resolver_c: resolver },
         icmp: { unavailable: "no socket" },
         probeSlots: new ProbeSlots(1),
+        querySlots: new ProbeSlots(1),
       },
       new AbortController().signal,
     );

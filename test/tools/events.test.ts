@@ -28,6 +28,7 @@ async function call(
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
     icmp: engine as unknown as IcmpEngine,
     probeSlots: new ProbeSlots(1),
+    querySlots: new ProbeSlots(1),
   };
   const events: [name: string, data: object][] = [];
   const result = await handle(

@@ -43,6 +43,7 @@ async function call(
     resolvers: { resolver_a: named, resolver_b: named, resolver_c: named },
     icmp: engine as unknown as IcmpEngine,
     probeSlots: new ProbeSlots(1),
+    querySlots: new ProbeSlots(1),
     networks: { find: (address) => (address === OWNED ? NETWORK : null) },
   };
   const events: [name: string, data: object][] = [];

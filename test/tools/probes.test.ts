@@ -56,6 +56,7 @@ function toolsWith(
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
     icmp: engine,
     probeSlots: new ProbeSlots(1),
+    querySlots: new ProbeSlots(1),
   };
 }
 

@@ -24,6 +24,7 @@ function setUp() {
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
     icmp: {} as IcmpEngine,
     probeSlots: new ProbeSlots(1),
+    querySlots: new ProbeSlots(1),
   };
   const open = (call = CALL) => openRun("2001:db8::80", 1000, call, services, services.icmp);
   return { open, slots: services.probeSlots };

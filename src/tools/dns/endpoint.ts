@@ -22,8 +22,9 @@ import type { QuestionFlags } from "../../dns/message.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
+import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
 import { listText, plural } from "../../util/text.ts";
-import { verdictField } from "../run.ts";
+import { takeSlot, verdictField } from "../run.ts";
 import { compareReplies } from "./comparison.ts";
 import example from "./example.json" with { type: "json" };
 import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
@@ -32,6 +33,11 @@ const VERDICTS = ["answer", "no-data", "incomplete"] as const;
 
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
 const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
+
+/** The longest time of a query: the wait for a slot, the answer, and one more for the verdict. */
+const LONGEST_MS = MAX_WAIT_MS + 2 * QUERY_TIMEOUT_MS;
+
+const TOO_MANY = "As many of your DNS queries run as may at once";
 
 const typeSchema = once(() =>
   z
@@ -76,6 +82,7 @@ export const dns = endpoint({
       description:
         "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of `resolver_a`.",
       example: "resolver_a",
+      price: (resolver) => (resolver === "all" ? RESOLVER_NAMES.length : 1),
     }),
     dnssec: choiceParameter(["no", "yes"], {
       default: "no",
@@ -91,10 +98,12 @@ export const dns = endpoint({
     "INVALID_ADDRESS",
     "INVALID_HOSTNAME",
     "HOSTNAME_NOT_FOUND",
+    "TOO_MANY_PROBES",
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle({ hostname, type, resolver, dnssec }, { signal, allowSeconds }, { resolvers }) {
+  async handle({ hostname, type, resolver, dnssec }, call, { resolvers, querySlots }) {
+    const { signal, owner } = call;
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"
@@ -105,7 +114,6 @@ export const dns = endpoint({
       const client = resolvers[name];
       const query = (flags: QuestionFlags) => client.query(parsed.name, type, { signal, ...flags });
       if (type === "AAAA") learnTranslators(client);
-      if (dnssec === "yes") allowSeconds((2 * QUERY_TIMEOUT_MS) / 1000);
       const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
       return {
         resolver: name,
@@ -115,7 +123,10 @@ export const dns = endpoint({
       };
     };
     const asked = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
-    const replies = await Promise.all(asked.map(ask));
+    const atOnce = querySlots.tryTake(owner);
+    if (atOnce === null || dnssec === "yes") call.allowSeconds(LONGEST_MS / 1000);
+    const release = atOnce ?? (await takeSlot(querySlots, owner, signal, TOO_MANY));
+    const replies = await Promise.all(asked.map(ask)).finally(release);
     const [first] = replies as [Reply, ...Reply[]];
     const comparison = resolver === "all" && compareReplies(replies);
     const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});

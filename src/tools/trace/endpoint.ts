@@ -32,6 +32,9 @@ import {
 
 const MAX_PATHS = 16;
 
+/** Paths for the price of one request. */
+const PATHS_A_REQUEST = 4;
+
 const { maxHops, flowLabel, names } = pathParameters;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
@@ -55,6 +58,7 @@ export const traceroute = endpoint({
       example: 1,
       option: { flags: "--paths", help: "how many paths to look for" },
       label: "Paths",
+      price: (paths) => Math.ceil(paths / PATHS_A_REQUEST),
     }),
     flowLabel,
     names,

@@ -1,0 +1,50 @@
+/** The prices of requests, by the endpoints and as docs/api.md says. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { priceOf } from "../../src/api/parameters.ts";
+import { ENDPOINTS } from "../../src/server/endpoints.ts";
+
+const PAGE = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+
+/** The price of a request while some locations can be asked. */
+function price(request: string, locations = 0): number {
+  const [path = "", query = ""] = request.split("?");
+  const endpoint = ENDPOINTS.find((each) => each.path.split("/")[1] === path.split("/")[1]);
+  const sent: Record<string, string[]> = {};
+  for (const [name, value] of new URLSearchParams(query))
+    sent[name] = [...(sent[name] ?? []), value];
+  return priceOf(endpoint?.parameters ?? {}, sent, () => locations);
+}
+
+const rows = [...PAGE.matchAll(/^\| `(\/\S+)` \| (\d+) \|$/gm)].map(
+  ([, request = "", cost]) => [request, Number(cost)] as const,
+);
+
+test("the table in docs/api.md has rows", () => expect(rows.length).toBeGreaterThan(6));
+
+test.each(rows)("%s costs %i, as docs/api.md says", (request, cost) =>
+  expect(price(request)).toBe(cost),
+);
+
+// biome-ignore format: a table
+test.each([
+  ["/dns/a.test?resolver=resolver_c&dnssec=yes", 0, 1],
+  ["/dns/a.test?from=all&resolver=all", 16, 48],
+  ["/dns/a.test?from=all", 0, 1],
+  ["/ping/::1?from=all", 32, 32],
+  ["/ping/::1?from=all", 33, 1],
+  ["/ping/::1?from=a,b,a,b", 9, 2],
+  ["/ping/::1?from=a,,b", 9, 1],
+  ["/mtr/::1?from=a,b,c&rounds=9", 0, 3],
+  ["/mtu/::1?from=a,b", 0, 2],
+  ["/traceroute/::1?paths=1", 0, 1],
+  ["/traceroute/::1?paths=4", 0, 1],
+  ["/traceroute/::1?paths=5", 0, 2],
+  ["/traceroute/::1?paths=16", 0, 4],
+  ["/traceroute/::1?paths=17", 0, 1],
+  ["/traceroute/::1?paths=-8", 0, 1],
+  ["/dns/a.test?resolver=every", 0, 1],
+  ["/ping/::1?resolver=all&paths=16", 0, 1],
+])("%s with %i locations costs %i", (request, locations, cost) => {
+  expect(price(request, locations)).toBe(cost);
+});
