@@ -60,8 +60,8 @@ const MODULES: Readonly<Record<string, Module>> = {
   },
   mtr6: {
     tool: "mtr",
-    measure({ ip, hops, details: { reached } }: MtrResult) {
-      const loss = reached ? (hops.at(-1)?.loss ?? null) : null;
+    measure({ ip, hops, details: { reached, toTarget } }: MtrResult) {
+      const loss = reached ? toTarget.loss : null;
       const measured = [...addressMetrics(ip), ...pathMetrics(hops)];
       return loss === null ? measured : [...measured, lossRatio(loss / 100)];
     },

@@ -41,7 +41,7 @@ const EXTENDED_QUOTATION_BYTES = 128;
 const DEFAULT_HOP_LIMIT = 64;
 
 /** A small repeatable source of numbers from 0 to 1 (mulberry32). */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
