@@ -29,7 +29,6 @@ const ORDINARY_SHARE = 0.001;
 /** A link can be where loss begins if that is at most e^2 times less probable than for the most probable one. */
 const MAX_LESS_PROBABLE = 2;
 
-const losses = ({ failed }: Trials) => failed > 0;
 const answers = ({ count, failed }: Trials) => failed < count;
 
 const sum = (trials: readonly Trials[]): Trials =>
@@ -49,7 +48,7 @@ export function explainLoss(hops: readonly HopLoss[], target: Trials) {
   const isLossy = answers(target) && target.failed >= MIN_LOST;
   const begin = isLossy ? beginOfLoss(hops, replying) : null;
   const causes = hops.map((hop, at): LossCause | null => {
-    if (!losses(hop)) return null;
+    if (hop.failed === 0) return null;
     if (replying.has(at)) return "replies";
     return isLossy && at + 1 >= (begin?.to ?? 0) ? "path" : "unclear";
   });
@@ -70,7 +69,7 @@ function withLossOfReplies(hops: readonly HopLoss[]): ReadonlySet<number> {
       together = sum([together, next]);
       return fisherExact(hop, together) * behind.length < SIGNIFICANT;
     };
-    if (losses(hop) && behind.some(isClear)) replying.add(at);
+    if (hop.failed > 0 && behind.some(isClear)) replying.add(at);
     else if (answers(hop)) behind.unshift(hop);
   }
   return replying;

@@ -182,7 +182,9 @@ ${VERDICT}`);
   });
 
   test("of a trace is one round, with names", () => {
-    const [, , first, silent] = text(TRACE_FORMATS["mtr-report"], TRACE).split("\n");
+    const [, , first, silent, unsent] = text(TRACE_FORMATS["mtr-report"], TRACE).split("\n");
+    expect(unsent).toBe("  3.|-- ???            0.0%     0    0.0   0.0   0.0   0.0   0.0");
+    expect(json(TRACE_FORMATS["mtr-json"], stopped(1, 1)).report.hubs[0]["Loss%"]).toBe(100);
     expect(first).toBe("  1.|-- r.example.net  0.0%     1    0.4   0.4   0.4   0.4   0.0");
     expect(silent).toBe("  2.|-- ???           100.0     1    0.0   0.0   0.0   0.0   0.0");
   });

@@ -27,6 +27,8 @@ test.each<[name: string, causes: string, begin: LossBegin | null, ...rows: Row[]
   ["a small limit before a like loss", "r---ppp", { from: 4, to: 5 }, [100, 9], [100, 0], [100, 0], [100, 0], [100, 7], [100, 5], [100, 9]],
   ["a limit behind the loss", "--prp", { from: 2, to: 3 }, [100, 0], [100, 0], [100, 20], [100, 70], [100, 21]],
   ["a stray loss before the loss", "u--ppp", { from: 3, to: 4 }, [100, 1], [100, 0], [100, 0], [100, 7], [100, 5], [100, 6]],
+  ["a limit that only all hops behind it together show", "r------", null, [10, 5], [10, 0], [10, 0], [10, 0], [10, 0], [10, 0], [10, 0]],
+  ["a loss that can begin at two links", "--upp", { from: 2, to: 4 }, [100, 0], [100, 0], [100, 1], [100, 7], [100, 6]],
   ["a silent router", "-r-", null, [20, 0], [20, 20], [20, 0]],
   ["a silent router before the loss", "--rp", { from: 2, to: 4 }, [90, 0], [90, 0], [90, 90], [90, 20]],
   ["nothing behind answers", "-uuu", null, [10, 0], [10, 1], [10, 10], [10, 10]],

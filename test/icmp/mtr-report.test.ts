@@ -189,20 +189,26 @@ test("an answer after the timeout is late, whether its round has ended or not", 
     [router("a"), "silent"],
     [router("a"), "silent", target(), "silent"],
   ] as never;
+  const longer = [router("a"), router("b"), router("c"), target()];
   counted.late(early as Outcome[], 1);
-  for (const round of [early, later, [router("a"), router("b"), target()]]) {
+  for (const round of [early, later, [router("a"), router("b"), target()], longer]) {
     counted.count(round as Outcome[]);
   }
   const late = () => counted.report().hops.map((hop) => [hop.sent, hop.received, hop.late]);
   expect(late()).toEqual([
+    [4, 4, 0],
+    [4, 2, 1],
     [3, 3, 0],
-    [3, 1, 1],
-    [2, 2, 0],
+    [1, 1, 0],
   ]);
   // That of hop 4 belongs to no row, because the target had replied from nearer.
   for (const at of [0, 1, 1, 2, 3]) counted.late(later as Outcome[], at);
-  expect(late()[1]).toEqual([3, 1, 2]);
-  expect(counted.report().toTarget).toMatchObject({ sent: 3, received: 1, late: 2 });
+  expect(late().slice(1)).toEqual([
+    [4, 2, 2],
+    [3, 3, 0],
+    [1, 1, 0],
+  ]);
+  expect(counted.report().toTarget).toMatchObject({ sent: 4, received: 2, late: 2 });
 });
 
 test("every probe is counted once, whatever happens", () => {

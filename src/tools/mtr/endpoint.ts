@@ -87,21 +87,16 @@ export const mtr = endpoint({
     const { names } = run;
     const present = (hops: readonly MtrHop[], known: HopNames["names"]) =>
       hops.map((hop) => presentMtrHop(hop, known, services));
-    const tell = roundEvents(call);
+    const tell = call.onEvent && roundEvents(call.onEvent);
     const traced: TraceHop[] = [];
     const onHop = (hop: TraceHop) => {
       traced[hop.hop - 1] = hop;
       if (hop.address) names.ask(hop.address);
-      const rows = present(certainHops(traced).map(unasked), names.names);
-      // The answers to the trace do not count.
-      tell(
-        0,
-        rows.map((row) => ({ ...row, addresses: [] })),
-      );
+      tell?.(0, present(certainHops(traced).map(unasked), names.names));
     };
     const onRound = (round: number, report: MtrReport) => {
       for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
-      tell(round, present(report.hops, names.names));
+      tell?.(round, present(report.hops, names.names));
     };
     const outcome = await run.outcome(
       run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onHop, onRound }),
@@ -154,7 +149,7 @@ function presentTotals({ sent, received, late, errors, unknown, loss }: Totals) 
   return { sent, received, late, errors, unknown, loss: loss === null ? null : percent(loss) };
 }
 
-/** The row of a hop before the first round. */
+/** The row of a hop before the first round: the answers to the trace do not count. */
 function unasked({ hop, address, scopeId }: TraceHop): MtrHop {
   const addresses = address ? [{ address, scopeId, received: 0 }] : [];
   return { hop, ...totalsOf(ledgerOf()), cause: null, addresses, others: 0, times: null };
@@ -186,7 +181,7 @@ function presentMtrHop(
 type Row = MtrResult["hops"][number];
 
 /** Sends what each round has changed: rows, and in each row the addresses that answered or got a name. */
-function roundEvents({ onEvent }: Call): (round: number, rows: readonly Row[]) => void {
+function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
   const told = new Map<string, string>();
   const isNews = (key: string, value: unknown) => {
     const text = JSON.stringify(value);
@@ -194,17 +189,18 @@ function roundEvents({ onEvent }: Call): (round: number, rows: readonly Row[]) =
     told.set(key, text);
     return isNew;
   };
-  return (round, rows) => {
+  return (round: number, rows: readonly Row[]) => {
     const hops = rows.flatMap((row) => {
-      const addresses = row.addresses.filter(({ ip, hostname, received }) =>
-        isNews(`${row.hop} ${ip}`, [hostname, received]),
+      const addresses = row.addresses.filter(
+        ({ ip, hostname, received }) =>
+          round > 0 && isNews(`${row.hop} ${ip}`, [hostname, received]),
       );
       const isChanged = isNews(`${row.hop}`, { ...row, addresses: [] });
       return isChanged || addresses.length > 0 ? [{ ...row, addresses }] : [];
     });
     // A row that is dropped is told again when it comes back.
     for (let hop = rows.length + 1; told.delete(`${hop}`); ) hop++;
-    if (hops.length > 0) onEvent?.("round", { round, length: rows.length, hops });
+    if (hops.length > 0) onEvent("round", { round, length: rows.length, hops });
   };
 }
 
@@ -217,17 +213,11 @@ const totalFields = () => ({
   sent: probes("Probes that left the service's machine."),
   received: probes("Probes that were answered in time, but not with an error."),
   late: probes("Probes whose answer came after the timeout."),
-  errors: probes(
-    "Probes that were answered with an ICMPv6 error that says that they go no further.",
-  ),
-  unknown: probes(
-    "Probes whose answer may be among packets that the kernel of the service's machine dropped.",
-  ),
+  errors: probes("Probes that ended with an ICMPv6 error, such as no-route."),
+  unknown: probes("Probes whose answer the kernel of the service's machine may have dropped."),
   loss: percentage()
     .nullable()
-    .describe(
-      "Probes that were not received, in percent of those whose fate is known; null without any.",
-    ),
+    .describe("Probes lost, in percent of those whose fate is known; null without any."),
 });
 
 const mtrHop = once(() => {
@@ -246,13 +236,10 @@ const mtrHop = once(() => {
     cause: z
       .literal(["path", "replies", "unclear", null])
       .describe(
-        "Why probes were lost: on the path, where the target loses too; or replies, because the path behind the hop loses significantly less; or there are too few probes to tell; null without loss.",
+        "Why probes were lost: the target loses them too, the hop does not reply to all because the path behind it loses less, or there are too few to tell; null without loss.",
       ),
     ...ofTimes((_, time) => amount(`${time} in milliseconds; null without an answer.`).nullable()),
-    addresses: list(
-      address,
-      `The addresses that answered, the most frequent first; at most ${MAX_ADDRESSES}.`,
-    ),
+    addresses: list(address, `The most frequent first; at most ${MAX_ADDRESSES}.`),
     others: probes("Probes that further addresses answered."),
     details: z.strictObject(hopDetailFields()).partial().exactOptional(),
   });
@@ -262,10 +249,7 @@ function mtrRound() {
   return named("MtrRound", "What a round has changed.", {
     round: whole("The number of the round; 0 is the trace before the first.", 0, MAX_ROUNDS),
     length: whole("The hops that there are now; drop those behind.", 0, MAX_HOPS),
-    hops: list(
-      mtrHop(),
-      "The hops that have changed, with the statistics of all rounds so far. Of their addresses, those that have changed.",
-    ),
+    hops: list(mtrHop(), "The hops that have changed, each with its addresses that have."),
   });
 }
 
@@ -287,27 +271,18 @@ export function mtrResult() {
     details: z.strictObject({
       ...runDetails,
       verdict: verdict.extend({
-        lossAtLeast: percentage().describe(
-          "The target's loss in percent is at least this, with 95 % confidence.",
-        ),
-        lossAtMost: percentage().describe("It is at most this."),
+        lossAtLeast: percentage().describe("The target's loss, with 95 % confidence."),
+        lossAtMost: percentage().describe("Its upper bound."),
         from: whole(
-          "The last hop before the loss, 0 for the service's machine; absent if it is not clear where the loss begins.",
+          "The last hop before the loss; absent if not clear.",
           0,
           MAX_HOPS,
         ).exactOptional(),
         to: whole("The hop at which the loss has begun.", 1, MAX_HOPS).exactOptional(),
       }),
       reached: flag("Whether the target ever replied."),
-      toTarget: named(
-        "MtrTotals",
-        "The last probe of each round, which goes to the target; only its replies are received.",
-        totalFields(),
-      ),
-      paths: list(
-        path,
-        `The paths, in the order in which they were first taken; at most ${MAX_ADDRESSES}.`,
-      ),
+      toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),
+      paths: list(path, `In the order in which they were first taken; at most ${MAX_ADDRESSES}.`),
       otherRounds: probes("Rounds over further paths.").exactOptional(),
       error: traceError().exactOptional(),
       flowLabel: flowLabelNumber(),
