@@ -208,7 +208,7 @@ type Case = readonly [
 /** Half the time of 30 rounds. */
 const HALF_MS = 3000;
 
-/** What happens while mtr runs: a rule in the fourth router, or none, at times in milliseconds from its start. */
+/** Changes while mtr runs: a rule in the fourth router, or none, at times in milliseconds from its start. */
 const CHANGES: readonly (readonly [name: string, rule: string, timesMs: readonly number[]])[] = [
   ["a black hole after half", "icmpv6 type echo-request drop", [HALF_MS]],
   ["no route after half", "icmpv6 type echo-request reject with icmpv6 no-route", [HALF_MS]],

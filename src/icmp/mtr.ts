@@ -55,6 +55,7 @@ export async function mtr(
   const onSent = (from: Ipv6Address) => {
     source = from;
   };
+  const probe = { target, scopeId, flowLabel, timeoutMs, signal, onSent };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   let error: TraceError | null = null;
@@ -66,15 +67,7 @@ export async function mtr(
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
     };
-    const route = { target, scopeId, source, flowLabel };
-    const answer = await prober.probe({
-      ...route,
-      hopLimit,
-      timeoutMs,
-      signal,
-      onSent,
-      onResponse,
-    });
+    const answer = await prober.probe({ ...probe, source, hopLimit, onResponse });
     if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
     if (answer.kind === "unknown") round[at] = "unknown";
     if (answer.kind === "refused") round[at] = "not-sent";
