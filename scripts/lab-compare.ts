@@ -49,9 +49,10 @@ interface Answer {
     readonly loss?: number | null;
     readonly sent?: number;
     readonly avg?: number | null;
-    readonly limited?: boolean;
+    readonly cause?: string | null;
   }[];
   readonly details?: {
+    readonly verdict?: { readonly text: string };
     readonly reason?: string;
     readonly complete?: boolean;
     readonly labels?: number;
@@ -107,13 +108,15 @@ const TOOLS = {
     program: ["sh", "-c", 'exec scamper -I "tracelb -P icmp-echo $0"'],
   },
   mtr: {
-    query: "names=no&rounds=20&intervalMs=200",
-    lines: ({ hops = [] }: Answer) =>
-      hops.map(
-        ({ hop, ip, sent, loss, avg, limited }) =>
-          `${hop}  ${ip ?? "silent"}  sent ${sent}  loss ${loss} %  avg ${avg}${limited ? "  limited" : ""}`,
+    query: "names=no&rounds=30&intervalMs=200",
+    lines: ({ hops = [], details }: Answer) => [
+      ...hops.map(
+        ({ hop, ip, sent, loss, avg, cause }) =>
+          `${hop}  ${ip ?? "silent"}  sent ${sent}  loss ${loss} %  avg ${avg}  ${cause ?? ""}`,
       ),
-    program: ["mtr", "-6", "-n", "-r", "-w", "-c", "20", "-i", "0.2", "-G", "1"],
+      ...(details?.verdict?.text.split(". ") ?? []),
+    ],
+    program: ["mtr", "-6", "-n", "-r", "-w", "-c", "30", "-i", "0.2", "-G", "1"],
   },
   mtu: {
     query: "names=no",
@@ -163,11 +166,19 @@ async function timed(title: string, lines: () => Promise<string[]>): Promise<str
 }
 
 /** Prints what both say, one after the other, so that limits of routers hit both alike. */
-async function compare(target: string, tools: readonly Tool[]): Promise<void> {
+async function compare(
+  target: string,
+  tools: readonly Tool[],
+  change: () => () => Promise<void> = () => async () => {},
+): Promise<void> {
   for (const tool of tools) {
+    const undoFirst = change();
     const left = await timed(`sixscope ${tool}`, () => ours(tool, target));
+    await undoFirst();
     await Bun.sleep(1500);
+    const undo = change();
     const right = await timed(TOOLS[tool].program.join(" "), () => theirs(tool, target));
+    await undo();
     console.log();
     for (let at = 0; at < Math.max(left.length, right.length); at++) {
       console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS - 2)}  ${right[at] ?? ""}`.trimEnd());
@@ -192,6 +203,20 @@ type Case = readonly [
   setUp: () => Promise<unknown>,
   tools: readonly Tool[],
   target?: string,
+];
+
+/** Half the time of 30 rounds. */
+const HALF_MS = 3000;
+
+/** Changes while mtr runs: a rule in the fourth router, or none, at times in milliseconds from its start. */
+const CHANGES: readonly (readonly [name: string, rule: string, timesMs: readonly number[]])[] = [
+  ["a black hole after half", "icmpv6 type echo-request drop", [HALF_MS]],
+  ["no route after half", "icmpv6 type echo-request reject with icmpv6 no-route", [HALF_MS]],
+  [
+    "a good way and a hole in turn",
+    "icmpv6 type echo-request drop",
+    [600, 1200, 1800, 2400, 3000, 3600, 4200, 4800, 5400],
+  ],
 ];
 
 const nothing = async () => {};
@@ -222,6 +247,21 @@ const CASES: readonly Case[] = [
   ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
 ];
 
+const wanted = Bun.argv[2] ?? "";
+for (const [name, text, timesMs] of CHANGES) {
+  if (!name.includes(wanted)) continue;
+  console.log(`\n== ${name} ==`);
+  await compare(chain.target, ["mtr"], () => {
+    const timers = timesMs.map((ms, at) =>
+      setTimeout(() => void nft(4, at % 2 === 0 ? nftRule("forward", text) : "flush ruleset"), ms),
+    );
+    return async () => {
+      timers.forEach(clearTimeout);
+      await nft(4, "flush ruleset");
+    };
+  });
+}
+
 /** Routers over a TUN device; the first one lies about the link behind it. */
 const LIES: readonly (readonly [name: string, router: Partial<Router>])[] = [
   ["Packet Too Big claims 1000", { claimedMtu: 1000 }],
@@ -230,7 +270,6 @@ const LIES: readonly (readonly [name: string, router: Partial<Router>])[] = [
   ["Packet Too Big quotes another packet", { rules: [{ change: "destination" }] }],
 ];
 
-const wanted = Bun.argv[2] ?? "";
 for (const [name, setUp, tools, target = chain.target] of CASES) {
   if (!name.includes(wanted)) continue;
   console.log(`\n== ${name} ==`);
@@ -268,4 +307,19 @@ for (const [name, count, losing] of PATHS) {
   const destinations = [{ to: "2001:db8:2::/48", equalPaths, balanceBy: "checksum" as const }];
   await using _ = await startInternet({ destinations });
   await compare("2001:db8:2::7", ["traceroute?paths=16"]);
+}
+
+const half = "16 ways by packet to a target that answers half";
+if (half.includes(wanted)) {
+  console.log(`\n== ${half} ==`);
+  const equalPaths = Array.from(
+    { length: 16 },
+    (_, path): Path => ({
+      routers: [{ address: "2001:db8:1::1" }, { address: `2001:db8:1::a${path}` }],
+      end: { loss: 0.5 },
+    }),
+  );
+  const destinations = [{ to: "2001:db8:2::/48", equalPaths, balanceBy: "packet" as const }];
+  await using _ = await startInternet({ destinations });
+  await compare("2001:db8:2::7", ["mtr"]);
 }

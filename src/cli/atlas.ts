@@ -1,5 +1,6 @@
 import { PAYLOAD_BYTES } from "../icmp/packet.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
+import { mergeRound } from "../tools/mtr/report.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
 import type { TraceResult } from "../tools/trace/endpoint.ts";
 
@@ -138,19 +139,21 @@ function errorOf({ type, code }: NonNullable<TraceResult["details"]["error"]>): 
 /** The rounds as one traceroute with a probe a round for each hop; each event adds one round. */
 export function atlasMtr(result: MtrResult, run: AtlasRun): object {
   const replies = result.hops.map((): object[] => []);
-  let before: MtrRound["hops"] = [];
-  for (const { hops } of run.events as readonly MtrRound[]) {
-    hops.forEach((hop, at) => {
-      const earlier = before[at];
-      if (hop.received > (earlier?.received ?? 0)) {
+  let known: MtrRound | undefined;
+  for (const round of run.events as readonly MtrRound[]) {
+    for (const hop of round.hops) {
+      const earlier = known?.hops.find((each) => each.hop === hop.hop);
+      const isNew = (count: "received" | "sent" | "unknown") =>
+        hop[count] > (earlier?.[count] ?? 0);
+      if (isNew("received")) {
         const from = hop.addresses.find(({ ip, received }) => {
-          const known = earlier?.addresses.find((address) => address.ip === ip);
-          return received > (known?.received ?? 0);
+          const before = earlier?.addresses.find((address) => address.ip === ip);
+          return received > (before?.received ?? 0);
         });
-        replies[at]?.push({ from: from?.ip, rtt: hop.last });
-      } else if (hop.sent > (earlier?.sent ?? 0)) replies[at]?.push(NO_REPLY);
-    });
-    before = hops;
+        replies[hop.hop - 1]?.push({ from: from?.ip ?? hop.ip, rtt: hop.last });
+      } else if (isNew("sent") && !isNew("unknown")) replies[hop.hop - 1]?.push(NO_REPLY);
+    }
+    known = mergeRound(known, round);
   }
   const hops = result.hops.map(({ hop }, at) => ({ hop, result: replies[at] }));
   return tracerouteOf(result, run, hops);

@@ -1,6 +1,7 @@
 import { IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
 import type { MtrResult } from "../tools/mtr/endpoint.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
+import { pingTotals } from "../tools/ping/statistics.ts";
 import { MAX_WIDTH } from "../tools/report-text.ts";
 import type { ToolName } from "../tools/reports.ts";
 import type { TraceResult } from "../tools/trace/endpoint.ts";
@@ -29,27 +30,34 @@ const PING_HOP_LIMIT = 64;
 
 /** A ping is one row: what `mtr -f 64 -m 64` measures. */
 function pingRows({ target, results, stats, details }: PingResult): readonly Row[] {
-  const unknown = details.lost.filter(({ reason }) => reason === "unknown").length;
+  const { known } = pingTotals([...results, ...details.lost]);
   const { received, avg, min, max } = stats;
   const squares = results.map(({ rtt }) => (rtt - (avg ?? 0)) ** 2);
   const variance = squares.reduce((sum, square) => sum + square, 0) / Math.max(1, squares.length);
   const last = results.at(-1)?.rtt ?? null;
   const times = { last, avg, min, max, stdDev: Math.sqrt(variance) };
   const host = received > 0 ? target : null;
-  return [{ hop: PING_HOP_LIMIT, host, sent: stats.transmitted - unknown, received, ...times }];
+  return [{ hop: PING_HOP_LIMIT, host, sent: known, received, ...times }];
 }
 
-/** A trace is one round, in which each hop answered or not. */
-function traceRows({ hops }: TraceResult): readonly Row[] {
-  return hops.map(({ hop, ip, hostname, rtt }) => ({
-    ...{ hop, host: hostname ?? ip, sent: 1, received: rtt === null ? 0 : 1 },
-    ...{ last: rtt, avg: rtt, min: rtt, max: rtt, stdDev: rtt === null ? null : 0 },
-  }));
+/** A trace is one round, in which each hop answered or not; an error that ends the path is no answer of a hop. */
+function traceRows({ hops, details: { error, refused = [] } }: TraceResult): readonly Row[] {
+  return hops.map(({ hop, ip, hostname, rtt }) => {
+    const isUnsent = rtt === null && refused.some((each) => each.hop === hop);
+    const isAnswered = rtt !== null && !(error && hop === hops.length);
+    return {
+      ...{ hop, host: hostname ?? ip, sent: isUnsent ? 0 : 1, received: isAnswered ? 1 : 0 },
+      ...{ last: rtt, avg: rtt, min: rtt, max: rtt, stdDev: rtt === null ? null : 0 },
+    };
+  });
 }
 
 /** The hops with their statistics. */
 function mtrRows({ hops }: MtrResult): readonly Row[] {
-  return hops.map(({ ip, hostname, ...hop }) => ({ ...hop, host: hostname ?? ip }));
+  return hops.map(({ ip, hostname, sent, unknown, ...hop }) => ({
+    ...{ ...hop, sent: sent - unknown },
+    host: hostname ?? ip,
+  }));
 }
 
 /** The columns of both formats: loss in percent, and the standard deviation of a sample as mtr has it. */

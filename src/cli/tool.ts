@@ -59,8 +59,9 @@ export async function runTool(
       (name, data) => {
         if (json && stream) writeEvent(name, JSON.stringify(data));
         // Rounds of a day would fill the memory.
-        if (reporterOf(tool.name).isCumulative && format === undefined) events.length = 0;
-        events.push(data);
+        const { merge } = reporterOf(tool.name);
+        if (merge && format === undefined) events.splice(0, 1, merge(events[0], data));
+        else events.push(data);
         view.show(events);
       },
     );

@@ -1,43 +1,39 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import { type Fate, type Ledger, ledgerOf, totalsOf } from "./ledger.ts";
+import { explainLoss, type LossBegin, type LossCause } from "./loss-cause.ts";
+import { TimeStatistics, type Times } from "./mtr-times.ts";
 import type { Response } from "./response.ts";
+import { endOf } from "./trace-report.ts";
 
-/**
- * The answer of each hop in one round, hop 1 first: null for silence, undefined if it does not count because
- * the probe was not sent or its answer may have been dropped by the kernel.
- */
-export type Round = readonly (Response | null | undefined)[];
+/** How a probe ended: its answer, or why it has none. */
+export type Outcome = Response | Exclude<Fate, "reply" | "hop" | "error">;
 
-/** Round-trip times in milliseconds, not rounded. */
-export interface Times {
-  readonly last: number;
-  readonly min: number;
-  readonly avg: number;
-  readonly max: number;
-  /** The standard deviation of the population. */
-  readonly stdDev: number;
-  /** The mean difference between successive times. */
-  readonly jitter: number;
-  readonly p50: number;
-  readonly p95: number;
-}
+/** The outcome of each probe of a round, hop 1 first; `late` can take the place of another without an answer. */
+export type Round = Outcome[];
+
+/** Addresses kept of each hop, and paths kept: answers can come from any number of addresses. */
+export const MAX_ADDRESSES = 32;
+
+/** Numbers of probes; see `totalsOf`. */
+export type Totals = ReturnType<typeof totalsOf>;
 
 /** A hop of all rounds. */
-export interface MtrHop {
+export interface MtrHop extends Totals {
   /** From 1. */
   readonly hop: number;
-  /** Probes that count: those of paths on which the hop never answers do not, unless it never answers at all. */
-  readonly sent: number;
-  readonly received: number;
-  /** True if the loss does not go on behind the hop: then the hop rate-limits its errors, and the path loses nothing. */
-  readonly isLimited: boolean;
-  /** The addresses that answered, the most frequent first. */
+  /** Why probes were lost; null without loss. */
+  readonly cause: LossCause | null;
+  /** The addresses that answered, the most frequent first; at most `MAX_ADDRESSES`. */
   readonly addresses: readonly {
     readonly address: Ipv6Address;
     /** Index of the interface of a link-local address, 0 otherwise. */
     readonly scopeId: number;
+    /** 0 if all its answers were errors. */
     readonly received: number;
   }[];
-  /** Null without an answer. */
+  /** Answers received from further addresses. */
+  readonly others: number;
+  /** Null if nothing was received. */
   readonly times: Times | null;
 }
 
@@ -53,14 +49,16 @@ export interface MtrPath {
 /** The hops and paths of all rounds. */
 export interface MtrReport {
   readonly hops: readonly MtrHop[];
-  /** In the order in which they were first taken. */
+  /** In the order in which they were first taken; at most `MAX_ADDRESSES`. */
   readonly paths: readonly MtrPath[];
+  /** Rounds over further paths. */
+  readonly otherRounds: number;
   /** True if the target ever replied. */
   readonly reached: boolean;
+  /** The last probe of each round, which goes to the target; all that is received are its replies. */
+  readonly toTarget: Totals;
+  readonly begin: LossBegin | null;
 }
-
-/** Standard errors between two losses that differ: one pair in a hundred is as far apart by chance. */
-const SIGNIFICANT = 2.33;
 
 interface Path {
   rounds: number;
@@ -68,123 +66,190 @@ interface Path {
   reached: boolean;
 }
 
-/** Describes rounds up to the target, whose answers to probes that went further count as one. */
-export function describeRounds(rounds: readonly Round[]): MtrReport {
-  const paths: Path[] = [];
-  const taken: [Round, Path][] = [];
-  let current: Path | undefined;
-  for (const round of rounds.map(untilReply)) {
-    const known = [current, ...paths].find((path) => path !== undefined && fits(path, round));
-    current = known ?? { rounds: 0, addresses: [], reached: false };
-    if (known === undefined) paths.push(current);
-    extend(current, round);
-    taken.push([round, current]);
+function fateOf(outcome: Outcome): Fate {
+  if (typeof outcome === "string") return outcome;
+  if (outcome.kind === "reply") return "reply";
+  return endOf(outcome) === null ? "hop" : "error";
+}
+
+/**
+ * Counts rounds as they end. A hop counts every probe that was sent to it, but for those behind the target: a
+ * round that had a reply to a nearer probe took a shorter path, on which there is no such hop.
+ */
+export class MtrRounds {
+  readonly #rows: Row[] = [];
+  readonly #toTarget = ledgerOf();
+  readonly #paths: Path[] = [];
+  readonly #counted = new WeakSet<Round>();
+  #current: Path | undefined;
+  #otherRounds = 0;
+  #reached = false;
+
+  /** Counts a round that has ended. */
+  count(round: Round): void {
+    this.#counted.add(round);
+    const within = untilReply(round);
+    within.forEach((outcome, at) => {
+      this.#rows[at] ??= new Row();
+      this.#rows[at].count(outcome);
+    });
+    this.#toTarget[fateToTarget(round)]++;
+    this.#reached ||= isReached(within);
+    this.#follow(within);
   }
-  const length = Math.max(0, ...paths.map(({ addresses }) => addresses.length));
-  const hops = Array.from({ length }, (_, at) => describeMtrHop(at, paths, taken));
-  return { hops: markLimited(hops), paths, reached: paths.some(({ reached }) => reached) };
+
+  /** Notes that an answer came after the timeout, which can be after the round was counted. */
+  late(round: Round, at: number): void {
+    const before = round[at];
+    if (typeof before !== "string") return;
+    round[at] = "late";
+    if (!this.#counted.has(round)) return;
+    const correct = (ledger: Ledger | undefined) => {
+      if (ledger === undefined) return;
+      ledger[before]--;
+      ledger.late++;
+    };
+    if (at < untilReply(round).length) correct(this.#rows[at]?.ledger);
+    if (at === round.length - 1) correct(this.#toTarget);
+  }
+
+  /** The statistics of the rounds until now. */
+  report(): MtrReport {
+    const rows = this.#rows.slice(0, this.#length());
+    const toTarget = totalsOf(this.#toTarget);
+    const { known: count, lost: failed } = toTarget;
+    const { causes, begin } = explainLoss(rows.map(arrivalsOf), { count, failed });
+    // A router that answers errors alone has not lost the probes; the path has.
+    const hops = rows.map((row, at) =>
+      row.describe(at + 1, causes[at] ?? (failed > 0 ? "path" : "unclear")),
+    );
+    const paths = this.#paths.map((path) => ({ ...path }));
+    const otherRounds = this.#otherRounds;
+    return { hops, paths, otherRounds, reached: this.#reached, toTarget, begin };
+  }
+
+  /** Hops up to the last one that answered, if the target ever replied. */
+  #length(): number {
+    return this.#reached
+      ? this.#rows.findLastIndex((row) => row.arrived > 0) + 1
+      : this.#rows.length;
+  }
+
+  #follow(round: Round): void {
+    const addresses = addressesOf(round);
+    const reached = isReached(round);
+    const known = [this.#current, ...this.#paths].find(
+      (path) => path && fits(path, addresses, reached),
+    );
+    if (known === undefined && this.#paths.length === MAX_ADDRESSES) {
+      this.#otherRounds++;
+      return;
+    }
+    const path = known ?? { rounds: 0, addresses: [], reached: false };
+    if (known === undefined) this.#paths.push(path);
+    extend(path, addresses, reached);
+    this.#current = path;
+  }
 }
 
-function extend(path: Path, round: Round): void {
-  const { addresses } = path;
-  const length = isReached(round) ? round.length : Math.max(addresses.length, round.length);
-  path.addresses = Array.from(
-    { length: path.reached ? addresses.length : length },
-    (_, at) => addresses[at] ?? round[at]?.from ?? null,
-  );
-  path.reached ||= isReached(round);
-  path.rounds++;
+/** The target did not reply if a router answered the last probe. */
+function fateToTarget(round: Round): Fate {
+  const fate = fateOf(round.at(-1) ?? "not-sent");
+  return fate === "hop" ? "silent" : fate;
 }
 
-const isReached = (round: Round) => round.at(-1)?.kind === "reply";
+const isReached = (round: Round) => fateOf(round.at(-1) ?? "silent") === "reply";
 
 function untilReply(round: Round): Round {
-  const at = round.findIndex((answer) => answer?.kind === "reply");
+  const at = round.findIndex((outcome) => fateOf(outcome) === "reply");
   return at < 0 ? round : round.slice(0, at + 1);
 }
 
+/** The addresses that answered; a router whose errors answer farther probes too is not there. */
+function addressesOf(round: Round): (Ipv6Address | null)[] {
+  const addresses: (Ipv6Address | null)[] = [];
+  for (const outcome of round) {
+    const from = typeof outcome === "string" ? null : outcome.from;
+    const isRepeated =
+      fateOf(outcome) === "error" &&
+      addresses.some((each) => each && from && equalIpv6(each, from));
+    addresses.push(isRepeated ? null : from);
+  }
+  return addresses;
+}
+
 /** True if a round can have taken a path: the same addresses, and nothing behind the target. */
-function fits(path: Path, round: Round): boolean {
-  if (path.reached && round.slice(path.addresses.length).some(Boolean)) return false;
-  if (isReached(round) && path.addresses.slice(round.length).some(Boolean)) return false;
+function fits(path: Path, addresses: Path["addresses"], reached: boolean): boolean {
+  if (path.reached && addresses.slice(path.addresses.length).some(Boolean)) return false;
+  if (reached && path.addresses.slice(addresses.length).some(Boolean)) return false;
   return path.addresses.every((address, at) => {
-    const answer = round[at];
-    return address === null || !answer || equalIpv6(address, answer.from);
+    const answered = addresses[at];
+    return !address || !answered || equalIpv6(address, answered);
   });
 }
 
-function describeMtrHop(at: number, paths: readonly Path[], taken: readonly [Round, Path][]) {
-  const existing = paths.filter(({ addresses }) => at < addresses.length);
-  const answering = existing.filter(({ addresses }) => addresses[at] !== null);
-  const counted = answering.length > 0 ? answering : existing;
-  const rounds = taken.filter(([, path]) => counted.includes(path));
-  const answers = rounds.map(([round]) => round[at]);
-  const responses = answers.filter((answer) => answer !== null && answer !== undefined);
-  const addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
-  for (const { from: address, scopeId } of responses) {
-    const known = addresses.find((each) => equalIpv6(each.address, address));
-    if (known === undefined) addresses.push({ address, scopeId, received: 1 });
+function extend(path: Path, addresses: Path["addresses"], reached: boolean): void {
+  const length = reached ? addresses.length : Math.max(path.addresses.length, addresses.length);
+  path.addresses = Array.from(
+    { length: path.reached ? path.addresses.length : length },
+    (_, at) => path.addresses[at] ?? addresses[at] ?? null,
+  );
+  path.reached ||= reached;
+  path.rounds++;
+}
+
+/** The probes of a row as far as they say something of the path to its hop. */
+function arrivalsOf(row: Row) {
+  const { known: count } = totalsOf(row.ledger);
+  return { count, failed: count - row.arrived };
+}
+
+/** Counts the probes of a hop. */
+class Row {
+  readonly ledger: Ledger = ledgerOf();
+  readonly #addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
+  readonly #times = new TimeStatistics();
+  #others = 0;
+  /** Errors of the hop itself: their probes went as far as it. */
+  #ownErrors = 0;
+
+  /** Probes that are known to have come as far as the hop. */
+  get arrived(): number {
+    return this.ledger.reply + this.ledger.hop + this.#ownErrors;
+  }
+
+  count(outcome: Outcome): void {
+    const fate = fateOf(outcome);
+    this.ledger[fate]++;
+    if (typeof outcome === "string") return;
+    const { from: address, scopeId, rttMs } = outcome;
+    let known = this.#addresses.find((each) => equalIpv6(each.address, address));
+    // The error of a router that is not known at this hop can be that of a nearer one.
+    if (fate === "error" && known === undefined && this.#addresses.length > 0) return;
+    if (known === undefined && this.#addresses.length < MAX_ADDRESSES) {
+      known = { address, scopeId, received: 0 };
+      this.#addresses.push(known);
+    }
+    if (fate === "error") {
+      this.#ownErrors++;
+      return;
+    }
+    this.#times.add(rttMs);
+    if (known === undefined) this.#others++;
     else known.received++;
   }
-  return {
-    hop: at + 1,
-    sent: answers.filter((answer) => answer !== undefined).length,
-    received: responses.length,
-    addresses: addresses.sort((a, b) => b.received - a.received),
-    times: describeTimes(responses.map(({ rttMs }) => rttMs)),
-  };
-}
 
-/** From the target backward, compares the loss of each hop with that of the hops behind it that are not limited. */
-function markLimited(hops: readonly Omit<MtrHop, "isLimited">[]): MtrHop[] {
-  const behind = { sent: 0, lost: 0 };
-  const marked: MtrHop[] = [];
-  for (const hop of hops.toReversed()) {
-    const { sent, received } = hop;
-    const lost = sent - received;
-    const isLimited = received > 0 && isLossier({ sent, lost }, behind);
-    // A hop that never answers says nothing about loss.
-    if (received > 0 && !isLimited) {
-      behind.sent += sent;
-      behind.lost += lost;
-    }
-    marked.unshift({ ...hop, isLimited });
+  describe(hop: number, cause: LossCause): MtrHop {
+    const totals = totalsOf(this.ledger);
+    return {
+      hop,
+      ...totals,
+      cause: totals.lost === 0 ? null : cause,
+      addresses: this.#addresses
+        .map((each) => ({ ...each }))
+        .sort((a, b) => b.received - a.received),
+      others: this.#others,
+      times: this.#times.get(),
+    };
   }
-  return marked;
-}
-
-interface Loss {
-  readonly sent: number;
-  readonly lost: number;
-}
-
-/** True if the first loss is greater than the second, by more than chance. */
-function isLossier(one: Loss, other: Loss): boolean {
-  if (one.lost === 0 || other.sent === 0) return false;
-  if (other.lost === 0) return true;
-  const share = (one.lost + other.lost) / (one.sent + other.sent);
-  const error = Math.sqrt(share * (1 - share) * (1 / one.sent + 1 / other.sent));
-  return one.lost / one.sent - other.lost / other.sent > SIGNIFICANT * error;
-}
-
-function describeTimes(timesMs: readonly number[]): Times | null {
-  const last = timesMs.at(-1);
-  if (last === undefined) return null;
-  const mean = (values: readonly number[]) =>
-    values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-  const sorted = timesMs.toSorted((a, b) => a - b);
-  /** The nearest rank. */
-  const percentile = (percent: number) =>
-    sorted[Math.ceil((percent / 100) * sorted.length) - 1] as number;
-  const avg = mean(timesMs);
-  return {
-    last,
-    min: sorted[0] as number,
-    avg,
-    max: sorted.at(-1) as number,
-    stdDev: Math.sqrt(mean(timesMs.map((time) => (time - avg) ** 2))),
-    jitter: mean(timesMs.slice(1).map((time, at) => Math.abs(time - (timesMs[at] as number)))),
-    p50: percentile(50),
-    p95: percentile(95),
-  };
 }

@@ -1,11 +1,12 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
-import { describeRounds, type MtrReport, type Round } from "./mtr-report.ts";
+import { type MtrReport, MtrRounds, type Round } from "./mtr-report.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
-import type { Answer, Prober } from "./prober.ts";
+import type { Prober } from "./prober.ts";
+import type { Response } from "./response.ts";
 import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
 import { describeError, endOf, type TraceError } from "./trace-report.ts";
-import type { TraceRequest, Traceroute } from "./traceroute.ts";
+import type { TraceOptions, TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** Repeated probes of all hops to one target. */
 export interface MtrRequest extends TraceRequest {
@@ -16,6 +17,8 @@ export interface MtrRequest extends TraceRequest {
 
 /** How the caller takes part. */
 export interface MtrOptions extends RunOptions {
+  /** Called with the rows of the trace before the first round; see `TraceOptions`. */
+  readonly onHop?: TraceOptions["onHop"];
   /** Called after each round, in order, with what the rounds so far say. */
   readonly onRound?: ((round: number, report: MtrReport) => void) | undefined;
 }
@@ -24,65 +27,80 @@ export interface MtrOptions extends RunOptions {
 export type MtrOutcome =
   | (MtrReport & {
       readonly kind: "done";
+      /** The address that the last probes came from. */
       readonly source: Ipv6Address;
       readonly flowLabel: number;
-      /** The error that ended the path last; null if the target ever replied, or nothing says that the path ends. */
+      /** The error that ended the path last; null if nothing says that the path ends. */
       readonly error: TraceError | null;
     })
   | NoResult;
 
 /**
  * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile:
- * a round ends at the target's reply, and goes one hop further where a router answers at its end.
+ * the target's reply ends the rounds that follow, and where a router answers the last probe of a round, the round
+ * goes on behind it. So the last probe of each round goes to the target.
  */
 export async function mtr(
   prober: Prober,
   traceroute: Traceroute,
   request: MtrRequest,
-  { signal: callersSignal, budget = UNBOUNDED, onRound }: MtrOptions = {},
+  { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ): Promise<MtrOutcome> {
   const { rounds, intervalMs, ...traceRequest } = request;
   const { target, scopeId = 0, maxHops, timeoutMs } = request;
   const signal = prober.signalFor(callersSignal, budget.enough);
-  const traced = await traceroute(traceRequest, { signal: callersSignal });
+  const traced = await traceroute(traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
-  const { source, flowLabel } = traced;
-  const probe = { target, scopeId, source, flowLabel, timeoutMs, signal };
-  let end = traced.hops.length;
-  let { error } = traced;
-  const ask = async (hopLimit: number) => {
-    const answer = await prober.probe({ ...probe, hopLimit });
-    if (answer.kind === "reply") end = Math.min(end, hopLimit);
-    if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
-    const counted = countedAnswer(answer, source);
-    if (counted && endOf(counted) === null && hopLimit === end) end = Math.min(maxHops, end + 1);
-    return counted;
+  const { flowLabel } = traced;
+  let { source } = traced;
+  const onSent = (from: Ipv6Address) => {
+    source = from;
   };
-  const done: Round[] = [];
-  const pending: Promise<void>[] = [];
+  const probe = { target, scopeId, flowLabel, timeoutMs, signal, onSent };
+  const counted = new MtrRounds();
+  let end = traced.hops.length;
+  let error: TraceError | null = null;
+
+  const ask = async (round: Round, hopLimit: number): Promise<void> => {
+    const at = hopLimit - 1;
+    // This machine's own error says that a neighbour does not answer.
+    const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
+    const onResponse = (response: Response) => {
+      if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
+    };
+    const answer = await prober.probe({ ...probe, source, hopLimit, onResponse });
+    if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
+    if (answer.kind === "unknown") round[at] = "unknown";
+    if (answer.kind === "refused") round[at] = "not-sent";
+    if ((answer.kind !== "reply" && answer.kind !== "error") || isOwn(answer)) return;
+    round[at] = answer;
+    if (answer.kind === "reply") end = Math.min(end, hopLimit);
+    if (endOf(answer) !== null || hopLimit < round.length || hopLimit >= maxHops) return;
+    end = Math.max(end, hopLimit + 1);
+    round.push("silent");
+    await ask(round, hopLimit + 1);
+  };
+  let told = Promise.resolve();
+  const tell = async (number: number) => {
+    const before = told;
+    const round: Round = Array.from({ length: end }, () => "silent");
+    await Promise.all(round.map((_, at) => ask(round, at + 1)));
+    await before;
+    if (signal.aborted) return;
+    const fromOf = (outcome: Round[number] | undefined) =>
+      typeof outcome === "object" ? outcome.from : undefined;
+    if (!round.every((outcome, at) => budget.admit(at + 1, fromOf(outcome)))) return;
+    counted.count(round);
+    budget.work(() => onRound?.(number, counted.report()));
+  };
   for (let number = 1; number <= rounds && !signal.aborted; number++) {
-    const answers = Promise.all(Array.from({ length: end }, (_, index) => ask(index + 1)));
-    const before = pending.at(-1);
-    pending.push(
-      answers.then(async (round) => {
-        await before;
-        if (signal.aborted) return;
-        if (!round.every((answer, at) => budget.admit(at + 1, answer?.from))) return;
-        done.push(round);
-        budget.work(() => onRound?.(number, describeRounds(done)));
-      }),
-    );
+    told = tell(number);
     if (number < rounds) await pause(prober.clock, intervalMs, signal);
   }
-  await Promise.all(pending);
+  await told;
+  prober.endRun(signal);
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" };
-  const report = describeRounds(done);
-  return { kind: "done", source, flowLabel, ...report, error: report.reached ? null : error };
-}
-
-/** This machine's own error says that a neighbour does not answer. */
-function countedAnswer(answer: Answer, source: Ipv6Address): Round[number] {
-  if (answer.kind === "error") return equalIpv6(answer.from, source) ? null : answer;
-  if (answer.kind === "reply") return answer;
-  return answer.kind === "timeout" ? null : undefined;
+  const report = counted.report();
+  error ??= report.reached ? null : traced.error;
+  return { kind: "done", source, flowLabel, ...report, error };
 }

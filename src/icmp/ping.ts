@@ -93,7 +93,7 @@ export interface PingOptions extends RunOptions {
 export type PingOutcome =
   | {
       readonly kind: "done";
-      /** The address that the requests came from. */
+      /** The address that the last requests came from. */
       readonly source: Ipv6Address;
       readonly timeoutMs: number;
       /** In the order of `seq`. */
@@ -123,6 +123,7 @@ export async function ping(
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const probe = { target, scopeId, ...route, hopLimit: HOP_LIMIT, timeoutMs, signal };
+  let { source } = route;
   const all: Sample[] = [];
   const sentMs: number[] = [];
   let duplicates = 0;
@@ -134,23 +135,23 @@ export async function ping(
       options.onSample?.(sample);
     } else if (sample.rttMs !== undefined) duplicates++;
   };
-  const ask = async (seq: number, onSent: () => void) => {
+  const ask = async (seq: number, onSent: (source: Ipv6Address) => void) => {
     const onResponse = (response: Response) => note(sampleOf(seq, response, timeoutMs));
-    const answer = await prober.probe({ ...probe, onSent, onResponse });
+    const answer = await prober.probe({ ...probe, source, onSent, onResponse });
     if (answer.kind === "timeout" || answer.kind === "unknown") note({ seq, reason: answer.kind });
     if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
   };
   const pending: Promise<void>[] = [];
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    const { promise: sent, resolve: onSent } = Promise.withResolvers<void>();
+    const { promise: sent, resolve: onSent } = Promise.withResolvers<Ipv6Address>();
     const answered = ask(seq, onSent);
     pending.push(answered);
-    await Promise.race([sent, answered]);
+    source = (await Promise.race([sent, answered])) ?? source;
     sentMs.push(clock.nowMs());
     if (seq < count) await pause(clock, intervalMs, signal);
   }
   await Promise.all(pending);
-  while (!signal.aborted && clock.nowMs() < certainMs(all, sentMs, route.source)) {
+  while (!signal.aborted && clock.nowMs() < certainMs(all, sentMs, source)) {
     await prober.listen(signal);
   }
   prober.endRun(signal);
@@ -163,7 +164,7 @@ export async function ping(
   if (refused.length === count && last !== undefined) {
     return { kind: "unreachable", code: last.errno };
   }
-  return { kind: "done", source: route.source, timeoutMs, samples, lost, duplicates };
+  return { kind: "done", source, timeoutMs, samples, lost, duplicates };
 }
 
 function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {

@@ -49,8 +49,11 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly payloadBytes?: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Called when the probe leaves, which the bound for its target's /64 can delay. */
-  readonly onSent?: () => void;
+  /**
+   * Called when the probe leaves, which the bound for its target's /64 can delay, with the address that it comes
+   * from: another one than `source` if that is gone, as after a renumbering.
+   */
+  readonly onSent?: (source: Ipv6Address) => void;
   /**
    * Called for each response, also for a further one and for one after the timeout, until the signal aborts
    * or `endRun` is called with it.
@@ -197,6 +200,11 @@ export class Prober {
       const answer = this.#send(request);
       if (answer instanceof Promise) return await answer;
       if (answer !== null && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+        const { target, scopeId, flowLabel, source } = request;
+        const chosen = this.route(target, scopeId, flowLabel);
+        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
+          return await this.probe({ ...request, ...chosen });
+        }
         this.counters.refused++;
         return { kind: "refused", code: answer };
       }
@@ -249,7 +257,7 @@ export class Prober {
     const number = this.#probes.add(key, cookie, kept, sentMs, deadlineMs + QUARANTINE_MS);
     this.#outstanding.set(number, { deadlineMs, dropped, finish });
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
-    request.onSent?.();
+    request.onSent?.(source);
     this.#readLater();
     return promise;
   }

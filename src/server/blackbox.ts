@@ -72,8 +72,8 @@ const MODULES = {
   },
   mtr6: {
     tool: "mtr",
-    measure({ ip, hops, details: { reached } }: MtrResult) {
-      const loss = reached ? (hops.at(-1)?.loss ?? null) : null;
+    measure({ ip, hops, details: { reached, toTarget } }: MtrResult) {
+      const loss = reached ? toTarget.loss : null;
       const measured = [...addressMetrics(ip), ...pathMetrics(hops)];
       return loss === null ? measured : [...measured, lossRatio(loss / 100)];
     },

@@ -87,8 +87,8 @@ export interface Reporter<Document = never, Part = never> {
    * @param parts the data of the events until now
    */
   draft?(subject: string, parts: readonly Part[]): Document;
-  /** True if each part replaces all before it. */
-  readonly isCumulative?: true;
+  /** Makes one part of all that is known and a new one, so that a long run need not keep all its parts. */
+  merge?(known: Part | undefined, part: Part): Part;
   /** How far a run has come, by its last part: of what, and which parameter says how many there will be. */
   readonly progress?: {
     readonly noun: string;

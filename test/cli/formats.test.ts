@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { FORMATS, type Format, type Formats } from "../../src/cli/formats.ts";
 import type { MtrResult, MtrRound } from "../../src/tools/mtr/endpoint.ts";
+import { mergeRound } from "../../src/tools/mtr/report.ts";
 import type { PingResult } from "../../src/tools/ping/endpoint.ts";
 import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
 
@@ -25,7 +26,7 @@ const PING: PingResult = {
     { seq: 1, ttl: 57, rtt: 11.2 },
     { seq: 3, ttl: 56, rtt: 12.4, details: { reason: "other-source", from: "2001:db8::81" } },
   ],
-  stats: { transmitted: 6, received: 2, loss: 50, min: 11.2, avg: 11.8, max: 12.4 },
+  stats: { transmitted: 5, received: 2, loss: 50, min: 11.2, avg: 11.8, max: 12.4 },
   details: {
     verdict: { code: "loss", text: VERDICT },
     source: SOURCE,
@@ -109,43 +110,46 @@ function mtrHop(
     hop,
     ip: addresses[0]?.[0] ?? null,
     hostname: null,
-    sent,
-    received,
+    ...{ sent, received, late: 0, errors: 0, unknown: 0 },
     loss: sent === 0 ? null : ((sent - received) / sent) * 100,
-    limited: false,
+    cause: null,
     ...times,
     ...{ jitter: last, p50: last, p95: last },
     addresses: addresses.map(([ip, count]) => ({ ip, hostname: null, received: count, share: 1 })),
+    others: 0,
   };
 }
 
+const TRACED = { ...mtrHop(1, [0, 0], null), ip: "2001:db8:a::1" };
 const ROUNDS: MtrRound[] = [
-  { round: 1, hops: [mtrHop(1, [1, 1], 1.5, ["2001:db8:a::1", 1]), mtrHop(2, [1, 0], null)] },
+  { round: 0, length: 1, hops: [TRACED] },
   {
-    round: 2,
-    hops: [
-      mtrHop(1, [2, 2], 2.5, ["2001:db8:a::1", 1], ["2001:db8:b::1", 1]),
-      mtrHop(2, [1, 0], null),
-      mtrHop(3, [1, 1], 9.1, [HEAD.ip, 1]),
-    ],
+    ...{ round: 1, length: 2 },
+    hops: [mtrHop(1, [1, 1], 1.5, ["2001:db8:a::1", 1]), mtrHop(2, [1, 0], null)],
   },
   {
-    round: 3,
+    ...{ round: 2, length: 3 },
+    hops: [mtrHop(1, [2, 2], 2.5, ["2001:db8:b::1", 1]), mtrHop(3, [1, 1], 9.1, [HEAD.ip, 1])],
+  },
+  {
+    ...{ round: 3, length: 3 },
     hops: [
-      mtrHop(1, [3, 2], 2.5, ["2001:db8:a::1", 1], ["2001:db8:b::1", 1]),
+      { ...mtrHop(1, [3, 2], 2.5), ip: "2001:db8:a::1" },
       mtrHop(2, [2, 0], null),
       mtrHop(3, [2, 2], 9.2, [HEAD.ip, 2]),
     ],
   },
+  { round: 4, length: 3, hops: [{ ...mtrHop(3, [3, 2], 9.2), ip: HEAD.ip, unknown: 1 }] },
 ];
 const MTR: MtrResult = {
   ...HEAD,
   rounds: 3,
-  hops: (ROUNDS[2] as MtrRound).hops,
+  hops: ROUNDS.reduce(mergeRound).hops,
   details: {
     reached: true,
+    toTarget: { sent: 2, received: 2, late: 0, errors: 0, unknown: 0, loss: 0 },
     paths: [],
-    verdict: { code: "no-loss", text: VERDICT },
+    verdict: { code: "no-loss", text: VERDICT, lossAtLeast: 0, lossAtMost: 65 },
     source: SOURCE,
     flowLabel: 7,
   },
@@ -170,7 +174,7 @@ ${VERDICT}`);
   test("of a ping is the row at the hop limit of its requests", () => {
     expect(text(PING_FORMATS["mtr-report"], PING)).toBe(`${START}
 HOST: 2001:db8::1     Loss%   Snt   Last   Avg  Best  Wrst StDev
- 64.|-- www.example.com 60.0%     5   12.4  11.8  11.2  12.4   0.8
+ 64.|-- www.example.com 50.0%     4   12.4  11.8  11.2  12.4   0.8
 ${VERDICT}`);
     expect(text(PING_FORMATS["mtr-report"], UNANSWERED)).toEndWith(
       "\n 64.|-- ???         100.0     1    0.0   0.0   0.0   0.0   0.0\nThe verdict.",
@@ -178,7 +182,9 @@ ${VERDICT}`);
   });
 
   test("of a trace is one round, with names", () => {
-    const [, , first, silent] = text(TRACE_FORMATS["mtr-report"], TRACE).split("\n");
+    const [, , first, silent, unsent] = text(TRACE_FORMATS["mtr-report"], TRACE).split("\n");
+    expect(unsent).toBe("  3.|-- ???            0.0%     0    0.0   0.0   0.0   0.0   0.0");
+    expect(json(TRACE_FORMATS["mtr-json"], stopped(1, 1)).report.hubs[0]["Loss%"]).toBe(100);
     expect(first).toBe("  1.|-- r.example.net  0.0%     1    0.4   0.4   0.4   0.4   0.0");
     expect(silent).toBe("  2.|-- ???           100.0     1    0.0   0.0   0.0   0.0   0.0");
   });
@@ -193,7 +199,7 @@ test("mtr-report shows no control characters, which the service of another place
 });
 
 test("mtr-report says the verdict on one line, whatever a service sends", () => {
-  const verdict = { code: "no-loss" as const, text: "All is\u001b[2J\nwell." };
+  const verdict = { ...MTR.details.verdict, text: "All is\u001b[2J\nwell." };
   const lines = text(MTR_FORMATS["mtr-report"], { ...MTR, details: { ...MTR.details, verdict } });
   expect(lines.split("\n").at(-1)).toBe("All is\ufffd[2J\ufffdwell.");
 });
@@ -289,7 +295,7 @@ describe("atlas", () => {
 
   test("a ping has its samples in order, and what differs from the first reply", () => {
     expect(json(PING_FORMATS.atlas, PING)).toMatchObject({
-      ...{ ttl: 57, sent: 6, rcvd: 2, dup: 1, min: 11.2, avg: 11.8, max: 12.4 },
+      ...{ ttl: 57, sent: 5, rcvd: 2, dup: 1, min: 11.2, avg: 11.8, max: 12.4 },
       result: [
         { rtt: 11.2 },
         { x: "*" },

@@ -77,21 +77,21 @@ describe.each(WAYS)("%s", (way) => {
   labTest("mtr prints a table of the hops, and says which limits its answers", async () => {
     const limited = "time-exceeded numgen inc mod 2 == 0";
     const { status, stdout, stderr } = await whileDropping(2, limited, () =>
-      tool(way, "mtr", "-n", "-c", "4", "-i", "0.15", chain.target),
+      tool(way, "mtr", "-n", "-c", "10", "-i", "0.15", chain.target),
     );
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const [hop1, hop2, hop3, hop4] = chain.hops;
     expect(withoutTimes(stdout)).toBe(`mtr ${chain.target}
 hop loss sent rcvd  last   avg  best worst stdev jitter   p50   p95  address
-  1   0%    4    4 T  ${hop1}
-  2  50%    4    2 T  ${hop2}  does not answer every probe
-  3   0%    4    4 T  ${hop3}
-  4   0%    4    4 T  ${hop4}
-  5   0%    4    4 T  ${chain.target}
+  1   0%   10   10 T  ${hop1}
+  2  50%   10    5 T  ${hop2}  does not answer every probe
+  3   0%   10   10 T  ${hop3}
+  4   0%   10   10 T  ${hop4}
+  5   0%   10   10 T  ${chain.target}
 
 ${chain.target}
-The target replied to all 4 probes. At hop 2, some probes got no answer, though the path behind loses less.
-Rounds  4, times in ms
+The target replied to all 10 probes. At hop 2, some probes got no answer, though the path behind loses less.
+Rounds  10, times in ms
 Probed  ${chain.target} from ${chain.source}, flow label N
 `);
   });
@@ -166,7 +166,12 @@ Probed    ${chain.target} from ${chain.source}, flow label N
       tool(way, "mtu", "--json", "-n", "::1"),
     ]);
     const lines = mtr.stdout.trimEnd().split("\n");
-    expect(lines.map((line) => JSON.parse(line).event)).toEqual(["round", "round", "result"]);
+    expect(lines.map((line) => JSON.parse(line).event)).toEqual([
+      "round",
+      "round",
+      "round",
+      "result",
+    ]);
     expect(JSON.parse(mtu.stdout)).toMatchObject({
       mtu: 65_536,
       details: { verdict: { code: "clear" } },
@@ -227,7 +232,7 @@ labTest("Ctrl-C ends mtr with what there is", async () => {
     status: 1,
     stderr: "",
   });
-  expect(stdout).toMatch(/^2001:.*\nRounds {2}\d+, times in ms\ninterrupted\n$/m);
+  expect(stdout).toMatch(/^2001:.*\n(?:Rounds {2}\d+, times in ms\n)?interrupted\n$/m);
 });
 
 describe("in a terminal", () => {

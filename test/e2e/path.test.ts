@@ -1,5 +1,7 @@
 /** Loss by hop and the path MTU through the whole service, over real kernel routers. */
 import { afterAll, beforeAll, expect } from "bun:test";
+import type { MtrRound } from "../../src/tools/mtr/endpoint.ts";
+import { mergeRound } from "../../src/tools/mtr/report.ts";
 import { readEvents, type SentEvent } from "../lab/events.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -42,38 +44,47 @@ const stream = async (path: string) =>
 labTest("/mtr counts every hop, and marks the one that rate-limits its errors", async () => {
   await set(2, nftRule("output", "icmpv6 type time-exceeded numgen inc mod 2 == 0 drop"));
   try {
-    const path = `/mtr/${chain.target}?rounds=6&intervalMs=150`;
+    const path = `/mtr/${chain.target}?rounds=10&intervalMs=150`;
     const { hops, details } = (await get(path)) as { hops: object[]; details: object };
     expect(hops).toMatchObject(
       chain.hops.map((ip, at) => ({
         hop: at + 1,
         ip,
         hostname: null,
-        sent: 6,
-        limited: at === 1,
+        sent: 10,
+        cause: at === 1 ? "replies" : null,
         addresses: [{ ip, share: 100 }],
       })),
     );
-    expect(hops[1]).toMatchObject({ received: 3, loss: 50 });
-    expect(hops.at(-1)).toMatchObject({ received: 6, loss: 0, p95: expect.any(Number) });
+    expect(hops[1]).toMatchObject({ received: 5, loss: 50 });
+    expect(hops.at(-1)).toMatchObject({ received: 10, loss: 0, p95: expect.any(Number) });
     expect(details).toMatchObject({
       reached: true,
-      paths: [{ rounds: 6, reached: true, addresses: chain.hops }],
+      toTarget: { sent: 10, received: 10, loss: 0 },
+      paths: [{ rounds: 10, reached: true, addresses: chain.hops }],
     });
   } finally {
     await set(2, "flush ruleset");
   }
 });
 
-labTest("/mtr streams the rounds in order, and the last one is the result", async () => {
+labTest("/mtr streams the trace and the rounds in order, which add up to the result", async () => {
   const events = await stream(`/mtr/${chain.target}?rounds=4&intervalMs=150`);
-  expect(events.map(({ event }) => event)).toEqual(["round", "round", "round", "round", "result"]);
-  const rounds = events.slice(0, -1).map(({ data }) => data as { round: number; hops: object[] });
+  expect(events.at(-1)?.event).toBe("result");
+  const parts = events.slice(0, -1).map(({ event, data }) => {
+    expect(event).toBe("round");
+    return data as MtrRound;
+  });
+  const traced = parts.filter(({ round }) => round === 0);
+  expect(traced.reduce(mergeRound).hops.map(({ ip, sent }) => [ip, sent])).toEqual(
+    chain.hops.map((ip) => [ip, 0]),
+  );
+  const rounds = parts.slice(traced.length);
   expect(rounds.map(({ round }) => round)).toEqual([1, 2, 3, 4]);
   expect(rounds.map(({ hops }) => hops.at(-1))).toMatchObject(
     [1, 2, 3, 4].map((sent) => ({ ip: chain.target, sent, received: sent })),
   );
-  expect(events.at(-1)?.data).toMatchObject({ rounds: 4, hops: rounds.at(-1)?.hops });
+  expect(events.at(-1)?.data).toMatchObject({ rounds: 4, hops: parts.reduce(mergeRound).hops });
 });
 
 labTest("/mtu says who told the MTU, and streams the hops", async () => {

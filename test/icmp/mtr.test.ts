@@ -2,18 +2,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import type { MtrOutcome, MtrRequest } from "../../src/icmp/mtr.ts";
+import { type MtrOutcome, type MtrRequest, mtr } from "../../src/icmp/mtr.ts";
 import type { MtrReport } from "../../src/icmp/mtr-report.ts";
+import { Prober } from "../../src/icmp/prober.ts";
+import type { TraceHop } from "../../src/icmp/trace-report.ts";
+import type { Traced, Traceroute } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
 import { run } from "../lab/run.ts";
+import { randomFrom } from "../lab/simulation.ts";
 import {
   countingRandom,
+  type FakeResponse,
   FakeSocket,
+  icmpError,
   type Network,
   path,
+  SOURCE,
   type Station,
   stationAddress,
   VirtualClock,
@@ -70,7 +77,7 @@ describe("over a simulated path", () => {
     const { kind: _, source: __, flowLabel: ___, error, ...report } = outcome;
     expect(error).toBeNull();
     expect(told.at(-1)?.[1]).toEqual(report);
-    expect(outcome.hops[1]).toMatchObject({ sent: 10, isLimited: true });
+    expect(outcome.hops[1]).toMatchObject({ sent: 10, received: 6, cause: "unclear" });
   });
 
   test("a path that becomes longer is followed, and nothing is lost", async () => {
@@ -104,10 +111,10 @@ describe("over a simulated path", () => {
       [2, 2],
       [2, 0],
     ]);
-    expect(outcome.hops.some(({ isLimited }) => isLimited)).toBe(false);
+    expect(outcome.hops.some(({ cause }) => cause === "replies")).toBe(false);
   });
 
-  test("an error that ends the path is named, unless the target replies", async () => {
+  test("an error that ends the path is named, if it comes in a round", async () => {
     const reject = { rttMs: 2, rejects: [1, 1] as const };
     const to = { ...REQUEST, target: stationAddress(3), rounds: 30 };
     const run = async (network: Network) => {
@@ -132,6 +139,93 @@ describe("over a simulated path", () => {
     const mended: Network = (packet, atMs) => (atMs < 1010 ? rejecting : whole)(packet, atMs);
     const { error: none, reached } = await run(mended);
     expect([none, reached]).toEqual([null, true]);
+  });
+
+  test("a reply after the timeout is late, though its round has been told", async () => {
+    const slow = stations(3);
+    const network = path(slow);
+    let nth = 0;
+    const { clock, engine } = start((packet, atMs) => {
+      const answers = network(packet, atMs);
+      if (typeof answers === "string" || packet.hopLimit < 3) return answers;
+      const delayMs = ++nth > 1 && nth % 3 === 0 ? 1500 : 3;
+      return answers.map((answer) => ({ ...answer, delayMs }));
+    });
+    const told: MtrReport[] = [];
+    const request = { ...REQUEST, target: stationAddress(3), rounds: 18 };
+    const onRound = (_: number, report: MtrReport) => told.push(report);
+    const outcome = (await clock.run(engine.mtr(request, { onRound }))) as Done;
+    const late = told.map(({ toTarget }) => toTarget.late);
+    expect(late[0]).toBe(0);
+    expect(late.at(-1)).toBeGreaterThan(3);
+    const { sent, received, errors, unknown } = outcome.toTarget;
+    expect([sent, received, errors, unknown]).toEqual([18, 12, 0, 0]);
+    expect(outcome.hops[2]).toMatchObject(outcome.toTarget);
+  });
+
+  test("what the network lost is counted, whatever changes under way", async () => {
+    const prober = (network: Network) => {
+      const clock = new VirtualClock();
+      const openSocket = new FakeSocket(clock, network).open;
+      return new Prober({ openSocket, clock, random: countingRandom() });
+    };
+    const traced = (hops: number): Traceroute => {
+      const found = { kind: "done", source: SOURCE, flowLabel: 7, hops: Array(hops).fill({}) };
+      return async () => ({ ...found, reached: true, error: null }) as unknown as Traced;
+    };
+    for (let seed = 1; seed <= 100; seed++) {
+      const random = randomFrom(seed);
+      const whole = path(stations(5));
+      const seen = Array.from({ length: 6 }, () => ({ sent: 0, received: 0, late: 0, errors: 0 }));
+      const [lossy, from] = [random() / 2, 1 + Math.floor(random() * 5)];
+      const network: Network = (packet, atMs) => {
+        const row = seen[packet.hopLimit] as (typeof seen)[number];
+        if (random() < 0.05) return "EPERM";
+        row.sent++;
+        if (packet.hopLimit >= from && random() < lossy) return [];
+        if (packet.hopLimit > 2 && random() < 0.1) {
+          row.errors++;
+          const message = icmpError(packet, 1, 0);
+          return [{ delayMs: 2, from: stationAddress(2), message }];
+        }
+        const isLate = random() < 0.1;
+        row[isLate ? "late" : "received"]++;
+        const answers = whole(packet, atMs) as FakeResponse[];
+        return isLate ? answers.map((answer) => ({ ...answer, delayMs: 120 })) : answers;
+      };
+      const own = prober(network);
+      const request = { ...REQUEST, target: stationAddress(5), rounds: 10, timeoutMs: 100 };
+      const clock = own.clock as VirtualClock;
+      const outcome = (await clock.run(mtr(own, traced(5), request))) as Done;
+      const last = seen[5] as (typeof seen)[number];
+      for (const { hop, sent, received, late, errors } of [
+        ...outcome.hops,
+        { ...outcome.toTarget, hop: 5 },
+      ]) {
+        const row = seen[hop] as typeof last;
+        expect([seed, hop, sent, received, errors]).toEqual([
+          seed,
+          hop,
+          row.sent,
+          row.received,
+          row.errors,
+        ]);
+        // Those of the last round can come after its end.
+        expect(late).toBeWithin(row.late - 1, row.late + 1);
+      }
+      own.close();
+    }
+  });
+
+  test("the rows of the trace are told first, at once", async () => {
+    const { clock, engine, startMs } = start(path(stations(4)));
+    const seen: [hop: number, atMs: number][] = [];
+    const onHop = ({ hop }: TraceHop) => seen.push([hop, clock.nowMs() - startMs]);
+    const request = { ...REQUEST, target: stationAddress(4), rounds: 1 };
+    await clock.run(engine.mtr(request, { onHop }));
+    for (const hop of [1, 2, 3, 4]) {
+      expect(seen.find(([each]) => each === hop)?.[1]).toBeLessThan(30);
+    }
   });
 
   test("it ends at once when it is aborted, and leaves nothing behind", async () => {
@@ -178,7 +272,8 @@ describeWith(labMissing)("through six kernel routers", () => {
     return outcome;
   }
 
-  const limited = ({ hops }: Done) => hops.filter((h) => h.isLimited).map(({ hop }) => hop);
+  const limited = ({ hops }: Done) =>
+    hops.filter((h) => h.cause === "replies").map(({ hop }) => hop);
   const set = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
 
   test("at a pace that routers allow, nothing is lost", async () => {
@@ -208,9 +303,9 @@ describeWith(labMissing)("through six kernel routers", () => {
       const rule = `icmpv6 type time-exceeded ${ONE_OF_FOUR}`;
       await set(5, nftRule("output", rule));
       try {
-        const outcome = await measure({ rounds: 15, intervalMs: 120 });
+        const outcome = await measure({ rounds: 30, intervalMs: 120 });
         expect(limited(outcome)).toEqual([5]);
-        expect(outcome.hops.at(-1)).toMatchObject({ sent: 15, received: 15 });
+        expect(outcome.hops.at(-1)).toMatchObject({ sent: 30, received: 30 });
       } finally {
         await set(5, "flush ruleset");
       }
@@ -229,7 +324,7 @@ describeWith(labMissing)("through six kernel routers", () => {
       try {
         const outcome = await measure({ rounds: 20, intervalMs: 120 });
         expect(limited(outcome)).toEqual([1, 2, 3, 4, 5, 6]);
-        expect(outcome.hops.at(-1)).toMatchObject({ sent: 20, received: 20, isLimited: false });
+        expect(outcome.hops.at(-1)).toMatchObject({ sent: 20, received: 20, cause: null });
       } finally {
         for (let node = 1; node <= ROUTERS; node++) await set(node, "flush ruleset");
       }

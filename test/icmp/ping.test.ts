@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { equalIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest, Sample } from "../../src/icmp/ping.ts";
 import { MAX_BUFFER_RETRIES, RETRY_MS, SILENCE_MS } from "../../src/icmp/prober.ts";
@@ -281,6 +282,23 @@ describe("requests that the kernel refuses", () => {
       expect(lab.clock.nowMs() - lab.startMs).toBe(610);
     },
   );
+
+  test("a source address that is gone is replaced, and nothing is lost", async () => {
+    const next = parseIpv6("2001:db8::77");
+    const lab = start((packet, sentMs) => {
+      const isGone = sentMs >= lab.startMs + 300;
+      if (isGone === equalIpv6(packet.source, SOURCE)) return "EINVAL";
+      return [{ delayMs: 10, from: TARGET, message: echoReply(packet) }];
+    });
+    lab.clock.after(300, () => {
+      lab.socket.route = (_target, _scopeId, flowLabel) => ({ source: next, flowLabel });
+    });
+    const outcome = await finish(lab);
+    expect(outcome).toMatchObject({ source: next, samples: { length: 4 }, lost: [] });
+    const flowLabels = new Set(lab.socket.sent.map(({ flowLabel }) => flowLabel));
+    expect(flowLabels.size).toBe(1);
+    expect(lab.engine.counters.refused).toBe(0);
+  });
 
   test("all of them make the target unreachable", async () => {
     const { clock, engine } = start(() => "EPERM");

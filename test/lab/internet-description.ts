@@ -105,10 +105,10 @@ export type Destination = {
 } & (
   | Path
   | {
-      /** Paths of equal cost: number (flow label, or ICMPv6 checksum) modulo their count is taken. */
+      /** Paths of equal cost: number (flow label, or ICMPv6 checksum) modulo their count is taken; any for each packet. */
       readonly equalPaths: readonly Path[];
       /** Default `flowLabel`. */
-      readonly balanceBy?: "flowLabel" | "checksum";
+      readonly balanceBy?: "flowLabel" | "checksum" | "packet";
     }
 );
 

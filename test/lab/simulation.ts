@@ -74,9 +74,10 @@ export function rateLimiter(): (key: string, limit: RateLimit, nowMs: number) =>
   };
 }
 
-function choosePath(destination: Destination, packet: Ipv6Packet): Path {
+function choosePath(destination: Destination, packet: Ipv6Packet, random: () => number): Path {
   if (!("equalPaths" in destination)) return destination;
   const { equalPaths, balanceBy = "flowLabel" } = destination;
+  if (balanceBy === "packet") return equalPaths[Math.floor(random() * equalPaths.length)] ?? {};
   const checksum = parseEcho(packet.payload)?.checksum ?? 0;
   const key = balanceBy === "checksum" ? checksum : packet.flowLabel;
   return equalPaths[key % equalPaths.length] ?? {};
@@ -153,7 +154,7 @@ export function createSimulation(description: InternetDescription): Simulation {
       packet &&
       destinations.find(({ prefix }) => isInPrefix(packet.destination, prefix))?.destination;
     if (!packet || !found) return [];
-    const { routers = [], end = {} } = choosePath(found, packet);
+    const { routers = [], end = {} } = choosePath(found, packet, random);
     const loopOf = typeof end === "object" && "loopOf" in end ? end.loopOf : 0;
 
     const routerAt = (index: number): Router | undefined =>

@@ -63,14 +63,14 @@ describe("mtr", () => {
   pageTest(
     "says where loss begins, and that a hop that limits its answers loses nothing",
     async () => {
-      await runTool("#/mtr/losing.example.test?rounds=20&intervalMs=100");
+      await runTool("#/mtr/losing.example.test?rounds=40&intervalMs=100");
       expect(await textOf(".announce")).toMatch(
-        /^The target did not reply to \d of 20 probes \(\d+ %\)\. Loss shows from hop 4 \(core4\.example\.test\) on, with \d+ % there\. At hop 2, some probes got no answer, though the path behind loses less\.$/,
+        /^The target did not reply to \d+ of 40 probes \([\d.]+ %\): the loss is between \d+ and \d+ %\. The loss begins between hop 3 \(core3\.example\.test\) and hop 4 \(core4\.example\.test\)\. At hop 2, some probes got no answer, though the path behind loses less\.$/,
       );
       const limited = page.locator(".hop", { hasText: "does not answer every probe" });
       expect(await limited.locator(".position").allTextContents()).toEqual(["2"]);
       expect(await page.locator(".number.bad").count()).toBe(3);
-      expect(await cells("Sent")).toEqual(Array(6).fill("20"));
+      expect(await cells("Sent")).toEqual(Array(6).fill("40"));
       expect(await page.locator(".beside svg").count()).toBe(6);
     },
   );

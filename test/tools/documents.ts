@@ -167,31 +167,38 @@ export const PATHS: TraceResult = {
 const MTR_HOPS: MtrResult["hops"] = [
   {
     ...{ hop: 1, ip: "2001:db8:1::1", hostname: "router.example.net" },
-    ...{ sent: 10, received: 8, loss: 20, limited: true },
+    ...{ sent: 11, received: 8, late: 3, errors: 0, unknown: 1, loss: 20, cause: "replies" },
     ...{ last: 0.45, min: 0.31, avg: 0.42, max: 0.53 },
     ...{ stdDev: 0.07, jitter: 0.11, p50: 0.43, p95: 0.52 },
     addresses: [
-      { ip: "2001:db8:1::1", hostname: "router.example.net", received: 6, share: 75 },
+      { ip: "2001:db8:1::1", hostname: "router.example.net", received: 5, share: 62.5 },
       { ip: "2001:db8:1::2", hostname: "other.example.net", received: 2, share: 25 },
     ],
+    others: 1,
     details: { zone: "eth7", network: NETWORK },
   },
   {
-    ...{ hop: 2, ip: null, hostname: null, sent: 10, received: 0, loss: 100, limited: false },
+    ...{ hop: 2, ip: null, hostname: null, sent: 10, received: 0 },
+    ...{ late: 0, errors: 0, unknown: 0, loss: 100, cause: "unclear" },
     ...{ last: null, min: null, avg: null, max: null },
     ...{ stdDev: null, jitter: null, p50: null, p95: null },
     addresses: [],
+    others: 0,
   },
   {
     ...{ hop: 3, ip: "2001:db8:3::1", hostname: "far.example.net" },
-    ...{ sent: 10, received: 6, loss: 40, limited: false },
+    ...{ sent: 10, received: 6, late: 0, errors: 4, unknown: 0, loss: 40, cause: "path" },
     ...{ last: 11.25, min: 11.13, avg: 12.31, max: 14.44 },
     ...{ stdDev: 1.12, jitter: 2.17, p50: 11.26, p95: 14.41 },
     addresses: [{ ip: "2001:db8:3::1", hostname: "far.example.net", received: 6, share: 100 }],
+    others: 0,
   },
 ];
 
-const MTR_END = { reached: false, error: ERROR };
+const MTR_END = {
+  ...{ reached: true, error: ERROR },
+  toTarget: { sent: 10, received: 6, late: 0, errors: 4, unknown: 0, loss: 40 },
+};
 
 export const MTR: MtrResult = {
   ...HEAD,
@@ -204,7 +211,8 @@ export const MTR: MtrResult = {
       { rounds: 7, reached: false, addresses: ["2001:db8:1::1", null, "2001:db8:3::1"] },
       { rounds: 3, reached: true, addresses: ["2001:db8:1::2", null, "2001:db8:3::1"] },
     ],
-    verdict: mtrVerdict(MTR_HOPS, MTR_END),
+    otherRounds: 1,
+    verdict: mtrVerdict(MTR_HOPS, MTR_END, { from: 1, to: 3 }),
     dns64: DNS64,
     source: SOURCE,
     cutShort: CUT,

@@ -5,11 +5,14 @@ import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
+import { ledgerOf, totalsOf } from "../../src/icmp/ledger.ts";
 import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/icmp/mtr.ts";
 import type { MtrHop } from "../../src/icmp/mtr-report.ts";
 import type { MtuHop, MtuOptions, MtuOutcome } from "../../src/icmp/mtu.ts";
+import type { TraceHop } from "../../src/icmp/trace-report.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { mtr } from "../../src/tools/mtr/endpoint.ts";
+import { type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
+import { mergeRound } from "../../src/tools/mtr/report.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
@@ -72,10 +75,10 @@ const NO_TIMES = Object.fromEntries(Object.keys(TIMES).map((name) => [name, null
 
 const HOP: MtrHop = {
   hop: 1,
-  sent: 3,
-  received: 3,
-  isLimited: false,
+  ...totalsOf(ledgerOf(["hop", "hop", "hop"])),
+  cause: null,
   addresses: [{ address: ROUTER, scopeId: 0, received: 3 }],
+  others: 0,
   times: TIMES,
 };
 
@@ -83,20 +86,22 @@ const SHOWN = {
   hop: 1,
   ip: "2a00:1450::1",
   hostname: "name.example",
-  sent: 3,
-  received: 3,
-  loss: 0,
-  limited: false,
+  ...{ sent: 3, received: 3, late: 0, errors: 0, unknown: 0, loss: 0 },
+  cause: null,
   ...TIMES,
   last: 1.235,
   addresses: [{ ip: "2a00:1450::1", hostname: "name.example", received: 3, share: 100 }],
+  others: 0,
 };
 
 describe("loss by hop", () => {
   const REPORT = {
     hops: [HOP],
     paths: [{ rounds: 2, reached: true, addresses: [ROUTER, null] }],
+    otherRounds: 0,
     reached: true,
+    toTarget: totalsOf(ledgerOf(["reply", "reply", "reply"])),
+    begin: null,
     error: null,
   };
   const DONE: MtrOutcome = { kind: "done", source: SOURCE, flowLabel: 7, ...REPORT };
@@ -119,8 +124,12 @@ describe("loss by hop", () => {
       hops: [SHOWN],
       details: {
         reached: true,
+        toTarget: { sent: 3, received: 3, late: 0, errors: 0, unknown: 0, loss: 0 },
         paths: [{ rounds: 2, reached: true, addresses: ["2a00:1450::1", null] }],
-        verdict: { code: "no-loss", text: "The target replied to all 3 probes." },
+        verdict: {
+          ...{ code: "no-loss", text: "The target replied to all 3 probes." },
+          ...{ lossAtLeast: 0, lossAtMost: 56.15 },
+        },
         source: "2001:db8::1",
         flowLabel: 7,
       },
@@ -129,13 +138,14 @@ describe("loss by hop", () => {
 
   const other = { ip: "2a00:1450::2", hostname: "name.example", received: 1, share: 33.33 };
   const nobody = { ...SHOWN, ip: null, hostname: null, received: 0, ...NO_TIMES, addresses: [] };
+  const none = { ...totalsOf(ledgerOf()), addresses: [], times: null };
   // biome-ignore format: a table
   test.each<[string, Partial<MtrHop>, object]>([
-    ["that loses some", { sent: 9 }, { ...SHOWN, sent: 9, loss: 66.67 }],
-    ["that limits its answers", { isLimited: true }, { ...SHOWN, limited: true }],
+    ["that loses some", { sent: 9, loss: 2 / 3, late: 1, errors: 2, cause: "path" }, { ...SHOWN, sent: 9, loss: 66.67, late: 1, errors: 2, cause: "path" }],
+    ["of more addresses than are kept", { others: 1 }, { ...SHOWN, others: 1 }],
     ["of two addresses", { addresses: [{ address: ROUTER, scopeId: 0, received: 2 }, { address: OTHER_ROUTER, scopeId: 0, received: 1 }] }, { ...SHOWN, addresses: [{ ...SHOWN.addresses[0], received: 2, share: 66.67 }, other] }],
-    ["that is silent", { received: 0, addresses: [], times: null }, { ...nobody, loss: 100 }],
-    ["that could not be asked", { sent: 0, received: 0, addresses: [], times: null }, { ...nobody, sent: 0, loss: null }],
+    ["that is silent", { ...none, sent: 3, loss: 1, cause: "unclear" }, { ...nobody, loss: 100, cause: "unclear" }],
+    ["that could not be asked", none, { ...nobody, sent: 0, loss: null }],
     ["with a link-local address", { addresses: [{ address: LINK_LOCAL, scopeId: 1, received: 3 }] }, { ...SHOWN, ip: "fe80::1", addresses: [{ ...SHOWN.addresses[0], ip: "fe80::1" }], details: { zone: "lo" } }],
     ["of a known network", { addresses: [{ address: OWNED, scopeId: 0, received: 3 }] }, { ...SHOWN, ip: "2a00:1450::3", addresses: [{ ...SHOWN.addresses[0], ip: "2a00:1450::3" }], details: { network: NETWORK } }],
   ])("shows a hop %s", async (_, hop, shown) => {
@@ -149,13 +159,100 @@ describe("loss by hop", () => {
     expect(result["details"]).toMatchObject({ error: { ...error, from: "2a00:1450::1" } });
   });
 
-  test("is told after each round, with the names that are known by then", async () => {
-    const { events } = await ask();
+  /** The events of a run with these rows in its rounds. */
+  const told = async (...rounds: readonly (readonly MtrHop[])[]) => {
+    const { events } = await call(
+      mtr,
+      {},
+      {
+        mtr: async (_request: MtrRequest, { onRound }: MtrOptions) => {
+          for (const [at, hops] of rounds.entries()) {
+            onRound?.(at + 1, { ...REPORT, hops });
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+          return DONE;
+        },
+      },
+    );
+    expect(events.map(([name]) => name)).toEqual(events.map(() => "round"));
+    return events.map(([, data]) => data as MtrRound);
+  };
+
+  test("is told when a round has changed it, or a name has become known", async () => {
     const nameless = { ...SHOWN, hostname: null };
     const addresses = [{ ...SHOWN.addresses[0], hostname: null }];
-    expect(events).toEqual([
-      ["round", { round: 1, hops: [{ ...nameless, addresses }] }],
-      ["round", { round: 2, hops: [SHOWN] }],
+    expect(await told([HOP], [HOP], [HOP])).toEqual([
+      { round: 1, length: 1, hops: [{ ...nameless, addresses }] },
+      { round: 2, length: 1, hops: [SHOWN] },
+    ] as never);
+  });
+
+  test("is told with the addresses that have changed, and what is told adds up to all", async () => {
+    const address = (at: number, received: number) => ({
+      address: parseIpv6(`2a00:1450::${at}`),
+      scopeId: 0,
+      received,
+    });
+    const row = (hop: number, ...received: number[]): MtrHop => ({
+      ...HOP,
+      ...{ hop, received: received.reduce((sum, each) => sum + each, 0) },
+      addresses: received
+        .map((each, at) => address(at + 1, each))
+        .sort((a, b) => b.received - a.received),
+    });
+    const silent: MtrHop = { ...row(2), sent: 1 };
+    const rounds = [
+      [row(1, 1), silent],
+      [row(1, 1, 1), silent],
+      [row(1, 1, 2)],
+      [row(1, 1, 2), silent, row(3, 1)],
+    ];
+    const parts = await told(...rounds);
+    // biome-ignore format: a table
+    expect(parts.map(({ hops }) => hops.map(({ hop, addresses }) => [hop, addresses.length]))).toEqual([
+      [[1, 1], [2, 0]],
+      // The first has its name now.
+      [[1, 2]],
+      [[1, 1]],
+      [[2, 0], [3, 1]],
+    ]);
+    const known = parts.map((_, at) => parts.slice(0, at + 1).reduce(mergeRound));
+    for (const [at, { hops }] of known.entries()) {
+      expect(hops.map((hop) => [hop.hop, hop.addresses.map((each) => each.received)])).toEqual(
+        (rounds[at] as MtrHop[]).map((hop) => [
+          hop.hop,
+          hop.addresses.map((each) => each.received),
+        ]),
+      );
+    }
+  });
+
+  test("begins with the rows of the trace, which count nothing", async () => {
+    const traced = { hop: 1, address: ROUTER, scopeId: 0, end: null } as TraceHop;
+    const { events } = await call(
+      mtr,
+      {},
+      {
+        mtr: async (_request: MtrRequest, { onHop }: MtrOptions) => {
+          onHop?.({ ...traced, hop: 2, address: TARGET, end: "reached" });
+          onHop?.({ ...traced, hop: 3, address: TARGET, end: "reached" });
+          onHop?.(traced);
+          return DONE;
+        },
+      },
+    );
+    const row = { sent: 0, received: 0, loss: null, avg: null, addresses: [] };
+    expect(events).toMatchObject([
+      [
+        "round",
+        {
+          ...{ round: 0, length: 2 },
+          hops: [
+            { ...row, hop: 1, ip: "2a00:1450::1" },
+            { ...row, hop: 2, ip: "2a00:1450::80" },
+          ],
+        },
+      ],
     ]);
   });
 

@@ -6,6 +6,7 @@ import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
+import { ledgerOf, totalsOf } from "../../src/icmp/ledger.ts";
 import type { PathsOptions, PathsRequest, TracedPaths } from "../../src/icmp/paths.ts";
 import type { LostSample, PingOutcome } from "../../src/icmp/ping.ts";
 import type { TraceHop } from "../../src/icmp/trace-report.ts";
@@ -161,20 +162,22 @@ describe("an answer", () => {
     ["no answer", { seq: 1, reason: "timeout" }, { seq: 1, reason: "timeout" }, 100, 0],
     ["a late reply", { seq: 1, reason: "timeout", rttMs: 2000.5 }, { seq: 1, reason: "timeout", rtt: 2000.5 }, 100, 1],
     ["packets that the kernel dropped: not lost", { seq: 1, reason: "unknown" }, { seq: 1, reason: "unknown" }, 0, 0],
-    ["a refusal", { seq: 1, reason: "not-sent", errno: "EPERM" }, { seq: 1, reason: "not-sent", errno: "EPERM" }, 100, 0],
+    ["a refusal", { seq: 1, reason: "not-sent", errno: "EPERM" }, { seq: 1, reason: "not-sent", errno: "EPERM" }, 0, 0],
   ])("of a ping describes a sample with %s", async (_, sample, expected, loss, late) => {
+    const transmitted = sample.reason === "not-sent" ? 0 : 1;
     const pinged: PingOutcome = { ...PINGED, samples: [], lost: [sample], duplicates: 0 };
     const { body } = await ask(ping, { count: 1 }, { ping: pinged });
     expect(body).toMatchObject({
-      stats: { transmitted: 1, received: 0, loss, min: null },
+      stats: { transmitted, received: 0, loss, min: null },
       details: { lost: [expected], late },
     });
   });
 
-  test("of a ping counts requests that could not be sent as lost", async () => {
-    const lost: LostSample = { seq: 2, reason: "not-sent", errno: "EPERM" };
-    const { body } = await ask(ping, { count: 3 }, { ping: { ...PINGED, lost: [lost] } });
-    expect(body["stats"]).toMatchObject({ transmitted: 3, received: 2, loss: 33.33 });
+  test("of a ping does not count requests that could not be sent as lost", async () => {
+    const lost = [2, 4, 5].map((seq): LostSample => ({ seq, reason: "not-sent", errno: "EPERM" }));
+    const { body } = await ask(ping, { count: 5 }, { ping: { ...PINGED, lost } });
+    expect(body["stats"]).toMatchObject({ transmitted: 2, received: 2, loss: 0 });
+    expect(body["details"]).toMatchObject({ verdict: { code: "no-loss" } });
   });
 
   test("of a ping says which other address replied", async () => {
@@ -254,7 +257,7 @@ describe("a target behind a translator of the resolver", () => {
   const outcomes = {
     ping: PINGED,
     traceroute: TRACED,
-    mtr: { ...traced, reached: true, paths: [] },
+    mtr: { ...traced, reached: true, paths: [], toTarget: totalsOf(ledgerOf()), begin: null },
     mtu: { ...traced, ...measured, doubtful: [] },
   };
   const endpoints: readonly [keyof typeof outcomes, Endpoint][] = [

@@ -62,6 +62,9 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "trace.details.reason": "the verdict",
   "trace.*interfaces[].role": "the same in words",
   "trace.details.graph.edges[].*": "the order of the paths; the page draws them",
+  "mtr.details.verdict.lossAtMost": "its text, without decimals",
+  "mtr.details.verdict.lossAtLeast": "as lossAtMost",
+  "mtr.hops[].cause": "the same in words, and the tone",
   "mtr.hops[].addresses[].share": "the answers of each address",
   "mtr.hops[].addresses[].received": "the rest, for the address that answered most",
   "mtu.details.doubtful[].doubt": "the same in words",
@@ -168,8 +171,8 @@ describe("what is not a text or a number", () => {
   test.each<[string, string, string, boolean]>([
     ["a path that reaches the target", pathsWith({}), "9 of 17 flow labels, 4 hops", true],
     ["a path that does not", pathsWith({}), "8 of 17 flow labels, not reached: gap-limit", true],
-    ["a hop that limits its answers", mtrWith({ limited: true }), "does not answer every probe", true],
-    ["a hop that does not", mtrWith({ limited: false }), "does not answer every probe", false],
+    ["a hop that limits its answers", mtrWith({ cause: "replies" }), "does not answer every probe", true],
+    ["a hop that does not", mtrWith({ cause: "path" }), "address\n  1  20%   11    8  0.45  0.42  0.31  0.53  0.07   0.11  0.43  0.52  2001:db8:1::1  router.example.net  3 too late", true],
     ["a path of mtr that does not reach the target", mtrWith({}), "7 rounds (target not reached) and 3 rounds", true],
     ["an incomplete chain", dnsWith({}), "Incomplete", true],
     ["a complete one", dnsWith({ incomplete: undefined }), "Incomplete", false],
@@ -201,7 +204,7 @@ describe("a draft", () => {
     expect(report).toMatchObject({ title: "www.example.com", verdict: null, isAnswered: true });
     expect(report.tables[0]?.rows.map(({ cells: [seq] }) => seq)).toEqual([1, 2, 3, 5]);
     expect(report.facts).toEqual([
-      { name: "Replies", value: "2 of 4, 25 % lost", tone: "warn" },
+      { name: "Replies", value: "2 of 4, 33.3 % lost", tone: "warn" },
       { name: "Times", value: "min 11.125, mean 11.750, max 12.375 ms" },
     ]);
     expect(drafted("ping", [second])).toMatchObject({
@@ -231,21 +234,23 @@ describe("a draft", () => {
     expect(report.isAnswered).toBe(true);
   });
 
-  test("of mtr is its last round", () => {
+  test("of mtr is what its rounds add up to", () => {
     const rounds = [
-      { round: 1, hops: [] },
-      { round: 2, hops: MTR.hops },
+      { round: 0, length: 9, hops: MTR.hops.map((hop) => ({ ...hop, hop: hop.hop + 3 })) },
+      { round: 1, length: 3, hops: MTR.hops.slice(1) },
+      { round: 2, length: 3, hops: MTR.hops.slice(0, 1) },
     ];
     const report = drafted("mtr", rounds);
     expect(report.facts).toEqual([{ name: "Rounds", value: "2, times in ms" }]);
-    expect(report.tables[0]?.rows).toHaveLength(3);
+    expect(report.tables[0]?.rows.map(({ cells: [hop] }) => hop)).toEqual([1, 2, 3]);
     expect(report).toMatchObject({ verdict: null, isAnswered: false });
     expect(drafted("mtr", []).tables[0]?.rows).toEqual([]);
+    expect(drafted("mtr", rounds.slice(0, 1)).facts).toEqual([]);
     // So the rounds before it need not be kept.
+    const { merge } = reporterOf("mtr");
     expect(
-      TOOLS.filter(({ name }) => reporterOf(name).isCumulative).map(({ name }) => name),
-    ).toEqual(["mtr"]);
-    expect(drafted("mtr", rounds.slice(-1))).toEqual(report);
+      drafted("mtr", [rounds.reduce<object | undefined>((a, b) => merge?.(a, b), undefined) ?? {}]),
+    ).toEqual(report);
   });
 
   test("of the path MTU has the hops in order", () => {
@@ -294,7 +299,7 @@ describe("a question is answered by", () => {
     ["any of several paths", "trace", traceEnd(false, { paths: [other, one] }), true],
     ["none of several paths", "trace", traceEnd(false, { paths: [other] }), false],
     ["rounds that reach the target", "mtr", { ...MTR, details: { ...MTR.details, reached: true } }, true],
-    ["rounds that do not", "mtr", MTR, false],
+    ["rounds that do not", "mtr", { ...MTR, details: { ...MTR.details, reached: false } }, false],
     ["a size", "mtu", mtuCode("clear"), true],
     ["a black hole", "mtu", mtuCode("black-hole"), true],
     ["a least size", "mtu", mtuCode("at-least"), false],

@@ -1,5 +1,6 @@
 /** The verdict of each tool: every code, singular and plural, and no more than is known. */
 import { describe, expect, test } from "bun:test";
+import type { LossBegin } from "../../src/icmp/loss-cause.ts";
 import type { MtuVerdict } from "../../src/icmp/mtu.ts";
 import { type DnsResult, dns, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
 import { type MtrResult, mtr, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
@@ -25,13 +26,13 @@ describe("of a ping", () => {
     [1, [], "no-loss", "The target replied to the request."],
     [4, [], "no-loss", "The target replied to all 4 requests."],
     [3, lost(timeout), "loss", "The target did not reply to 1 of 4 requests (25 %)."],
-    [2, lost(late), "loss", "The target did not reply to 1 of 3 requests (33.3 %)."],
-    [3, lost(unsent), "no-loss", "The target replied to 3 of 4 requests. This machine could not send 1 of 4 requests (EPERM)."],
+    [2, lost(late), "loss", "The target did not reply to 1 of 3 requests (33.3 %). 1 answer came after the timeout."],
+    [3, lost(unsent), "no-loss", "The target replied to all 3 requests. This machine could not send 1 of 4 requests (EPERM)."],
     [3, lost(unknown), "no-loss", "The target replied to 3 of 4 requests. What became of 1 of 4 requests is not known, because the kernel of this machine dropped packets."],
     [1, lost(timeout, unknown), "loss", "The target did not reply to 1 of 3 requests. What became of 1 of 3 requests is not known, because the kernel of this machine dropped packets."],
     [1, lost(error), "loss", "The target did not reply to 1 of 2 requests (50 %). 2001:db8:1::1 answered 1 of 2 requests with no-route."],
     [0, lost(timeout), "no-reply", "The target did not reply to the request."],
-    [0, lost(timeout, late), "no-reply", "The target replied to none of 2 requests."],
+    [0, lost(timeout, late), "no-reply", "The target replied to none of 2 requests. 1 answer came after the timeout."],
     [0, lost(error), "unreachable", "The target did not reply to the request. 2001:db8:1::1 answered the request with no-route."],
     [0, lost(error, error), "unreachable", "The target replied to none of 2 requests. 2001:db8:1::1 answered all 2 requests with no-route."],
     [0, lost(error, prohibited, timeout), "unreachable", "The target replied to none of 3 requests. 2001:db8:1::1 answered 1 of 3 requests with no-route. Other ICMPv6 errors answered 1 of 3 requests."],
@@ -95,39 +96,73 @@ describe("of a trace", () => {
 });
 
 describe("of mtr", () => {
-  const hop = (at: number, [sent, received]: [number, number], limited = false) => ({
-    ...{ hop: at, ip: received > 0 ? `2001:db8:${at}::1` : null, hostname: null, sent, received },
-    loss: sent === 0 ? null : ((sent - received) / sent) * 100,
-    limited,
+  type Hops = MtrResult["hops"];
+  const hop = (at: number, [sent, received]: [number, number], cause: string | null = null) => ({
+    ...{ hop: at, ip: received > 0 ? `2001:db8:${at}::1` : null, hostname: null },
+    ...{ sent, received, late: 0, errors: 0, unknown: 0, cause },
   });
   const error = { type: 1, code: 0, name: "no-route", from: ROUTER, fromTarget: false };
+  const FIRST = hop(1, [10, 10]);
+  /** The verdict of hops; the last one is the target unless the end says otherwise. */
+  const verdictOf = (
+    hops: readonly ReturnType<typeof hop>[],
+    {
+      begin = null,
+      error,
+      ...end
+    }: {
+      reached?: boolean;
+      error?: object;
+      begin?: LossBegin | null;
+      late?: number;
+      errors?: number;
+      unknown?: number;
+    } = {},
+  ) => {
+    const { sent = 0, received = 0 } = hops.at(-1) ?? {};
+    const known = sent - (end.unknown ?? 0);
+    const loss = known === 0 ? null : ((known - received) / known) * 100;
+    const toTarget = { sent, received, late: 0, errors: 0, unknown: 0, loss, ...end };
+    const { reached = true } = end;
+    return mtrVerdict(
+      hops as object as Hops,
+      { reached, toTarget, ...(error && { error }) } as never,
+      begin,
+    );
+  };
   // biome-ignore format: a table
-  const rows: [object[], end: object, code: string, text: string][] = [
-    [[hop(1, [10, 10]), hop(2, [10, 10])], { reached: true }, "no-loss", "The target replied to all 10 probes."],
-    [[hop(1, [1, 1])], { reached: true }, "no-loss", "The target replied to the probe."],
-    [[hop(1, [10, 8], true), hop(2, [10, 10])], { reached: true }, "no-loss", "The target replied to all 10 probes. At hop 1, some probes got no answer, though the path behind loses less."],
-    [[hop(1, [9, 8], true), hop(2, [9, 8], true), hop(3, [9, 9])], { reached: true }, "no-loss", "The target replied to all 9 probes. At hops 1 and 2, some probes got no answer, though the path behind loses less."],
-    [[hop(1, [10, 10]), hop(2, [10, 9])], { reached: true }, "unclear", "The target did not reply to 1 of 10 probes (10 %); more rounds show how much the path loses."],
-    [[hop(1, [10, 9]), hop(2, [10, 8])], { reached: true }, "unclear", "The target did not reply to 2 of 10 probes (20 %); more rounds show how much the path loses."],
-    [[hop(1, [10, 10]), hop(2, [10, 7])], { reached: true }, "loss", "The target did not reply to 3 of 10 probes (30 %)."],
-    [[hop(1, [10, 10]), hop(2, [10, 6]), hop(3, [10, 7])], { reached: true }, "loss", "The target did not reply to 3 of 10 probes (30 %). Loss shows from hop 2 (2001:db8:2::1) on, with 40 % there."],
-    [[hop(1, [10, 9]), hop(2, [10, 6]), hop(3, [10, 7])], { reached: true }, "loss", "The target did not reply to 3 of 10 probes (30 %). Loss shows from hop 2 (2001:db8:2::1) on, with 40 % there."],
-    [[hop(1, [10, 10]), hop(2, [10, 0])], { reached: false }, "no-reply", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
+  const rows: [ReturnType<typeof hop>[], Parameters<typeof verdictOf>[1], code: string, text: string][] = [
+    [[FIRST, hop(2, [10, 10])], {}, "no-loss", "The target replied to all 10 probes."],
+    [[hop(1, [1, 1])], {}, "no-loss", "The target replied to the probe."],
+    [[hop(1, [10, 4], "replies"), hop(2, [10, 10])], {}, "no-loss", "The target replied to all 10 probes. At hop 1, some probes got no answer, though the path behind loses less."],
+    [[hop(1, [9, 2], "replies"), hop(2, [9, 2], "replies"), hop(3, [9, 0], "replies"), hop(4, [9, 9])], {}, "no-loss", "The target replied to all 9 probes. At hops 1 and 2, some probes got no answer, though the path behind loses less."],
+    [[FIRST, hop(2, [10, 9], "unclear")], {}, "unclear", "The target did not reply to 1 of 10 probes, which can be chance: the loss is between 2 and 40 %; run more rounds to know."],
+    [[FIRST, hop(2, [1000, 998], "unclear")], {}, "unclear", "The target did not reply to 2 of 1000 probes, which can be chance: the loss is between 0.05 and 0.7 %; run more rounds to know."],
+    [[FIRST, hop(2, [10, 7], "path")], {}, "loss", "The target did not reply to 3 of 10 probes (30 %): the loss is between 11 and 60 %."],
+    [[FIRST, hop(2, [11, 7], "path")], { unknown: 1, late: 2 }, "loss", "The target did not reply to 3 of 10 probes (30 %): the loss is between 11 and 60 %. 2 answers came after the timeout."],
+    [[hop(1, [30, 30]), hop(2, [30, 14], "path"), hop(3, [30, 15], "path")], { begin: { from: 1, to: 2 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between hop 1 (2001:db8:1::1) and hop 2 (2001:db8:2::1)."],
+    [[hop(1, [30, 15], "path"), hop(2, [30, 15], "path")], { begin: { from: 0, to: 1 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between this machine and hop 1 (2001:db8:1::1)."],
+    [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { begin: { from: 1, to: 2 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between hop 1 (2001:db8:1::1) and hop 2 (2001:db8:2::1), or the target does not answer every probe."],
+    [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { error, errors: 15 }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. Errors answered 15 of them; the last was no-route from 2001:db8:1::1."],
+    [[FIRST, hop(2, [10, 0])], { reached: false }, "no-reply", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
     [[hop(1, [10, 0])], { reached: false }, "no-reply", "No hop answered, and the target did not reply."],
-    [[hop(1, [10, 10])], { reached: false, error }, "unreachable", "2001:db8:1::1 answered no-route. The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
+    [[FIRST, hop(2, [10, 0])], { reached: false, error, errors: 10 }, "unreachable", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1). 2001:db8:1::1 answered no-route."],
     [[hop(1, [0, 0])], { reached: false }, "not-sent", "This machine could not send any probe."],
     [[], { reached: false }, "not-sent", "This machine could not send any probe."],
   ];
   test.each(rows)("%j, %j", (hops, end, code, text) => {
-    const verdict = mtrVerdict(hops as MtrResult["hops"], end as MtrResult["details"]);
+    const { lossAtLeast, lossAtMost, from, to, ...verdict } = verdictOf(hops, end);
     expect(verdict).toEqual({ code, text } as never);
+    const { sent = 0, received = 0 } = hops.at(-1) ?? {};
+    const loss = sent === 0 ? 0 : ((sent - (end?.unknown ?? 0) - received) / sent) * 100;
+    expect(lossAtLeast).toBeLessThanOrEqual(loss);
+    expect(lossAtMost).toBeGreaterThanOrEqual(loss);
+    expect(from === undefined ? null : { from, to }).toEqual((end?.begin ?? null) as never);
   });
 
   test("has the name of a hop in place of its address", () => {
-    const hops: object[] = [{ ...hop(1, [10, 10]), hostname: "router.example.net" }];
-    expect(mtrVerdict(hops as MtrResult["hops"], { reached: false }).text).toEndWith(
-      "from hop 1 (router.example.net).",
-    );
+    const hops = [{ ...FIRST, hostname: "router.example.net" }, hop(2, [10, 0])] as never;
+    expect(verdictOf(hops, { reached: false }).text).toEndWith("from hop 1 (router.example.net).");
   });
 });
 
@@ -199,7 +234,7 @@ test("the verdict of each example is that of its document", () => {
   const asked = of<DnsResult>(dns);
   expect(pinged.details.verdict).toEqual(pingVerdict(pinged.results.length, pinged.details.lost));
   expect(traced.details.verdict).toEqual(traceVerdict(traced.hops, traced.details, null));
-  expect(measured.details.verdict).toEqual(mtrVerdict(measured.hops, measured.details));
+  expect(measured.details.verdict).toEqual(mtrVerdict(measured.hops, measured.details, null));
   const { code, text } = sized.details.verdict;
   expect(text).toBe(mtuText(code, sized, sized.hops));
   expect(asked.details.verdict).toEqual(dnsVerdict(asked.resolver, asked.records, asked.details));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import { endpoint, type Services } from "../../api/endpoint.ts";
+import { type Call, endpoint, type Services } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import {
   amount,
@@ -12,8 +12,13 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import type { MtrHop, MtrReport, Times } from "../../icmp/mtr-report.ts";
+import { ledgerOf, totalsOf } from "../../icmp/ledger.ts";
+import { type LossBegin, MIN_LOST } from "../../icmp/loss-cause.ts";
+import { MAX_ADDRESSES, type MtrHop, type MtrReport, type Totals } from "../../icmp/mtr-report.ts";
+import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
+import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
+import { shareInterval } from "../../util/statistics.ts";
 import { formatPercent, plural } from "../../util/text.ts";
 import type { HopNames } from "../hop-names.ts";
 import {
@@ -22,6 +27,7 @@ import {
   hopDetails,
   hopFields,
   ipOrNull,
+  MAX_HOPS,
   openPathRun,
   pathParameters,
   presentAddress,
@@ -44,7 +50,7 @@ export const mtr = endpoint({
   operationId: "mtr",
   summary: "Loss and round-trip times of every hop (beta)",
   description:
-    "Traces the target, and then probes every hop once a round. A hop with `limited` limits its answers: the loss does not continue behind it. If the path changes, the probes of each path count for its own hops only.",
+    "Traces the target, and then probes every hop once a round. Where probes of a hop were lost, `cause` says whether the path loses them or the hop does not answer all, as far as the numbers prove it.",
   needsKey: true,
   parameters: {
     target: targetParameter,
@@ -81,25 +87,34 @@ export const mtr = endpoint({
     const { names } = run;
     const present = (hops: readonly MtrHop[], known: HopNames["names"]) =>
       hops.map((hop) => presentMtrHop(hop, known, services));
-    let told = 0;
+    let counted = 0;
+    const tell = run.onEvent && roundEvents(run.onEvent);
+    const traced: TraceHop[] = [];
+    const onHop = (hop: TraceHop) => {
+      traced[hop.hop - 1] = hop;
+      if (hop.address) names.ask(hop.address);
+      tell?.(0, present(certainHops(traced).map(unasked), names.names));
+    };
     const onRound = (round: number, report: MtrReport) => {
-      told = round;
+      counted = round;
       for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
-      run.onEvent?.("round", { round, hops: present(report.hops, names.names) });
+      tell?.(round, present(report.hops, names.names));
     };
     const outcome = await run.outcome(
-      run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onRound }),
+      run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onHop, onRound }),
     );
-    const { reached, error, flowLabel } = outcome;
+    const { reached, error, flowLabel, otherRounds, begin } = outcome;
     const hops = present(outcome.hops, await names.known());
-    const end = { reached, ...(error && { error: presentTraceError(error) }) };
+    const toTarget = presentTotals(outcome.toTarget);
+    const end = { reached, ...(error && { error: presentTraceError(error) }), toTarget };
     const paths = outcome.paths.map(({ addresses, ...path }) => ({
       ...path,
       addresses: addresses.map((address) => address && formatIpv6(address)),
     }));
-    const verdict = mtrVerdict(hops, end);
-    const details = { ...end, paths, ...run.details(outcome, verdict), flowLabel };
-    return { target, ip: run.ip, rounds: run.budget.cutShort() ? told : rounds, hops, details };
+    const verdict = mtrVerdict(hops, end, begin);
+    const others = otherRounds > 0 && { otherRounds };
+    const details = { ...end, paths, ...others, ...run.details(outcome, verdict), flowLabel };
+    return { target, ip: run.ip, rounds: run.budget.cutShort() ? counted : rounds, hops, details };
   },
 });
 
@@ -117,8 +132,8 @@ const TIMES: Readonly<Record<keyof Times, string>> = {
   max: "The greatest round-trip time",
   stdDev: "The standard deviation",
   jitter: "The mean difference between successive times",
-  p50: "The median",
-  p95: "The time that 95 % of the answers did not exceed",
+  p50: `The median of the last ${MAX_TIMES} times`,
+  p95: `The time that 95 % of the last ${MAX_TIMES} did not exceed,`,
 };
 
 /** Something for each time of a hop. */
@@ -130,30 +145,64 @@ const ofTimes = <T>(make: (name: keyof Times, description: string) => T) =>
     ]),
   ) as Record<keyof Times, T>;
 
-const percent = (part: number, whole: number) => round((part / whole) * 100, 2);
+const percent = (share: number) => round(share * 100, 2);
+
+function presentTotals({ sent, received, late, errors, unknown, loss }: Totals) {
+  return { sent, received, late, errors, unknown, loss: loss === null ? null : percent(loss) };
+}
+
+/** The row of a hop before the first round: the answers to the trace do not count. */
+function unasked({ hop, address, scopeId }: TraceHop): MtrHop {
+  const addresses = address ? [{ address, scopeId, received: 0 }] : [];
+  return { hop, ...totalsOf(ledgerOf()), cause: null, addresses, others: 0, times: null };
+}
 
 function presentMtrHop(
-  mtrHop: MtrHop,
+  { hop, cause, addresses, others, times, ...totals }: MtrHop,
   names: ReadonlyMap<string, string | null>,
   services: Services,
 ) {
-  const { hop, sent, received, isLimited, addresses, times } = mtrHop;
   const [first] = addresses;
   return {
     hop,
     ...presentAddress(first?.address ?? null, names),
-    sent,
-    received,
-    loss: sent === 0 ? null : percent(sent - received, sent),
-    limited: isLimited,
+    ...presentTotals(totals),
+    cause,
     ...ofTimes((name) => times && round(times[name], 3)),
-    addresses: addresses.map(({ address, received: count }) => ({
+    addresses: addresses.map(({ address, received }) => ({
       ...presentAddress(address, names),
       ip: formatIpv6(address),
-      received: count,
-      share: percent(count, received),
+      received,
+      share: percent(received / Math.max(1, totals.received)),
     })),
+    others,
     ...withDetails(hopDetails(first?.address ?? null, first?.scopeId ?? 0, services)),
+  };
+}
+
+type Row = MtrResult["hops"][number];
+
+/** Sends what each round has changed: rows, and in each row the addresses that answered or got a name. */
+function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
+  const told = new Map<string, string>();
+  const isNews = (key: string, value: unknown) => {
+    const text = JSON.stringify(value);
+    const isNew = told.get(key) !== text;
+    told.set(key, text);
+    return isNew;
+  };
+  return (round: number, rows: readonly Row[]) => {
+    const hops = rows.flatMap((row) => {
+      const addresses = row.addresses.filter(
+        ({ ip, hostname, received }) =>
+          round > 0 && isNews(`${row.hop} ${ip}`, [hostname, received]),
+      );
+      const isChanged = isNews(`${row.hop}`, { ...row, addresses: [] });
+      return isChanged || addresses.length > 0 ? [{ ...row, addresses }] : [];
+    });
+    // A row that is dropped is told again when it comes back.
+    for (let hop = rows.length + 1; told.delete(`${hop}`); ) hop++;
+    if (hops.length > 0) onEvent("round", { round, length: rows.length, hops });
   };
 }
 
@@ -161,36 +210,48 @@ const probes = (description: string) => whole(description, 0, MAX_ROUNDS);
 
 const percentage = () => z.number().min(0).max(100);
 
+/** The schemas of `presentTotals`. */
+const totalFields = () => ({
+  sent: probes("Probes that left the service's machine."),
+  received: probes("Probes that were answered in time, but not with an error."),
+  late: probes("Probes whose answer came after the timeout."),
+  errors: probes("Probes that ended with an ICMPv6 error, such as no-route."),
+  unknown: probes("Probes whose answer the kernel of the service's machine may have dropped."),
+  loss: percentage()
+    .nullable()
+    .describe("Probes lost, in percent of those whose fate is known; null without any."),
+});
+
 const mtrHop = once(() => {
   const { hop, ip, hostname } = hopFields();
   const address = named("HopAddress", "An address that answered at a hop.", {
     ip: ipv6Text("The address."),
     hostname,
-    received: probes("Probes that it answered."),
+    received: probes("Probes that it answered; 0 if it sent errors alone."),
     share: percentage().describe("Its part of the hop's answers, in percent."),
   });
   return named("MtrHop", "The statistics of a hop.", {
     hop,
     ip: ip.describe("The address that answered most; null if the hop was silent."),
     hostname,
-    sent: probes(
-      "Probes that count: those that left, on the paths on which the hop answers at all.",
-    ),
-    received: probes("Probes that were answered in time."),
-    loss: percentage()
-      .nullable()
-      .describe("Probes that were not answered, in percent; null if none counts."),
-    limited: flag("Whether the loss does not continue behind the hop, which limits its answers."),
+    ...totalFields(),
+    cause: z
+      .literal(["path", "replies", "unclear", null])
+      .describe(
+        "Why probes were lost: the target loses them too, the hop does not reply to all because the path behind it loses less, or there are too few to tell; null without loss.",
+      ),
     ...ofTimes((_, time) => amount(`${time} in milliseconds; null without an answer.`).nullable()),
-    addresses: list(address, "The addresses that answered, the most frequent first."),
+    addresses: list(address, `The most frequent first; at most ${MAX_ADDRESSES}.`),
+    others: probes("Probes that further addresses answered."),
     details: z.strictObject(hopDetailFields()).partial().exactOptional(),
   });
 });
 
 function mtrRound() {
-  return named("MtrRound", "The hops after a round.", {
-    round: whole("The number of the round, from 1.", 1, MAX_ROUNDS),
-    hops: list(mtrHop(), "The statistics of all rounds so far, in route order."),
+  return named("MtrRound", "What a round has changed.", {
+    round: whole("The number of the round; 0 is the trace before the first.", 0, MAX_ROUNDS),
+    length: whole("The hops that there are now; drop those behind.", 0, MAX_HOPS),
+    hops: list(mtrHop(), "The hops that have changed, each with its addresses that have."),
   });
 }
 
@@ -204,31 +265,50 @@ export function mtrResult() {
       "The hops in route order.",
     ),
   });
+  const { verdict, ...runDetails } = runDetailFields(VERDICTS);
   return named("MtrResult", "Loss and round-trip times by hop.", {
     ...runFields(),
     rounds: whole("Rounds that count: fewer than wanted if the run was cut short.", 1, MAX_ROUNDS),
     hops: list(mtrHop(), "The hops in route order."),
     details: z.strictObject({
-      ...runDetailFields(VERDICTS),
+      ...runDetails,
+      verdict: verdict.extend({
+        lossAtLeast: percentage().describe("The target's loss, with 95 % confidence."),
+        lossAtMost: percentage().describe("Its upper bound."),
+        from: whole(
+          "The last hop before the loss; absent if not clear.",
+          0,
+          MAX_HOPS,
+        ).exactOptional(),
+        to: whole("The hop at which the loss has begun.", 1, MAX_HOPS).exactOptional(),
+      }),
       reached: flag("Whether the target ever replied."),
-      paths: list(path, "The paths, in the order in which they were first taken."),
+      toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),
+      paths: list(path, `In the order in which they were first taken; at most ${MAX_ADDRESSES}.`),
+      otherRounds: probes("Rounds over further paths.").exactOptional(),
       error: traceError().exactOptional(),
       flowLabel: flowLabelNumber(),
     }),
   });
 }
 
-/** Lost probes of the target from which on they say more than chance. */
-const MIN_LOST = 3;
+type Details = MtrResult["details"];
 
-/** The conclusion, from the statistics of the hops and how the path ends. */
+/** A percentage with as many digits as an estimate deserves. */
+const about = (percentage: number) =>
+  percentage > 0 && percentage < 1 ? percentage.toPrecision(1) : String(Math.round(percentage));
+
+/** The conclusion, from the statistics of the hops, how the path ends, and where loss begins. */
 export function mtrVerdict(
   hops: MtrResult["hops"],
-  { reached, error }: Pick<MtrResult["details"], "reached" | "error">,
+  { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,
+  begin: LossBegin | null,
 ) {
-  const answering = hops.filter(({ received }) => received > 0);
-  const last = answering.at(-1);
-  const lost = last === undefined ? 0 : last.sent - last.received;
+  const { received, unknown, late, errors } = toTarget;
+  const known = toTarget.sent - unknown;
+  const lost = known - received;
+  const [least, most] = shareInterval({ count: known, failed: lost });
+  const [lossAtLeast, lossAtMost] = [percent(least), percent(most)];
   const code = reached
     ? lost === 0
       ? "no-loss"
@@ -240,31 +320,37 @@ export function mtrVerdict(
         ? "unreachable"
         : "no-reply"
       : "not-sent";
-  const first = answering.find(
-    ({ sent, received, limited }) => !limited && sent - received >= MIN_LOST,
-  );
-  const limited = answering.filter((hop) => hop.limited).map(({ hop }) => hop);
-  const nameOf = ({ hop, hostname, ip }: MtrResult["hops"][number]) =>
-    `hop ${hop} (${hostname ?? ip})`;
-  const all = last?.sent === 1 ? "the probe" : `all ${last?.sent} probes`;
-  const share =
-    last && `${lost} of ${plural(last.sent, "probe")} (${formatPercent(last.loss ?? 0)})`;
+  const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
+  const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
+  const nameOf = (at: number) => {
+    const { ip = null, hostname = null } = hops[at - 1] ?? {};
+    return at === 0 ? "this machine" : `hop ${at} (${hostname ?? ip})`;
+  };
+  const isAtTarget = begin?.to === hops.length;
+  const all = known === 1 ? "the probe" : `all ${known} probes`;
+  const share = `${lost} of ${plural(known, "probe")}`;
+  const bounds = `between ${about(lossAtLeast)} and ${about(lossAtMost)} %`;
   const sentences = [
     code === "no-loss" && `The target replied to ${all}.`,
-    code === "loss" && `The target did not reply to ${share}.`,
+    code === "loss" &&
+      `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)}): the loss is ${bounds}.`,
     code === "unclear" &&
-      `The target did not reply to ${share}; more rounds show how much the path loses.`,
+      `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to know.`,
+    begin &&
+      `The loss begins between ${nameOf(begin.from)} and ${nameOf(begin.to)}${isAtTarget ? ", or the target does not answer every probe" : ""}.`,
     code === "not-sent" && "This machine could not send any probe.",
-    error && `${error.from} answered ${error.name}.`,
     (code === "no-reply" || code === "unreachable") &&
       (last
-        ? `The target did not reply; the last answers came from ${nameOf(last)}.`
+        ? `The target did not reply; the last answers came from ${nameOf(last.hop)}.`
         : "No hop answered, and the target did not reply."),
-    first &&
-      first !== last &&
-      `Loss shows from ${nameOf(first)} on, with ${formatPercent(first.loss ?? 0)} there.`,
-    limited.length > 0 &&
-      `At ${hopsText(limited)}, some probes got no answer, though the path behind loses less.`,
+    error &&
+      (errors > 0 && reached
+        ? `Errors answered ${errors} of them; the last was ${error.name} from ${error.from}.`
+        : `${error.from} answered ${error.name}.`),
+    late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    replying.length > 0 &&
+      `At ${hopsText(replying.map(({ hop }) => hop))}, some probes got no answer, though the path behind loses less.`,
   ];
-  return { code, text: sentences.filter(Boolean).join(" ") } as const;
+  const text = sentences.filter(Boolean).join(" ");
+  return { code, text, lossAtLeast, lossAtMost, ...begin } as const;
 }

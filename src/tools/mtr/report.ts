@@ -27,10 +27,10 @@ const COLUMNS: readonly Column[] = [
 
 /** Loss and times of the hops, and the paths that the rounds took. */
 export const mtrReport: Reporter<MtrDocument, MtrRound> = {
-  isCumulative: true,
+  merge: mergeRound,
   progress: { noun: "round", wanted: "rounds", of: ({ round }) => round },
   draft(target, parts) {
-    const { round, hops } = parts.at(-1) ?? { round: 0, hops: [] };
+    const { round, hops } = parts.reduce(mergeRound, { round: 0, length: 0, hops: [] });
     return { target, rounds: round, hops, details: {} };
   },
   report(document) {
@@ -39,8 +39,8 @@ export const mtrReport: Reporter<MtrDocument, MtrRound> = {
     return runReport(
       document,
       [
-        ["Rounds", `${rounds}, times in ms`],
-        ["Paths", paths.length > 1 && pathsText(paths), "warn"],
+        ["Rounds", rounds > 0 && `${rounds}, times in ms`],
+        ["Paths", paths.length > 1 && pathsText(paths, details.otherRounds), "warn"],
       ],
       [{ columns: COLUMNS, rows: hops.map(rowOf) }],
       reached,
@@ -48,25 +48,49 @@ export const mtrReport: Reporter<MtrDocument, MtrRound> = {
   },
 };
 
+/** All that is known after an event: its rows in place of the earlier ones. */
+export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRound {
+  const rows = new Map(known?.hops.map((hop) => [hop.hop, hop]));
+  for (const hop of part.hops) {
+    const before = rows.get(hop.hop)?.addresses ?? [];
+    const addresses = new Map([...before, ...hop.addresses].map((each) => [each.ip, each]));
+    const sorted = [...addresses.values()].sort((a, b) => b.received - a.received);
+    rows.set(hop.hop, { ...hop, addresses: sorted });
+  }
+  const hops = [...rows.values()].filter(({ hop }) => hop <= part.length);
+  return { ...part, hops: hops.sort((a, b) => a.hop - b.hop) };
+}
+
+/** The words of a row about its loss. */
+const CAUSES: Readonly<Record<NonNullable<Hop["cause"]>, string | null>> = {
+  path: null,
+  replies: "does not answer every probe",
+  unclear: "too few probes to tell why",
+};
+
 function rowOf(hop: Hop): Row {
-  const { ip, hostname, sent, received, loss, limited, last, avg, min, max, stdDev } = hop;
+  const { ip, hostname, sent, received, loss, cause, last, avg, min, max, stdDev } = hop;
   const times = [last, avg, min, max, stdDev, hop.jitter, hop.p50, hop.p95];
   const others = hop.addresses
     .slice(1)
     .map((other) => ["also", other.ip, other.hostname, `(${other.received} of ${received})`])
     .map((words) => words.filter(Boolean).join(" "));
   const notes = [
-    ...(limited ? ["does not answer every probe"] : []),
+    ip !== null && cause && CAUSES[cause],
+    hop.late > 0 && `${hop.late} too late`,
+    hop.errors > 0 && plural(hop.errors, "error"),
+    hop.unknown > 0 && `${hop.unknown} unknown: the kernel dropped packets`,
     ...others,
+    hop.others > 0 && `${hop.others} of ${received} from further addresses`,
     ...hopNotes(hop.details),
-  ];
-  const isLossy = ip !== null && !limited && loss !== null && loss > 0;
+  ].filter((note) => typeof note === "string");
   const cells = [hop.hop, loss, sent, received, ...times, { ip, hostname }, notes];
-  return { cells, ...(isLossy && { tone: "bad" }) };
+  const tone = cause === "path" ? "bad" : "warn";
+  return { cells, ...(ip !== null && cause !== null && cause !== "replies" && { tone }) };
 }
 
 /** How often each path was taken, and where they differ. */
-function pathsText(paths: MtrResult["details"]["paths"]): string {
+function pathsText(paths: MtrResult["details"]["paths"], otherRounds = 0): string {
   const length = Math.max(...paths.map(({ addresses }) => addresses.length));
   const hops = Array.from({ length }, (_, at) => at).filter((at) => {
     const here = paths.map(({ addresses }) => addresses[at]).filter((address) => address);
@@ -76,5 +100,6 @@ function pathsText(paths: MtrResult["details"]["paths"]): string {
     (path) => `${plural(path.rounds, "round")}${path.reached ? "" : " (target not reached)"}`,
   );
   const where = hops.length === 0 ? "" : `; they differ at ${hopsText(hops.map((at) => at + 1))}`;
-  return `${paths.length} were taken, by ${listText(each)}${where}`;
+  const others = otherRounds === 0 ? "" : `; ${plural(otherRounds, "round")} took others`;
+  return `${paths.length} were taken, by ${listText(each)}${where}${others}`;
 }

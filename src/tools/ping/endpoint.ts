@@ -16,7 +16,7 @@ import {
 import type { LostSample, PingSample, Sample } from "../../icmp/ping.ts";
 import { SILENCE_MS } from "../../icmp/prober.ts";
 import { round } from "../../util/numbers.ts";
-import { formatPercent } from "../../util/text.ts";
+import { formatPercent, plural } from "../../util/text.ts";
 import {
   icmpCode,
   icmpType,
@@ -27,7 +27,7 @@ import {
   targetParameter,
 } from "../run.ts";
 import example from "./example.json" with { type: "json" };
-import { pingStatistics } from "./statistics.ts";
+import { pingStatistics, pingTotals } from "./statistics.ts";
 
 /** Echo requests per ping. */
 const MAX_COUNT = 10;
@@ -76,15 +76,15 @@ export const ping = endpoint({
     );
     const { timeoutMs: timeout, samples, duplicates } = outcome;
     const lost = outcome.lost.map(presentLost);
-    const unknown = lost.filter(({ reason }) => reason === "unknown").length;
-    const late = lost.filter((sample) => sample.reason === "timeout" && "rtt" in sample).length;
+    const results = samples.map(presentAnswered);
     const times = samples.map(({ rttMs }) => rttMs);
-    const verdict = pingVerdict(times.length, lost);
+    const { late } = pingTotals(lost);
+    const verdict = pingVerdict(results.length, lost);
     return {
       target,
       ip: run.ip,
-      results: samples.map(presentAnswered),
-      stats: pingStatistics(times, lost.length - unknown, count),
+      results,
+      stats: pingStatistics([...results, ...lost], times),
       details: { ...run.details(outcome, verdict), timeout, lost, duplicates, late },
     };
   },
@@ -95,29 +95,25 @@ export type PingResult = ValueOf<ReturnType<typeof pingResult>>;
 
 /** The conclusion of a ping, from the number of replies and the requests without one. */
 export function pingVerdict(received: number, lost: PingResult["details"]["lost"]) {
-  const sent = received + lost.length;
+  const totals = pingTotals(lost);
+  const { unknown, late, lost: missing } = totals;
+  const sent = received + totals.sent;
   const unsent = lost.filter((sample) => "errno" in sample);
   const errors = lost.filter((sample) => "from" in sample);
-  const unknown = lost.filter(({ reason }) => reason === "unknown").length;
-  const missing = lost.length - unsent.length - unknown;
   const code =
     received > 0
       ? missing > 0
         ? "loss"
         : "no-loss"
-      : unsent.length === sent
+      : sent === 0
         ? "not-sent"
         : errors.length > 0
           ? "unreachable"
           : "no-reply";
-  const share = (count: number) =>
-    count < sent
-      ? `${count} of ${sent} requests`
-      : sent === 1
-        ? "the request"
-        : `all ${sent} requests`;
-  // Of those that could not be sent, or may have been answered, it would say too much.
-  const percent = missing === lost.length ? ` (${formatPercent((missing / sent) * 100)})` : "";
+  const share = (count: number, of = sent) =>
+    count < of ? `${count} of ${of} requests` : of === 1 ? "the request" : `all ${of} requests`;
+  // Of those that may have been answered, it would say too much.
+  const percent = unknown === 0 ? ` (${formatPercent((missing / sent) * 100)})` : "";
   const [error] = errors;
   const same = errors.filter(({ from, reason }) => from === error?.from && reason === error.reason);
   const sentences = [
@@ -131,7 +127,9 @@ export function pingVerdict(received: number, lost: PingResult["details"]["lost"
     error && `${error.from} answered ${share(same.length)} with ${error.reason}.`,
     same.length < errors.length &&
       `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
-    unsent[0] && `This machine could not send ${share(unsent.length)} (${unsent[0].errno}).`,
+    late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    unsent[0] &&
+      `This machine could not send ${share(unsent.length, sent + unsent.length)} (${unsent[0].errno}).`,
     unknown > 0 &&
       `What became of ${share(unknown)} is not known, because the kernel of this machine dropped packets.`,
   ];
@@ -218,10 +216,10 @@ export function pingResult() {
   const statistic = (which: string) =>
     amount(`The ${which} round-trip time in milliseconds; null without a reply.`).nullable();
   const stats = named("PingStats", "The statistics of a ping.", {
-    transmitted: some.describe("Requests, also those that the service's machine could not send."),
+    transmitted: some.describe("Requests that left the service's machine."),
     received: some.describe("Requests that were answered in time."),
     loss: amount(
-      "Requests that were not answered in time, in percent; an unknown one is not lost.",
+      "Requests that were not answered in time, in percent of those whose fate is known.",
       100,
     ),
     min: statistic("least"),

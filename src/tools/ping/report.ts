@@ -1,7 +1,7 @@
 import { formatPercent, plural } from "../../util/text.ts";
 import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
 import type { PingResult } from "./endpoint.ts";
-import { pingStatistics } from "./statistics.ts";
+import { pingStatistics, pingTotals } from "./statistics.ts";
 
 type Lost = PingResult["details"]["lost"][number];
 type Answered = PingResult["results"][number];
@@ -22,13 +22,12 @@ export const pingReport: Reporter<PingDocument, Sample> = {
     const samples = latest(parts, ({ seq }) => seq);
     const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
     const lost = samples.flatMap((sample) => ("reason" in sample ? [sample] : []));
-    const late = lost.filter((sample) => sample.reason === "timeout" && "rtt" in sample).length;
-    const counted = lost.filter(({ reason }) => reason !== "unknown").length;
+    const { late } = pingTotals(lost);
     const times = results.map(({ rtt }) => rtt);
     return {
       target,
       results,
-      stats: pingStatistics(times, counted, samples.length),
+      stats: pingStatistics(samples, times),
       details: { lost, late, duplicates: 0 },
     };
   },

@@ -1,0 +1,42 @@
+/**
+ * How a probe ended. Each probe ends as exactly one of these, and every statistic only counts them:
+ *
+ * - `reply`: the target replied in time.
+ * - `hop`: a router answered that the hop limit ended there.
+ * - `error`: another ICMPv6 error answered; it goes no further.
+ * - `late`: an answer came after the timeout.
+ * - `silent`: no answer came.
+ * - `unknown`: no answer was read, but the kernel dropped packets meanwhile.
+ * - `not-sent`: this machine's kernel refused to send it.
+ */
+export type Fate = "reply" | "hop" | "error" | "late" | "silent" | "unknown" | "not-sent";
+
+/** How many probes ended in each way. */
+export type Ledger = Record<Fate, number>;
+
+/** The ledger of some probes; of none by default. */
+export function ledgerOf(fates: readonly Fate[] = []): Ledger {
+  const ledger = { reply: 0, hop: 0, error: 0, late: 0, silent: 0, unknown: 0, "not-sent": 0 };
+  for (const fate of fates) ledger[fate]++;
+  return ledger;
+}
+
+/**
+ * The sums of a ledger. A probe that was not sent is not lost, and of what is `unknown` nothing is said: the
+ * share that was lost is one of the `known` probes, from 0 to 1, or null without any.
+ */
+export function totalsOf({ reply, hop, error, late, silent, unknown }: Readonly<Ledger>) {
+  const received = reply + hop;
+  const lost = error + late + silent;
+  const known = received + lost;
+  return {
+    sent: known + unknown,
+    received,
+    lost,
+    known,
+    loss: known === 0 ? null : lost / known,
+    late,
+    errors: error,
+    unknown,
+  };
+}

@@ -1,0 +1,97 @@
+import { fisherExact, logLikelihood, type Trials } from "../util/statistics.ts";
+
+/** Probes of a hop: `failed` did not arrive there, or their answers did not arrive here. */
+export type HopLoss = Trials;
+
+/**
+ * Why probes of a hop were lost:
+ *
+ * - `path`: the target loses too, and the loss begins before the hop or may do so.
+ * - `replies`: the path behind the hop loses significantly less, so the hop does not answer every probe, or its
+ *   answers are lost on a way back of their own.
+ * - `unclear`: there are too few probes to tell.
+ */
+export type LossCause = "path" | "replies" | "unclear";
+
+/** The hops between which loss begins. */
+export interface LossBegin {
+  /** The last hop that probes reach without loss; 0 is this machine. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** So improbable must it be that a hop loses more than those behind it by chance. */
+const SIGNIFICANT = 0.01;
+/** Fewer lost probes of the target can be chance. */
+export const MIN_LOST = 3;
+/** The share that a path without a fault loses. */
+const ORDINARY_SHARE = 0.001;
+/** A link can be where loss begins if that is at most e^2 times less probable than for the most probable one. */
+const MAX_LESS_PROBABLE = 2;
+
+const answers = ({ count, failed }: Trials) => failed < count;
+
+const sum = (trials: readonly Trials[]): Trials =>
+  trials.reduce((a, b) => ({ count: a.count + b.count, failed: a.failed + b.failed }), {
+    count: 0,
+    failed: 0,
+  });
+
+/**
+ * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
+ * not clear.
+ *
+ * @param target the probes that went to the target
+ */
+export function explainLoss(hops: readonly HopLoss[], target: Trials) {
+  const replying = withLossOfReplies(hops);
+  const isLossy = answers(target) && target.failed >= MIN_LOST;
+  const begin = isLossy ? beginOfLoss(hops, replying) : null;
+  const causes = hops.map((hop, at): LossCause | null => {
+    if (hop.failed === 0) return null;
+    if (replying.has(at)) return "replies";
+    return isLossy && at + 1 >= (begin?.to ?? 0) ? "path" : "unclear";
+  });
+  return { causes, begin };
+}
+
+/**
+ * The indexes of hops with a loss of their own. What reaches a farther hop has passed the nearer one, so each hop
+ * is compared with the one behind it, with the two behind it and so on; the more comparisons, the clearer must
+ * one be (Bonferroni). Hops that answer nothing say nothing of the path.
+ */
+function withLossOfReplies(hops: readonly HopLoss[]): ReadonlySet<number> {
+  const replying = new Set<number>();
+  const behind: HopLoss[] = [];
+  for (const [at, hop] of [...hops.entries()].reverse()) {
+    let together: Trials = { count: 0, failed: 0 };
+    const isClear = (next: HopLoss) => {
+      together = sum([together, next]);
+      return fisherExact(hop, together) * behind.length < SIGNIFICANT;
+    };
+    if (hop.failed > 0 && behind.some(isClear)) replying.add(at);
+    else if (answers(hop)) behind.unshift(hop);
+  }
+  return replying;
+}
+
+/**
+ * The link at which loss begins, by likelihood: before it the hops lose what is ordinary, behind it all lose the
+ * same share. Several links that explain the losses about as well are one stretch. Null if none need be
+ * there, or it can be any.
+ */
+function beginOfLoss(hops: readonly HopLoss[], replying: ReadonlySet<number>): LossBegin | null {
+  const sound = [...hops.entries()].filter(([at, hop]) => !replying.has(at) && answers(hop));
+  const fits = [...sound, null].map((_, at) => {
+    const behind = sum(sound.slice(at).map(([, hop]) => hop));
+    const before = sum(sound.slice(0, at).map(([, hop]) => hop));
+    const share = Math.max(ORDINARY_SHARE, behind.failed / Math.max(1, behind.count));
+    return logLikelihood(before, ORDINARY_SHARE) + logLikelihood(behind, share);
+  });
+  const best = Math.max(...fits);
+  const isPossible = (fit: number) => fit > best - MAX_LESS_PROBABLE;
+  const first = fits.findIndex(isPossible);
+  const last = sound[fits.findLastIndex(isPossible)];
+  if (last === undefined || (first === 0 && last === sound.at(-1) && sound.length > 1)) return null;
+  return { from: (sound[first - 1]?.[0] ?? -1) + 1, to: last[0] + 1 };
+}

@@ -1,0 +1,60 @@
+/** Trials and how many of them failed. */
+export interface Trials {
+  readonly count: number;
+  readonly failed: number;
+}
+
+/** Standard errors within which 95 % of a normal distribution are. */
+const Z = 1.96;
+
+/** The share of failures behind some trials, from 0 to 1, with 95 % confidence; Wilson's score interval. */
+export function shareInterval({ count, failed }: Trials): readonly [least: number, most: number] {
+  if (count === 0) return [0, 1];
+  const centre = (failed + Z ** 2 / 2) / (count + Z ** 2);
+  const spread = Math.sqrt((failed * (count - failed)) / count + Z ** 2 / 4);
+  const half = (Z * spread) / (count + Z ** 2);
+  return [failed === 0 ? 0 : centre - half, failed === count ? 1 : centre + half];
+}
+
+/**
+ * The probability that the first kind of trials has at least its number of the failures of both kinds, if both
+ * fail alike: Fisher's exact test, one-sided.
+ */
+export function fisherExact(one: Trials, other: Trials): number {
+  const count = one.count + other.count;
+  const failed = one.failed + other.failed;
+  if (one.failed * count <= failed * one.count) return 1;
+  let term = Math.exp(
+    logChoose(one.count, one.failed) +
+      logChoose(other.count, other.failed) -
+      logChoose(count, failed),
+  );
+  let sum = 0;
+  for (let at = one.failed; term > sum * Number.EPSILON; at++) {
+    sum += term;
+    term *= ((one.count - at) * (failed - at)) / ((at + 1) * (other.count - failed + at + 1));
+  }
+  return Math.min(1, sum);
+}
+
+/** The logarithm of the probability of trials, in one order, if each fails with a probability between 0 and 1. */
+export function logLikelihood({ count, failed }: Trials, probability: number): number {
+  const passed = count - failed;
+  return (
+    (failed && failed * Math.log(probability)) + (passed && passed * Math.log(1 - probability))
+  );
+}
+
+/** The logarithm of the number of ways to choose some of many. */
+function logChoose(many: number, some: number): number {
+  return logFactorial(many) - logFactorial(some) - logFactorial(many - some);
+}
+
+/** By Stirling's series, whose error is below 1e-9 from 16 on. */
+function logFactorial(n: number): number {
+  if (n < 16)
+    return Math.log(Array.from({ length: n }, (_, at) => at + 1).reduce((a, b) => a * b, 1));
+  const x = n + 1;
+  const series = 1 / (12 * x) - 1 / (360 * x ** 3);
+  return (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + series;
+}
