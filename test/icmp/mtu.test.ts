@@ -226,6 +226,25 @@ describeWith(labMissing)("through four kernel routers", () => {
       }
     });
 
+    const NARROW_BACK = "icmpv6 type echo-reply meta length > 1400 drop";
+    const NO_PORTS = "icmpv6 type destination-unreachable drop";
+
+    // biome-ignore format: a table
+    test.each<[name: string, node: number, hook: "forward" | "output", rule: string, expected: Partial<Done>]>([
+      ["loses larger packets on the way back: a black hole there", 2, "forward", NARROW_BACK, { verdict: "black-hole", mtuBytes: 1400, cause: "back", lastLarge: TARGET_NODE, firstSmall: null }],
+      ["the same, and the target tells nothing of UDP: there or back", 2, "forward", `${NARROW_BACK}\n${NO_PORTS}`, { verdict: "black-hole", mtuBytes: 1400, cause: null, lastLarge: TARGET_NODE - 1, firstSmall: null }],
+      ["drops larger packets on the last link: a black hole on the way there", ROUTERS, "forward", `ip6 daddr 2001:db8::/32 meta length > 1400 icmpv6 type echo-request drop\nmeta l4proto udp meta length > 1400 drop`, { verdict: "black-hole", mtuBytes: 1400, cause: "there", lastLarge: ROUTERS, firstSmall: TARGET_NODE }],
+      ["drops larger echo requests of what every link carries: UDP shows that the path is not to blame", ROUTERS, "forward", "icmpv6 type echo-request meta length > 1000 drop", { verdict: "at-least", mtuBytes: 1280, atMostBytes: 1500, cause: "echo" }],
+      ["drops all echo requests: UDP measures the target", ROUTERS, "forward", "icmpv6 type echo-request drop", { verdict: "clear", mtuBytes: 1500, cause: "echo" }],
+    ])("that %s", async (_name, node, hook, rule, expected) => {
+      await set(node, nftRule(hook, rule));
+      try {
+        expect(await measure()).toMatchObject(expected);
+      } finally {
+        await clear(node);
+      }
+    });
+
     test("that drops all packets to the target: narrowed, as far as the routers before it tell", async () => {
       await chain.setMtu(2, 1420);
       await set(4, nftRule("forward", `ip6 daddr ${chain.target} drop`));
