@@ -1,6 +1,5 @@
 import { formatIpv6 } from "../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
-import { pause } from "../util/clock.ts";
 import { errorMeaning } from "./icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "./packet.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
@@ -121,13 +120,11 @@ const HOP_LIMIT = 64;
 /** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
 const MIN_WAIT_MS = 200;
 /** The least wait for the target while its distance is not known, in milliseconds. */
-const UNKNOWN_WAIT_MS = 1000;
+const UNKNOWN_WAIT_MS = 400;
 /** The longest wait for an answer in milliseconds, whatever the time to the hop. */
 const MAX_WAIT_MS = 2000;
-/** How many times the time to a hop its answer is waited for. */
-const WAIT_FACTOR = 3;
-/** How long new hops are awaited, in milliseconds: routers with limits can delay a trace. */
-const MAX_TRACE_MS = 8000;
+/** How many times the time to a hop its answer is waited for; a later one counts too. */
+const WAIT_FACTOR = 2;
 /** The longest time of a measurement in milliseconds; then the bounds that are known are the result. */
 export const LONGEST_SEARCH_MS = 14_500;
 /** Different doubtful messages that are kept. */
@@ -238,8 +235,7 @@ export async function measureMtu(
     );
     // Nobody waits for further hops before a silent target.
     const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
-    const isLate = pause(clock, MAX_TRACE_MS, signal).then(() => null);
-    const traced = await Promise.race([tracing, isSilent, isLate]);
+    const traced = await Promise.race([tracing, isSilent]);
     if (traced?.kind === "unreachable") return traced;
     await path.finish();
     if (callers.aborted) return { kind: "aborted" };

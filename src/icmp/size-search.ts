@@ -37,10 +37,12 @@ export interface Bounds {
 }
 
 /** The packets of one size on one line. */
-interface Tally {
+interface Size {
+  readonly line: Line;
+  readonly bytes: number;
   hasPassed: boolean;
-  /** Begun, or as often as a silent size is. */
-  tried: "no" | "begun" | "yes";
+  /** True if it was tried as often as a silent size is. */
+  isTried: boolean;
   /** The MTU of each Packet Too Big. */
   readonly claims: number[];
   /** How often it was not answered while a smaller packet right behind it was. */
@@ -65,8 +67,6 @@ const SIZES_AT_ONCE = 4;
 const MAX_HINTED = 4;
 /** How often a silent size is tried. */
 const MAX_TRIES = 3;
-/** The pause before a silent size is tried again in milliseconds: Linux sends one error in 100 ms to one address. */
-const TRY_MS = 200;
 /** How many packets of at least a size have a believable Packet Too Big before it is proven. */
 const TOLD_PROOF = 2;
 /** How often a size is silent beside a smaller one that is answered before its size is the reason: chance is below 0.25 ** 5. */
@@ -84,85 +84,70 @@ const MAX_QUIET = 3;
  * behind it. A hint is tried, and the next larger size too, so that a wrong one costs only time. Silence proves
  * a size too large only beside answers to a smaller one: hops rate-limit their answers, and packets get lost.
  */
-export function createSizeSearch({ send, clock, signal }: SizeTrial) {
-  const tallies = new Map<Line, Map<number, Tally>>();
+function createSizeSearch({ send, clock, signal }: SizeTrial) {
+  let sizes: Size[] = [];
   /** Claims about packets that have passed. */
   const lies = new Set<number>();
   let refusedBytes = NO_BYTES;
 
-  const tallyOf = (line: Line, bytes: number): Tally => {
-    const sizes = tallies.get(line) ?? new Map<number, Tally>();
-    const tally = sizes.get(bytes) ?? { hasPassed: false, tried: "no", claims: [], proofs: 0 };
-    tallies.set(line, sizes.set(bytes, tally));
-    return tally;
+  const sizeOf = (line: Line, bytes: number): Size => {
+    const known = sizes.find((size) => size.line === line && size.bytes === bytes);
+    const size = known ?? { line, bytes, hasPassed: false, isTried: false, claims: [], proofs: 0 };
+    if (known === undefined) sizes.push(size);
+    return size;
   };
-  const sizesOf = (line: Line) => [...(tallies.get(line) ?? [])];
-  const largest = (sizes: readonly (readonly [number, Tally])[]) =>
-    Math.max(0, ...sizes.map(([bytes, { hasPassed }]) => (hasPassed ? bytes : 0)));
+  const passedOn = (first: Line, last: Line) =>
+    sizes.reduce(
+      (most, { line, bytes, hasPassed }) =>
+        hasPassed && line >= first && line <= last ? Math.max(most, bytes) : most,
+      0,
+    );
 
-  /** The largest size that passed. Only an echo reply shows the way back. */
-  const lowOf = (line: Line) => {
-    const lines = line === ECHO ? [ECHO] : [...tallies.keys()];
-    return largest(lines.filter((other) => other >= Math.min(line, ECHO)).flatMap(sizesOf));
-  };
-
-  /** The proof that a size above `low` is too large on a line; null if there is none. */
-  const proofOf = (line: Line, bytes: number, low: number): Limit | null => {
+  /** The proof that a size above `low` is too large on its line; null if there is none. */
+  const proofOf = ({ line, bytes, claims, proofs }: Size, low: number): Limit | null => {
     const isTold = (claim: number) => claim >= low && claim < bytes && !lies.has(claim);
-    const toldOf = ([sent, { claims }]: [number, Tally]) =>
-      sent < bytes ? [] : claims.filter(isTold);
-    const tally = tallyOf(line, bytes);
-    const isEnough = sizesOf(line).flatMap(toldOf).length >= TOLD_PROOF;
-    if (isEnough && tally.claims.some(isTold)) return "told";
-    if (tally.proofs < SILENCE_PROOF) return null;
-    return tally.claims.length > 0 ? "told" : "silence";
+    const larger = (size: Size) => size.line === line && size.bytes >= bytes;
+    const all = claims.some(isTold) ? sizes.filter(larger).flatMap((size) => size.claims) : [];
+    if (all.filter(isTold).length >= TOLD_PROOF) return "told";
+    if (proofs < SILENCE_PROOF) return null;
+    return claims.length > 0 ? "told" : "silence";
   };
 
   const boundsOf = (line: Line): Bounds => {
-    const atLeast = lowOf(line);
+    // Only an echo reply shows the way back.
+    const atLeast = line === ECHO ? passedOn(ECHO, ECHO) : passedOn(Math.min(line, ECHO), UDP);
     let [above, limit]: [number, Limit] = [refusedBytes, "link"];
-    for (const other of tallies.keys()) {
-      for (const [bytes] of sizesOf(other)) {
-        const proof = bytes > atLeast && bytes < above ? proofOf(other, bytes, atLeast) : null;
-        const isOnTheWay =
-          other < ECHO ? other <= line : line >= ECHO && (other >= line || proof === "told");
-        if (proof !== null && isOnTheWay) [above, limit] = [bytes, proof];
-      }
+    for (const size of sizes) {
+      const proof = size.bytes > atLeast && size.bytes < above ? proofOf(size, atLeast) : null;
+      const isOnTheWay =
+        size.line < ECHO
+          ? size.line <= line
+          : line >= ECHO && (size.line >= line || proof === "told");
+      if (proof !== null && isOnTheWay) [above, limit] = [size.bytes, proof];
     }
     return { atLeast, atMost: above - 1, limit };
   };
 
-  const ask = async (line: Line, bytes: number): Promise<Fate> => {
-    const tally = tallyOf(line, bytes);
+  const ask = async (size: Size): Promise<Fate> => {
     const late = () => {
-      tally.hasPassed = true;
+      size.hasPassed = true;
     };
-    const fate = await send(line, bytes, late);
-    if (fate.kind === "passed") tally.hasPassed = true;
-    if (fate.kind === "refused") refusedBytes = Math.min(refusedBytes, bytes);
-    if (fate.hintBytes !== undefined && !tally.hasPassed) tally.claims.push(fate.hintBytes);
-    if (fate.hintBytes !== undefined && fate.kind === "passed") lies.add(fate.hintBytes);
+    const fate = await send(size.line, size.bytes, late);
+    if (fate.kind === "passed") late();
+    if (fate.kind === "refused") refusedBytes = Math.min(refusedBytes, size.bytes);
+    if (fate.hintBytes === undefined) return fate;
+    if (size.hasPassed) lies.add(fate.hintBytes);
+    else size.claims.push(fate.hintBytes);
     return fate;
   };
 
-  /** Sends packets of one size until one is answered; the later ones do not wait for the answer to the earlier. */
+  /** Sends packets of one size until one is answered. */
   const trySize = async (line: Line, bytes: number): Promise<void> => {
-    const tally = tallyOf(line, bytes);
-    tally.tried = "begun";
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let isOver = signal.aborted;
-    let silent = 0;
-    const once = async () => {
-      const fate = await ask(line, bytes);
-      isOver ||= !isSilent(fate) || ++silent === MAX_TRIES || signal.aborted;
-      if (isOver) resolve();
-    };
-    for (let tries = 0; tries < MAX_TRIES && !isOver; tries++) {
-      void once();
-      await Promise.race([promise, pause(clock, TRY_MS, signal)]);
+    const size = sizeOf(line, bytes);
+    for (let tries = 0; tries < MAX_TRIES && !size.hasPassed && !signal.aborted; tries++) {
+      if (!isSilent(await ask(size))) break;
     }
-    if (!isOver) await promise;
-    tally.tried = "yes";
+    size.isTried = true;
   };
 
   /**
@@ -172,15 +157,15 @@ export function createSizeSearch({ send, clock, signal }: SizeTrial) {
    * @param low a size that passes; answers to less than 1280 bytes can be larger and vanish themselves
    */
   const compare = async (line: Line, bytes: number, low: number, proofs = SILENCE_PROOF) => {
-    const tally = tallyOf(line, bytes);
-    const smaller = low < LEAST_MTU ? largest(sizesOf(line)) || TRACE_BYTES : low;
+    const size = sizeOf(line, bytes);
+    const smaller = sizeOf(line, low < LEAST_MTU ? passedOn(line, line) || TRACE_BYTES : low);
     let quiet = 0;
     for (let pairs = 0; pairs < MAX_PAIRS && quiet < MAX_QUIET && !signal.aborted; pairs++) {
       // The larger one arrives first: if only one answer is allowed, it gets it.
-      const [large, small] = await Promise.all([ask(line, bytes), ask(line, smaller)]);
-      if (large.kind === "lost" && small.kind === "passed") tally.proofs++;
-      const isOver = boundsOf(line).atMost < bytes || tally.proofs >= proofs;
-      if (tally.hasPassed || isOver || large.kind === "refused") return true;
+      const [large, small] = await Promise.all([ask(size), ask(smaller)]);
+      if (large.kind === "lost" && small.kind === "passed") size.proofs++;
+      const isOver = boundsOf(line).atMost < bytes || size.proofs >= proofs;
+      if (size.hasPassed || isOver || large.kind === "refused") return true;
       quiet = small.kind === "passed" || large.hintBytes !== undefined ? 0 : quiet + 1;
       if (quiet > 0 && quiet < MAX_QUIET) await pause(clock, LIMIT_MS, signal);
     }
@@ -189,47 +174,55 @@ export function createSizeSearch({ send, clock, signal }: SizeTrial) {
 
   /** Narrows the bounds of a line until they meet, or nothing more can be learnt. */
   const search = async (line: Line): Promise<void> => {
-    const trying = new Set<Promise<void>>();
-    let hinted = 0;
-    for (let isFirst = true; !signal.aborted; ) {
+    for (let steps = 0; !signal.aborted; steps++) {
       const { atLeast: low, atMost } = boundsOf(line);
-      const failed = sizesOf(line).flatMap(([bytes, { hasPassed, tried }]) =>
-        tried === "yes" && !hasPassed && bytes > low ? bytes : [],
-      );
+      if (low === 0 && steps > 0) return;
+      const failed = sizes
+        .filter((size) => size.line === line && size.isTried && !size.hasPassed)
+        .flatMap(({ bytes }) => (bytes > low && bytes <= atMost ? bytes : []));
       const above = Math.min(atMost + 1, ...failed);
-      const isOpen = (bytes: number) =>
-        bytes > low && bytes < above && tallies.get(line)?.get(bytes)?.tried !== "begun";
-      const claims = [...tallies.keys()].flatMap(sizesOf).flatMap(([, tally]) => tally.claims);
+      const isOpen = (bytes: number) => bytes > low && bytes < above;
+      const claims = steps < MAX_HINTED ? sizes.flatMap((size) => size.claims) : [];
       const hints = claims.flatMap((claim) => [claim, claim + 1]).filter(isOpen);
-      const isHinted = hints.length > 0 && hinted < MAX_HINTED;
-      const others = isHinted ? [] : isFirst ? USUAL_BYTES : spreadSizes(low, above);
-      const ends = isFirst ? [atMost, ...(low > 0 ? [low + 1] : [])] : [];
-      const next = trying.size > 0 && !isHinted ? [] : [...ends, ...others].filter(isOpen);
-      if (isHinted) hinted++;
-      isFirst = false;
-      for (const bytes of new Set(isHinted ? [...next, ...hints] : next)) {
-        const trial = trySize(line, bytes).finally(() => trying.delete(trial));
-        trying.add(trial);
+      const others = steps === 0 ? USUAL_BYTES : spreadSizes(low, above);
+      const ends = steps === 0 ? [atMost, Math.max(low + 1, TRACE_BYTES)] : [];
+      const next = [...ends, ...(hints.length > 0 ? hints : others)].filter(isOpen);
+      if (next.length > 0) {
+        await Promise.all([...new Set(next)].map((bytes) => trySize(line, bytes)));
+        continue;
       }
-      if (trying.size > 0) await Promise.race(trying);
-      else if (above > atMost || low === 0) return;
-      else {
-        const most = Math.max(...failed.filter((bytes) => bytes <= atMost));
-        const isMost = most > above && tallyOf(line, most).proofs === 0;
-        const [bytes, proofs] = isMost ? [most, 1] : [above, SILENCE_PROOF];
-        if (!(await compare(line, bytes, low, proofs))) return;
-      }
+      if (above > atMost) return;
+      // The largest silent size tells at once whether answers are limited.
+      const most = Math.max(...failed);
+      const isMost = most > above && sizeOf(line, most).proofs === 0;
+      const [bytes, proofs] = isMost ? [most, 1] : [above, SILENCE_PROOF];
+      if (!(await compare(line, bytes, low, proofs))) return;
     }
   };
 
+  /** Asks for both bounds again. If they are not true any more, all that is known is forgotten. */
+  const hasChanged = async (line: Line): Promise<boolean> => {
+    const { atLeast, atMost, limit } = boundsOf(line);
+    if (atLeast === 0) return false;
+    const before = sizes;
+    sizes = [];
+    const larger = limit === "link" ? [] : [trySize(line, atMost + 1)];
+    await Promise.all([trySize(line, atLeast), ...larger]);
+    if (passedOn(line, line) === 0) {
+      sizeOf(line, TRACE_BYTES).hasPassed = true;
+      await compare(line, atLeast, TRACE_BYTES);
+    }
+    const now = boundsOf(line);
+    const isOther = now.atLeast > atMost || now.atMost < atLeast;
+    sizes = isOther ? [] : before;
+    return isOther;
+  };
+
   return {
-    boundsOf,
-    trySize,
-    compare,
-    search,
+    ...{ boundsOf, trySize, compare, search, hasChanged },
     /** Notes that a size passed. */
     pass(line: Line, bytes: number): void {
-      tallyOf(line, bytes).hasPassed = true;
+      sizeOf(line, bytes).hasPassed = true;
     },
   };
 }
@@ -237,15 +230,14 @@ export function createSizeSearch({ send, clock, signal }: SizeTrial) {
 const isSilent = ({ kind, hintBytes }: Fate) =>
   hintBytes === undefined && (kind === "lost" || kind === "unknown");
 
-/** Sizes evenly spread between two; none if nothing has passed. */
+/** Sizes evenly spread between two. */
 function spreadSizes(low: number, above: number): number[] {
-  if (low === 0) return [];
   const step = Math.ceil((above - low) / (SIZES_AT_ONCE + 1));
   return Array.from({ length: SIZES_AT_ONCE }, (_, index) => low + (index + 1) * step);
 }
 
-/** When routers and UDP are asked, if the target has not said all before, in milliseconds. */
-const HEAD_START_MS = 700;
+/** When routers are asked, if the target has not said all before, in milliseconds. */
+const HEAD_START_MS = 500;
 
 /**
  * Searches on the way to a target: with echo requests to it, then to each router as soon as it is known, and
@@ -255,8 +247,9 @@ const HEAD_START_MS = 700;
  */
 export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
   const { clock, signal } = trial;
+  const search = createSizeSearch(trial);
+  const { boundsOf } = search;
   const hops = new Set<Line>();
-  let search = createSizeSearch(trial);
   let head: Promise<unknown> = Promise.resolve();
   let running: Promise<unknown>[] = [];
 
@@ -266,17 +259,17 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
     await search.search(hop);
     onMeasured(hop);
   };
-  const askSilent = async () => {
-    if (search.boundsOf(ECHO).atLeast > 0) return;
-    const { atMost, limit } = search.boundsOf(UDP);
+  const measureTarget = async () => {
+    await search.search(ECHO);
+    if (boundsOf(ECHO).atLeast > 0) return;
+    const { atMost, limit } = boundsOf(UDP);
     const sizes = new Set([...(limit === "told" ? [atMost + 1] : []), atMost, LEAST_MTU]);
     await Promise.all([...sizes].map((bytes) => search.trySize(UDP, bytes)));
   };
   const begin = () => {
-    search = createSizeSearch(trial);
-    const echo = search.search(ECHO);
-    head = Promise.race([echo, pause(clock, HEAD_START_MS, signal)]);
-    running = [echo, head.then(askSilent), ...[...hops].map(measure)];
+    const target = measureTarget();
+    head = Promise.race([target, pause(clock, HEAD_START_MS, signal)]);
+    running = [target, ...[...hops].map(measure)];
   };
   /** Waits also for what is begun meanwhile. */
   const settle = async () => {
@@ -287,30 +280,16 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
   };
   /** Asks whether larger echo requests vanish on the way there, unless routers have told. */
   const findWay = async () => {
-    const { atLeast, atMost, limit } = search.boundsOf(ECHO);
-    const way = search.boundsOf(UDP);
+    const { atLeast, atMost, limit } = boundsOf(ECHO);
+    const way = boundsOf(UDP);
     const isOpen = way.atLeast <= atLeast && way.atMost > atLeast;
     if (atLeast < atMost || limit !== "silence" || !isOpen) return;
     await search.compare(UDP, Math.max(atMost + 1, LEAST_MTU), atLeast);
   };
-  /** True if the target does not answer the same sizes any more. */
-  const hasChanged = async () => {
-    const line = search.boundsOf(ECHO).atLeast > 0 ? ECHO : UDP;
-    const { atLeast, atMost, limit } = search.boundsOf(line);
-    if (atLeast === 0) return false;
-    const check = createSizeSearch(trial);
-    const larger = limit === "link" ? [] : [check.trySize(line, atMost + 1)];
-    await Promise.all([check.trySize(line, atLeast), ...larger]);
-    const now = check.boundsOf(line).atLeast;
-    if (now > 0) return now > atMost;
-    check.pass(line, TRACE_BYTES);
-    await check.compare(line, atLeast, TRACE_BYTES);
-    return check.boundsOf(line).atMost < atLeast;
-  };
   begin();
   return {
-    boundsOf: (line: Line) => search.boundsOf(line),
-    pass: (line: Line, bytes: number) => search.pass(line, bytes),
+    boundsOf,
+    pass: search.pass,
     /** Searches at a router that has answered. */
     add(hop: Line): void {
       if (hops.has(hop)) return;
@@ -320,12 +299,12 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
     settle,
     /** Ends what has begun, and searches again if the path has changed meanwhile. */
     async finish(): Promise<void> {
-      await settle();
-      await findWay();
-      while (!signal.aborted && (await hasChanged())) {
-        begin();
+      for (;;) {
         await settle();
         await findWay();
+        const line = boundsOf(ECHO).atLeast > 0 ? ECHO : UDP;
+        if (signal.aborted || !(await search.hasChanged(line))) return;
+        begin();
       }
     },
   };

@@ -92,6 +92,8 @@ const UNUSED_PORT = 33434;
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const PACKET_INFO_BYTES = 20;
+/** How long after the last UDP packet its socket is read, in milliseconds: longer than a probe may stay unanswered. */
+const UDP_WAIT_MS = 20_000;
 /** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
 
@@ -280,7 +282,7 @@ export abstract class EchoSocket implements IcmpSocket {
 }
 
 /** A datagram socket whose ICMPv6 errors come in a queue of their own; ipv6(7), IPV6_RECVERR. */
-export abstract class ErrorQueueSocket extends EchoSocket {
+export class ErrorQueueSocket extends EchoSocket {
   /** @throws SystemError if the socket or an option is refused */
   constructor(protocol: number) {
     super(openSocket(SOCK.dgram, protocol), [[OPTION.receiveErrors, int(1)]]);
@@ -332,19 +334,14 @@ export abstract class ErrorQueueSocket extends EchoSocket {
   }
 }
 
-/** Sends echo requests as the data of UDP packets, and receives the errors about them. */
-class UdpSocket extends ErrorQueueSocket {
-  constructor() {
-    super(IPPROTO_UDP);
-  }
-}
-
 /**
- * The raw socket, which receives only echo replies and errors about probes with its tag. UDP packets have a
- * socket beside it, which is opened for the first one.
+ * The raw socket, which receives only echo replies and errors about probes with its tag. Requests as the data
+ * of UDP packets have a socket beside it.
  */
 export class RawSocket extends EchoSocket {
-  #udp: UdpSocket | null = null;
+  readonly #udp = new ErrorQueueSocket(IPPROTO_UDP);
+  /** Until when errors about UDP packets are awaited, in milliseconds of the monotonic clock. */
+  #udpMs = -Infinity;
 
   /**
    * @param tag the high byte of the identifiers, 8 bits
@@ -360,22 +357,17 @@ export class RawSocket extends EchoSocket {
 
   override send(packet: OutgoingPacket): number | string {
     if (packet.port === undefined) return super.send(packet);
-    try {
-      this.#udp ??= new UdpSocket();
-    } catch (error) {
-      if (error instanceof SystemError) return error.code;
-      throw error;
-    }
+    this.#udpMs = performance.now() + UDP_WAIT_MS;
     return this.#udp.send(packet);
   }
 
   override receive(): ReceivedPacket | null {
-    return super.receive() ?? this.#udp?.receive() ?? null;
+    return super.receive() ?? (performance.now() < this.#udpMs ? this.#udp.receive() : null);
   }
 
   override close(): void {
     super.close();
-    this.#udp?.close();
+    this.#udp.close();
   }
 
   pass(tag: number, other: number): boolean {

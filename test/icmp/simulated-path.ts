@@ -92,7 +92,7 @@ export function simulate(path: SimulatedPath, clock: VirtualClock, random: () =>
       sent.push({ line, bytes });
       const fate = fateOf(line, bytes);
       const isAnswer = fate.kind !== "lost" || fate.hintBytes !== undefined;
-      const delayMs = fate.kind === "refused" ? 0 : isAnswer ? rttMs : Math.max(200, 3 * rttMs);
+      const delayMs = fate.kind === "refused" ? 0 : isAnswer ? rttMs : Math.max(200, 2 * rttMs);
       await new Promise<void>((resolve) => clock.after(delayMs, resolve));
       return fate;
     },
