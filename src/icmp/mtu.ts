@@ -301,7 +301,9 @@ export function conclude(
   const firstSmall = behind.find(
     ({ atMostBytes }) => isNarrow && (atMostBytes ?? Infinity) <= atMost,
   );
-  const told = believed.findLast(({ mtuBytes }) => verdict === "narrowed" && mtuBytes === atMost);
+  const told = believed
+    .toSorted((a, b) => b.sentBytes - a.sentBytes)
+    .find(({ mtuBytes }) => verdict === "narrowed" && mtuBytes === atMost);
   return {
     verdict,
     cause,
@@ -325,6 +327,7 @@ export function conclude(
 function causeOf({ atLeast, atMost, limit }: Bounds, way: Bounds): MtuCause | null {
   if (atLeast === 0 && way.atLeast > 0) return "echo";
   if (limit !== "silence" || atLeast < atMost) return null;
-  if (way.atLeast > atLeast) return atLeast < LEAST_MTU ? "echo" : "back";
-  return way.atMost === atLeast && atLeast >= LEAST_MTU ? "there" : null;
+  if (atLeast < LEAST_MTU) return way.atLeast < LEAST_MTU ? null : "echo";
+  if (way.atLeast > atLeast) return "back";
+  return way.atMost === atLeast ? "there" : null;
 }

@@ -284,6 +284,8 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
     const way = boundsOf(UDP);
     const isOpen = way.atLeast <= atLeast && way.atMost > atLeast;
     if (atLeast < atMost || limit !== "silence" || !isOpen) return;
+    await search.trySize(UDP, way.atMost);
+    if (boundsOf(UDP).atLeast > atLeast) return;
     await search.compare(UDP, Math.max(atMost + 1, LEAST_MTU), atLeast);
   };
   begin();

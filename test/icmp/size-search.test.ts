@@ -79,6 +79,29 @@ describe("a path whose target answers", () => {
   });
 });
 
+const SLOW = { limitMs: 1000 };
+
+// biome-ignore format: a table
+test.each<[name: string, path: SimulatedPath, endMs: number, lessThanMs: number, echo: object, found: object]>([
+  ["routers that send one error a second", { ...fixed(1500, 1500, 1500, 1400, 1400, 1400), routers: [SLOW, SLOW, { ...SLOW, isMute: true }, SLOW, SLOW] }, END_MS, END_MS, exactly(1400, "silence"), { verdict: "black-hole", cause: "there", lastLarge: 3, firstSmall: 4 }],
+  ["two narrowings, the second one silent", { ...fixed(1500, 1400, 1300), routers: [{}, { isMute: true }] }, END_MS, 9000, exactly(1300, "silence"), { verdict: "black-hole", mtuBytes: 1300, atMostBytes: 1300 }],
+  ["two narrowings, the first one silent", { ...fixed(1500, 1400, 1300), routers: [{ isMute: true }, {}] }, END_MS, 9000, exactly(1300, "told"), { verdict: "narrowed", mtuBytes: 1300 }],
+  ["a search that is cut by time", { ...fixed(1500, 1400, 1400), routers: [{ isMute: true }, {}] }, 900, 1300, { atMost: 1500 }, { verdict: "at-least", mtuBytes: 1366, atMostBytes: 1500 }],
+  ["a link that shrinks meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 15 ? 1500 : 1400] }, END_MS, 1000, exactly(1400, "told"), { verdict: "narrowed", mtuBytes: 1400 }],
+  ["a link that grows meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 35 ? 1400 : 1500] }, END_MS, 1000, exactly(1500, "link"), { verdict: "clear", mtuBytes: 1500 }],
+  ["a far black hole", { ...fixed(1500, 1400), routers: [{ isMute: true }], rttMs: 300 }, END_MS, END_MS + 1000, exactly(1400, "silence"), { verdict: "black-hole", mtuBytes: 1400 }],
+  ["a narrow way back, and no answer to UDP", { ...fixed(1500, 1500), backBytes: 1400 }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: null, lastLarge: 1, firstSmall: null }],
+  ["a narrow way back, and answers to UDP", { ...fixed(1500, 1500), backBytes: 1400, hasClosedPort: true }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: "back" }],
+  ["a target without large echo replies, and no answer to UDP", { ...fixed(1500, 1500), echoBytes: 1000 }, END_MS, 9000, exactly(1000, "silence"), { verdict: "at-least", cause: null, mtuBytes: 1000, atMostBytes: 1500 }],
+  ["a link that carries less than 1280 bytes", { ...fixed(1500, 1000), hasClosedPort: true }, END_MS, 9000, exactly(1000, "silence"), { verdict: "below-1280", mtuBytes: 1000 }],
+])("%s", async (_name, path, endMs, lessThanMs, echo, found) => {
+  const measured = await measure(path, seeded(1), endMs);
+  expect(measured.echo).toMatchObject(echo);
+  expect(measured.found).toMatchObject(found);
+  expect(measured.tookMs).toBeLessThan(lessThanMs);
+  expect(measured.udp).toBeLessThanOrEqual(20);
+});
+
 /** A path that nobody has chosen. */
 function randomPath(
   random: () => number,
@@ -129,7 +152,7 @@ test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
     const isRight = ([echo, way, link]: readonly number[]) => {
       const [E, W, L] = [echo as number, way as number, link as number];
       const verdicts = {
-        clear: W === L && (E === L || E === 0),
+        clear: W === L && (E === L || E === 0 || cause === "echo"),
         narrowed: W < L && (E === W || E === 0 || cause === "echo"),
         "black-hole": E < L && (E >= 1280 || W < L),
         "below-1280": W < 1280,
