@@ -201,7 +201,7 @@ export async function measureMtu(
     const tooBig = { from, mtuBytes, sentBytes };
     if (hasPassed) {
       doubt({ ...tooBig, doubt: "disproved" });
-      return { kind: "passed", hintBytes: mtuBytes };
+      return { kind: "passed" };
     }
     if (mtuBytes >= LEAST_MTU && mtuBytes < sentBytes) {
       believed.push(tooBig);

@@ -10,7 +10,7 @@ export const UDP: Line = 257;
 /** The fate of a packet: `unknown` tells nothing, `refused` that this machine's link is too small. */
 export interface Fate {
   readonly kind: "passed" | "lost" | "refused" | "unknown";
-  /** The MTU that a believable Packet Too Big claims; of a packet that has passed all the same, a lie. */
+  /** The MTU that a believable Packet Too Big claims. */
   readonly hintBytes?: number;
 }
 
@@ -67,8 +67,6 @@ const SIZES_AT_ONCE = 4;
 const MAX_HINTED = 4;
 /** How often a silent size is tried. */
 const MAX_TRIES = 3;
-/** How many packets of at least a size have a believable Packet Too Big before it is proven. */
-const TOLD_PROOF = 2;
 /** How often a size is silent beside a smaller one that is answered before its size is the reason: chance is below 0.25 ** 5. */
 const SILENCE_PROOF = 5;
 /** The pause after two silent packets in milliseconds: hops that send one answer a second then send one. */
@@ -86,8 +84,6 @@ const MAX_QUIET = 3;
  */
 function createSizeSearch({ send, clock, signal }: SizeTrial) {
   let sizes: Size[] = [];
-  /** Claims about packets that have passed. */
-  const lies = new Set<number>();
   let refusedBytes = NO_BYTES;
 
   const sizeOf = (line: Line, bytes: number): Size => {
@@ -104,11 +100,8 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     );
 
   /** The proof that a size above `low` is too large on its line; null if there is none. */
-  const proofOf = ({ line, bytes, claims, proofs }: Size, low: number): Limit | null => {
-    const isTold = (claim: number) => claim >= low && claim < bytes && !lies.has(claim);
-    const larger = (size: Size) => size.line === line && size.bytes >= bytes;
-    const all = claims.some(isTold) ? sizes.filter(larger).flatMap((size) => size.claims) : [];
-    if (all.filter(isTold).length >= TOLD_PROOF) return "told";
+  const proofOf = ({ bytes, claims, proofs }: Size, low: number): Limit | null => {
+    if (claims.some((claim) => claim >= low && claim < bytes)) return "told";
     if (proofs < SILENCE_PROOF) return null;
     return claims.length > 0 ? "told" : "silence";
   };
@@ -135,9 +128,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     const fate = await send(size.line, size.bytes, late);
     if (fate.kind === "passed") late();
     if (fate.kind === "refused") refusedBytes = Math.min(refusedBytes, size.bytes);
-    if (fate.hintBytes === undefined) return fate;
-    if (size.hasPassed) lies.add(fate.hintBytes);
-    else size.claims.push(fate.hintBytes);
+    if (fate.hintBytes !== undefined) size.claims.push(fate.hintBytes);
     return fate;
   };
 
@@ -265,6 +256,7 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
     const { atMost, limit } = boundsOf(UDP);
     const sizes = new Set([...(limit === "told" ? [atMost + 1] : []), atMost, LEAST_MTU]);
     await Promise.all([...sizes].map((bytes) => search.trySize(UDP, bytes)));
+    if (boundsOf(UDP).atLeast > 0) await search.search(UDP);
   };
   const begin = () => {
     const target = measureTarget();

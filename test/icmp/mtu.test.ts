@@ -389,7 +389,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       return packet.hopLimit > 5 ? [] : [{ delayMs: packet.hopLimit, from, message }];
     });
     const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
-    const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 2000 };
+    const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
     const outcome = (await clock.run(engine.mtu(request))) as Done;
     expect(clock.nowMs() - startMs).toBeLessThan(3000);
     expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: null, atMostBytes: 1400 });

@@ -61,7 +61,7 @@ export function simulate(path: SimulatedPath, clock: VirtualClock, random: () =>
       if (line === at + 1) {
         const isHeard = !router.isSilent && isAllowed(`${at}`, router.limitMs, 6);
         const fate = isHeard ? answered() : ({ kind: "lost" } as const);
-        return fate.kind === "passed" ? { ...forged, ...fate } : (forged ?? fate);
+        return fate.kind === "passed" ? fate : (forged ?? fate);
       }
       const mtu = links[at + 1] as number;
       if (bytes > mtu) {
@@ -83,7 +83,7 @@ export function simulate(path: SimulatedPath, clock: VirtualClock, random: () =>
         ? path.hasClosedPort && Math.min(bytes, 1280) <= backBytes
         : bytes <= Math.min(backBytes, echoBytes) && isAllowed("echo", path.echoLimitMs, 1);
     if (!isTaken) return none;
-    return answered().kind === "passed" ? { ...forged, kind: "passed" } : none;
+    return answered().kind === "passed" ? { kind: "passed" } : none;
   };
 
   return {

@@ -93,6 +93,8 @@ test.each<[name: string, path: SimulatedPath, endMs: number, lessThanMs: number,
   ["a narrow way back, and no answer to UDP", { ...fixed(1500, 1500), backBytes: 1400 }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: null, lastLarge: 1, firstSmall: null }],
   ["a narrow way back, and answers to UDP", { ...fixed(1500, 1500), backBytes: 1400, hasClosedPort: true }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: "back" }],
   ["a target without large echo replies, and no answer to UDP", { ...fixed(1500, 1500), echoBytes: 1000 }, END_MS, 9000, exactly(1000, "silence"), { verdict: "at-least", cause: null, mtuBytes: 1000, atMostBytes: 1500 }],
+  ["a target that answers UDP alone, behind a narrow link", { ...fixed(1500, 1400), echoBytes: 0, hasClosedPort: true }, END_MS, 3000, { atLeast: 0 }, { verdict: "narrowed", cause: "echo", mtuBytes: 1400, atMostBytes: 1400 }],
+  ["a target that answers nothing, behind a narrow link", { ...fixed(1500, 1400, 1400), echoBytes: 0 }, END_MS, 4000, { atLeast: 0 }, { verdict: "narrowed", cause: null, mtuBytes: null, atMostBytes: 1400, lastLarge: 1, firstSmall: 2 }],
   ["a link that carries less than 1280 bytes", { ...fixed(1500, 1000), hasClosedPort: true }, END_MS, 9000, exactly(1000, "silence"), { verdict: "below-1280", mtuBytes: 1000 }],
 ])("%s", async (_name, path, endMs, lessThanMs, echo, found) => {
   const measured = await measure(path, seeded(1), endMs);
@@ -140,7 +142,7 @@ function randomPath(
 test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
   const wrong: unknown[] = [];
   const verdicts: Record<string, number> = {};
-  let [exact, slowest] = [0, 0];
+  let [exact, slowest, packets] = [0, 0, 0];
   for (let seed = 0; seed < 2000; seed++) {
     const random = seeded(seed);
     const path = randomPath(random);
@@ -148,6 +150,7 @@ test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
     const { verdict, cause } = m.found;
     verdicts[verdict] = (verdicts[verdict] ?? 0) + 1;
     slowest = Math.max(slowest, m.tookMs);
+    packets = Math.max(packets, m.sent.length);
     if (m.echo.atLeast === m.echo.atMost) exact++;
     const isRight = ([echo, way, link]: readonly number[]) => {
       const [E, W, L] = [echo as number, way as number, link as number];
@@ -188,5 +191,6 @@ test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
   expect(Object.keys(verdicts)).toHaveLength(6);
   expect(exact).toBeGreaterThan(1700);
   expect(slowest).toBeLessThan(END_MS + 1000);
+  expect(packets).toBeLessThan(1500);
   expect(wrong).toEqual([]);
 });
