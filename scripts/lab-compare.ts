@@ -27,8 +27,8 @@ for (const program of ["ping", "traceroute", "mtr", "tracepath", "nft"]) {
 interface Answer {
   readonly error?: { readonly code: string };
   readonly mtu?: number | null;
-  readonly verdict?: string;
-  readonly told?: { readonly from: string; readonly hop: number; readonly mtu: number } | null;
+  readonly atMost?: number | null;
+  readonly packetTooBig?: { readonly from: string; readonly hop: number } | null;
   readonly lastLarge?: number | null;
   readonly firstSmall?: number | null;
   readonly results?: readonly {
@@ -46,13 +46,15 @@ interface Answer {
     readonly ip: string | null;
     readonly rtt?: number | null;
     readonly mtu?: number | null;
+    readonly atMost?: number | null;
     readonly loss?: number | null;
     readonly sent?: number;
     readonly avg?: number | null;
     readonly cause?: string | null;
   }[];
   readonly details?: {
-    readonly verdict?: { readonly text: string };
+    readonly verdict?: { readonly code: string; readonly text: string };
+    readonly cause?: string;
     readonly reason?: string;
     readonly complete?: boolean;
     readonly labels?: number;
@@ -73,6 +75,10 @@ interface Answer {
     }[];
   };
 }
+
+/** An exact size, or both bounds. */
+const boundsText = ({ mtu = null, atMost = null }: Pick<Answer, "mtu" | "atMost">) =>
+  mtu === atMost ? (mtu ?? "unknown") : `${mtu ?? "unknown"} to ${atMost}`;
 
 /** Each of our tools: its parameters, its answer in lines, and the program beside it. */
 const TOOLS = {
@@ -120,9 +126,9 @@ const TOOLS = {
   },
   mtu: {
     query: "names=no",
-    lines: ({ mtu, verdict, told, lastLarge, firstSmall, hops = [], details }: Answer) => [
-      ...hops.map(({ hop, ip, mtu }) => `${hop}  ${ip ?? "silent"}  ${mtu ?? "unknown"}`),
-      `${verdict}  mtu ${mtu}`,
+    lines: ({ packetTooBig: told, lastLarge, firstSmall, hops = [], details, ...size }: Answer) => [
+      ...hops.map(({ hop, ip, ...each }) => `${hop}  ${ip ?? "silent"}  ${boundsText(each)}`),
+      `${details?.verdict?.code}  mtu ${boundsText(size)}${details?.cause ? `  cause ${details.cause}` : ""}`,
       ...(told ? [`told by ${told.from} (hop ${told.hop})`] : []),
       ...(firstSmall
         ? [`larger packets end between hops ${lastLarge ?? 0} and ${firstSmall}`]
@@ -244,6 +250,11 @@ const CASES: readonly Case[] = [
   ["Packet Too Big is filtered", async () => { await chain.setMtu(4, 1420); await rule("output", `${TOO_BIG} drop`, 3); }, ["mtu"]],
   ["Packet Too Big is limited", async () => { await chain.setMtu(4, 1420); await rule("output", `${TOO_BIG} ${ONE_A_SECOND}`, 3); }, ["mtu"]],
   ["a router without a way back, before a narrow link", async () => { await chain.setMtu(4, 1420); await rule("output", `ip6 daddr ${chain.source} drop`, 3); }, ["traceroute", "mtu"]],
+  ["MTU 1400 in the middle, the target drops all", async () => { await chain.setMtu(4, 1400); await rule("forward", `ip6 daddr ${chain.target} drop`, ROUTERS); }, ["mtu"]],
+  ["MTU 1400 in the middle, the target drops echo requests", async () => { await chain.setMtu(4, 1400); await rule("forward", "icmpv6 type echo-request drop", ROUTERS); }, ["mtu"]],
+  ["MTU 1400, then 1300 with a filtered Packet Too Big", async () => { await chain.setMtu(3, 1400); await chain.setMtu(5, 1300); await rule("output", `${TOO_BIG} drop`, 4); }, ["mtu"]],
+  ["MTU 1400 on the way back without a Packet Too Big", () => rule("forward", "icmpv6 type echo-reply meta length > 1400 drop", 3), ["mtu"]],
+  ["echo requests beyond 1000 bytes vanish", () => rule("forward", "icmpv6 type echo-request meta length > 1000 drop", ROUTERS), ["mtu"]],
   ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
 ];
 

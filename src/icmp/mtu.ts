@@ -1,14 +1,24 @@
 import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
-import { pause } from "../util/clock.ts";
+import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { errorMeaning } from "./icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "./packet.ts";
 import type { NoResult, RunOptions } from "./ping.ts";
-import type { Prober } from "./prober.ts";
-import { type Fate, type FoundSize, type SizeTrial, searchSize } from "./size-search.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS } from "./prober.ts";
+import type { Response } from "./response.ts";
+import {
+  type Bounds,
+  ECHO,
+  type Fate,
+  LEAST_MTU,
+  type Line,
+  searchPath,
+  TRACE_BYTES,
+  UDP,
+} from "./size-search.ts";
+import type { TraceHop } from "./trace-report.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
-/** A hop, and the largest packet that got through to it. */
+/** A hop, and what is known of the largest packet that gets through to it; exact where both bounds are the same. */
 export interface MtuHop {
   /** From 1. */
   readonly hop: number;
@@ -16,8 +26,10 @@ export interface MtuHop {
   readonly address: Ipv6Address | null;
   /** Index of the interface to a link-local `address`, 0 otherwise. */
   readonly scopeId: number;
-  /** Null for a hop that is silent, or answers so seldom that its silence does not tell. */
+  /** The largest packet that got through to it; null for a silent hop. */
   readonly mtuBytes: number | null;
+  /** The largest packet that is not proven to be too large for the way to it; null for a silent hop. */
+  readonly atMostBytes: number | null;
 }
 
 /** A Packet Too Big about one of our packets. */
@@ -41,9 +53,9 @@ export interface DoubtfulTooBig extends TooBig {
  * - `clear`: the target answers the largest packets that this machine can send;
  * - `narrowed`: larger packets are answered with Packet Too Big;
  * - `black-hole`: larger packets vanish;
- * - `below-1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5);
- * - `at-least`: the target answers too seldom for its silence to tell anything of larger packets;
- * - `inconclusive`: the target answers nothing.
+ * - `below-1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5), UDP too;
+ * - `at-least`: only bounds are known;
+ * - `inconclusive`: neither the target nor a hop answers.
  */
 export const MTU_VERDICTS = [
   "clear",
@@ -56,6 +68,16 @@ export const MTU_VERDICTS = [
 
 export type MtuVerdict = (typeof MTU_VERDICTS)[number];
 
+/**
+ * Where packets vanish:
+ * - `there`: on the way there, because UDP packets vanish too, or packets to a router;
+ * - `back`: on the way back, or at a target that answers no larger echo requests, because UDP packets get there;
+ * - `echo`: the target answers no larger echo requests, because UDP packets of 1280 bytes and their answers pass.
+ */
+export const MTU_CAUSES = ["there", "back", "echo"] as const;
+
+export type MtuCause = (typeof MTU_CAUSES)[number];
+
 /** How a measurement ended. */
 export type MtuOutcome =
   | {
@@ -65,58 +87,53 @@ export type MtuOutcome =
       readonly verdict: MtuVerdict;
       /** The largest packet that the target has answered; null if it answers nothing. */
       readonly mtuBytes: number | null;
+      /** The largest packet that the target can answer as far as is proven; null if nothing is known. */
+      readonly atMostBytes: number | null;
+      /** Null if nothing vanishes, or it is not known where. */
+      readonly cause: MtuCause | null;
       /** The message that says the MTU, for the verdict `narrowed`. */
       readonly packetTooBig: TooBig | null;
       readonly doubtful: readonly DoubtfulTooBig[];
-      /** From 1 to where a trace ended. */
+      /** From 1 to where the path ends, or the last hop that answered. */
       readonly hops: readonly MtuHop[];
-      /** The last hop that answers larger packets than the target does; null if there is none. */
+      /** The last hop that answers larger packets than the narrow link carries; null if there is none. */
       readonly lastLarge: number | null;
-      /** The first hop behind it that answers, but not them; null if there is none. */
+      /** The first hop behind it that is proven not to get them; null if there is none. */
       readonly firstSmall: number | null;
     }
   | NoResult;
 
 /** How the caller takes part in a measurement. */
 export interface MtuOptions extends RunOptions {
-  /** Called with each hop as soon as it is measured. */
+  /** Called with each hop as soon as it is measured; other hops can still change its row. */
   readonly onHop?: ((hop: MtuHop) => void) | undefined;
 }
 
-/** The MTU that every link of IPv6 has at least; RFC 8200 section 5. */
-const LEAST_MTU = 1280;
-/** Sizes of usual links, each with the next one that does not fit, and a packet as `ping` sends it. */
-const USUAL_BYTES: readonly number[] = [
-  ...[65_536, 9000, 1500, 1492].flatMap((bytes) => [bytes, bytes + 1]),
-  LEAST_MTU,
-  104,
-];
-/** Packets of this size do not exist without the jumbo payload option. */
-const NO_BYTES = IPV6_HEADER_BYTES + 65_536;
 const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
+const UDP_HEADER_BYTES = 8;
+/** Ports of traceroute, which are closed almost everywhere; the first one, and how many. */
+const UDP_PORTS = [33_434, 100] as const;
+/** UDP packets of one measurement; each can be a line in the target's log. */
+const MAX_UDP = 20;
 /** Further than any path goes, as for a ping. */
 const HOP_LIMIT = 64;
-/** How often a size is tried. */
-const MAX_TRIES = 3;
 /** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
 const MIN_WAIT_MS = 200;
+/** The least wait for the target while its distance is not known, in milliseconds. */
+const UNKNOWN_WAIT_MS = 400;
 /** The longest wait for an answer in milliseconds, whatever the time to the hop. */
 const MAX_WAIT_MS = 2000;
-/** The pause before sizes are compared again in milliseconds: then hops that send one answer a second send one. */
-const LIMIT_MS = 1000;
-/** How often two sizes are compared. */
-const MAX_COMPARISONS = 3;
-/** When searches begin nothing more, in milliseconds. */
-const MAX_SEARCH_MS = 60_000;
-/** The longest time of the searches, to the target and then to all routers at once, in milliseconds. */
-export const LONGEST_SEARCH_MS = MAX_SEARCH_MS + MAX_COMPARISONS * (LIMIT_MS + MAX_WAIT_MS);
+/** How many times the time to a hop its answer is waited for; a later one counts too. */
+const WAIT_FACTOR = 2;
+/** The longest time of a measurement in milliseconds; then the bounds that are known are the result. */
+export const LONGEST_SEARCH_MS = 14_500;
 /** Different doubtful messages that are kept. */
 const MAX_DOUBTFUL = 16;
 
 /**
  * Measures the path MTU and where it narrows. Packet Too Big (RFC 8201) says which size to try next; where
  * none comes, the sizes that are answered decide (RFC 8899). Routers are measured with packets that expire
- * there. The target's reply is as large as the request, so a narrow way back is like a narrow way there.
+ * there. The target's echo reply is as large as the request; only UDP to a closed port tells the way there.
  */
 export async function measureMtu(
   prober: Prober,
@@ -125,37 +142,67 @@ export async function measureMtu(
   { signal: callersSignal, onHop }: MtuOptions = {},
 ): Promise<MtuOutcome> {
   const { target, scopeId = 0, timeoutMs } = request;
-  const signal = prober.signalFor(callersSignal);
-  const traced = await traceroute(request, { signal });
-  if (traced.kind !== "done") return traced;
-  const { source, flowLabel, reached } = traced;
+  const { clock } = prober;
+  const route = prober.route(target, scopeId, request.flowLabel);
+  if (typeof route === "string") return { kind: "unreachable", code: route };
+  const end = new AbortController();
+  const cancel = clock.after(LONGEST_SEARCH_MS, () => end.abort());
+  const callers = prober.signalFor(callersSignal);
+  const signal = AbortSignal.any([callers, end.signal]);
+  const rows: TraceHop[] = [];
   const believed: TooBig[] = [];
   /** Each once. */
   const doubtful = new Map<string, DoubtfulTooBig>();
-  const endMs = prober.clock.nowMs() + MAX_SEARCH_MS;
+  let udpSent = 0;
+  const [firstPort, ports] = UDP_PORTS;
+  const udp = { port: firstPort + (route.flowLabel % ports) };
 
   const doubt = (message: DoubtfulTooBig) => {
     const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
     if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
   };
 
-  /** Sends one packet of a size. */
-  const ask = async (sentBytes: number, hopLimit: number, waitMs: number): Promise<Fate> => {
+  const waitMsOf = (line: Line) => {
+    const row = line < ECHO ? rows[line - 1] : rows.find((each) => each?.end === "reached");
+    const furthestMs = Math.max(0, ...rows.map((each) => each?.rttMs ?? 0));
+    const leastMs = row ? MIN_WAIT_MS : UNKNOWN_WAIT_MS;
+    const waitMs = Math.max(leastMs, WAIT_FACTOR * (row?.rttMs ?? furthestMs));
+    return Math.min(timeoutMs, MAX_WAIT_MS, waitMs);
+  };
+
+  const send = async (line: Line, sentBytes: number, late: () => void): Promise<Fate> => {
+    if (line === UDP && ++udpSent > MAX_UDP) return { kind: "unknown" };
+    let hasPassed = false;
+    const onResponse = (response: Response) => {
+      if (!isArrival(response, line, [target, rows[line - 1]?.address])) return;
+      // An error of the target itself shows that an echo request got there.
+      if (line === ECHO && response.kind === "error") return path.pass(UDP, sentBytes);
+      hasPassed = true;
+      late();
+    };
     const answer = await prober.probe({
-      ...{ target, scopeId, source, flowLabel, signal, hopLimit, timeoutMs: waitMs },
-      payloadBytes: sentBytes - HEADERS_BYTES,
+      ...{ target, scopeId, ...route, signal, hopLimit: Math.min(line, HOP_LIMIT) },
+      ...(line === UDP && udp),
+      payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
+      timeoutMs: waitMsOf(line),
+      onResponse,
       onForged(from, type, mtuBytes) {
         if (type === TYPE.packetTooBig) doubt({ from, mtuBytes, sentBytes, doubt: "not-ours" });
       },
     });
-    if (answer.kind === "reply") return { kind: "passed" };
+    if (hasPassed) return { kind: "passed" };
     if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
-    if (answer.kind !== "error") return { kind: "lost" };
-    const { type, code, parameter: mtuBytes, from } = answer;
-    const isHop = hopLimit < HOP_LIMIT && errorMeaning(type, code) === "hop";
-    if (isHop) return { kind: "passed" };
-    if (type !== TYPE.packetTooBig) return { kind: "lost" };
+    if (answer.kind === "unknown" || answer.kind === "aborted") return { kind: "unknown" };
+    if (answer.kind !== "error" || answer.type !== TYPE.packetTooBig) return { kind: "lost" };
+    // A router that says Packet Too Big and forwards the packet all the same lies.
+    const certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
+    while (!hasPassed && !signal.aborted && clock.nowMs() < certainMs) await prober.listen(signal);
+    const { parameter: mtuBytes, from } = answer;
     const tooBig = { from, mtuBytes, sentBytes };
+    if (hasPassed) {
+      doubt({ ...tooBig, doubt: "disproved" });
+      return { kind: "passed" };
+    }
     if (mtuBytes >= LEAST_MTU && mtuBytes < sentBytes) {
       believed.push(tooBig);
       return { kind: "lost", hintBytes: mtuBytes };
@@ -164,90 +211,123 @@ export async function measureMtu(
     return { kind: "lost" };
   };
 
-  const trialOf = (hopLimit: number, rttMs: number | null, comparisons: number): SizeTrial => {
-    const waitMs = Math.min(timeoutMs, MAX_WAIT_MS, Math.max(MIN_WAIT_MS, 4 * (rttMs ?? Infinity)));
-    const send = (bytes: number) => ask(bytes, hopLimit, waitMs);
-    return {
-      try: (bytes) => trySize(send, bytes),
-      async compare(bytes, smallerBytes) {
-        for (let count = 0; count < comparisons; count++) {
-          if (count > 0) await pause(prober.clock, LIMIT_MS, signal);
-          // The larger one arrives first: if only one answer is allowed, it gets it.
-          const [large, small] = await Promise.all([send(bytes), send(smallerBytes)]);
-          if (!isSilent(large) || !isSilent(small)) return large;
-        }
-        return null;
-      },
-      isOver: () => signal.aborted || prober.clock.nowMs() > endMs,
-    };
+  const rowOf = ({ hop, address, scopeId, end }: Row): MtuHop => {
+    const { atLeast, atMost } = path.boundsOf(end === "reached" ? UDP : hop);
+    const isKnown = address !== null && atLeast > 0;
+    const sizes = { mtuBytes: isKnown ? atLeast : null, atMostBytes: isKnown ? atMost : null };
+    return { hop, address, scopeId, ...sizes };
   };
 
-  const last = reached ? traced.hops.length : 0;
-  const targetRttMs = traced.hops[last - 1]?.rttMs ?? null;
-  const toTarget = trialOf(HOP_LIMIT, targetRttMs, reached ? MAX_COMPARISONS : 1);
-  const whole = await searchSize(toTarget, USUAL_BYTES, NO_BYTES);
-  const isUsual = whole.bytes >= LEAST_MTU;
-  const first = isUsual ? [whole.bytes, whole.bytes + 1, whole.sentBytes] : USUAL_BYTES;
-  const measured = await Promise.all(
-    traced.hops.map(async ({ hop, address, scopeId, rttMs }): Promise<MtuHop> => {
-      const trial = trialOf(hop, rttMs, MAX_COMPARISONS);
-      const found =
-        hop === last ? whole : address && (await searchSize(trial, first, whole.refusedBytes));
-      const isKnown = found && (found.isCertain || found.bytes > whole.bytes);
-      const row = { hop, address, scopeId, mtuBytes: (isKnown && found.bytes) || null };
-      if (!signal.aborted) onHop?.(row);
-      return row;
-    }),
-  );
-  prober.endRun(signal);
-  if (signal.aborted) return { kind: "aborted" };
-  const hops = measured.map((row, at) => atLeast(row, measured.slice(at)));
-  for (const message of believed) {
-    if (message.mtuBytes < whole.bytes) doubt({ ...message, doubt: "disproved" });
+  const path = searchPath({ send, clock, signal }, (hop) => {
+    if (!signal.aborted) onHop?.(rowOf(rows[hop - 1] as TraceHop));
+  });
+  try {
+    const tracing = traceroute(
+      { ...request, flowLabel: route.flowLabel },
+      {
+        signal,
+        onHop(row) {
+          rows[row.hop - 1] = row;
+          if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
+          else if (row.address !== null) path.add(row.hop);
+        },
+      },
+    );
+    // Nobody waits for further hops before a silent target.
+    const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
+    const traced = await Promise.race([tracing, isSilent]);
+    if (traced?.kind === "unreachable") return traced;
+    await path.finish();
+    if (callers.aborted) return { kind: "aborted" };
+    const ended = rows.findIndex((row) => row?.end === "reached");
+    const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
+    const all =
+      traced?.kind === "done"
+        ? traced.hops
+        : Array.from(known, (row, at) => row ?? { ...SILENT, hop: at + 1 });
+    const hops = all.map(rowOf);
+    for (const hop of hops) onHop?.(hop);
+    const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];
+    for (const message of believed) {
+      if (message.mtuBytes < Math.max(echo.atLeast, way.atLeast))
+        doubt({ ...message, doubt: "disproved" });
+    }
+    const conclusion = conclude(echo, way, hops, believed);
+    return { kind: "done", ...route, hops, ...conclusion, doubtful: [...doubtful.values()] };
+  } finally {
+    cancel();
+    end.abort();
   }
-  const conclusion = conclude(whole, measured, believed);
-  return { kind: "done", source, flowLabel, hops, ...conclusion, doubtful: [...doubtful.values()] };
 }
 
-/** A packet that got through to hops behind a hop got through to it too, also if it rate-limits its errors. */
-function atLeast(row: MtuHop, behind: readonly MtuHop[]): MtuHop {
-  if (row.address === null) return row;
-  return { ...row, mtuBytes: Math.max(...behind.map(({ mtuBytes }) => mtuBytes ?? 0)) || null };
+type Row = Pick<TraceHop, "hop" | "address" | "scopeId" | "end">;
+
+const SILENT: Omit<Row, "hop"> = { address: null, scopeId: 0, end: null };
+
+/** True if a response shows that the packet got to the end of a line, one of whose addresses is the sender's. */
+function isArrival(
+  response: Response,
+  line: Line,
+  addresses: readonly (Ipv6Address | null | undefined)[],
+): boolean {
+  if (response.kind === "reply") return true;
+  const { type, code, from } = response;
+  if (errorMeaning(type, code) === "hop") return line < ECHO;
+  return type !== TYPE.packetTooBig && addresses.some((each) => each && equalIpv6(each, from));
 }
 
-const isSilent = ({ kind, hintBytes }: Fate) => kind === "lost" && hintBytes === undefined;
-
-/** Sends packets of one size until one is answered. */
-async function trySize(send: (bytes: number) => Promise<Fate>, bytes: number): Promise<Fate> {
-  let fate = await send(bytes);
-  for (let tries = 1; tries < MAX_TRIES && isSilent(fate); tries++) fate = await send(bytes);
-  return fate;
-}
-
-/** Draws the conclusion from the sizes and the messages. */
-function conclude(whole: FoundSize, hops: readonly MtuHop[], believed: readonly TooBig[]) {
-  const { bytes } = whole;
-  const message = believed.findLast(({ mtuBytes }) => mtuBytes === bytes) ?? null;
-  const verdict = verdictOf(whole, message !== null);
-  const isNarrow = verdict === "narrowed" || verdict === "black-hole" || verdict === "below-1280";
-  const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > bytes);
+/**
+ * Draws the conclusion.
+ *
+ * @param echo what is known of echo requests to the target, there and back
+ * @param way what is known of the way there
+ */
+export function conclude(
+  echo: Bounds,
+  way: Bounds,
+  hops: readonly MtuHop[],
+  believed: readonly TooBig[],
+) {
+  const cause = causeOf(echo, way);
+  // Only echo requests are known to vanish.
+  const isDoubtful =
+    echo.limit === "silence" && echo.atLeast < LEAST_MTU && way.atMost >= LEAST_MTU;
+  const { atLeast, atMost, limit } = echo.atLeast === 0 || isDoubtful ? way : echo;
+  const isNarrow = limit !== "link" && (atLeast === 0 || atLeast === atMost);
+  const isKnown = atLeast > 0 || hops.some(({ mtuBytes }) => mtuBytes !== null);
+  const verdict = verdictOf();
+  const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > atMost);
   const behind = hops.slice(lastLarge?.hop ?? 0);
-  const firstSmall = behind.find(({ mtuBytes }) => isNarrow && mtuBytes !== null);
+  const firstSmall = behind.find(
+    ({ atMostBytes }) => isNarrow && (atMostBytes ?? Infinity) <= atMost,
+  );
+  const told = believed
+    .toSorted((a, b) => b.sentBytes - a.sentBytes)
+    .find(({ mtuBytes }) => verdict === "narrowed" && mtuBytes === atMost);
   return {
     verdict,
-    mtuBytes: bytes || null,
-    packetTooBig: verdict === "narrowed" ? message : null,
+    cause,
+    mtuBytes: atLeast || null,
+    atMostBytes: isKnown ? atMost : null,
+    packetTooBig: told ?? null,
     lastLarge: lastLarge?.hop ?? null,
     firstSmall: firstSmall?.hop ?? null,
   };
+
+  function verdictOf(): MtuVerdict {
+    if (!isKnown) return "inconclusive";
+    if (limit === "link" && atLeast === atMost) return "clear";
+    if (!isNarrow) return "at-least";
+    if (limit === "told") return "narrowed";
+    return atMost < LEAST_MTU ? "below-1280" : "black-hole";
+  }
 }
 
-function verdictOf({ bytes, above, isCertain }: FoundSize, isSaid: boolean): MtuVerdict {
-  if (bytes === 0) return "inconclusive";
-  if (bytes >= LEAST_MTU) {
-    if (above.kind === "refused") return "clear";
-    if (isSaid || above.hintBytes !== undefined) return "narrowed";
-  }
-  if (!isCertain) return "at-least";
-  return bytes < LEAST_MTU ? "below-1280" : "black-hole";
+/** Where packets vanish; null if none does, or it is not known. */
+function causeOf({ atLeast, atMost, limit }: Bounds, way: Bounds): MtuCause | null {
+  if (atLeast === 0 && way.atLeast > 0) return "echo";
+  if (limit !== "silence" || atLeast < atMost) return null;
+  if (atLeast < LEAST_MTU) return way.atLeast < LEAST_MTU ? null : "echo";
+  if (way.atLeast > atLeast) return "back";
+  return way.atMost === atLeast ? "there" : null;
 }

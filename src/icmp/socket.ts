@@ -7,9 +7,12 @@ import {
   bpfOption,
   CMSGHDR,
   CONTROL,
+  EXTENDED_ERROR,
   IPPROTO_ICMPV6,
+  IPPROTO_UDP,
   MEMORY,
   MSG_DONTWAIT,
+  MSG_ERRQUEUE,
   MSGHDR,
   OPTION,
   SOCK,
@@ -17,6 +20,7 @@ import {
 } from "../platform/linux.ts";
 import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
+import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6 } from "./packet.ts";
 
 /** An echo request to send. */
 export interface OutgoingPacket {
@@ -27,6 +31,8 @@ export interface OutgoingPacket {
   readonly hopLimit: number;
   /** 20 bits, 0 for none; routers send all packets with one label the same way. */
   readonly flowLabel: number;
+  /** The target's UDP port, if the message is to be the data of a UDP packet; absent for ICMPv6. */
+  readonly port?: number;
   /** The ICMPv6 message from its type byte on. */
   readonly message: Uint8Array;
 }
@@ -86,6 +92,10 @@ const UNUSED_PORT = 33434;
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const PACKET_INFO_BYTES = 20;
+/** How long after the last UDP packet its socket is read, in milliseconds: longer than a probe may stay unanswered. */
+const UDP_WAIT_MS = 20_000;
+/** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
+const INVOKING_AT = 8;
 
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
 type OptionValue = readonly [option: readonly [number, number], value: Uint8Array, fd?: number];
@@ -139,7 +149,7 @@ export abstract class EchoSocket implements IcmpSocket {
     if (!this.#isOpen) return "EBADF";
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    writeName(out.name, target, scopeId, flowLabel, 0);
+    writeName(out.name, target, scopeId, flowLabel, packet.port ?? 0);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
     const packetInfo = new Uint8Array(PACKET_INFO_BYTES);
@@ -271,8 +281,68 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 }
 
-/** The raw socket, which receives only echo replies and errors about probes with its tag. */
+/** A datagram socket whose ICMPv6 errors come in a queue of their own; ipv6(7), IPV6_RECVERR. */
+export class ErrorQueueSocket extends EchoSocket {
+  /** @throws SystemError if the socket or an option is refused */
+  constructor(protocol: number) {
+    super(openSocket(SOCK.dgram, protocol), [[OPTION.receiveErrors, int(1)]]);
+  }
+
+  override send(packet: OutgoingPacket): number | string {
+    // An error about an earlier probe would be returned in place of sending this one.
+    libc().getsockopt(this.fd, ...OPTION.error, int(0), int(4));
+    return super.send(packet);
+  }
+
+  override receive(): ReceivedPacket | null {
+    return super.receive() ?? this.#receiveError();
+  }
+
+  pass(): boolean {
+    return true;
+  }
+
+  /** The next ICMPv6 error, as the raw socket would receive it. */
+  #receiveError(): ReceivedPacket | null {
+    for (;;) {
+      const packet = this.read(MSG_DONTWAIT | MSG_ERRQUEUE);
+      if (packet === null) return null;
+      const { view, bytes, name } = this.received;
+      const error = this.findControl(CONTROL.error);
+      if (error === null || view.getUint8(error + EXTENDED_ERROR.origin) !== EXTENDED_ERROR.icmp6) {
+        continue;
+      }
+      const sender = error + EXTENDED_ERROR.bytes;
+      // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
+      const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + packet.message.length);
+      const written = new DataView(message.buffer);
+      message[0] = view.getUint8(error + EXTENDED_ERROR.type);
+      message[1] = view.getUint8(error + EXTENDED_ERROR.code);
+      written.setUint32(4, view.getUint32(error + EXTENDED_ERROR.info, true));
+      const flowInfo = view.getUint32(name.byteOffset + SOCKADDR.flowInfo);
+      written.setUint32(INVOKING_AT, 0x6000_0000 + flowInfo);
+      message[INVOKING_AT + 6] = NEXT_HEADER_ICMPV6;
+      message.set(name.subarray(SOCKADDR.address, SOCKADDR.address + 16), INVOKING_AT + 24);
+      message.set(packet.message, INVOKING_AT + IPV6_HEADER_BYTES);
+      return {
+        ...packet,
+        source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
+        scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
+        message,
+      };
+    }
+  }
+}
+
+/**
+ * The raw socket, which receives only echo replies and errors about probes with its tag. Requests as the data
+ * of UDP packets have a socket beside it.
+ */
 export class RawSocket extends EchoSocket {
+  readonly #udp = new ErrorQueueSocket(IPPROTO_UDP);
+  /** Until when errors about UDP packets are awaited, in milliseconds of the monotonic clock. */
+  #udpMs = -Infinity;
+
   /**
    * @param tag the high byte of the identifiers, 8 bits
    * @param fd a raw ICMPv6 socket that is open already, or null to open one
@@ -283,6 +353,21 @@ export class RawSocket extends EchoSocket {
       [OPTION.icmp6Filter, encodeTypeFilter()],
       [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
     ]);
+  }
+
+  override send(packet: OutgoingPacket): number | string {
+    if (packet.port === undefined) return super.send(packet);
+    this.#udpMs = performance.now() + UDP_WAIT_MS;
+    return this.#udp.send(packet);
+  }
+
+  override receive(): ReceivedPacket | null {
+    return super.receive() ?? (performance.now() < this.#udpMs ? this.#udp.receive() : null);
+  }
+
+  override close(): void {
+    super.close();
+    this.#udp.close();
   }
 
   pass(tag: number, other: number): boolean {

@@ -8,7 +8,8 @@ export const AF_INET = 2;
 export const AF_INET6 = 10;
 /** Kinds of socket, and flags beside them; bits/socket_type.h. */
 export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
-/** The protocol of a raw ICMPv6 socket; netinet/in.h. */
+/** Protocols; netinet/in.h. */
+export const IPPROTO_UDP = 17;
 export const IPPROTO_ICMPV6 = 58;
 /** Fails with EAGAIN instead of waiting; bits/socket.h. */
 export const MSG_DONTWAIT = 0x40;

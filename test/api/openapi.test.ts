@@ -237,8 +237,8 @@ describe("the contract in the document", () => {
     ["MtrResult", { target: "string", ip: "string", rounds: "integer", hops: "array", details: "object" }],
     ["MtrHop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], ...Object.fromEntries(["sent", "received", "late", "errors", "unknown"].map((name) => [name, "integer"])), loss: ["number", "null"], cause: undefined, ...Object.fromEntries(["last", "min", "avg", "max", "stdDev", "jitter", "p50", "p95"].map((name) => [name, ["number", "null"]])), addresses: "array", others: "integer", details: "object" }],
     ["HopAddress", { ip: "string", hostname: ["string", "null"], received: "integer", share: "number" }],
-    ["MtuResult", { target: "string", ip: "string", mtu: ["integer", "null"], packetTooBig: undefined, lastLarge: ["integer", "null"], firstSmall: ["integer", "null"], hops: "array", details: "object" }],
-    ["MtuHop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], mtu: ["integer", "null"], details: "object" }],
+    ["MtuResult", { target: "string", ip: "string", mtu: ["integer", "null"], atMost: ["integer", "null"], packetTooBig: undefined, lastLarge: ["integer", "null"], firstSmall: ["integer", "null"], hops: "array", details: "object" }],
+    ["MtuHop", { hop: "integer", ip: ["string", "null"], hostname: ["string", "null"], mtu: ["integer", "null"], atMost: ["integer", "null"], details: "object" }],
   ])("%s has exactly these fields, of these types", (name, fields) => {
     const { properties, additionalProperties } = schemaNamed(name);
     const types = Object.entries(properties ?? {}).map(([field, schema]) => [

@@ -226,12 +226,31 @@ describeWith(labMissing)("through four kernel routers", () => {
       }
     });
 
-    test("that drops all echo requests: inconclusive, and the routers before it are measured", async () => {
+    const NARROW_BACK = "icmpv6 type echo-reply meta length > 1400 drop";
+    const NO_PORTS = "icmpv6 type destination-unreachable drop";
+
+    // biome-ignore format: a table
+    test.each<[name: string, node: number, hook: "forward" | "output", rule: string, expected: Partial<Done>]>([
+      ["loses larger packets on the way back: a black hole there", 2, "forward", NARROW_BACK, { verdict: "black-hole", mtuBytes: 1400, cause: "back", lastLarge: TARGET_NODE, firstSmall: null }],
+      ["the same, and the target tells nothing of UDP: there or back", 2, "forward", `${NARROW_BACK}\n${NO_PORTS}`, { verdict: "black-hole", mtuBytes: 1400, cause: null, lastLarge: TARGET_NODE - 1, firstSmall: null }],
+      ["drops larger packets on the last link: a black hole on the way there", ROUTERS, "forward", `ip6 daddr 2001:db8::/32 meta length > 1400 icmpv6 type echo-request drop\nmeta l4proto udp meta length > 1400 drop`, { verdict: "black-hole", mtuBytes: 1400, cause: "there", lastLarge: ROUTERS, firstSmall: TARGET_NODE }],
+      ["drops larger echo requests of what every link carries: UDP shows that the path is not to blame", ROUTERS, "forward", "icmpv6 type echo-request meta length > 1000 drop", { verdict: "clear", mtuBytes: 1500, cause: "echo" }],
+      ["drops all echo requests: UDP measures the target", ROUTERS, "forward", "icmpv6 type echo-request drop", { verdict: "clear", mtuBytes: 1500, cause: "echo" }],
+    ])("that %s", async (_name, node, hook, rule, expected) => {
+      await set(node, nftRule(hook, rule));
+      try {
+        expect(await measure()).toMatchObject(expected);
+      } finally {
+        await clear(node);
+      }
+    });
+
+    test("that drops all packets to the target: narrowed, as far as the routers before it tell", async () => {
       await chain.setMtu(2, 1420);
-      await set(4, nftRule("forward", "icmpv6 type echo-request drop"));
+      await set(4, nftRule("forward", `ip6 daddr ${chain.target} drop`));
       try {
         const outcome = await measure();
-        expect(outcome).toMatchObject({ verdict: "inconclusive", mtuBytes: null });
+        expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: null, atMostBytes: 1420 });
         expect(sizes(outcome).slice(0, 4)).toEqual([1500, 1420, 1420, 1420]);
       } finally {
         await clear(4);
@@ -338,12 +357,60 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     expect(outcome).toMatchObject({ verdict: "black-hole", mtuBytes: 1400 });
   });
 
+  test.each([50, 90])("an answer %p ms after a Packet Too Big wins", async (delayMs) => {
+    const clock = new VirtualClock();
+    const socket = new FakeSocket(clock, (packet) => {
+      if (packet.message.length > 1460) return "EMSGSIZE";
+      const hop = Math.min(packet.hopLimit, 3);
+      const isLarge = packet.message.length > 1260;
+      const lie = { from: ROUTER, message: icmpError(packet, 2, 0, { parameter: 1300 }) };
+      const message = hop === 3 ? echoReply(packet) : icmpError(packet, 3, 0);
+      const answer = { delayMs: isLarge ? 1 + delayMs : hop, from: stationAddress(hop), message };
+      return isLarge && hop > 1 ? [{ ...lie, delayMs: 1 }, answer] : [answer];
+    });
+    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const outcome = (await clock.run(engine.mtu(REQUEST))) as Done;
+    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, packetTooBig: null });
+    expect(outcome.doubtful[0]).toMatchObject({ from: ROUTER, doubt: "disproved" });
+  });
+
+  test("a target that answers nothing does not hide a narrow link, nor cost three seconds", async () => {
+    const clock = new VirtualClock();
+    const startMs = clock.nowMs();
+    const socket = new FakeSocket(clock, (packet) => {
+      const bytes = packet.message.length + (packet.port === undefined ? 40 : 48);
+      if (bytes > 1500) return "EMSGSIZE";
+      if (packet.hopLimit > 3 && bytes > 1400) {
+        const message = icmpError(packet, 2, 0, { parameter: 1400 });
+        return [{ delayMs: 3, from: stationAddress(3), message }];
+      }
+      const from = stationAddress(packet.hopLimit);
+      const message = icmpError(packet, 3, 0);
+      return packet.hopLimit > 5 ? [] : [{ delayMs: packet.hopLimit, from, message }];
+    });
+    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
+    const outcome = (await clock.run(engine.mtu(request))) as Done;
+    expect(clock.nowMs() - startMs).toBeLessThan(3000);
+    expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: null, atMostBytes: 1400 });
+    expect(outcome).toMatchObject({ lastLarge: 3, firstSmall: 4 });
+    const hops = outcome.hops.slice(0, 5);
+    expect(hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
+    expect(hops.map(({ atMostBytes }) => atMostBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
+    const udp = socket.sent.filter(({ port }) => port !== undefined);
+    expect(udp.length).toBeGreaterThan(0);
+    expect(udp.length).toBeLessThanOrEqual(20);
+  });
+
   test("each hop is told as soon as it is measured", async () => {
     const { clock, engine } = start(tooBig(1400));
     const told: MtuHop[] = [];
     const outcome = await clock.run(engine.mtu(REQUEST, { onHop: (hop) => told.push(hop) }));
     if (outcome.kind !== "done") throw new Error(outcome.kind);
-    expect(told.toSorted((a, b) => a.hop - b.hop)).toEqual([...outcome.hops]);
+    expect(told[0]).toEqual(outcome.hops[0] as MtuHop);
+    expect(new Map(told.map((hop) => [hop.hop, hop]))).toEqual(
+      new Map(outcome.hops.map((hop) => [hop.hop, hop])),
+    );
   });
 
   test("a measurement that is aborted ends at once", async () => {

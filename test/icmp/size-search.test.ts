@@ -1,131 +1,196 @@
-import { expect, test } from "bun:test";
-import { type Fate, type SizeTrial, searchSize as search } from "../../src/icmp/size-search.ts";
+/** The search for sizes over simulated paths whose truth is known, and changes. */
+import { describe, expect, test } from "bun:test";
+import { conclude } from "../../src/icmp/mtu.ts";
+import { type Bounds, ECHO, searchPath, UDP } from "../../src/icmp/size-search.ts";
+import { parseIpv6 } from "../addr/parse.ts";
+import { VirtualClock } from "./fake.ts";
+import { type SimulatedPath, simulate } from "./simulated-path.ts";
 
-/** Searches where comparisons are not answered, unless others are given. */
-function searchSize(
-  trySize: SizeTrial["try"],
-  first: readonly number[],
-  refusedBytes: number,
-  compare: SizeTrial["compare"] = async () => null,
-) {
-  return search({ try: trySize, compare, isOver: () => false }, first, refusedBytes);
+/** Numbers from 0 to 1 that are the same in every run. */
+function seeded(seed: number) {
+  let state = seed * 2_654_435_761;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
 
-const FIRST = [65_535, 9000, 9001, 1500, 1501, 1280, 104];
+const ADDRESS = parseIpv6("2001:db8::9");
+const END_MS = 14_500;
 
-/** A path that carries `pathBytes` behind a link that carries `linkBytes`, and the sizes that were tried. */
-function path(pathBytes: number, linkBytes: number, hint?: (bytes: number) => number) {
-  const tried: number[] = [];
-  const trySize = async (bytes: number): Promise<Fate> => {
-    tried.push(bytes);
-    if (bytes > linkBytes) return { kind: "refused" };
-    if (bytes <= pathBytes) return { kind: "passed" };
-    return hint ? { kind: "lost", hintBytes: hint(bytes) } : { kind: "lost" };
-  };
-  return { tried, trySize };
+/** Measures a path, and says how long that took. */
+async function measure(path: SimulatedPath, random = seeded(1), endMs = END_MS) {
+  const clock = new VirtualClock();
+  const startMs = clock.nowMs();
+  const { sent, send, truth } = simulate(path, clock, random);
+  const end = new AbortController();
+  clock.after(endMs, () => end.abort());
+  const search = searchPath({ send, clock, signal: end.signal }, () => {});
+  const answering = path.routers.flatMap(({ isSilent }, at) => (isSilent ? [] : at + 1));
+  for (const hop of answering) search.add(hop);
+  await clock.run(search.finish());
+  const tookMs = clock.nowMs() - startMs;
+  const rows = path.routers.map((_, at) => {
+    const { atLeast, atMost } = search.boundsOf(at + 1);
+    const isHeard = answering.includes(at + 1);
+    const sizes = { mtuBytes: isHeard ? atLeast : null, atMostBytes: isHeard ? atMost : null };
+    return { hop: at + 1, address: ADDRESS, scopeId: 0, ...sizes };
+  });
+  const [echo, way] = [search.boundsOf(ECHO), search.boundsOf(UDP)];
+  const udp = sent.filter(({ line }) => line === UDP).length;
+  const found = conclude(echo, way, rows, []);
+  return { rows, echo, way, found, sent, udp, truth, tookMs };
 }
 
-const SIZES = [104, 105, 576, 1279, 1280, 1281, 1300, 1420, 1437, 1499, 1500, 1501, 8999, 9000];
-
-test.each(
-  [...SIZES, 65_534, 65_535].flatMap((link) =>
-    SIZES.filter((size) => size <= link).map((size) => [size, link] as const),
-  ),
-)("finds a path of %p bytes behind a link of %p", async (size, link) => {
-  const { tried, trySize } = path(size, link);
-  const found = await searchSize(trySize, FIRST, 65_536);
-  expect(found.bytes).toBe(size);
-  expect(found.above.kind).toBe(size === link ? "refused" : "lost");
-  expect(found.refusedBytes).toBeGreaterThan(link);
-  expect(found.sentBytes).toBeLessThanOrEqual(link);
-  expect(new Set(tried).size).toBe(tried.length);
-  expect(tried.length).toBeLessThan(FIRST.length + 4 * 7);
+const fixed = (...links: number[]) => ({
+  links: () => links,
+  routers: links.slice(1).map(() => ({})),
+});
+const exactly = (bytes: number, limit: Bounds["limit"]) => ({
+  atLeast: bytes,
+  atMost: bytes,
+  limit,
 });
 
-test("a right hint ends the search in two rounds", async () => {
-  const { tried, trySize } = path(1437, 9000, () => 1437);
-  const found = await searchSize(trySize, FIRST, 65_536);
-  expect(found).toMatchObject({ bytes: 1437, above: { kind: "lost", hintBytes: 1437 } });
-  expect(tried).toEqual([...FIRST, 1437, 1438]);
+describe("a path whose target answers", () => {
+  const SIZES = [1280, 1281, 1300, 1420, 1437, 1492, 1499, 1500, 8999, 9000];
+
+  test.each(
+    SIZES.flatMap((link) =>
+      SIZES.filter((size) => size < link).map((size) => [size, link] as const),
+    ),
+  )("of %p bytes behind a link of %p is found, told and untold", async (size, link) => {
+    const told = await measure(fixed(link, size, link));
+    expect(told.echo).toEqual(exactly(size, "told"));
+    expect(told.rows.map(({ mtuBytes }) => mtuBytes)).toEqual([link, size]);
+    expect(told.rows.map(({ atMostBytes }) => atMostBytes)).toEqual([link, size]);
+    expect(told.tookMs).toBeLessThan(500);
+    const untold = await measure({ ...fixed(link, size, link), routers: [{ isMute: true }, {}] });
+    expect(untold.echo).toEqual(exactly(size, "silence"));
+    expect(untold.found).toMatchObject({
+      verdict: "black-hole",
+      cause: "there",
+      lastLarge: 1,
+      firstSmall: 2,
+    });
+    expect(untold.tookMs).toBeLessThan(9000);
+  });
 });
 
-test.each([
-  ["too small", () => 1281],
-  ["too large", (bytes: number) => bytes - 1],
-  ["much too small", () => 68],
-])("a hint that is %s costs time only", async (_name, hint) => {
-  const { trySize } = path(1437, 1500, hint);
-  expect((await searchSize(trySize, FIRST, 65_536)).bytes).toBe(1437);
+const SLOW = { limitMs: 1000 };
+
+// biome-ignore format: a table
+test.each<[name: string, path: SimulatedPath, endMs: number, lessThanMs: number, echo: object, found: object]>([
+  ["routers that send one error a second", { ...fixed(1500, 1500, 1500, 1400, 1400, 1400), routers: [SLOW, SLOW, { ...SLOW, isMute: true }, SLOW, SLOW] }, END_MS, END_MS, exactly(1400, "silence"), { verdict: "black-hole", cause: "there", lastLarge: 3, firstSmall: 4 }],
+  ["two narrowings, the second one silent", { ...fixed(1500, 1400, 1300), routers: [{}, { isMute: true }] }, END_MS, 9000, exactly(1300, "silence"), { verdict: "black-hole", mtuBytes: 1300, atMostBytes: 1300 }],
+  ["two narrowings, the first one silent", { ...fixed(1500, 1400, 1300), routers: [{ isMute: true }, {}] }, END_MS, 9000, exactly(1300, "told"), { verdict: "narrowed", mtuBytes: 1300 }],
+  ["a search that is cut by time", { ...fixed(1500, 1400, 1400), routers: [{ isMute: true }, {}] }, 900, 1300, { atMost: 1500 }, { verdict: "at-least", mtuBytes: 1366, atMostBytes: 1500 }],
+  ["a link that shrinks meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 15 ? 1500 : 1400] }, END_MS, 1000, exactly(1400, "told"), { verdict: "narrowed", mtuBytes: 1400 }],
+  ["a link that grows meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 35 ? 1400 : 1500] }, END_MS, 1000, exactly(1500, "link"), { verdict: "clear", mtuBytes: 1500 }],
+  ["a far black hole", { ...fixed(1500, 1400), routers: [{ isMute: true }], rttMs: 300 }, END_MS, END_MS + 1000, exactly(1400, "silence"), { verdict: "black-hole", mtuBytes: 1400 }],
+  ["a narrow way back, and no answer to UDP", { ...fixed(1500, 1500), backBytes: 1400 }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: null, lastLarge: 1, firstSmall: null }],
+  ["a narrow way back, and answers to UDP", { ...fixed(1500, 1500), backBytes: 1400, hasClosedPort: true }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: "back" }],
+  ["a target without large echo replies, and no answer to UDP", { ...fixed(1500, 1500), echoBytes: 1000 }, END_MS, 9000, exactly(1000, "silence"), { verdict: "at-least", cause: null, mtuBytes: 1000, atMostBytes: 1500 }],
+  ["a target that answers UDP alone, behind a narrow link", { ...fixed(1500, 1400), echoBytes: 0, hasClosedPort: true }, END_MS, 3000, { atLeast: 0 }, { verdict: "narrowed", cause: "echo", mtuBytes: 1400, atMostBytes: 1400 }],
+  ["a target that answers nothing, behind a narrow link", { ...fixed(1500, 1400, 1400), echoBytes: 0 }, END_MS, 4000, { atLeast: 0 }, { verdict: "narrowed", cause: null, mtuBytes: null, atMostBytes: 1400, lastLarge: 1, firstSmall: 2 }],
+  ["a link that carries less than 1280 bytes", { ...fixed(1500, 1000), hasClosedPort: true }, END_MS, 9000, exactly(1000, "silence"), { verdict: "below-1280", mtuBytes: 1000 }],
+])("%s", async (_name, path, endMs, lessThanMs, echo, found) => {
+  const measured = await measure(path, seeded(1), endMs);
+  expect(measured.echo).toMatchObject(echo);
+  expect(measured.found).toMatchObject(found);
+  expect(measured.tookMs).toBeLessThan(lessThanMs);
+  expect(measured.udp).toBeLessThanOrEqual(20);
 });
 
-test("where nothing passes, the first sizes are all that is tried", async () => {
-  const { tried, trySize } = path(0, 1500);
-  expect(await searchSize(trySize, FIRST, 65_536)).toMatchObject({ bytes: 0 });
-  expect(tried).toEqual(FIRST);
-});
-
-test("a small size that is lost by chance does not hide a larger one that passes", async () => {
-  const { trySize } = path(1500, 1500);
-  const withLoss = async (bytes: number) =>
-    bytes === 1280 ? ({ kind: "lost" } as const) : await trySize(bytes);
-  expect((await searchSize(withLoss, FIRST, 65_536)).bytes).toBe(1500);
-});
-
-test("hints that lie again and again end nothing but themselves", async () => {
-  let steps = 0;
-  let isAnswered = true;
-  const { trySize } = path(1437, 65_535, (bytes) => bytes - 1);
-  const counted = async (bytes: number) => {
-    // All sizes of a step are tried before the first one is answered.
-    if (isAnswered) steps++;
-    isAnswered = false;
-    await null;
-    isAnswered = true;
-    return await trySize(bytes);
+/** A path that nobody has chosen. */
+function randomPath(
+  random: () => number,
+): SimulatedPath & { readonly changesMs: readonly number[] } {
+  const chance = (probability: number) => random() < probability;
+  const upTo = (limit: number) => Math.floor(random() * limit);
+  const size = () => [1280, 1300, 1400, 1420, 1480, 1492, 1280 + upTo(221)][upTo(7)] as number;
+  const count = 2 + upTo(6);
+  const links = [chance(0.1) ? 9000 : 1500];
+  while (links.length < count) links.push(chance(0.25) ? size() : (links[0] as number));
+  if (chance(0.05)) links[1 + upTo(count - 1)] = 600 + upTo(680);
+  const later = links.map((bytes, at) => (at > 0 && chance(0.3) ? size() : bytes));
+  const changesMs = chance(0.2) ? [upTo(3000)] : [];
+  const isLimited = chance(0.2);
+  // Nobody could find out a forgery if no reply followed it.
+  const isForged = chance(0.1);
+  return {
+    links: (atMs) => (atMs >= (changesMs[0] ?? Infinity) ? later : links),
+    changesMs,
+    routers: links.slice(1).map(() => ({
+      isSilent: chance(0.2),
+      isMute: chance(0.25),
+      ...(chance(0.05) && { claim: [1000, 1280, 1350, 9000][upTo(4)] as number }),
+      ...(isForged && chance(0.4) && { forges: 1280 + upTo(200) }),
+      ...(isLimited && { limitMs: 1000 }),
+    })),
+    ...(!isForged && chance(0.15) && { backBytes: size() }),
+    ...(!isForged && chance(0.2) && { echoBytes: chance(0.5) ? 0 : 500 + upTo(900) }),
+    ...(!isForged && chance(0.1) && { echoLimitMs: 1000 }),
+    hasClosedPort: chance(0.6),
+    loss: chance(0.5) ? random() * 0.2 : 0,
+    rttMs: [1, 10, 40, 150][upTo(4)] as number,
   };
-  const found = await searchSize(counted, [65_535, ...FIRST], 65_536);
-  expect(found.bytes).toBe(1437);
-  expect(steps).toBeLessThanOrEqual(1 + 4 + 7);
-});
+}
 
-test("without hints, all sizes need no more steps than are foreseen", async () => {
-  const { tried, trySize } = path(9002, 65_535);
-  await searchSize(trySize, FIRST, 65_576);
-  expect((tried.length - FIRST.length) / 4).toBeLessThanOrEqual(7);
-});
-
-test("silence that is a limit is found out by comparing", async () => {
-  const { trySize } = path(1500, 1500);
-  let answers = 2;
-  const limited = async (bytes: number) => {
-    const fate = await trySize(bytes);
-    return fate.kind === "passed" && answers-- <= 0 ? ({ kind: "lost" } as const) : fate;
-  };
-  const compared: [number, number][] = [];
-  const compare = async (bytes: number, smaller: number) => {
-    compared.push([bytes, smaller]);
-    return await trySize(bytes);
-  };
-  const found = await searchSize(limited, [104, 1280, 1400, 1500, 1501], 65_536, compare);
-  expect(found).toMatchObject({ bytes: 1500, above: { kind: "refused" }, isCertain: true });
-  expect(compared).toEqual([[1500, 1280]]);
-});
-
-test("silence is certain once a smaller size is answered, the largest size first", async () => {
-  const { trySize } = path(1437, 1500);
-  const compared: number[] = [];
-  const compare = async (bytes: number) => {
-    compared.push(bytes);
-    return await trySize(bytes);
-  };
-  const found = await searchSize(trySize, FIRST, 65_536, compare);
-  expect(found).toMatchObject({ bytes: 1437, above: { kind: "lost" }, isCertain: true });
-  expect(compared).toEqual([1500, 1438]);
-});
-
-test("silence is not certain if nothing is answered, or no time is left", async () => {
-  const { trySize } = path(1437, 1500);
-  expect(await searchSize(trySize, FIRST, 65_536)).toMatchObject({ bytes: 1437, isCertain: false });
-  const late = { try: trySize, compare: trySize, isOver: () => true };
-  expect(await search(late, FIRST, 65_536)).toMatchObject({ bytes: 1280, isCertain: false });
+test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
+  const wrong: unknown[] = [];
+  const verdicts: Record<string, number> = {};
+  let [exact, slowest, packets] = [0, 0, 0];
+  for (let seed = 0; seed < 2000; seed++) {
+    const random = seeded(seed);
+    const path = randomPath(random);
+    const m = await measure(path, random);
+    const { verdict, cause } = m.found;
+    verdicts[verdict] = (verdicts[verdict] ?? 0) + 1;
+    slowest = Math.max(slowest, m.tookMs);
+    packets = Math.max(packets, m.sent.length);
+    if (m.echo.atLeast === m.echo.atMost) exact++;
+    const isRight = ([echo, way, link]: readonly number[]) => {
+      const [E, W, L] = [echo as number, way as number, link as number];
+      const verdicts = {
+        clear: W === L && (E === L || E === 0 || cause === "echo"),
+        narrowed: W < L && (E === W || E === 0 || cause === "echo"),
+        "black-hole": E < L && (E >= 1280 || W < L),
+        "below-1280": W < 1280,
+        "at-least": true,
+        inconclusive: E === 0,
+      };
+      const causes = {
+        there: W < L && W === E,
+        back: W > E,
+        echo: W >= 1280 && (E < 1280 || path.echoLimitMs !== undefined),
+      };
+      return verdicts[verdict] && (cause === null || causes[cause]);
+    };
+    // The last packets may have been sent before a change.
+    const truths = [m.tookMs, m.tookMs - 3 * (path.rttMs ?? 0)].map((atMs) =>
+      [ECHO, UDP, 1].map((line) => m.truth(line, atMs)),
+    );
+    if (!truths.some(isRight)) wrong.push([seed, verdict, cause, truths, path]);
+    const bounds: [line: number, low: number | null, high: number | null][] = [
+      ...m.rows.map((row) => [row.hop, row.mtuBytes, row.atMostBytes] as const),
+      [UDP, m.way.atLeast, m.way.atMost],
+      [ECHO, m.echo.atLeast, m.echo.atMost],
+    ].map(([line, low, high]) => [line as number, low ?? null, high ?? null]);
+    for (const [line, low, high] of bounds) {
+      // A hop's bounds are those of some time within the measurement.
+      const isTrue = [0, ...path.changesMs, m.tookMs].some((atMs) => {
+        const truth = m.truth(line, atMs);
+        return (low ?? 0) <= truth && truth <= (high ?? Infinity);
+      });
+      if (!isTrue) wrong.push([seed, line, low, high, path]);
+    }
+  }
+  expect(Object.keys(verdicts)).toHaveLength(6);
+  expect(exact).toBeGreaterThan(1700);
+  expect(slowest).toBeLessThan(END_MS + 1000);
+  expect(packets).toBeLessThan(1500);
+  expect(wrong).toEqual([]);
 });

@@ -175,7 +175,7 @@ describe("Path MTU", () => {
       "bad",
       "every link of IPv6 must carry 1280, so larger transfers over this path fail.",
     ],
-    ["silent", "warn", "The target does not answer packets of any size."],
+    ["silent", "warn", "The target answers nothing."],
   ])("%s: %s, %s", async (name, kind, text) => {
     await runTool(`#/mtu/${name}.example.test`);
     expect(await textOf(`.verdict.${kind}`)).toContain(text);

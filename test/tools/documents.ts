@@ -222,16 +222,17 @@ export const MTR: MtrResult = {
 
 const MTU_HOPS: MtuResult["hops"] = [
   {
-    ...{ hop: 1, ip: "fe80::9", hostname: "router.example.net", mtu: 9000 },
+    ...{ hop: 1, ip: "fe80::9", hostname: "router.example.net", mtu: 9000, atMost: 9000 },
     details: { zone: "eth7", network: NETWORK },
   },
-  { hop: 2, ip: "2001:db8:2::1", hostname: null, mtu: 8000 },
-  { hop: 3, ip: null, hostname: null, mtu: null },
-  { hop: 4, ip: "2001:db8::80", hostname: "web.example.com", mtu: 1420 },
+  { hop: 2, ip: "2001:db8:2::1", hostname: null, mtu: 8000, atMost: 8500 },
+  { hop: 3, ip: null, hostname: null, mtu: null, atMost: null },
+  { hop: 4, ip: "2001:db8::80", hostname: "web.example.com", mtu: 1420, atMost: 1420 },
 ];
 
 const SIZES = {
   mtu: 1420,
+  atMost: 1420,
   packetTooBig: { from: "2001:db8:2::1", hop: 2, mtu: 1420, sent: 1500 },
   lastLarge: 1,
   firstSmall: 4,
@@ -242,8 +243,9 @@ export const MTU: MtuResult = {
   ...SIZES,
   hops: MTU_HOPS,
   details: {
+    cause: "echo",
     location: "ams",
-    verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS) },
+    verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS, "echo") },
     doubtful: [
       { from: "2001:db8:2::1", hop: 2, mtu: 68, sent: 1501, doubt: "below-1280" },
       { from: "2001:db8:6::6", hop: null, mtu: 1502, sent: 1492, doubt: "not-smaller" },

@@ -293,6 +293,7 @@ describe("the path MTU", () => {
     address: address ?? null,
     scopeId: 0,
     mtuBytes,
+    atMostBytes: mtuBytes,
   });
   const DONE = {
     kind: "done",
@@ -300,6 +301,8 @@ describe("the path MTU", () => {
     flowLabel: 7,
     verdict: "narrowed",
     mtuBytes: 1420,
+    atMostBytes: 1420,
+    cause: null,
     packetTooBig: { from: ROUTER, mtuBytes: 1420, sentBytes: 1500 },
     doubtful: [],
     hops: [row(1, 1500), row(2, 1420)],
@@ -307,8 +310,8 @@ describe("the path MTU", () => {
     firstSmall: 2,
   } as const satisfies MtuOutcome;
   const SHOWN_HOPS = [
-    { hop: 1, ip: "2a00:1450::1", hostname: "name.example", mtu: 1500 },
-    { hop: 2, ip: "2a00:1450::80", hostname: "name.example", mtu: 1420 },
+    { hop: 1, ip: "2a00:1450::1", hostname: "name.example", mtu: 1500, atMost: 1500 },
+    { hop: 2, ip: "2a00:1450::80", hostname: "name.example", mtu: 1420, atMost: 1420 },
   ];
 
   const ask = (outcome: MtuOutcome, texts = {}, told: readonly MtuHop[] = DONE.hops) =>
@@ -324,6 +327,7 @@ describe("the path MTU", () => {
     expect(result).toEqual({
       ...HEAD,
       mtu: 1420,
+      atMost: 1420,
       packetTooBig: { from: "2a00:1450::1", hop: 1, mtu: 1420, sent: 1500 },
       lastLarge: 1,
       firstSmall: 2,
@@ -379,9 +383,16 @@ describe("the path MTU", () => {
       details: { verdict: { code: "inconclusive" } },
     });
     expect(result["hops"]).toEqual([
-      { hop: 1, ip: "fe80::1", hostname: null, mtu: 1500, details: { zone: "lo" } },
-      { hop: 2, ip: null, hostname: null, mtu: null },
-      { hop: 3, ip: "2a00:1450::3", hostname: null, mtu: 1500, details: { network: NETWORK } },
+      { hop: 1, ip: "fe80::1", hostname: null, mtu: 1500, atMost: 1500, details: { zone: "lo" } },
+      { hop: 2, ip: null, hostname: null, mtu: null, atMost: null },
+      {
+        hop: 3,
+        ip: "2a00:1450::3",
+        hostname: null,
+        mtu: 1500,
+        atMost: 1500,
+        details: { network: NETWORK },
+      },
     ]);
   });
 
@@ -390,7 +401,7 @@ describe("the path MTU", () => {
     const [first, second] = SHOWN_HOPS as [object, object];
     expect(events.slice(0, 2)).toEqual([
       ["hop", { ...second, hostname: null }],
-      ["hop", { ...first, mtu: 1400, hostname: null }],
+      ["hop", { ...first, mtu: 1400, atMost: 1400, hostname: null }],
     ]);
     const last = new Map(events.map(([, data]) => [(data as MtuHop).hop, data]));
     expect([last.get(1), last.get(2)]).toEqual(result["hops"] as object[]);
@@ -399,8 +410,8 @@ describe("the path MTU", () => {
   test("has no names if none are wanted", async () => {
     const { result, allowedSeconds } = await ask(DONE, { names: "no" });
     expect(result["hops"]).toMatchObject([{ hostname: null }, { hostname: null }]);
-    // The longest waits before it, a trace with names, and the searches with their last comparison.
-    expect(allowedSeconds[0]).toBeCloseTo(16 + 2 * 1.5 + 10 + 3.2 + 0.25 + 60 + 3 * 3);
+    // The longest waits before it, a trace with names, and the searches.
+    expect(allowedSeconds[0]).toBeCloseTo(16 + 2 * 1.5 + 10 + 3.2 + 0.25 + 14.5);
   });
 });
 

@@ -250,6 +250,8 @@ describe("a target behind a translator of the resolver", () => {
   const measured = {
     verdict: "clear",
     mtuBytes: 1500,
+    atMostBytes: 1500,
+    cause: null,
     packetTooBig: null,
     lastLarge: null,
     firstSmall: null,

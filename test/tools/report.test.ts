@@ -68,6 +68,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "mtr.hops[].addresses[].share": "the answers of each address",
   "mtr.hops[].addresses[].received": "the rest, for the address that answered most",
   "mtu.details.doubtful[].doubt": "the same in words",
+  "mtu.details.cause": "the same in words",
 };
 
 const isUnprinted = (path: string) =>
@@ -303,7 +304,7 @@ describe("a question is answered by", () => {
     ["a size", "mtu", mtuCode("clear"), true],
     ["a black hole", "mtu", mtuCode("black-hole"), true],
     ["a least size", "mtu", mtuCode("at-least"), false],
-    ["silence", "mtu", mtuCode("inconclusive"), false],
+    ["silence", "mtu", { ...mtuCode("narrowed"), mtu: null }, false],
   ])("%s: %s", (_, tool, document, isAnswered) => {
     expect(reporterOf(tool).report(document).isAnswered).toBe(isAnswered);
   });
@@ -376,6 +377,7 @@ test("the details of a DNS error are a report, those of another error are none",
 test("a link of a small MTU is said of the hop that says it, and of others by their address", () => {
   const { tables, facts } = reporterOf("mtu").report(MTU);
   expect(tables[0]?.rows[1]?.cells.at(-1)).toEqual([
+    "perhaps up to 8500 bytes",
     "says Packet Too Big: 1420 bytes, not 1500",
     "says Packet Too Big: 68 bytes, not 1501, not believed: every link of IPv6 carries 1280 bytes",
   ]);

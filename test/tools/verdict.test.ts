@@ -168,26 +168,34 @@ describe("of mtr", () => {
 
 describe("of the path MTU", () => {
   const hops = [1, 2, 3, 4].map((hop) => ({
-    ...{ hop, ip: `2001:db8:${hop}::1`, mtu: 1500 },
+    ...{ hop, ip: `2001:db8:${hop}::1`, mtu: 1500, atMost: 1500 },
     hostname: hop === 4 ? "web.example.com" : null,
   })) satisfies MtuResult["hops"];
-  const nothing = { mtu: 1420, packetTooBig: null, lastLarge: null, firstSmall: null };
+  const nothing = {
+    ...{ mtu: 1420, atMost: 1420, packetTooBig: null, lastLarge: null, firstSmall: null },
+  };
   const packetTooBig = { from: "2001:db8:2::1", hop: 2, mtu: 1420, sent: 1500 };
   // biome-ignore format: a table
-  const rows: [MtuVerdict, object, text: string][] = [
+  const rows: [MtuVerdict, Partial<MtuResult & MtuResult["details"]>, text: string][] = [
     ["clear", {}, "The target answers packets of 1420 bytes, the largest that this machine can send."],
     ["narrowed", { packetTooBig, lastLarge: 2, firstSmall: 3 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
     ["narrowed", { packetTooBig, lastLarge: 1, firstSmall: 3 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The narrow link is between hop 1 (2001:db8:1::1) and hop 3 (2001:db8:3::1)."],
     ["narrowed", { packetTooBig: { ...packetTooBig, hop: null }, firstSmall: 1 }, "2001:db8:2::1 says Packet Too Big: its next link carries 1420 bytes. The narrow link is before hop 1 (2001:db8:1::1)."],
     ["narrowed", { lastLarge: 3 }, "Routers answer packets of more than 1420 bytes with Packet Too Big. The narrow link is behind hop 3 (2001:db8:3::1)."],
-    ["black-hole", { lastLarge: 2, firstSmall: 4 }, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. The narrow link is between hop 2 (2001:db8:2::1) and hop 4 (web.example.com)."],
-    ["black-hole", {}, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much."],
+    ["narrowed", { mtu: null, packetTooBig, lastLarge: 2, firstSmall: 3 }, "The target answers nothing. 2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
+    ["narrowed", { cause: "echo", packetTooBig, lastLarge: 2 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The target answered UDP packets of that size, but no echo requests."],
+    ["clear", { cause: "echo" }, "The target answers packets of 1420 bytes, the largest that this machine can send. The target answered UDP packets of that size, but no echo requests."],
+    ["black-hole", { cause: "there", lastLarge: 2, firstSmall: 4 }, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. The narrow link is between hop 2 (2001:db8:2::1) and hop 4 (web.example.com)."],
+    ["black-hole", {}, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. It may be on the way there or back."],
+    ["black-hole", { cause: "back" }, "Echo requests of more than 1420 bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones."],
     ["below-1280", { mtu: 1000, firstSmall: 4 }, "Packets of more than 1000 bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail. The narrow link is before hop 4 (web.example.com)."],
-    ["at-least", {}, "The target answers packets of 1420 bytes, and too seldom to tell whether larger ones arrive."],
+    ["at-least", { atMost: 1500 }, "The target answers packets of 1420 bytes; whether larger ones, up to 1500, get through is not known: answers are too seldom, or the time was over."],
+    ["at-least", { mtu: 1280, atMost: 1500, cause: "echo" }, "The target answers packets of 1280 bytes; it did so for UDP, but for no echo requests of that size. Whether larger ones, up to 1500, get through is not known."],
+    ["at-least", { mtu: null, atMost: 1500 }, "The target answers nothing. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known."],
     ["inconclusive", { mtu: null }, "The target does not answer packets of any size."],
   ];
-  test.each(rows)("%s, %j", (code, found, text) => {
-    expect(mtuText(code, { ...nothing, ...found }, hops)).toBe(text);
+  test.each(rows)("%s, %j", (code, { cause, ...found }, text) => {
+    expect(mtuText(code, { ...nothing, ...found }, hops, cause)).toBe(text);
   });
 
   test("names a silent hop by its number alone", () => {

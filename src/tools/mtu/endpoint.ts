@@ -5,7 +5,9 @@ import { ipv6Text, list, named, once, oneOf, type ValueOf, whole } from "../../a
 import {
   type DoubtfulTooBig,
   LONGEST_SEARCH_MS,
+  MTU_CAUSES,
   MTU_VERDICTS,
+  type MtuCause,
   type MtuHop,
   type MtuVerdict,
   type TooBig,
@@ -37,7 +39,7 @@ export const mtu = endpoint({
   operationId: "mtu",
   summary: "The path MTU, and where the path narrows (beta)",
   description:
-    "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too.",
+    "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too; where larger ones are not answered, up to 20 UDP packets to a closed port tell the way there.",
   needsKey: true,
   parameters: { target: targetParameter, flowLabel, names },
   response: mtuResult,
@@ -45,19 +47,20 @@ export const mtu = endpoint({
   events: () => ({ hop: mtuHop() }),
   errors: PROBE_ERRORS,
   async handle({ target, flowLabel: label, names: wanted }, call, services) {
-    const rows: MtuHop[] = [];
+    const rows = new Map<number, MtuHop>();
     const show = hopEvents((row: MtuHop) => presentMtuHop(row, run.names.names, services), call);
     using run = await openPathRun(target, wanted, LONGEST_SEARCH_MS, call, services, () =>
-      show(rows),
+      show([...rows.values()]),
     );
     const onHop = (row: MtuHop) => {
-      rows.push(row);
+      rows.set(row.hop, row);
       show([row]);
       if (row.address) run.names.ask(row.address);
     };
     const request = { ...run.request, maxHops: LAST_HOP, flowLabel: label };
     const outcome = await run.outcome(run.engine.mtu(request, { ...run.options, onHop }));
-    const { mtuBytes: mtu, verdict: code, lastLarge, firstSmall, flowLabel } = outcome;
+    const { mtuBytes: mtu, atMostBytes: atMost, verdict: code, cause } = outcome;
+    const { lastLarge, firstSmall, flowLabel } = outcome;
     show(outcome.hops);
     const known = await run.names.known();
     const hops = outcome.hops.map((hop) => presentMtuHop(hop, known, services));
@@ -66,9 +69,14 @@ export const mtu = endpoint({
       ...presentTooBig(each, hops),
       doubt,
     }));
-    const found = { mtu, packetTooBig, lastLarge, firstSmall };
-    const verdict = { code, text: mtuText(code, found, hops) };
-    const details = { doubtful, ...run.details(outcome, verdict), flowLabel };
+    const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
+    const verdict = { code, text: mtuText(code, found, hops, cause) };
+    const details = {
+      ...(cause && { cause }),
+      doubtful,
+      ...run.details(outcome, verdict),
+      flowLabel,
+    };
     return { target, ip: run.ip, ...found, hops, details };
   },
 });
@@ -77,12 +85,12 @@ export const mtu = endpoint({
 export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;
 
 function presentMtuHop(
-  { hop, address, scopeId, mtuBytes }: MtuHop,
+  { hop, address, scopeId, mtuBytes: mtu, atMostBytes: atMost }: MtuHop,
   names: ReadonlyMap<string, string | null>,
   services: Services,
 ) {
   const details = hopDetails(address, scopeId, services);
-  return { hop, ...presentAddress(address, names), mtu: mtuBytes, ...withDetails(details) };
+  return { hop, ...presentAddress(address, names), mtu, atMost, ...withDetails(details) };
 }
 
 function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: MtuResult["hops"]) {
@@ -91,16 +99,18 @@ function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: MtuResult["h
   return { from: ip, hop, mtu: mtuBytes, sent: sentBytes };
 }
 
-/** The sentences of the verdict: the meaning of the measurement, and where the path narrows. */
+/** The sentences of the verdict: the meaning of the measurement, where the path narrows, and what is not known. */
 export function mtuText(
   code: MtuVerdict,
   {
     mtu,
+    atMost,
     packetTooBig: told,
     lastLarge,
     firstSmall,
   }: Omit<MtuResult, "target" | "ip" | "hops" | "details">,
   hops: MtuResult["hops"],
+  cause: MtuCause | null = null,
 ): string {
   const nameOf = (hop: number) => {
     const { hostname, ip } = hops[hop - 1] ?? { hostname: null, ip: null };
@@ -113,19 +123,36 @@ export function mtuText(
         ? `behind ${nameOf(lastLarge)}`
         : `between ${nameOf(lastLarge)} and ${nameOf(firstSmall)}`;
   const where = place ? ` The narrow link is ${place}.` : "";
+  const size = mtu ?? atMost;
+  const silent = mtu === null ? "The target answers nothing. " : "";
+  const echo =
+    cause === "echo" ? " The target answered UDP packets of that size, but no echo requests." : "";
   switch (code) {
     case "clear":
-      return `The target answers packets of ${mtu} bytes, the largest that this machine can send.`;
+      return `The target answers packets of ${mtu} bytes, the largest that this machine can send.${echo}`;
     case "narrowed":
       return told === null
-        ? `Routers answer packets of more than ${mtu} bytes with Packet Too Big.${where}`
-        : `${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}`;
-    case "black-hole":
-      return `Packets of more than ${mtu} bytes vanish, and no Packet Too Big comes, so connections hang when they send much.${where}`;
+        ? `${silent}Routers answer packets of more than ${size} bytes with Packet Too Big.${where}${echo}`
+        : `${silent}${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}${echo}`;
+    case "black-hole": {
+      if (cause === "back") {
+        return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones.`;
+      }
+      const doubt = cause === null && silent === "" ? " It may be on the way there or back." : "";
+      return `${silent}Packets of more than ${size} bytes vanish, and no Packet Too Big comes, so connections hang when they send much.${where}${doubt}${echo}`;
+    }
     case "below-1280":
-      return `Packets of more than ${mtu} bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail.${where}`;
-    case "at-least":
-      return `The target answers packets of ${mtu} bytes, and too seldom to tell whether larger ones arrive.`;
+      return `${silent}Packets of more than ${size} bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail.${where}`;
+    case "at-least": {
+      const last = hops.findLast((hop) => hop.mtu !== null);
+      if (mtu === null) {
+        return `${silent}Packets of ${last?.mtu} bytes get to ${nameOf(last?.hop ?? 0)}; the size that the links behind it carry is not known.`;
+      }
+      const unknown = `larger ones, up to ${atMost}, get through is not known`;
+      return echo
+        ? `The target answers packets of ${mtu} bytes; it did so for UDP, but for no echo requests of that size. Whether ${unknown}.`
+        : `The target answers packets of ${mtu} bytes; whether ${unknown}: answers are too seldom, or the time was over.`;
+    }
     case "inconclusive":
       return "The target does not answer packets of any size.";
   }
@@ -139,6 +166,11 @@ const mtuHop = once(() =>
     mtu: bytes()
       .nullable()
       .describe("The largest packet in bytes that got through to it; null if it was silent."),
+    atMost: bytes()
+      .nullable()
+      .describe(
+        "The largest size in bytes that is not proven to be too large for the way to it: the same as `mtu` if that is exact; null if it was silent.",
+      ),
     details: z.strictObject(hopDetailFields()).partial().exactOptional(),
   }),
 );
@@ -165,6 +197,11 @@ export function mtuResult() {
     mtu: bytes()
       .nullable()
       .describe("The largest packet in bytes that the target answers; null if it answers nothing."),
+    atMost: bytes()
+      .nullable()
+      .describe(
+        "The largest size in bytes that is not proven to be too large: the same as `mtu` if that is exact; null if nothing is known.",
+      ),
     packetTooBig: tooBig
       .nullable()
       .describe("The message that says the MTU, if the verdict is `narrowed`."),
@@ -177,6 +214,10 @@ export function mtuResult() {
     hops: list(mtuHop(), "The hops in route order."),
     details: z.strictObject({
       ...runDetailFields(MTU_VERDICTS),
+      cause: z
+        .enum(MTU_CAUSES)
+        .exactOptional()
+        .describe("Where larger packets vanish; absent if none does, or it is not known."),
       doubtful: list(doubtful, "Messages that are not believed."),
       flowLabel: flowLabelNumber(),
     }),

@@ -17,7 +17,7 @@ export interface MtuDocument
 export const mtuReport: Reporter<MtuDocument, Hop> = {
   draft: (target, parts) => ({ target, hops: latest(parts, ({ hop }) => hop), details: {} }),
   report(document) {
-    const { mtu, hops, packetTooBig, details } = document;
+    const { mtu = null, atMost = null, hops, packetTooBig, details } = document;
     const { doubtful = [], verdict } = details;
     const said = [
       ...(packetTooBig ? [{ ...packetTooBig, text: sizesText(packetTooBig) }] : []),
@@ -30,11 +30,11 @@ export const mtuReport: Reporter<MtuDocument, Hop> = {
     return runReport(
       document,
       [
-        ["Path MTU", mtu ? `${mtu} bytes` : null],
+        ["Path MTU", boundsText(mtu, atMost)],
         ...elsewhere.map(({ from, text }) => [from, text, "warn"] as const),
       ],
       [{ columns: COLUMNS, rows: hops.map((hop) => rowOf(hop, said)) }],
-      verdict !== undefined && verdict.code !== "inconclusive" && verdict.code !== "at-least",
+      mtu !== null && verdict !== undefined && verdict.code !== "at-least",
     );
   },
 };
@@ -47,11 +47,17 @@ const COLUMNS: Table["columns"] = [
 ];
 
 function rowOf(
-  { hop, ip, hostname, mtu, details }: Hop,
+  { hop, ip, hostname, mtu, atMost, details }: Hop,
   said: readonly { readonly hop: number | null; readonly text: string }[],
 ): Row {
   const texts = said.filter((each) => each.hop === hop).map(({ text }) => text);
-  return { cells: [hop, mtu, { ip, hostname }, [...hopNotes(details), ...texts]] };
+  const bound = mtu === null || mtu === atMost ? [] : [`perhaps up to ${atMost} bytes`];
+  return { cells: [hop, mtu, { ip, hostname }, [...bound, ...hopNotes(details), ...texts]] };
+}
+
+function boundsText(mtu: number | null, atMost: number | null): string | null {
+  if (mtu === atMost) return mtu === null ? null : `${mtu} bytes`;
+  return `${mtu === null ? "" : `at least ${mtu}, `}at most ${atMost} bytes`;
 }
 
 function sizesText({ mtu, sent }: Pick<Doubtful, "mtu" | "sent">): string {
