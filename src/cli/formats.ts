@@ -41,8 +41,9 @@ function pingRows({ target, results, stats, details }: PingResult): readonly Row
 /** A trace is one round, in which each hop answered or not. */
 function traceRows({ hops }: TraceResult): readonly Row[] {
   return hops.map(({ hop, ip, hostname, rtt }) => ({
-    ...{ hop, host: hostname ?? ip, sent: 1, received: rtt === null ? 0 : 1 },
-    ...{ last: rtt, avg: rtt, min: rtt, max: rtt, stdDev: rtt === null ? null : 0 },
+    ...{ hop, host: rtt === null ? null : (hostname ?? ip) },
+    ...{ sent: 1, received: rtt === null ? 0 : 1, last: rtt, avg: rtt, min: rtt, max: rtt },
+    stdDev: rtt === null ? null : 0,
   }));
 }
 

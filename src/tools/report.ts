@@ -98,7 +98,7 @@ export interface Reporter<Document = never, Part = never> {
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
   good: ["no-loss", "reached", "clear", "narrowed", "answer"],
   warn: [],
-  bad: ["loss", "no-reply", "unreachable", "not-sent", "prohibited", "black-hole", "below-1280"],
+  bad: "loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
 };
 
 /** A verdict as documents have it. */
@@ -138,6 +138,7 @@ interface RunDocument {
     readonly flowLabel?: number;
     readonly error?: IcmpError;
     readonly dns64?: Translation;
+    readonly addresses?: readonly { readonly ip: string; readonly use: string }[];
   };
 }
 
@@ -162,7 +163,7 @@ export function runReport(
   tables: readonly Table[],
   isAnswered: boolean,
 ): Report {
-  const { source, flowLabel, dns64, error, location, verdict } = details;
+  const { source, flowLabel, dns64, error, location, verdict, addresses = [] } = details;
   const label = flowLabel === undefined ? "" : `, flow label ${flowLabel}`;
   return {
     title: ip === undefined || ip === target ? target : `${target} (${ip})`,
@@ -171,6 +172,7 @@ export function runReport(
       ...facts,
       ["Error", error && errorText(error), "bad"],
       ["Probed", ip && source && `${ip} from ${source}${label}`],
+      ["Addresses", addresses.map(({ ip, use }) => `${ip} (${use.replace("-", " ")})`).join(", ")],
       ...(dns64 ? [translatorFact(dns64)] : []),
       ["Location", location],
     ),

@@ -4,14 +4,14 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import { atLocation, ipv6Text, text, textSchema } from "../api/schemas.ts";
+import { atLocation, ipv6Text, list, oneOf, text, textSchema } from "../api/schemas.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { engineForTraces, type IcmpEngine } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS } from "../limits/probe-slots.ts";
-import { parseTarget, resolveTarget } from "./target.ts";
+import { ADDRESS_USES, parseTarget, resolveTarget } from "./target.ts";
 
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
@@ -21,7 +21,7 @@ export const targetParameter = {
   in: "path",
   schema: textSchema,
   description:
-    "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
+    "An IPv6 address, or a name that is resolved once and then probed at one address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",
   label: "Target",
   hint: "A name or an IPv6 address",
@@ -71,6 +71,16 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
     .describe(
       "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
     ),
+  addresses: list(
+    z.strictObject({
+      ip: ipv6Text("The address."),
+      use: oneOf(
+        ADDRESS_USES,
+        "`probed`; `spare` if it could be too; `not-allowed` by the operator; `no-route` from this machine; `no-interface` if it is link-local.",
+      ),
+    }),
+    "The addresses of the name in the order of RFC 6724, if it has several.",
+  ).exactOptional(),
   source: ipv6Text("The source address of the probes."),
 });
 
@@ -109,6 +119,7 @@ export interface ProbeRun extends Disposable {
 interface RunDetails<Verdict> {
   readonly verdict: Verdict;
   readonly dns64?: ReturnType<typeof translationOf> & {};
+  readonly addresses?: Awaited<ReturnType<typeof resolveTarget>>["addresses"] & {};
   readonly source: string;
 }
 
@@ -132,7 +143,7 @@ export async function openRun(
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
-  const destination = await resolveTarget(parsed, services, signal);
+  const { destination, addresses } = await resolveTarget(parsed, services, signal, icmp);
   const ip = formatIpv6(destination.target);
   const release = await probeSlots.take(owner, signal);
   if (release === null) {
@@ -153,7 +164,8 @@ export async function openRun(
     },
     details({ source }, verdict) {
       const dns64 = translationOf(resolvers[config.targetResolver], ip);
-      return { verdict, ...(dns64 && { dns64 }), source: formatIpv6(source) };
+      const more = { ...(dns64 && { dns64 }), ...(addresses && { addresses }) };
+      return { verdict, ...more, source: formatIpv6(source) };
     },
     [Symbol.dispose]: release,
   };

@@ -134,6 +134,7 @@ describe("the message", () => {
         probeSlots: new ProbeSlots(1),
       },
       new AbortController().signal,
+      { route: () => "ENETUNREACH" },
     );
     await expect(resolved).rejects.toMatchObject({
       code: "NO_IPV6_ADDRESS",
