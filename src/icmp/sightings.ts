@@ -4,11 +4,11 @@ import type { Clock } from "../util/clock.ts";
 import type { Response } from "./response.ts";
 import type { Route } from "./socket.ts";
 
-/** How long what traces saw counts, in milliseconds: the limits of routers are per second, and routes change. */
+/** How long before a trace what others saw counts for it, in milliseconds: the limits of routers are per second, and routes change. */
 export const SIGHTING_MS = 5000;
 /** Flow labels that must have met one address: six rule out a second one with 95 %, see `labelsToRuleOut`. */
 export const COMMON_LABELS = 6;
-/** Answers in `SIGHTING_MS` after which a router may be silent because of its limit: Linux sends six at once. */
+/** Answers after which a router may be silent because of its limit: Linux sends six at once. */
 const BURST = 6;
 /** Hops of networks that are remembered, and sightings of each; together at most about 8 MB. */
 const MAX_PLACES = 1024;
@@ -28,8 +28,9 @@ export function createSightings() {
   >();
   return ({ source, flowLabel }: Route, { word0, word1 }: Ipv6Address, clock: Clock) => {
     const keyOf = (hop: number) => [formatIpv6(source), word0, word1 >>> 16, hop].join(" ");
+    const startMs = clock.nowMs();
     const recent = (hop: number) =>
-      (places.get(keyOf(hop)) ?? []).filter(({ atMs }) => clock.nowMs() < atMs + SIGHTING_MS);
+      (places.get(keyOf(hop)) ?? []).filter(({ atMs }) => startMs < atMs + SIGHTING_MS);
     /** True if all answers of a hop came from one address. */
     const isOne = (hop: number) =>
       recent(hop).every(({ response }, _, [first]) =>

@@ -177,7 +177,7 @@ function endOf(
   const last = hops.findLast(({ ip }) => ip !== null);
   if (loop !== undefined) {
     const who = listText(loop.addresses.map((ip) => ip ?? "a silent router"));
-    return `There is a loop between hops ${loop.from} and ${loop.to}: ${who} answered in turn up to hop ${hops.length}, and the target did not reply.`;
+    return `There is a loop between hops ${loop.from} and ${loop.to}: ${who} answered in turn up to hop ${hops.length}, ${plural(loop.repeats, "time")} again, and the target did not reply.`;
   }
   switch (reason) {
     case "reached":
