@@ -16,17 +16,13 @@ const POLICIES = [
 const policyOf = (address: Ipv6Address) =>
   POLICIES.find(([prefix]) => prefixContains(prefix, address)) ?? POLICIES[7];
 
-/** A destination, and the source address with which this machine would send to it; null if it cannot. */
-export interface Destination {
-  readonly address: Ipv6Address;
-  readonly source: Ipv6Address | null;
-}
-
 /**
  * The numbers by which destinations are preferred, the greatest first: RFC 6724 section 6, rules 1, 5, 6 and 9.
  * Those about scopes decide nothing between destinations that need no zone.
+ *
+ * @param source the address with which this machine would send there; null if it cannot
  */
-export function preferenceOf({ address, source }: Destination): number {
+export function preferenceOf(address: Ipv6Address, source: Ipv6Address | null): number {
   const [, precedence, label] = policyOf(address);
   if (source === null) return precedence;
   const isSameLabel = policyOf(source)[2] === label;

@@ -98,11 +98,9 @@ export function encodeEchoRequest(
  * `encodeEchoRequest`. Translators leave it as it is, because they adjust it there and back; RFC 7915.
  */
 export function echoChecksum(source: Ipv6Address, target: Ipv6Address, flowLabel: number): number {
-  const label = [~(flowLabel >>> 12), ~(flowLabel >>> 4)];
-  const others = [TYPE.echoRequest, NEXT_HEADER_ICMPV6, ...label];
-  return internetChecksum(
-    new Uint8Array([...ipv6ToBytes(source), ...ipv6ToBytes(target), ...others]),
-  );
+  const addresses = [...ipv6ToBytes(source), ...ipv6ToBytes(target)];
+  const others = [TYPE.echoRequest, NEXT_HEADER_ICMPV6, ~(flowLabel >>> 12), ~(flowLabel >>> 4)];
+  return internetChecksum(Uint8Array.of(...addresses, ...others));
 }
 
 /**

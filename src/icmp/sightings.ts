@@ -1,5 +1,5 @@
 import { formatIpv6 } from "../addr/format.ts";
-import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Clock } from "../util/clock.ts";
 import type { Response } from "./response.ts";
 import type { Route } from "./socket.ts";
@@ -33,9 +33,7 @@ export function createSightings() {
       (places.get(keyOf(hop)) ?? []).filter(({ atMs }) => startMs < atMs + SIGHTING_MS);
     /** True if all answers of a hop came from one address. */
     const isOne = (hop: number) =>
-      recent(hop).every(({ response }, _, [first]) =>
-        equalIpv6(response.from, first?.response.from ?? response.from),
-      );
+      new Set(recent(hop).map(({ response }) => formatIpv6(response.from))).size < 2;
     return {
       /** Remembers the answer of a hop, and whether it came to a repeated request. */
       note(hop: number, response: Response, isRepeat: boolean): void {

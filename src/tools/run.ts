@@ -74,10 +74,7 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
   addresses: list(
     z.strictObject({
       ip: ipv6Text("The address."),
-      use: oneOf(
-        ADDRESS_USES,
-        "`probed`; `spare` if it could be too; `not-allowed` by the operator; `no-route` from this machine; `no-interface` if it is link-local.",
-      ),
+      use: oneOf(ADDRESS_USES, "Whether it was probed, could be, or why not."),
     }),
     "The addresses of the name in the order of RFC 6724, if it has several.",
   ).exactOptional(),

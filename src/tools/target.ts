@@ -66,9 +66,9 @@ export async function resolveTarget(
     const source = typeof to === "string" ? null : to.source;
     const unsendable = type === "LinkLocal" ? "no-interface" : "no-route";
     const use = objection ? "not-allowed" : source ? "spare" : unsendable;
-    return { address, source, objection, type, use } as const;
+    return { address, rank: preferenceOf(address, source), objection, type, use } as const;
   });
-  const ordered = judged.toSorted((a, b) => preferenceOf(b) - preferenceOf(a));
+  const ordered = judged.toSorted((a, b) => b.rank - a.rank);
   const { address, objection, type } = (ordered.find(({ use }) => use === "spare") ??
     ordered.find((each) => each.objection === null) ??
     ordered[0]) as (typeof ordered)[number];
@@ -87,8 +87,8 @@ export async function resolveTarget(
 function scopeOf(target: Target, address: Ipv6Address): number {
   const zone = "zone" in target ? target.zone : null;
   // `%2512` is the interface 12 in a URI, but 2512 elsewhere; RFC 6874.
-  const scopeId = zone === null ? null : (interfaceIndex(zone) ?? indexInUri(zone));
-  if (scopeId !== null) return scopeId;
+  const scopeId = zone && (interfaceIndex(zone) ?? interfaceIndex(zone.replace(/^25/, "")));
+  if (scopeId) return scopeId;
   const problem =
     "name" in target
       ? `it has the link-local address ${formatIpv6(address)}, and a hostname cannot name its interface; send the address`
@@ -101,8 +101,6 @@ function scopeOf(target: Target, address: Ipv6Address): number {
     `${problem} with an interface of this machine, as in fe80::1%25eth0`,
   );
 }
-
-const indexInUri = (zone: string) => (zone.startsWith("25") ? interfaceIndex(zone.slice(2)) : null);
 
 async function lookUp(
   { text, name }: Extract<Target, { name: string }>,

@@ -89,11 +89,9 @@ test.each([
   ["2001:db8:1::1", "2001:db8:1::2", "2001::1", "2001::2"],
   ["2001:db8:3ffe::1", "2001:db8:3f44::2", "2001:db8:1::1", "2001:db8:3ffe::2"],
 ])("%s from %s goes before %s from %s", (address, source, other, otherSource) => {
-  const preference = (to: string, from: string) =>
-    preferenceOf({ address: parseIpv6(to), source: parseIpv6(from) });
+  const preference = (to: string, from: string) => preferenceOf(parseIpv6(to), parseIpv6(from));
   expect(preference(address, source)).toBeGreaterThan(preference(other, otherSource));
-  const unreachable = { address: parseIpv6(address), source: null };
-  expect(preference(other, otherSource)).toBeGreaterThan(preferenceOf(unreachable));
+  expect(preference(other, otherSource)).toBeGreaterThan(preferenceOf(parseIpv6(address), null));
 });
 
 describe("a zone as a URI has it", () => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { endpoint } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { flag, ipv6Text, list, named, text, type ValueOf, whole } from "../../api/schemas.ts";
@@ -99,12 +100,7 @@ export const traceroute = endpoint({
       reached,
       reason,
       ...(error && { error: presentTraceError(error) }),
-      ...(loop && {
-        loop: {
-          ...loop,
-          addresses: loop.addresses.map((address) => address && formatIpv6(address)),
-        },
-      }),
+      ...(loop && { loop: { ...loop, addresses: loop.addresses.map(ipOf) } }),
       ...(otherSource && { otherSource: formatIpv6(otherSource) }),
       ...(refused.length > 0 && { refused }),
     };
@@ -113,6 +109,8 @@ export const traceroute = endpoint({
     return { target, ip: run.ip, hops, details };
   },
 });
+
+const ipOf = (address: Ipv6Address | null) => address && formatIpv6(address);
 
 /** The result of a trace. */
 export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
@@ -131,13 +129,13 @@ export function traceResult() {
         .strictObject({
           from: z.int().min(1).max(MAX_HOPS),
           to: z.int().min(1).max(MAX_HOPS),
-          addresses: z.array(ipOrNull("An address; null for a silent router.")),
+          addresses: z.array(
+            ipOrNull("Who answers there and, in this order, behind; null: silent."),
+          ),
           repeats: whole("Answers that repeat one of an earlier turn.", 1),
         })
-        .describe(
-          "Routers that send packets to each other: the hops of the first turn, and who answers there and, in the same order, at all behind them.",
-        )
-        .exactOptional(),
+        .exactOptional()
+        .describe("Routers that send packets to each other, and the hops of their first turn."),
       otherSource: ipv6Text(
         "The address that replied, if the target was reached at another address than its own.",
       ).exactOptional(),
