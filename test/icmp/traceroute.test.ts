@@ -617,8 +617,8 @@ describe("many traces at once through routers that limit their answers", () => {
       return [{ delayMs: hopLimit / 2, from: stationAddress(station), message }];
     };
     const lab = start(network);
-    const run = async (count: number, site?: string) => {
-      const request = { maxHops: 30, timeoutMs: 2000 };
+    const run = async (count: number, site?: string, flowLabel?: number) => {
+      const request = { maxHops: 30, timeoutMs: 2000, flowLabel };
       const traces = Array.from({ length: count }, (_, index) =>
         lab.engine.traceroute({ target: targetOf(index, site), ...request }),
       );
@@ -658,6 +658,11 @@ describe("many traces at once through routers that limit their answers", () => {
     for (const hop of [4, 5]) {
       expect(new Set(rowsOf(outcomes, hop))).toEqual(new Set([String(hop), "limited"]));
     }
+  });
+
+  test("one flow label says nothing of others", async () => {
+    const rows = rowsOf(await crowd(1000, () => 3).run(40, "6", 7), 3);
+    expect(new Set(rows)).toEqual(new Set(["3", "limited"]));
   });
 
   test("what changes under way is not borrowed", async () => {
