@@ -9,6 +9,7 @@ import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { nftRule } from "../test/lab/nft.ts";
 import { findProgram, LAB_VARIABLE, run } from "../test/lab/run.ts";
 import { startService } from "../test/lab/service.ts";
+import { PREFIX, startTranslator } from "../test/lab/translator.ts";
 import { skip } from "./skip.ts";
 
 const ROUTERS = 6;
@@ -236,6 +237,8 @@ const CASES: readonly Case[] = [
   ["all is well", nothing, ["ping", "traceroute", "mtr", "mtu"]],
   ["a host that is not there", nothing, ["ping", "traceroute"], `${own}99`],
   ["the anycast address of a link's routers", nothing, ["ping", "traceroute"], `${chain.hops[1]?.replace(/2$/, "")}`],
+  ["a host that is not there, behind six routers", nothing, ["traceroute"], chain.target.replace(/2$/, "99")],
+  ["a loop between hops 4 and 5", () => chain.exec(5, ["ip", "route", "replace", `${chain.target}/128`, "via", `${chain.hops[4]?.replace(/2$/, "1")}`]), ["traceroute"]],
   ["a router that rejects", () => rule("forward", "icmpv6 type echo-request reject with icmpv6 admin-prohibited", 4), ["ping", "traceroute"]],
   ["a router that drops", () => rule("forward", "icmpv6 type echo-request drop", 4), ["ping", "traceroute"]],
   ["a target that limits its replies", () => rule("output", "icmpv6 type echo-reply limit rate over 2/second burst 1 packets drop", TARGET_NODE), ["traceroute"]],
@@ -288,6 +291,7 @@ for (const [name, setUp, tools, target = chain.target] of CASES) {
   await compare(target, tools);
   for (const node of [...everyRouter, TARGET_NODE]) await nft(node, "flush ruleset");
   await setMtus(1500);
+  await chain.exec(5, ["sh", "-c", `ip route del ${chain.target}/128 2>/dev/null || true`]);
 }
 for (const [name, lie] of LIES) {
   if (!name.includes(wanted)) continue;
@@ -295,6 +299,13 @@ for (const [name, lie] of LIES) {
   const routers = [{ address: "2001:db8:1::1", mtu: 1400, ...lie }, { address: "2001:db8:1::2" }];
   await using _ = await startInternet({ destinations: [{ to: "2001:db8:2::/48", routers }] });
   await compare("2001:db8:2::7", ["mtu"]);
+}
+
+const TRANSLATED = "IPv4 routers behind a translator";
+if (TRANSLATED.includes(wanted) && findProgram("tayga") !== null) {
+  console.log(`\n== ${TRANSLATED} ==`);
+  await using _ = await startTranslator();
+  await compare(`${PREFIX}c000:250`, ["traceroute"]);
 }
 
 /** Equal paths over a TUN device: the routers behind the first, and which of them loses everything. */

@@ -122,12 +122,13 @@ const ZONE = /^[!-$&-.0-9;-~]{1,15}$/;
 
 /**
  * Parses `fe80::1%eth0`, RFC 4007 section 11; null without a zone, and for any address that is not link-local
- * unicast. The zone is the name of an interface, which may not exist; a number is a name too, not an index.
+ * unicast. `fe80::1%25eth0` is the same, as a URI has it; RFC 6874. The zone is the name of an interface, which may not exist; a number is a name too, not an index.
  */
 export function tryParseZoned(text: string) {
   const percent = text.indexOf("%");
   if (percent < 0) return null;
-  const zone = text.slice(percent + 1);
+  // A number may begin with 25.
+  const zone = text.slice(percent + 1).replace(/^25(?=.*\D)/, "");
   const address = tryParseIpv6(text.slice(0, percent));
   return address !== null && isLinkLocal(address) && ZONE.test(zone) ? { address, zone } : null;
 }

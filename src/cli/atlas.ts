@@ -95,10 +95,10 @@ export function atlasTrace(result: TraceResult, run: AtlasRun): object {
   const { refused = [] } = result.details;
   const hops = result.hops.map((hop) => {
     const errno = refused.find((each) => each.hop === hop.hop)?.errno;
-    if (hop.ip === null && errno !== undefined) {
+    if (hop.rtt === null && errno !== undefined) {
       return { hop: hop.hop, error: `sendto failed: ${errno}` };
     }
-    return { hop: hop.hop, result: hop.ip === null ? [NO_REPLY] : repliesOf(hop, result) };
+    return { hop: hop.hop, result: hop.rtt === null ? [NO_REPLY] : repliesOf(hop, result) };
   });
   return tracerouteOf(result, run, hops);
 }

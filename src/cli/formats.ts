@@ -46,7 +46,8 @@ function traceRows({ hops, details: { error, refused = [] } }: TraceResult): rea
     const isUnsent = rtt === null && refused.some((each) => each.hop === hop);
     const isAnswered = rtt !== null && !(error && hop === hops.length);
     return {
-      ...{ hop, host: hostname ?? ip, sent: isUnsent ? 0 : 1, received: isAnswered ? 1 : 0 },
+      ...{ hop, host: rtt === null ? null : (hostname ?? ip) },
+      ...{ sent: isUnsent ? 0 : 1, received: isAnswered ? 1 : 0 },
       ...{ last: rtt, avg: rtt, min: rtt, max: rtt, stdDev: rtt === null ? null : 0 },
     };
   });

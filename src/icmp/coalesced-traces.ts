@@ -1,4 +1,3 @@
-import { formatIpv6 } from "../addr/format.ts";
 import type { TraceHop } from "./trace-report.ts";
 import type { TraceOutcome, TraceRequest, Traceroute } from "./traceroute.ts";
 
@@ -36,9 +35,8 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
   };
 
   return async (request, { signal, onHop } = {}) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel } = request;
     if (signal?.aborted) return { kind: "aborted" };
-    const key = [formatIpv6(target), scopeId, maxHops, timeoutMs, flowLabel].join(" ");
+    const key = JSON.stringify(request);
     const shared = running.get(key) ?? start(key, request);
     const { promise: aborted, resolve } = Promise.withResolvers<TraceOutcome>();
     const abort = () => resolve({ kind: "aborted" });

@@ -64,6 +64,8 @@ export function openIcmp(options: ProberOptions = {}, withoutRaw: NoIcmp | null 
   const prober = new Prober(options);
   const traceroute = coalesceTraces(createTraceroute(prober));
   return {
+    /** See `Prober`. */
+    route: prober.route.bind(prober),
     ping: ping.bind(null, prober),
     traceroute,
     paths: tracePaths.bind(null, prober, traceroute),

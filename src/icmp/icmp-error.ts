@@ -39,6 +39,8 @@ export function errorMeaning(type: number, code: number) {
 
 /** Where extensions begin if the sender gives no length; RFC 4884 section 5.5. */
 const DEFAULT_OFFSET_BYTES = 128;
+/** A length that leaves no room for the headers of a probe is wrong, and counts as none. */
+const LEAST_WORDS = 6;
 const HEADER_BYTES = 4;
 const VERSION = 2;
 /** More objects than this do not fit into 1280 bytes with any content. */
@@ -80,9 +82,10 @@ export function splitExtensions(message: ErrorMessage): {
   readonly invokingPacket: Uint8Array;
   readonly extensions: Extensions;
 } {
-  const { type, body, quotedWords } = message;
+  const { type, body } = message;
   const whole = { invokingPacket: body, extensions: NO_EXTENSIONS };
   if (type !== TYPE.destinationUnreachable && type !== TYPE.timeExceeded) return whole;
+  const quotedWords = message.quotedWords < LEAST_WORDS ? 0 : message.quotedWords;
   const offset = quotedWords === 0 ? DEFAULT_OFFSET_BYTES : quotedWords * 8;
   const bytes = body.subarray(offset);
   if (!isExtensionStructure(bytes)) {

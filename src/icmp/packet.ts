@@ -1,4 +1,4 @@
-import { ipv6FromBytes } from "../addr/ipv6.ts";
+import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
 
 /** Length of the header of every ICMPv6 message, echo included; RFC 4443 sections 2.1 and 4.1. */
 const HEADER_BYTES = 8;
@@ -18,6 +18,9 @@ export const TYPE = {
 
 /** The Next Header of ICMPv6; IANA protocol numbers. */
 export const NEXT_HEADER_ICMPV6 = 58;
+
+/** Extension headers that a machine on the way may put in: hop-by-hop options, routing, fragment, destination options. */
+export const EXTENSION_HEADERS: readonly number[] = [0, 43, 44, 60];
 
 /** An echo request or reply; RFC 4443 section 4. */
 export interface EchoMessage {
@@ -91,6 +94,16 @@ export function encodeEchoRequest(
 }
 
 /**
+ * The checksum that the kernel writes into all echo requests with a source, target and flow label; see
+ * `encodeEchoRequest`. Translators leave it as it is, because they adjust it there and back; RFC 7915.
+ */
+export function echoChecksum(source: Ipv6Address, target: Ipv6Address, flowLabel: number): number {
+  const addresses = [...ipv6ToBytes(source), ...ipv6ToBytes(target)];
+  const others = [TYPE.echoRequest, NEXT_HEADER_ICMPV6, ~(flowLabel >>> 12), ~(flowLabel >>> 4)];
+  return internetChecksum(Uint8Array.of(...addresses, ...others));
+}
+
+/**
  * Decodes an ICMPv6 message; RFC 4443. The kernel has verified the checksum.
  *
  * @returns views into `bytes`; null for other types, and for bytes that end within the header
@@ -116,18 +129,23 @@ export function decodeMessage(bytes: Uint8Array): EchoMessage | ErrorMessage | n
 }
 
 /**
- * Decodes the invoking packet of an error; RFC 4443 section 3. Probes have no extension headers. The
- * hop limit is left out: routers disagree on what they write there.
+ * Decodes the invoking packet of an error; RFC 4443 section 3. Probes have no extension headers, but may get
+ * some on the way. The hop limit is left out: routers disagree on what they write there.
  *
- * @returns the flow label of 20 bits, the destination, and the echo request, cut where the packet is cut;
- *   null if the bytes are not an IPv6 packet whose header is followed by that of an echo request
+ * @returns the flow label of 20 bits, the destination, the checksum, and the echo request, cut where the packet
+ *   is cut; null if the bytes are not an IPv6 packet with an echo request
  */
 export function decodeInvokingPacket(bytes: Uint8Array) {
   if (bytes.length < IPV6_HEADER_BYTES || (bytes[0] as number) >>> 4 !== 6) return null;
-  if (bytes[6] !== NEXT_HEADER_ICMPV6) return null;
-  const echo = decodeMessage(bytes.subarray(IPV6_HEADER_BYTES));
+  let [nextHeader, at] = [bytes[6], IPV6_HEADER_BYTES];
+  while (EXTENSION_HEADERS.includes(nextHeader ?? -1)) {
+    nextHeader = bytes[at];
+    at += 8 * ((bytes[at + 1] ?? 0) + 1);
+  }
+  const echo = nextHeader === NEXT_HEADER_ICMPV6 ? decodeMessage(bytes.subarray(at)) : null;
   if (echo?.kind !== "echo-request") return null;
   const [, high, middle, low] = bytes as unknown as [number, number, number, number];
   const flowLabel = ((high & 0xf) << 16) | (middle << 8) | low;
-  return { flowLabel, destination: ipv6FromBytes(bytes.subarray(24, 40)), echo };
+  const checksum = ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number);
+  return { flowLabel, destination: ipv6FromBytes(bytes.subarray(24, 40)), checksum, echo };
 }

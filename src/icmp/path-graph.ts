@@ -76,8 +76,10 @@ function nodeOf({ address, scopeId }: TraceHop): string | null {
   return address && `${formatIpv6(address)}%${scopeId}`;
 }
 
+const WITHOUT_END: readonly TraceReason[] = ["gap-limit", "max-hops", "not-sent", "loop"];
+
 function endOfPath({ reason }: Traced): TraceReason | null {
-  return reason === "gap-limit" || reason === "max-hops" || reason === "not-sent" ? null : reason;
+  return WITHOUT_END.includes(reason) ? null : reason;
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   decodeMessage,
   type EchoMessage,
   type ErrorMessage,
+  echoChecksum,
 } from "./packet.ts";
 import type { OutgoingPacket, ReceivedPacket } from "./socket.ts";
 
@@ -41,7 +42,7 @@ export type Response = EchoReply | ProbeError;
 
 /** A probe that has been sent. */
 export interface SentProbe {
-  readonly request: Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel">;
+  readonly request: Pick<OutgoingPacket, "target" | "source" | "scopeId" | "flowLabel">;
   readonly cookie: Uint8Array;
   readonly sentMs: number;
 }
@@ -70,7 +71,9 @@ export type Match<Probe> =
  * Finds the probe that a packet answers.
  *
  * A reply must return the cookie. An error must contain the probe, as far as it contains anything: its
- * destination, and its cookie, or its flow label where the invoking packet ends before the cookie.
+ * destination, and its cookie. Where the invoking packet ends before the cookie, or has zeros from there on,
+ * the flow label must be the probe's, or 0 as translators from IPv4 write it, with a checksum that 16 bits of
+ * the flow label decide.
  */
 export function matchResponse<Probe extends SentProbe>(
   packet: ReceivedPacket,
@@ -103,13 +106,16 @@ function matchError<Probe extends SentProbe>(
   const { invokingPacket, extensions } = splitExtensions(error);
   const invoking = decodeInvokingPacket(invokingPacket);
   if (invoking === null) return "malformed";
-  const { echo, destination, flowLabel } = invoking;
+  const { echo, destination, flowLabel, checksum } = invoking;
   const probe = probes.get(probeKey(echo.identifier, echo.sequence));
   if (probe === undefined) return "unknown";
-  const { target, flowLabel: sentLabel } = probe.request;
-  const isWithoutCookie = echo.data.length < COOKIE_BYTES;
-  const hasLabel = sentLabel !== 0 && flowLabel === sentLabel;
-  const isOurs = equalIpv6(destination, target) && hasCookie(echo.data, probe.cookie);
+  const { source, target, flowLabel: sentLabel } = probe.request;
+  const data = echo.data.some((byte) => byte !== 0) ? echo.data : NO_DATA;
+  const isWithoutCookie = data.length < COOKIE_BYTES;
+  const expected = echoChecksum(source, target, sentLabel);
+  const isTranslated = flowLabel === 0 && (checksum - expected) % 0xffff === 0;
+  const hasLabel = sentLabel !== 0 && (flowLabel === sentLabel || isTranslated);
+  const isOurs = equalIpv6(destination, target) && hasCookie(data, probe.cookie);
   if (!isOurs || (isWithoutCookie && !hasLabel)) return { forged: probe, error };
   const { type, code, parameter } = error;
   if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
@@ -117,6 +123,9 @@ function matchError<Probe extends SentProbe>(
   const response: ProbeError = { kind: "error", type, code, parameter, extensions, ...received };
   return { probe, response, isWithoutCookie };
 }
+
+/** A router that cuts the invoking packet may fill it up with zeros; RFC 4884 section 4. */
+const NO_DATA = new Uint8Array();
 
 /** True if the data begins with the cookie, or with as much of it as fits. */
 function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {

@@ -32,6 +32,19 @@ export interface TraceHop {
   readonly mtuBytes: number | null;
   /** Why the path ends here; null if it goes on. */
   readonly end: TraceReason | null;
+  /** Of a silent hop whose routers limit their answers: what it answers to other traces, null if that is not certain. */
+  readonly others?: Response | null | undefined;
+}
+
+/** Routers that send packets to each other until their hop limit ends. */
+export interface TraceLoop {
+  /** The hops of the first turn. */
+  readonly from: number;
+  readonly to: number;
+  /** The senders at these hops and, in the same order, at all behind them; null for silence. */
+  readonly addresses: readonly (Ipv6Address | null)[];
+  /** Answers that repeat one of an earlier turn. */
+  readonly repeats: number;
 }
 
 /** Why a trace ended. */
@@ -42,6 +55,7 @@ export type TraceReason =
   | "packet-too-big"
   | "parameter-problem"
   | "not-sent"
+  | "loop"
   | "gap-limit"
   | "max-hops";
 
@@ -73,6 +87,8 @@ export interface TraceReport {
   readonly reason: TraceReason;
   /** Null unless an error is the reason. */
   readonly error: TraceError | null;
+  /** Null unless a loop is the reason. */
+  readonly loop: TraceLoop | null;
   /** The sender of the reply, if the target was reached at another address than its own. */
   readonly otherSource: Ipv6Address | null;
   readonly refused: readonly RefusedProbe[];
@@ -109,6 +125,41 @@ export function lastResponding(responses: Responses): number {
   return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
+/** The most routers of a loop that is recognised. */
+const MAX_LOOP_HOPS = 8;
+/** Answers that must repeat earlier ones: routers that choose by packet among ways of unequal lengths repeat a few. */
+const LOOP_REPEATS = 4;
+
+/**
+ * The loop at the end of a path without an end: the last hops repeat the same two or more addresses, or one
+ * and silence, in the same order. One address at all of them is none, because a firewall may answer for others.
+ */
+export function findLoop(responses: Responses): TraceLoop | null {
+  const nodes = [...responses.slice(0, lastResponding(responses)).entries()].toReversed();
+  for (let length = 2; length <= MAX_LOOP_HOPS; length++) {
+    const turn: Ipv6Address[] = [];
+    let [answered, first] = [0, nodes.length];
+    for (const [at, [response, ...others]] of nodes) {
+      if (response === undefined) continue;
+      const { from } = response;
+      const place = turn.findIndex((known) => known && equalIpv6(known, from));
+      // An address before the turns occurs once.
+      const isLate = at + 2 * length >= nodes.length;
+      const isNew = isLate && place < 0 && turn[at % length] === undefined;
+      if (!isNew && place !== at % length) break;
+      if (others.some((other) => !equalIpv6(other.from, from))) break;
+      turn[at % length] = from;
+      answered++;
+      first = at;
+    }
+    const repeats = answered - turn.filter(Boolean).length;
+    if (repeats < LOOP_REPEATS || 2 * answered < nodes.length - first) continue;
+    const addresses = Array.from({ length }, (_, at) => turn[(first + at) % length] ?? null);
+    return { from: first + 1, to: first + length, addresses, repeats };
+  }
+  return null;
+}
+
 /** The usual first hop limits. */
 const FIRST_HOP_LIMITS: readonly number[] = [64, 128, 255];
 
@@ -140,17 +191,20 @@ export function describeTrace(
   target: Ipv6Address,
 ): TraceReport {
   const last = lastResponding(responses);
-  const end = finalHop(responses) ?? Math.min(responses.length, last + GAP_LIMIT);
+  const endsAt = finalHop(responses);
+  const loop = endsAt === null ? findLoop(responses) : null;
+  const end = endsAt ?? (loop ? last : Math.min(responses.length, last + GAP_LIMIT));
   const hops = responses
     .slice(0, end)
     .map((atHop, index) => describeHop(index + 1, atHop, source, target));
   const final = finalOf(responses[end - 1] ?? []);
   const silence = end - last >= GAP_LIMIT ? "gap-limit" : "max-hops";
   const isRefused = refused.some(({ hop }) => hop > last);
-  const reason = (final && endOf(final)) ?? (isRefused ? "not-sent" : silence);
+  const withoutEnd = loop ? "loop" : isRefused ? "not-sent" : silence;
+  const reason = (final && endOf(final)) ?? withoutEnd;
   const error = final?.kind === "error" ? describeError(final, target) : null;
   const otherSource = final?.kind === "reply" && final.isOtherSource ? final.from : null;
-  return { hops, reached: reason === "reached", reason, error, otherSource, refused };
+  return { hops, reached: reason === "reached", reason, error, loop, otherSource, refused };
 }
 
 /** The response that ends the path. */

@@ -1,5 +1,5 @@
 import type { Response } from "./response.ts";
-import { finalHop, lastResponding, nearerTarget } from "./trace-report.ts";
+import { finalHop, findLoop, lastResponding, nearerTarget } from "./trace-report.ts";
 
 /** How often a silent hop is asked. */
 const MAX_TRIES = 3;
@@ -18,6 +18,9 @@ const LIMITED_MS = 2000;
 export const MAX_PERSISTENCE_MS = 10_000;
 /** How long a trace keeps asking the hop at which the target seems to be, in milliseconds. */
 export const MAX_SUSPICION_MS = 3000;
+
+/** Answers that repeat earlier ones in a loop and end a trace that waits for others. */
+const CERTAIN_REPEATS = 8;
 
 /** A hop while its trace runs. */
 export interface Hop {
@@ -78,6 +81,7 @@ export function createSchedule(
     /** The hops to ask now, and when to look again at the latest; null if no hop is open any more. */
     next(nowMs: number) {
       const final = finalHop(responses);
+      if (final === null && (findLoop(responses)?.repeats ?? 0) >= CERTAIN_REPEATS) return null;
       const due: Hop[] = [];
       let wakeMs = Infinity;
       let isOpen = false;

@@ -2,10 +2,13 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { NoResult, RunOptions, RunRequest } from "./ping.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
+import { createSightings, type Sightings } from "./sightings.ts";
 import {
   describeHop,
   describeTrace,
   endOf,
+  finalHop,
+  findLoop,
   lastResponding,
   type RefusedProbe,
   type TraceHop,
@@ -19,6 +22,11 @@ export interface TraceRequest extends RunRequest {
   readonly maxHops: number;
   /** The flow label of the probes, 20 bits; by default a random one. */
   readonly flowLabel?: number | undefined;
+  /**
+   * True if a router behind which all is silent gets the time to find that the target does not exist:
+   * three seconds with Linux (RFC 4861 section 10).
+   */
+  readonly awaitsRouters?: boolean | undefined;
 }
 
 /** How the caller takes part in a trace. */
@@ -49,11 +57,13 @@ export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Prom
  *
  * Routers rate-limit their errors to one address, so when many traces run at once, most are not answered at
  * first. The traces learn from each other: when a repeated request is answered, the others at the same
- * distance keep asking.
+ * distance keep asking. What a trace has seen of hops that limit their answers, it tells those that go to the
+ * same network.
  */
 export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
-  return (request, options) => trace(prober, request, repeatAnsweredMs, options);
+  const sightings = createSightings();
+  return (request, options) => trace(prober, request, repeatAnsweredMs, sightings, options);
 }
 
 /**
@@ -65,18 +75,22 @@ async function trace(
   prober: Prober,
   request: TraceRequest,
   repeatAnsweredMs: number[],
+  sightings: Sightings,
   { signal: callersSignal, onHop }: TraceOptions = {},
 ): Promise<TraceOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, awaitsRouters = false } = request;
   const { clock } = prober;
   const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const signal = prober.signalFor(callersSignal);
+  const seen = sightings(route, target, clock);
   const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs());
   const { responses } = schedule;
   const refused: RefusedProbe[] = [];
   let sent = 0;
   let sentMs = -Infinity;
+  /** By hop. */
+  const firstSentMs: number[] = [];
   /** Until when a reply may follow an error. */
   let certainMs = -Infinity;
   let wake = () => {};
@@ -89,6 +103,7 @@ async function trace(
       sent++;
       sentMs = clock.nowMs();
       hop.askedMs = sentMs;
+      firstSentMs[hop.hop] ??= sentMs;
       wake();
     };
     let known: Response | null = null;
@@ -98,7 +113,10 @@ async function trace(
       known = response;
       hop.responses.push(response);
       if (isEndingError(response, route.source)) certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
-      if (tries > 1 && endOf(response) === null) repeatAnsweredMs[hop.hop] = clock.nowMs();
+      if (endOf(response) === null) {
+        if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
+        seen.note(hop.hop, response, tries > 1);
+      }
       onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
     };
     const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal };
@@ -121,13 +139,23 @@ async function trace(
     await promise;
     cancel();
   }
-  const listenMs = () => (lastResponding(responses) === 0 ? sentMs + SILENCE_MS : certainMs);
+  const listenMs = () => {
+    const last = lastResponding(responses);
+    if (last === 0) return sentMs + SILENCE_MS;
+    if (!awaitsRouters || finalHop(responses) !== null || findLoop(responses)) return certainMs;
+    const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
+    return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
+  };
   while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
   if (signal.aborted) return { kind: "aborted" };
   const [refusal] = refused;
   if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
   const report = describeTrace(responses, refused, route.source, target);
-  return { kind: "done", ...route, sent, ...report };
+  const last = lastResponding(responses);
+  const hops = report.hops.map((row) =>
+    row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
+  );
+  return { kind: "done", ...route, sent, ...report, hops };
 }
 
 /** True if another machine says that the path ends: a reply of the target may follow. */

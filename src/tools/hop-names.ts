@@ -6,8 +6,10 @@ import { type DnsClient, lookupHostname } from "../dns/client.ts";
 import { createSemaphore } from "../dns/semaphore.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 
-/** How long after a trace's last answer names are waited for, in milliseconds. */
-export const NAMES_MS = 250;
+/** How long after a trace's last answer names are waited for, in milliseconds: recursion on a cold cache takes so long. */
+export const NAMES_MS = 1500;
+/** The same for a resolver that has not answered anything since the first hop did. */
+export const SILENT_RESOLVER_MS = 250;
 /** Names of hops asked for at once, over all traces: a part of what a resolver's client allows, so that `/dns` goes on. */
 const MAX_QUESTIONS = 64;
 
@@ -23,7 +25,10 @@ export interface HopNames {
   ask(address: Ipv6Address): void;
   /** The names by address that are known now. */
   readonly names: ReadonlyMap<string, string | null>;
-  /** The names `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others. */
+  /**
+   * The names `NAMES_MS` after the last hop answered, or as soon as each is known, or the resolver seems to be
+   * dead. Gives up the others.
+   */
   known(): Promise<ReadonlyMap<string, string | null>>;
 }
 
@@ -46,6 +51,13 @@ export function hopNames(
   const names = new Map<string, string | null>();
   const pending: Promise<void>[] = [];
   let answeredMs = clock.nowMs();
+  let isAlive = false;
+  /** Asks for what every resolver knows, because names of hops can be slow. */
+  const check = async () => {
+    // A fault shows in the other questions.
+    const outcome = await client.query(".", "NS", { signal: stop }).catch(() => null);
+    isAlive = !["timeout", "unreachable", "aborted"].includes(outcome?.kind ?? "timeout");
+  };
   const find = async (key: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
@@ -67,12 +79,16 @@ export function hopNames(
       const key = formatIpv6(address);
       if (names.size === MAX_NAMES || names.has(key)) return;
       if (!isPrivate && notGlobal(address) !== null) return;
+      if (pending.length === 0) void check();
       names.set(key, null);
       pending.push(find(key, address));
     },
     async known() {
-      const leftMs = Math.max(0, answeredMs + NAMES_MS - clock.nowMs());
-      await Promise.race([Promise.all(pending), pause(clock, leftMs, stop)]);
+      const done = Promise.all(pending);
+      const until = (ms: number) =>
+        Promise.race([done, pause(clock, Math.max(0, answeredMs + ms - clock.nowMs()), stop)]);
+      await until(SILENT_RESOLVER_MS);
+      if (isAlive) await until(NAMES_MS);
       end.abort();
       return names;
     },

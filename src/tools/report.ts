@@ -104,7 +104,7 @@ export interface Reporter<Document = never, Part = never> {
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
   good: ["no-loss", "reached", "clear", "narrowed", "answer"],
   warn: [],
-  bad: ["loss", "no-reply", "unreachable", "not-sent", "prohibited", "black-hole", "below-1280"],
+  bad: "loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
 };
 
 /** A verdict as documents have it. */
@@ -145,6 +145,7 @@ interface RunDocument {
     readonly error?: IcmpError;
     readonly dns64?: Translation;
     readonly cutShort?: { readonly code: string; readonly text: string };
+    readonly addresses?: readonly { readonly ip: string; readonly use: string }[];
   };
 }
 
@@ -169,7 +170,8 @@ export function runReport(
   tables: readonly Table[],
   isAnswered: boolean,
 ): Report {
-  const { source, flowLabel, dns64, error, location, verdict, cutShort } = details;
+  const { source, flowLabel, dns64, error, location, verdict } = details;
+  const { addresses = [], cutShort } = details;
   const label = flowLabel === undefined ? "" : `, flow label ${flowLabel}`;
   return {
     title: ip === undefined || ip === target ? target : `${target} (${ip})`,
@@ -178,6 +180,7 @@ export function runReport(
       ...facts,
       ["Error", error && errorText(error), "bad"],
       ["Probed", ip && source && `${ip} from ${source}${label}`],
+      ["Addresses", addresses.map(({ ip, use }) => `${ip} (${use.replace("-", " ")})`).join(", ")],
       ...(dns64 ? [translatorFact(dns64)] : []),
       ["Cut short", cutShort?.text, "warn"],
       ["Location", location],

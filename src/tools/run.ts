@@ -4,7 +4,16 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import { atLocation, ipv6Text, named, once, text, textSchema } from "../api/schemas.ts";
+import {
+  atLocation,
+  ipv6Text,
+  list,
+  named,
+  once,
+  oneOf,
+  text,
+  textSchema,
+} from "../api/schemas.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { engineForTraces } from "../icmp/engine.ts";
@@ -12,7 +21,7 @@ import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { CUTS, createBudget } from "./budget.ts";
-import { parseTarget, resolveTarget } from "./target.ts";
+import { ADDRESS_USES, parseTarget, resolveTarget } from "./target.ts";
 
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
@@ -22,7 +31,7 @@ export const targetParameter = {
   in: "path",
   schema: textSchema,
   description:
-    "An IPv6 address, or a name that is resolved once and then probed at that address only. A link-local address needs its zone: `fe80::1%25eth0`.",
+    "An IPv6 address, or a name that is resolved once and then probed at one address only. A link-local address needs its zone: `fe80::1%25eth0`.",
   example: "www.example.com",
   label: "Target",
   hint: "A name or an IPv6 address",
@@ -75,6 +84,13 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
     .describe(
       "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
     ),
+  addresses: list(
+    z.strictObject({
+      ip: ipv6Text("The address."),
+      use: oneOf(ADDRESS_USES, "Whether it was probed, could be, or why not."),
+    }),
+    "The addresses of the name in the order of RFC 6724, if it has several.",
+  ).exactOptional(),
   source: ipv6Text("The source address of the probes."),
   cutShort: cutShort().exactOptional(),
 });
@@ -137,7 +153,7 @@ export async function openRun(
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
-  const destination = await resolveTarget(parsed, services, signal);
+  const { destination, addresses } = await resolveTarget(parsed, services, signal, icmp);
   const ip = formatIpv6(destination.target);
   const release = await takeSlot(probeSlots, owner, signal);
   const budget = createBudget(owner);
@@ -174,6 +190,7 @@ export async function openRun(
       return {
         verdict: cutShort ? { ...verdict, text: `${verdict.text} ${EARLY}` } : verdict,
         ...(dns64 && { dns64 }),
+        ...(addresses && { addresses }),
         source: formatIpv6(source),
         ...(cutShort && { cutShort }),
       };

@@ -2,13 +2,14 @@ import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { objectionTo } from "../addr/policy.ts";
+import { preferenceOf } from "../addr/selection.ts";
 import type { Services } from "../api/endpoint.ts";
 import { ApiError, invalidAddress } from "../api/errors.ts";
 import { lookupAddresses } from "../dns/client.ts";
 import { learnTranslators } from "../dns/dns64.ts";
 import { parseHostname } from "../dns/hostname.ts";
+import type { IcmpEngine } from "../icmp/engine.ts";
 import { interfaceIndex } from "../icmp/interfaces.ts";
-import type { RunRequest } from "../icmp/ping.ts";
 import { quote } from "../util/text.ts";
 import { detailsOf, requireAnswer } from "./dns/reply.ts";
 
@@ -34,10 +35,18 @@ export function parseTarget(text: string): Target {
   throw new ApiError("INVALID_HOSTNAME", { hostname: text, reason: parsed.reason });
 }
 
+/** Addresses of a name that are considered; the resolver chooses their order. */
+const MAX_ADDRESSES = 32;
+
+/** The fates of an address of a name: one is probed, `spare` ones could be. */
+export const ADDRESS_USES = ["probed", "spare", "not-allowed", "no-route", "no-interface"] as const;
+type AddressUse = (typeof ADDRESS_USES)[number];
+
 /**
  * Turns a target into the one address that may be probed, and the interface of a link-local one.
  *
- * A name is resolved once, so that the address cannot change between the policy check and the probe.
+ * A name is resolved once, so that the address cannot change between the policy check and the probe. Of several
+ * addresses, it is the first that the policy allows and this machine can send to.
  *
  * @throws ApiError INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED, NO_IPV6_ADDRESS, and those of
  *   `requireAnswer`
@@ -46,22 +55,40 @@ export async function resolveTarget(
   target: Target,
   services: Services,
   signal: AbortSignal,
-): Promise<Pick<RunRequest, "target" | "scopeId">> {
-  const address = "name" in target ? await lookUp(target, services, signal) : target.address;
-  const type = classifyIpv6(address);
-  const objection = objectionTo(address, services.config.targets);
+  { route }: Pick<IcmpEngine, "route">,
+) {
+  const found = "name" in target ? await lookUp(target, services, signal) : [target.address];
+  const judged = found.map((address) => {
+    const objection = objectionTo(address, services.config.targets);
+    const type = classifyIpv6(address);
+    const isKnown = found.length === 1 || type === "LinkLocal" || objection !== null;
+    const to = isKnown ? "" : route(address, 0);
+    const source = typeof to === "string" ? null : to.source;
+    const unsendable = type === "LinkLocal" ? "no-interface" : "no-route";
+    const use = objection ? "not-allowed" : source ? "spare" : unsendable;
+    return { address, rank: preferenceOf(address, source), objection, type, use } as const;
+  });
+  const ordered = judged.toSorted((a, b) => b.rank - a.rank);
+  const { address, objection, type } = (ordered.find(({ use }) => use === "spare") ??
+    ordered.find((each) => each.objection === null) ??
+    ordered[0]) as (typeof ordered)[number];
   if (objection !== null) {
     const ip = formatIpv6(address);
     throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, objection);
   }
-  return { target: address, scopeId: type === "LinkLocal" ? scopeOf(target, address) : 0 };
+  const scopeId = type === "LinkLocal" ? scopeOf(target, address) : 0;
+  const addresses = ordered.map((each): { ip: string; use: AddressUse } => {
+    return { ip: formatIpv6(each.address), use: each.address === address ? "probed" : each.use };
+  });
+  return { destination: { target: address, scopeId }, ...(found.length > 1 && { addresses }) };
 }
 
 /** The interface of a link-local address, which exists on every interface. */
 function scopeOf(target: Target, address: Ipv6Address): number {
   const zone = "zone" in target ? target.zone : null;
-  const scopeId = zone === null ? null : interfaceIndex(zone);
-  if (scopeId !== null) return scopeId;
+  // `%2512` is the interface 12 in a URI, but 2512 elsewhere; RFC 6874.
+  const scopeId = zone && (interfaceIndex(zone) ?? interfaceIndex(zone.replace(/^25/, "")));
+  if (scopeId) return scopeId;
   const problem =
     "name" in target
       ? `it has the link-local address ${formatIpv6(address)}, and a hostname cannot name its interface; send the address`
@@ -79,14 +106,13 @@ async function lookUp(
   { text, name }: Extract<Target, { name: string }>,
   { config: { targetResolver: resolver }, resolvers }: Services,
   signal: AbortSignal,
-): Promise<Ipv6Address> {
+): Promise<Ipv6Address[]> {
   learnTranslators(resolvers[resolver]);
   const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });
   const reply = { resolver, outcome };
   requireAnswer(reply, text);
-  const [address] = addresses;
-  if (address === undefined) {
+  if (addresses.length === 0) {
     throw new ApiError("NO_IPV6_ADDRESS", { hostname: text, resolver, ...detailsOf(reply) });
   }
-  return address;
+  return addresses.slice(0, MAX_ADDRESSES);
 }

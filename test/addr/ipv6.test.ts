@@ -222,6 +222,10 @@ test.each([
   ["FE80::1%2", "fe80::1", "2"],
   ["febf::1%br-lan.10", "febf::1", "br-lan.10"],
   ["fe80::1%abcdefghijklmno", "fe80::1", "abcdefghijklmno"],
+  ["fe80::1%25abcdefghijklmno", "fe80::1", "abcdefghijklmno"],
+  ["fe80::1%25eth0", "fe80::1", "eth0"],
+  ["fe80::1%25", "fe80::1", "25"],
+  ["fe80::1%2512", "fe80::1", "2512"],
 ])("%p is %p on %p", (text, address, zone) => {
   const zoned = tryParseZoned(text);
   expect(zoned && formatIpv6(zoned.address)).toBe(address);

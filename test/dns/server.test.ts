@@ -8,6 +8,7 @@ describe("a server of a resolver", () => {
     ["IPv4", "192.0.2.53", "192.0.2.53:53"],
     ["IPv4 with a port", "192.0.2.53:5353", "192.0.2.53:5353"],
     ["a zone", "fe80::1%eth0", "[fe80::1%eth0]:53"],
+    ["a zone as a URI has it", "[fe80::1%25eth0]:5353", "[fe80::1%eth0]:5353"],
     ["a zone and a port", "[fe80::1%eth0]:5353", "[fe80::1%eth0]:5353"],
     ["TLS", "tls://2001:db8::53", "tls://[2001:db8::53]:853"],
     ["TLS with a name", "tls://192.0.2.53#dns.example", "tls://192.0.2.53:853#dns.example"],

@@ -184,6 +184,23 @@ export function icmpError(
   return error;
 }
 
+/**
+ * The error of an IPv4 router as it arrives from a translator: 40 + 8 bytes with the checksum that the kernel wrote,
+ * or another one, and no flow label; then zeros.
+ */
+export function translatedError(packet: OutgoingPacket, mistake = 0, zeros = 0): Uint8Array {
+  const { source, target, message } = packet;
+  const pseudo = [ipv6ToBytes(source), ipv6ToBytes(target), [0, 0, 0, message.length, 0, 0, 0, 58]];
+  const bytes = [...pseudo.flatMap((part) => [...part]), ...message];
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 2) {
+    sum += (bytes[at] as number) * 256 + (bytes[at + 1] as number);
+  }
+  const error = icmpError(packet, 3, 0, { quoteBytes: 48, flowLabel: 0 });
+  new DataView(error.buffer).setUint16(8 + 40 + 2, (0xffff - (sum % 0xffff)) ^ mistake);
+  return Uint8Array.of(...error, ...new Uint8Array(zeros));
+}
+
 /** A router or the target on a simulated path. */
 export interface Station {
   /** Round-trip time to it. */

@@ -195,6 +195,15 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     expect(addresses(traced)).toEqual([null]);
   });
 
+  test("a router reports a neighbour that does not resolve, which a trace awaits", async () => {
+    const missing = chain.target.replace(/2$/, "99");
+    const last = chain.hops[ROUTERS - 1] as string;
+    const traced = await trace(missing, { awaitsRouters: true });
+    expect(addresses(traced)).toEqual([...chain.hops.slice(0, ROUTERS), last]);
+    const error = { name: "address-unreachable", from: parseIpv6(last), fromTarget: false };
+    expect(traced).toMatchObject({ reached: false, reason: "unreachable", error });
+  });
+
   testWith(programMissing("ping"))(
     "the address of a link's routers is answered from another one",
     async () => {

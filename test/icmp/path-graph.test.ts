@@ -14,7 +14,7 @@ function traced(way: string, flowLabel = 0): Traced {
   const reason = reached ? "reached" : "gap-limit";
   return {
     ...{ kind: "done", source: SOURCE, flowLabel, sent: 1, hops, reached, reason },
-    ...{ error: null, otherSource: null, refused: [] },
+    ...{ error: null, loop: null, otherSource: null, refused: [] },
   };
 }
 

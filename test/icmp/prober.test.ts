@@ -20,6 +20,7 @@ import {
   icmpError,
   type Network,
   SOURCE,
+  translatedError,
   VirtualClock,
 } from "./fake.ts";
 
@@ -152,6 +153,44 @@ describe("which packet answers a probe", () => {
       "forged",
       0,
     ],
+    ["a translated error", (p) => translatedError(p), ROUTER, "withoutCookie", 1],
+    ["a translated error filled up", (p) => translatedError(p, 0, 80), ROUTER, "withoutCookie", 1],
+    ["a translated error with another checksum", (p) => translatedError(p, 1), ROUTER, "forged", 0],
+    [
+      "a translated error to a foreign destination",
+      (p) => translatedError({ ...p, target: STRANGER }),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error with the checksum, but another flow label",
+      (p) => spoil(translatedError(p), 8 + 3),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error without flow label, whose cookie is cut",
+      (p) => Uint8Array.of(...translatedError(p), ...spoil(p.message.subarray(8, 15), 6)),
+      ROUTER,
+      "forged",
+      0,
+    ],
+    [
+      "an error that quotes 40 + 8 bytes and states a length of one word",
+      (p) => icmpError(p, 3, 0, { quoteBytes: 48, parameter: 1 << 24 }),
+      ROUTER,
+      "withoutCookie",
+      1,
+    ],
+    [
+      "an error that quotes all and states a length of five words",
+      (p) => icmpError(p, 3, 0, { parameter: 5 << 24 }),
+      ROUTER,
+      "answered",
+      1,
+    ],
     [
       "an error that quotes 40 + 7 bytes",
       (p) => icmpError(p, 3, 0, { quoteBytes: 47 }),
@@ -206,8 +245,9 @@ describe("which packet answers a probe", () => {
     const { clock, prober, probe, answers, deliver, first } = start();
     void probe({ flowLabel: 0 });
     deliver(icmpError(first(), 3, 0, { quoteBytes: 48 }), ROUTER);
+    deliver(translatedError(first()), ROUTER);
     await clock.pass(1);
-    expect([answers.length, prober.counters.forged]).toEqual([0, 1]);
+    expect([answers.length, prober.counters.forged]).toEqual([0, 2]);
   });
 });
 

@@ -29,7 +29,7 @@ function seeded(): (bound: number) => number {
 test("50,000 steps: what is remembered is what a map of objects remembers", () => {
   const random = seeded();
   const probes = new RememberedProbes<
-    Pick<ProbeRequest, "target" | "scopeId" | "flowLabel" | "timeoutMs">
+    Pick<ProbeRequest, "target" | "source" | "scopeId" | "flowLabel" | "timeoutMs">
   >();
   const model = new Map<number, { sentMs: number; freeMs: number; cookie: number; has: boolean }>();
   let added = 0;

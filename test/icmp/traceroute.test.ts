@@ -384,25 +384,70 @@ describe("a trace that gets no more responses", () => {
     expect(tookMs).toBeLessThan(3060);
   });
 
+  describe("behind a router that misses its neighbour after three seconds", () => {
+    /** Three routers; the last one reports `delayMs` after the first packet that the target is not there. */
+    const absent = (rttMs: number, delayMs = 3050): Network => {
+      const inner = path(chain(4, rttMs));
+      let firstMs = Infinity;
+      return (packet, ms) => {
+        if (packet.hopLimit < 4) return inner(packet, ms);
+        firstMs = Math.min(firstMs, ms);
+        const message = icmpError(packet, 1, 3);
+        const atMs = firstMs + delayMs + 0.75 * rttMs;
+        return [{ delayMs: atMs - ms, from: stationAddress(3), message }];
+      };
+    };
+    const request = { ...far, awaitsRouters: true };
+
+    test.each([
+      [1, 3050],
+      [1, 3150],
+      [300, 3050],
+      [1500, 3100],
+    ])("at %p ms, it is unreachable", async (rttMs, delayMs) => {
+      const { outcome, tookMs } = await trace(absent(rttMs, delayMs), request);
+      expect(addresses(outcome)).toEqual([...expected(3), formatIpv6(stationAddress(3))]);
+      const from = stationAddress(3);
+      const error = { name: "address-unreachable", from, fromTarget: false };
+      expect(outcome).toMatchObject({ reached: false, reason: "unreachable", error });
+      expect(tookMs).toBeLessThan(delayMs + 2 * rttMs + 200);
+    });
+
+    test("its hops are told long before", async () => {
+      const told: number[] = [];
+      const { clock, engine, startMs } = start(absent(10));
+      const onHop = () => told.push(clock.nowMs() - startMs);
+      await clock.run(engine.traceroute({ maxHops: 30, timeoutMs: 2000, ...request }, { onHop }));
+      expect(told.filter((ms) => ms < 50)).toHaveLength(3);
+    });
+
+    test("a silent path takes no longer than that", async () => {
+      const network = path(
+        chain(
+          30,
+          10,
+          [...Array(27).keys()].map((at) => at + 4),
+        ),
+      );
+      const { outcome, tookMs } = await trace(network, request);
+      expect(outcome).toMatchObject({ reason: "gap-limit", error: null });
+      expect(tookMs).toBeWithin(SILENCE_MS - 100, SILENCE_MS + 30);
+    });
+
+    test.each([
+      ["who does not wait", { awaitsRouters: false }, 2100],
+      ["that may not go further", { awaitsRouters: true, maxHops: 3 }, 100],
+    ])("a trace %s ends before", async (_name, more, limitMs) => {
+      const { outcome, tookMs } = await trace(absent(10), { ...far, ...more });
+      expect(outcome.reached).toBe(false);
+      expect(tookMs).toBeLessThan(limitMs);
+    });
+  });
+
   test("ends at the last hop asked for", async () => {
     const { outcome } = await trace(path(chain(30, 10)), { ...far, maxHops: 5 });
     expect(addresses(outcome)).toEqual(expected(5));
     expect(outcome).toMatchObject({ reached: false, reason: "max-hops" });
-  });
-
-  test("ends at the last hop asked for in a loop of two routers", async () => {
-    const network: Network = (packet) => [
-      {
-        delayMs: 1,
-        from: stationAddress(1 + (packet.hopLimit % 2)),
-        message: icmpError(packet, 3, 0),
-      },
-    ];
-    const { outcome } = await trace(network, { maxHops: 6 });
-    expect(outcome.hops.map(({ address }) => address)).toEqual(
-      [2, 1, 2, 1, 2, 1].map(stationAddress),
-    );
-    expect(outcome.reason).toBe("max-hops");
   });
 });
 
@@ -550,6 +595,97 @@ describe("a hop at the distance of routers that rate-limit their errors", () => 
     }
     expect(tookMs).toBeWithin(MAX_PERSISTENCE_MS, MAX_PERSISTENCE_MS + 1000);
     await clock.run(lone);
+  });
+});
+
+describe("many traces at once through routers that limit their answers", () => {
+  const ROUTERS = 5;
+  const targetOf = (index: number, site = "6") => parseIpv6(`2001:db8:${site}::${index + 1}`);
+
+  /** Routers with six answers at once and then one in `everyMs`; flows choose among the stations of hop 3. */
+  const crowd = (everyMs: number, third: (flowLabel: number, ms: number) => number | null) => {
+    const tokens = new Map<number, number>();
+    const network: Network = (packet, ms) => {
+      const { hopLimit, target, flowLabel } = packet;
+      if (hopLimit > ROUTERS) return [{ delayMs: 3, from: target, message: echoReply(packet) }];
+      const station = hopLimit === 3 ? third(flowLabel, ms) : hopLimit;
+      if (station === null) return [];
+      const nextMs = Math.max(tokens.get(station) ?? -Infinity, ms - 5 * everyMs);
+      if (nextMs > ms) return [];
+      tokens.set(station, nextMs + everyMs);
+      const message = icmpError(packet, 3, 0);
+      return [{ delayMs: hopLimit / 2, from: stationAddress(station), message }];
+    };
+    const lab = start(network);
+    const run = async (count: number, site?: string, flowLabel?: number) => {
+      const request = { maxHops: 30, timeoutMs: 2000, flowLabel };
+      const traces = Array.from({ length: count }, (_, index) =>
+        lab.engine.traceroute({ target: targetOf(index, site), ...request }),
+      );
+      return (await lab.clock.run(Promise.all(traces))) as Done[];
+    };
+    return { ...lab, run };
+  };
+  /** The rows of a hop: the station that answered, `+` and the station that others saw, `limited`, or silence. */
+  const rowsOf = (outcomes: readonly Done[], hop: number) =>
+    outcomes.map(({ hops }) => {
+      const { address, others } = hops[hop - 1] ?? {};
+      const number = (of: Ipv6Address) => of.word1 & 0xff;
+      if (address) return String(number(address));
+      return others ? `+${number(others.from)}` : others === null ? "limited" : "silent";
+    });
+
+  test.each([10, 60])("%i of them: each row is measured or another's", async (count) => {
+    const outcomes = await crowd(1000, () => 3).run(count);
+    for (let hop = 1; hop <= ROUTERS; hop++) {
+      const rows = rowsOf(outcomes, hop);
+      expect(rows.filter((row) => row !== String(hop) && row !== `+${hop}`)).toEqual([]);
+      if (hop < 3) expect(rows).toContain(`+${hop}`);
+    }
+    for (const { rttMs, others, address, rttsMs } of outcomes.flatMap(({ hops }) => hops)) {
+      expect([rttMs === null, rttsMs.length === 0]).toEqual([
+        address === null,
+        others !== undefined,
+      ]);
+    }
+  });
+
+  test("where flows meet different routers, nobody's is borrowed", async () => {
+    const outcomes = await crowd(1000, (flowLabel) => 3 + 10 * (flowLabel % 2)).run(40);
+    expect(rowsOf(outcomes, 2)).toContain("+2");
+    expect(new Set(rowsOf(outcomes, 3))).toEqual(new Set(["3", "13", "limited"]));
+    // Behind it, the ways may differ too.
+    for (const hop of [4, 5]) {
+      expect(new Set(rowsOf(outcomes, hop))).toEqual(new Set([String(hop), "limited"]));
+    }
+  });
+
+  test("one flow label says nothing of others", async () => {
+    const rows = rowsOf(await crowd(1000, () => 3).run(40, "6", 7), 3);
+    expect(new Set(rows)).toEqual(new Set(["3", "limited"]));
+  });
+
+  test("what changes under way is not borrowed", async () => {
+    const { run, startMs } = crowd(300, (_, ms) => (ms < startMs + 200 ? 3 : 13));
+    const rows = rowsOf(await run(60), 3);
+    expect(rows.filter((row) => row.startsWith("+"))).toEqual([]);
+  });
+
+  test("a hop that never answers is silent, and others' answers are old after 5 s", async () => {
+    const never = await crowd(1000, () => null).run(10);
+    expect(new Set(rowsOf(never, 3))).toEqual(new Set(["silent"]));
+    const { run, clock } = crowd(1000, (_, ms) => (ms < 1100 ? 3 : null));
+    await run(8);
+    expect(rowsOf(await run(1), 3)).toEqual(["+3"]);
+    await clock.pass(5000);
+    expect(rowsOf(await run(1), 3)).toEqual(["silent"]);
+  });
+
+  test("another network may be reached over another router", async () => {
+    const { run } = crowd(1000, (_, ms) => (ms < 1100 ? 3 : null));
+    await run(8);
+    expect(rowsOf(await run(1), 3)).not.toEqual(["silent"]);
+    expect(rowsOf(await run(1, "7"), 3)).toEqual(["silent"]);
   });
 });
 

@@ -135,6 +135,7 @@ describe("the message", () => {
         querySlots: new ProbeSlots(1),
       },
       new AbortController().signal,
+      { route: () => "ENETUNREACH" },
     );
     await expect(resolved).rejects.toMatchObject({
       code: "NO_IPV6_ADDRESS",

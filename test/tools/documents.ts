@@ -11,6 +11,11 @@ import { parseIpv6 } from "../addr/parse.ts";
 
 const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
 const SOURCE = "2001:db8::1";
+const ADDRESSES: NonNullable<PingResult["details"]["addresses"]> = [
+  { ip: "2001:db8::82", use: "no-route" },
+  { ip: "2001:db8::80", use: "probed" },
+  { ip: "2001:db8::83", use: "spare" },
+];
 const DNS64 = { ip: "64:ff9b::c000:201", prefix: "64:ff9b::/96", ipv4: "192.0.2.1" };
 const CUT = { code: "addresses", text: "More than 99 addresses answered." } as const;
 const NETWORK = {
@@ -39,6 +44,7 @@ export const PING: PingResult = {
     location: "ams",
     verdict: pingVerdict(2, LOST),
     dns64: DNS64,
+    addresses: ADDRESSES,
     source: SOURCE,
     timeout: 2000,
     lost: LOST,
@@ -56,7 +62,7 @@ const TRACE_HOPS: TraceResult["hops"] = [
     rtt: 0.412,
     details: { zone: "eth7", network: NETWORK, replyHopLimit: 64, rtts: [0.412, 0.523] },
   },
-  { hop: 2, ip: null, hostname: null, rtt: null },
+  { hop: 2, ip: null, hostname: null, rtt: null, details: { unanswered: "rate-limited" } },
   {
     hop: 3,
     ip: "2001:db8:3::1",
@@ -88,6 +94,7 @@ export const TRACE: TraceResult = {
     refused: [{ hop: 2, errno: "ENOBUFS" }],
     verdict: traceVerdict(TRACE_HOPS, { reason: "reached", otherSource: "2001:db8::81" }, null),
     dns64: DNS64,
+    addresses: ADDRESSES,
     source: SOURCE,
     cutShort: CUT,
     flowLabel: 493_374,
@@ -97,6 +104,26 @@ export const TRACE: TraceResult = {
 const ERROR = {
   ...{ type: 1, code: 5, name: "failed-policy", from: "2001:db8:3::1" },
   fromTarget: false,
+};
+
+const LOOP = { from: 4, to: 5, addresses: ["2001:db8:4::1", "2001:db8:5::1"], repeats: 6 };
+const LOOP_HOPS = [
+  ...TRACE_HOPS.slice(0, 3),
+  { ...TRACE_HOPS[3], rtt: null, details: { unanswered: "seen-by-others" } },
+] as TraceResult["hops"];
+
+/** A trace into a loop. */
+export const LOOPING_TRACE: TraceResult = {
+  ...HEAD,
+  hops: LOOP_HOPS,
+  details: {
+    reached: false,
+    reason: "loop",
+    loop: LOOP,
+    verdict: traceVerdict(LOOP_HOPS, { reason: "loop", loop: LOOP }, null),
+    source: SOURCE,
+    flowLabel: 493_374,
+  },
 };
 
 /** A trace that an error ended. */
@@ -152,7 +179,10 @@ export const PATHS: TraceResult = {
         ...PATH_HOPS.slice(0, 2),
         {
           ...{ hop: 2, ip: "2001:db8:2::2", hostname: "r2.example.net", rtt: 1.625 },
-          details: { ...TRACE_HOPS[0]?.details, ...TRACE_HOPS[2]?.details },
+          details: {
+            ...{ ...TRACE_HOPS[0]?.details, ...TRACE_HOPS[2]?.details },
+            unanswered: "rate-limited",
+          },
         },
         ...PATH_HOPS.slice(2),
       ],
@@ -214,6 +244,7 @@ export const MTR: MtrResult = {
     otherRounds: 1,
     verdict: mtrVerdict(MTR_HOPS, MTR_END, { from: 1, to: 3 }),
     dns64: DNS64,
+    addresses: ADDRESSES,
     source: SOURCE,
     cutShort: CUT,
     flowLabel: 493_374,
@@ -251,6 +282,7 @@ export const MTU: MtuResult = {
       { from: "2001:db8:6::6", hop: null, mtu: 1502, sent: 1492, doubt: "not-smaller" },
     ],
     dns64: DNS64,
+    addresses: ADDRESSES,
     source: SOURCE,
     cutShort: CUT,
     flowLabel: 493_374,

@@ -10,7 +10,8 @@ const GLOBAL = "[2606:4700:4700::1111]:53";
 const LOCAL = "127.0.0.1:53";
 
 /**
- * A resolver that answers each question after `answerMs` milliseconds, or never if it is null.
+ * A resolver that answers each question for a name after `answerMs` milliseconds, or never if it is null, and the
+ * one for the root after `rootMs`.
  *
  * @param host the first label of all names
  */
@@ -19,12 +20,18 @@ function start(
   answerMs: number | null,
   onName = () => {},
   host = "host",
+  rootMs: number | null = answerMs,
 ) {
   const clock = new VirtualClock();
   const asked: string[] = [];
   const aborted: string[] = [];
   const client = {
     query: (name: string, type: string, { signal }: QueryOptions) => {
+      if (name === ".") {
+        return new Promise((resolve) => {
+          if (rootMs !== null) clock.after(rootMs, () => resolve({ kind: "failure" }));
+        });
+      }
       asked.push(name);
       return new Promise((resolve) => {
         const value = `${host}-${asked.length}.example.`;
@@ -69,9 +76,25 @@ test("names are waited for until so long after the last answer, and then given u
   expect(aborted).toHaveLength(2);
 });
 
+/** A slow resolver has until 1.5 s after the last answer; a dead one costs 250 ms. */
+test.each([
+  ["recursion of 1.2 s", 1200, 30, 1200, true],
+  ["recursion of 1.5 s behind a slow link", 1490, 240, 1490, true],
+  ["names that come too late", 1600, 30, 1500, false],
+  ["a resolver that drops questions for names", null, 30, 1500, false],
+  ["a resolver that answers nothing in time", 1200, 260, 250, false],
+  ["a dead resolver", null, null, 250, false],
+] as const)("%s", async (_name, answerMs, rootMs, tookMs, isNamed) => {
+  const { clock, names, startMs } = start([GLOBAL], answerMs, undefined, "host", rootMs);
+  names.ask(FIRST);
+  const known = await clock.run(names.known());
+  expect(clock.nowMs() - startMs).toBeCloseTo(tookMs, 3);
+  expect([...known.values()].map((name) => name !== null)).toEqual([isNamed]);
+});
+
 test("a name that comes after all were given up changes nothing", async () => {
   const { promise: late, resolve } = Promise.withResolvers<unknown>();
-  const client = { query: () => late } as unknown as DnsClient;
+  const client = { query: async () => late } as unknown as DnsClient;
   const clock = new VirtualClock();
   let told = 0;
   const onName = () => void told++;

@@ -9,6 +9,7 @@ import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
 import {
   COMPARISON,
   DNS,
+  LOOPING_TRACE,
   MTR,
   MTU,
   PATHS,
@@ -25,7 +26,7 @@ const DOCUMENTS: Readonly<Record<ToolName, readonly object[]>> = {
   validate: VALIDATIONS,
   dns: [DNS, COMPARISON],
   ping: [PING],
-  trace: [TRACE, STOPPED_TRACE, PATHS],
+  trace: [TRACE, STOPPED_TRACE, LOOPING_TRACE, PATHS],
   mtr: [MTR],
   mtu: [MTU],
 };
@@ -61,6 +62,8 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "ping.details.lost[].reason": "the same in words",
   "trace.details.reason": "the verdict",
   "trace.*interfaces[].role": "the same in words",
+  "trace.*.unanswered": "the same in words",
+  "*.details.addresses[].use": "the same in words",
   "trace.details.graph.edges[].*": "the order of the paths; the page draws them",
   "mtr.details.verdict.lossAtMost": "its text, without decimals",
   "mtr.details.verdict.lossAtLeast": "as lossAtMost",
@@ -314,7 +317,7 @@ describe("the tone of", () => {
   // biome-ignore format: a table
   test.each<[ToolName, Record<string, string>]>([
     ["ping", { "no-loss": "good", loss: "bad", "no-reply": "bad", unreachable: "bad", "not-sent": "bad" }],
-    ["trace", { reached: "good", unreachable: "bad", prohibited: "bad", "not-sent": "bad", "gap-limit": "warn", "max-hops": "warn", "packet-too-big": "warn", "parameter-problem": "warn" }],
+    ["trace", { reached: "good", unreachable: "bad", prohibited: "bad", "not-sent": "bad", loop: "bad", "gap-limit": "warn", "max-hops": "warn", "packet-too-big": "warn", "parameter-problem": "warn" }],
     ["mtr", { "no-loss": "good", loss: "bad", unclear: "warn", "no-reply": "bad", unreachable: "bad", "not-sent": "bad" }],
     ["mtu", { clear: "good", narrowed: "good", "black-hole": "bad", "below-1280": "bad", "at-least": "warn", inconclusive: "warn" }],
     ["dns", { answer: "good", "no-data": "warn", incomplete: "warn" }],

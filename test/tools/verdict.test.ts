@@ -62,6 +62,8 @@ describe("of a trace", () => {
     [reached, { reason: "parameter-problem", error: { ...error, type: 4, name: "next-header" } }, "2001:db8:1::1 answered next-header at hop 2, and the path ends there."],
     [ended, { reason: "not-sent", refused: [{ hop: 2, errno: "EPERM" }] }, "This machine could not send probes beyond hop 1 (EPERM)."],
     [[hop(1, null)] as Hops, { reason: "not-sent", refused: [{ hop: 1, errno: "EPERM" }] }, "This machine could not send probes to any hop (EPERM)."],
+    [ended, { reason: "loop", loop: { from: 2, to: 3, addresses: [ROUTER, OTHER], repeats: 6 } }, "There is a loop between hops 2 and 3: 2001:db8:1::1 and 2001:db8:2::1 answered in turn up to hop 3, 6 times again, and the target did not reply."],
+    [ended, { reason: "loop", loop: { from: 2, to: 3, addresses: [ROUTER, null], repeats: 4 } }, "There is a loop between hops 2 and 3: 2001:db8:1::1 and a silent router answered in turn up to hop 3, 4 times again, and the target did not reply."],
     [ended, { reason: "gap-limit" }, "The last answer came from hop 1 (2001:db8:1::1); no hop behind it answered, and the target did not reply."],
     [[hop(1, null)] as Hops, { reason: "gap-limit" }, "No hop answered, and the target did not reply."],
     [reached, { reason: "max-hops" }, "The target did not reply within 2 hops, and the trace may not go further."],

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { endpoint } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
-import { flag, ipv6Text, list, named, text, type ValueOf } from "../../api/schemas.ts";
+import { flag, ipv6Text, list, named, text, type ValueOf, whole } from "../../api/schemas.ts";
 import type { TracedPath } from "../../icmp/path-graph.ts";
 import { MAX_SEARCH_MS, type TracedPaths } from "../../icmp/paths.ts";
 import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
@@ -11,6 +12,7 @@ import { listText, plural } from "../../util/text.ts";
 import {
   flowLabelNumber,
   hopEvents,
+  ipOrNull,
   MAX_HOPS,
   openPathRun,
   pathParameters,
@@ -69,13 +71,14 @@ export const traceroute = endpoint({
   errors: PROBE_ERRORS,
   async handle({ target, maxHops, paths, flowLabel: label, names: wanted }, call, services) {
     const rows: TraceHop[] = [];
-    const show = hopEvents((row: TraceHop) => presentHop(row, run.names.names, services), call);
+    const present = (row: TraceHop) => presentHop(row, run.names.names, services, rows);
+    const show = hopEvents(present, call);
     const longestMs = paths > 1 ? MAX_SEARCH_MS : 0;
     using run = await openPathRun(target, wanted, longestMs, call, services, () =>
       show(certainHops(rows)),
     );
     const { names } = run;
-    const request = { ...run.request, maxHops, flowLabel: label };
+    const request = { ...run.request, maxHops, flowLabel: label, awaitsRouters: true };
     const onHop = (row: TraceHop) => {
       rows[row.hop - 1] = row;
       show(certainHops(rows));
@@ -91,15 +94,17 @@ export const traceroute = endpoint({
         ? run.engine.paths({ ...request, paths }, { ...run.options, onHop, onPath })
         : run.engine.traceroute(request, { ...run.options, onHop }),
     );
+    for (const { others } of outcome.hops) if (others) names.ask(others.from);
     show(outcome.hops);
     const known = await names.known();
-    const hops = outcome.hops.map((hop) => presentHop(hop, known, services));
+    const hops = outcome.hops.map(present);
     const found = "paths" in outcome ? presentPaths(outcome, known, services) : null;
-    const { reached, reason, error, otherSource, refused, flowLabel } = outcome;
+    const { reached, reason, error, loop, otherSource, refused, flowLabel } = outcome;
     const end = {
       reached,
       reason,
       ...(error && { error: presentTraceError(error) }),
+      ...(loop && { loop: { ...loop, addresses: loop.addresses.map(ipOf) } }),
       ...(otherSource && { otherSource: formatIpv6(otherSource) }),
       ...(refused.length > 0 && { refused }),
     };
@@ -108,6 +113,8 @@ export const traceroute = endpoint({
     return { target, ip: run.ip, hops, details };
   },
 });
+
+const ipOf = (address: Ipv6Address | null) => address && formatIpv6(address);
 
 /** The result of a trace. */
 export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
@@ -122,6 +129,17 @@ export function traceResult() {
       reached: flag("Whether the target replied."),
       reason: traceReason(),
       error: traceError().exactOptional(),
+      loop: z
+        .strictObject({
+          from: z.int().min(1).max(MAX_HOPS),
+          to: z.int().min(1).max(MAX_HOPS),
+          addresses: z.array(
+            ipOrNull("Who answers there and, in this order, behind; null: silent."),
+          ),
+          repeats: whole("Answers that repeat one of an earlier turn.", 1),
+        })
+        .exactOptional()
+        .describe("Routers that send packets to each other, and the hops of their first turn."),
       otherSource: ipv6Text(
         "The address that replied, if the target was reached at another address than its own.",
       ).exactOptional(),
@@ -143,7 +161,7 @@ type TraceDetails = TraceResult["details"];
 /** The conclusion of a trace, from its hops, how it ended, and the paths if there may be several. */
 export function traceVerdict(
   hops: TraceResult["hops"],
-  end: Pick<TraceDetails, "reason" | "error" | "otherSource" | "refused">,
+  end: Pick<TraceDetails, "reason" | "error" | "loop" | "otherSource" | "refused">,
   found: Pick<TraceDetails, "paths" | "labels" | "complete" | "perPacket"> | null,
 ) {
   const sentences = found === null ? [endOf(hops, end)] : [...pathSentences(found)];
@@ -152,13 +170,17 @@ export function traceVerdict(
 
 function endOf(
   hops: TraceResult["hops"],
-  { reason, error, otherSource, refused }: Parameters<typeof traceVerdict>[1],
+  { reason, error, loop, otherSource, refused }: Parameters<typeof traceVerdict>[1],
 ): string {
   if (error !== undefined) {
     const who = error.fromTarget ? "The target" : error.from;
     return `${who} answered ${error.name} at hop ${hops.length}, and the path ends there.`;
   }
   const last = hops.findLast(({ ip }) => ip !== null);
+  if (loop !== undefined) {
+    const who = listText(loop.addresses.map((ip) => ip ?? "a silent router"));
+    return `There is a loop between hops ${loop.from} and ${loop.to}: ${who} answered in turn up to hop ${hops.length}, ${plural(loop.repeats, "time")} again, and the target did not reply.`;
+  }
   switch (reason) {
     case "reached":
       return `The target replied at hop ${hops.length}${otherSource === undefined ? "" : ` from ${otherSource}`}.`;

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
+import { equalIpv6 } from "../../addr/ipv6.ts";
 import type { Services } from "../../api/endpoint.ts";
-import { amount, ipv6Text, list, named, once, whole } from "../../api/schemas.ts";
+import { amount, ipv6Text, list, named, once, oneOf, whole } from "../../api/schemas.ts";
 import type { InterfaceInformation } from "../../icmp/icmp-error.ts";
 import { hopsOfReply, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
@@ -14,19 +15,32 @@ import {
   withDetails,
 } from "../hops.ts";
 
-/** A hop as the result shows it. */
+/** Why a row has no time though more is known than silence. */
+const UNANSWERED = ["seen-by-others", "rate-limited"] as const;
+
+/**
+ * A hop as the result shows it.
+ *
+ * @param trace all hops of its trace that answered; absent for a hop of several traces
+ */
 export function presentHop(
   hop: TraceHop,
   names: ReadonlyMap<string, string | null>,
   services: Pick<Services, "networks">,
+  trace: readonly TraceHop[] | null = null,
 ) {
-  const { address, scopeId, rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes } = hop;
-  const { replyHopLimit, end } = hop;
+  const others = trace ? hop.others : undefined;
+  const { from: address, scopeId } = others ?? { ...hop, from: hop.address };
+  const { rttMs, rttsMs, addresses, mpls, interfaces, mtuBytes, replyHopLimit, end } = hop;
+  const isSame = (other: TraceHop) =>
+    !other.end && other.address && address && equalIpv6(other.address, address);
+  const isRepeated = trace !== null && trace.filter(isSame).length > 1;
   // A router that cannot forward a probe answers it one hop before its hop limit ends.
-  const isAtHop = end === null || end === "reached";
+  const isAtHop = (end === null || end === "reached") && !isRepeated;
   const asymmetry = isAtHop && replyHopLimit !== null ? hopsOfReply(replyHopLimit) - hop.hop : 0;
   const details = {
     ...hopDetails(address, scopeId, services),
+    ...(others !== undefined && { unanswered: UNANSWERED[others ? 0 : 1] }),
     ...(replyHopLimit !== null && { replyHopLimit }),
     ...(asymmetry !== 0 && { asymmetry }),
     ...(rttsMs.length > 1 && { rtts: rttsMs.map((rtt) => round(rtt, 3)) }),
@@ -78,11 +92,15 @@ export const hopSchema = once(() => {
     details: z
       .strictObject({
         ...hopDetailFields(),
+        unanswered: oneOf(
+          UNANSWERED,
+          "The hop did not answer this trace, but others to the same /48 in the last 5 s. `seen-by-others`: all met `ip` here. `rate-limited`: routers here limit their answers, and it is not certain which one it is.",
+        ),
         replyHopLimit: whole("The hop limit with which the answer arrived.", 0, 255),
         asymmetry: z
           .int()
           .describe(
-            "How many hops more the answer came over than the probe went, negative for fewer; absent if as many. A guess, because the answer's first hop limit is unknown: the next of 64, 128 and 255.",
+            "How many hops more the answer came over than the probe went, negative for fewer; absent if as many. A guess, because the answer's first hop limit is unknown: the next of 64, 128 and 255. Absent for an address that answered at several hops.",
           ),
         rtts: list(z.number().min(0), "All times in milliseconds, if there are several."),
         addresses: list(ipv6Text("An address."), "All addresses, if there are several."),

@@ -42,6 +42,7 @@ export const TRACE_REASONS = [
   "packet-too-big",
   "parameter-problem",
   "not-sent",
+  "loop",
   "gap-limit",
   "max-hops",
 ] as const satisfies TraceReason[];

@@ -74,6 +74,7 @@ export function traceNotes(details: Hop["details"] = {}, ip: string | null = nul
   const more = Math.abs(asymmetry);
   const notes = [
     ...hopNotes(details),
+    details.unanswered && UNANSWERED[details.unanswered],
     others.length > 0 && `also ${others.join(" ")}`,
     times.length > 0 && `also ${times.join(" ")} ms`,
     ...mpls.map(
@@ -88,8 +89,13 @@ export function traceNotes(details: Hop["details"] = {}, ip: string | null = nul
         .join(" "),
     ),
   ];
-  return notes.filter((note) => note !== false);
+  return notes.filter((note) => typeof note === "string");
 }
+
+const UNANSWERED = {
+  "seen-by-others": "no answer now; it answered other traces at this hop",
+  "rate-limited": "no answer; routers at this hop limit how often they answer",
+} as const;
 
 const ROLES = {
   incoming: "came in on",
