@@ -36,9 +36,9 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
   };
 
   return async (request, { signal, onHop } = {}) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel } = request;
+    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, hops } = request;
     if (signal?.aborted) return { kind: "aborted" };
-    const key = [formatIpv6(target), scopeId, maxHops, timeoutMs, flowLabel].join(" ");
+    const key = [formatIpv6(target), scopeId, maxHops, timeoutMs, flowLabel, hops].join(" ");
     const shared = running.get(key) ?? start(key, request);
     const { promise: aborted, resolve } = Promise.withResolvers<TraceOutcome>();
     const abort = () => resolve({ kind: "aborted" });

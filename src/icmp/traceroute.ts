@@ -19,6 +19,8 @@ export interface TraceRequest extends RunRequest {
   readonly maxHops: number;
   /** The flow label of the probes, 20 bits; by default a random one. */
   readonly flowLabel?: number | undefined;
+  /** The only hops that are asked, up to `maxHops`; by default all. */
+  readonly hops?: readonly number[] | undefined;
 }
 
 /** How the caller takes part in a trace. */
@@ -67,12 +69,12 @@ async function trace(
   repeatAnsweredMs: number[],
   { signal: callersSignal, onHop }: TraceOptions = {},
 ): Promise<TraceOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, hops } = request;
   const { clock } = prober;
   const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const signal = prober.signalFor(callersSignal);
-  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs());
+  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
   const { responses } = schedule;
   const refused: RefusedProbe[] = [];
   let sent = 0;
@@ -121,7 +123,8 @@ async function trace(
     await promise;
     cancel();
   }
-  const listenMs = () => (lastResponding(responses) === 0 ? sentMs + SILENCE_MS : certainMs);
+  const listenMs = () =>
+    lastResponding(responses) === 0 && hops?.length !== 1 ? sentMs + SILENCE_MS : certainMs;
   while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
   if (signal.aborted) return { kind: "aborted" };
   const [refusal] = refused;

@@ -321,6 +321,7 @@ describe("an answer with several paths", () => {
     labels: 3,
     isComplete: false,
     perPacket: [],
+    cut: null,
   };
 
   const askPaths = async (texts: Record<string, string>, outcome: TracedPaths = found) => {
