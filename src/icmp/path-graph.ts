@@ -203,28 +203,21 @@ export class PathFindings {
 
   /** All nodes, and the links that are sure, but for those from hops at which one label met several nodes. */
   graph(): PathGraph {
-    const rows = new Map<string, TraceHop>();
-    for (const label of this.labels.values()) {
-      for (const [hop, name] of label.shown.entries()) {
-        const row = label.rows[hop];
-        if (row && name && name !== END) rows.getOrInsert(`${hop} ${name}`, row);
-      }
-    }
-    const sorted = [...rows].toSorted(([, a], [, b]) => a.hop - b.hop);
-    const indexes = new Map(sorted.map(([key], index) => [key, index]));
-    const edges = this.levels.flatMap((level, hop) =>
-      [...level].flatMap(([name, shown]) =>
-        [...Map.groupBy(shown, (label) => label.shown[hop + 1])].flatMap(([next, labels]) => {
-          const from = indexes.get(`${hop} ${name}`);
-          const to = indexes.get(`${hop + 1} ${next}`);
-          const isSure = !this.changing.has(hop) && next && this.isSure(hop, name, next, labels);
-          return isSure && from !== undefined && to !== undefined
-            ? [{ from, to, labels: labels.length }]
-            : [];
-        }),
-      ),
+    const found = this.levels.flatMap((level, hop) =>
+      [...level].flatMap(([name, labels]) => {
+        const row = name === END ? undefined : [...labels][0]?.rows[hop];
+        return row ? [{ key: `${hop} ${name}`, hop, name, labels, row }] : [];
+      }),
     );
-    return { nodes: sorted.map(([, row]) => row), edges };
+    const indexes = new Map(found.map(({ key }, index) => [key, index]));
+    const edges = found.flatMap(({ hop, name, labels }, from) =>
+      [...Map.groupBy(labels, ({ shown }) => shown[hop + 1])].flatMap(([next, alike]) => {
+        const to = indexes.get(`${hop + 1} ${next}`);
+        const isShown = !this.changing.has(hop) && next && this.isSure(hop, name, next, alike);
+        return isShown && to !== undefined ? [{ from, to, labels: alike.length }] : [];
+      }),
+    );
+    return { nodes: found.map(({ row }) => row), edges };
   }
 }
 
@@ -266,15 +259,12 @@ const knownLabels: number[] = [];
  */
 export function labelsToRuleOut(nextHops: number): number {
   if (nextHops > MAX_NEXT_HOPS) return Infinity;
-  const known = knownLabels[nextHops];
-  if (known !== undefined) return known;
   /** By the number of next hops, how likely it is that exactly this many have been seen. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {
-    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) {
-      knownLabels[nextHops] = labels;
-      return labels;
-    }
+    const known = knownLabels[nextHops];
+    if (known !== undefined) return known;
+    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) knownLabels[nextHops] = labels;
     chances = chances.map((chance, seen) => {
       const before = chances[seen - 1] ?? 0;
       return (chance * seen + before * (nextHops - seen + 1)) / nextHops;

@@ -77,8 +77,8 @@ export function planSteps(
     // Any label may lead to the nodes that need more: the more there are, the better is the chance.
     const at = only ? hop + 1 : hop;
     const others = parts().filter(({ rows }) => !rows[at]);
-    const count = Math.min(most, only ? missing : (missing * level.size) / 4);
-    for (let nth = 0; nth < count; nth++) begin(others[nth], [at]);
+    const count = missing === 0 || only ? missing : Math.max(missing, level.size / 4);
+    for (let nth = 0; nth < Math.min(count, most); nth++) begin(others[nth], [at]);
   }
 
   /** Asks again for links that are not sure. */
@@ -122,15 +122,15 @@ export function planSteps(
  * answer too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
  */
 function isDoubtful(
-  { end, nodes, labels: [{ asked }] }: PathFindings["paths"][number],
+  path: PathFindings["paths"][number],
   shortest: number,
   maxHops: number,
 ): boolean {
+  const { end, nodes, labels } = path;
   const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
   const open = end === null ? nodes.length + 1 : nodes.length - 1;
-  return (
-    shortest < Infinity && (end === null || seemsFar) && open <= maxHops && (asked[open] ?? 0) < 2
-  );
+  const isAsked = open > maxHops || (labels[0].asked[open] ?? 0) > 1;
+  return shortest < Infinity && (end === null || seemsFar) && !isAsked;
 }
 
 /** The hops from 1 on. */

@@ -70,9 +70,9 @@ export async function tracePaths(
     told.set(flowLabel, text);
   };
 
-  const add = (traced: Traced, { hops, isWhole }: Omit<Step, "label">) => {
+  const add = (traced: Traced, { hops, isWhole }: Pick<Step, "hops" | "isWhole">) => {
     found.add(traced, hops, isWhole);
-    const { path } = found.labels.get(traced.flowLabel) ?? {};
+    const path = found.labels.get(traced.flowLabel)?.path;
     if (path?.labels[0].flowLabel === traced.flowLabel) tell(path);
   };
 
@@ -82,13 +82,10 @@ export async function tracePaths(
     const flowLabel = label?.flowLabel ?? prober.randomLabel();
     const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
     const outcome = await traceroute({ ...request, ...wanted }, { signal });
-    if (outcome.kind !== "done") {
-      failures.push(outcome);
-      return;
-    }
-    sent += outcome.sent;
+    if (outcome.kind === "done") sent += outcome.sent;
+    if (outcome.kind !== "done") failures.push(outcome);
+    else if (outcome.flowLabel === flowLabel) add(outcome, step);
     // Another program leaves us no label but 0.
-    if (outcome.flowLabel === flowLabel) add(outcome, step);
     else labelsLeft = 0;
   };
 

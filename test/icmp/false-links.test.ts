@@ -25,6 +25,7 @@ async function search(network: Network, seed: string, lost = 0) {
   let nth = 0;
   let labels = 0;
   const links = new Set<string>();
+  const firstLabel = 1 + choose(`${seed} first`, 0xfffff);
   const nodes = new Map<string, number>();
   const probe = (flowLabel: number, hop: number): TraceHop => {
     const way = network(flowLabel, ++nth);
@@ -37,7 +38,7 @@ async function search(network: Network, seed: string, lost = 0) {
     const end = station === TARGET ? ("reached" as const) : null;
     return { ...silent, address, addresses: [address], rttMs: 1, rttsMs: [1], end };
   };
-  const traceroute: Traceroute = async ({ flowLabel = 7, maxHops, hops: only }) => {
+  const traceroute: Traceroute = async ({ flowLabel = firstLabel, maxHops, hops: only }) => {
     const all = Array.from({ length: maxHops }, (_, at) => at + 1);
     const rows = all.map((hop) =>
       only?.includes(hop) === false ? describeHop(hop, [], SOURCE, SOURCE) : probe(flowLabel, hop),
@@ -66,7 +67,7 @@ async function search(network: Network, seed: string, lost = 0) {
   const between = shown.filter(({ link }) => !/ ( |$)/.test(link));
   const wrong = between.filter(({ link }) => !links.has(link));
   const unmarked = wrong.filter(({ hops }) => !hops.some((hop) => outcome.perPacket.includes(hop)));
-  return { outcome, links: between.length, unmarked, sent: outcome.sent };
+  return { outcome, links: between.length, wrong, unmarked, sent: outcome.sent };
 }
 
 const beside =
@@ -123,10 +124,13 @@ const CASES: [string, (seed: string) => Network, number?][] = [
 ];
 
 test.each(CASES)("%s: no false link without a mark", async (name, network, lost) => {
+  let wrongRuns = 0;
   for (let seed = 0; seed < RUNS; seed++) {
     const found = await search(network(`${name} ${seed}`), `${name} ${seed}`, lost);
+    if (found.wrong.length > 0) wrongRuns++;
     expect({ seed, unmarked: found.unmarked }).toEqual({ seed, unmarked: [] });
   }
+  expect(wrongRuns).toBeLessThanOrEqual(RUNS / 50);
 });
 
 test("of a network without false links, all links are shown", async () => {
