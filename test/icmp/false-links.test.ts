@@ -151,3 +151,16 @@ test("a network that answers every probe from a new address costs little more pr
   expect(outcome.graph.nodes.length).toBeWithin(MAX_NODES - 64, MAX_NODES + 1);
   expect(sent).toBeLessThan(1.2 * MAX_NODES);
 });
+
+/** The probes of scamper 20211212, `tracelb -P icmp-echo`, as `bun run bench icmp` prints them. */
+test.each([
+  [1, 20],
+  [2, 48],
+  [4, 78],
+  [8, 135],
+  [16, 269],
+])("%i paths cost at most 1.5 times the %i probes of scamper on average", async (ways, probes) => {
+  let sum = 0;
+  for (let seed = 0; seed < 20; seed++) sum += (await search(beside(ways), `${seed}`)).sent;
+  expect(sum / 20).toBeLessThanOrEqual(1.5 * probes);
+});
