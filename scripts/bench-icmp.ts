@@ -195,15 +195,18 @@ async function pathMtus(): Promise<void> {
   table("The path MTU over six kernel routers: time, packets, MTU", rows);
 }
 
-/** 1 to 16 routers side by side, over a TUN device; scamper finds by checksum what sixscope finds by flow label. */
+/**
+ * 1 to 16 routers side by side, over a TUN device; scamper finds by checksum what sixscope finds by flow label.
+ * Routers choose by a hash, so that scamper's checksums, one after another, do not take turns.
+ */
 async function allPaths(): Promise<void> {
   const rows: Record<string, Record<string, string>> = {};
   for (const count of [1, 2, 4, 8, 16]) {
-    const equalPaths = Array.from({ length: count }, (_, path) => ({
-      routers: ["1", "2", `a${path.toString(16)}`, "3"].map((host) => ({
-        address: `2001:db8:1::${host}`,
-      })),
-    }));
+    const equalPaths = Array.from({ length: 1009 }, (_, hash) => {
+      const path = Number(Bun.hash.wyhash(`${hash}`) % BigInt(count));
+      const hosts = ["1", "2", `a${path.toString(16)}`, "3"];
+      return { routers: hosts.map((host) => ({ address: `2001:db8:1::${host}` })) };
+    });
     const destinations = [{ to: TARGET, equalPaths, balanceBy: "checksum" as const }];
     await using _ = await startInternet({ destinations });
     const request = { target: parseIpv6(TARGET), maxHops: 30, timeoutMs: 2000, paths: 16 };
@@ -211,10 +214,12 @@ async function allPaths(): Promise<void> {
     const found = result.kind === "done" ? result.paths.length : result.kind;
     const sent = result.kind === "done" ? result.sent : 0;
     const theirs = await timed(() => output("scamper", "-I", `tracelb -P icmp-echo ${TARGET}`));
-    const [, probes] = /(\d+) probes/.exec(theirs.result) ?? [];
+    const [, nodes, probes] = /(\d+) nodes, .* (\d+) probes/.exec(theirs.result) ?? [];
     rows[`${count} beside each other`] = {
       sixscope: `${ms.toFixed(0)} ms, ${sent} packets, ${found} paths`,
-      "scamper (MDA)": probes ? `${theirs.ms.toFixed(0)} ms, ${probes} packets` : "not installed",
+      "scamper (MDA)": probes
+        ? `${theirs.ms.toFixed(0)} ms, ${probes} packets, ${Number(nodes) - 4} paths`
+        : "not installed",
     };
   }
   table("All paths over four hops and the target: time and packets", rows);

@@ -1,12 +1,5 @@
-import { formatIpv6 } from "../addr/format.ts";
-import {
-  graphOf,
-  groupByPath,
-  labelsToRuleOut,
-  missingLabels,
-  type PathGraph,
-  type TracedPath,
-} from "./path-graph.ts";
+import { PathFindings, type PathGraph, type TracedPath } from "./path-graph.ts";
+import { hopsTo, planSteps, type Step } from "./path-plan.ts";
 import type { NoResult } from "./ping.ts";
 import type { Prober } from "./prober.ts";
 import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
@@ -35,7 +28,7 @@ export interface PathsOptions extends TraceOptions {
 export interface TracedPaths extends Traced {
   /** At most as many as were wanted, in the order in which they were found. */
   readonly paths: readonly TracedPath[];
-  /** All nodes and edges that were found, also those of further paths. */
+  /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
   readonly graph: PathGraph;
   /** Flow labels that were traced. */
   readonly labels: number;
@@ -58,126 +51,69 @@ export async function tracePaths(
   request: PathsRequest,
   { signal, budget = UNBOUNDED, onHop, onPath }: PathsOptions = {},
 ): Promise<PathsOutcome> {
-  const endMs = prober.clock.nowMs() + MAX_SEARCH_MS;
+  const { clock } = prober;
+  const endMs = clock.nowMs() + MAX_SEARCH_MS;
   const first = await traceroute(request, { signal, onHop });
   if (first.kind !== "done") return first;
-  const { clock } = prober;
   const stop = prober.signalFor(signal, budget.enough);
-  let traced: readonly [Traced, ...Traced[]] = [first];
-  let paths: readonly TracedPath[] = [];
-  let missing = 0;
+  const found = new PathFindings();
   let { sent } = first;
   let labelsLeft = request.paths * LABELS_PER_PATH - 1;
   /** Why traces had no result; one of them ends the search. */
   const failures: NoResult[] = [];
-  /** Labels that were traced again. */
-  const certain = new Set<number>();
   /** The last call of `onPath` for each path, by its label. */
   const told = new Map<number, string>();
+  const tell = (path: TracedPath) => {
+    const { flowLabel, reason, hops } = path.labels[0];
+    const text = JSON.stringify([reason, hops.map(({ address }) => address)]);
+    if (told.get(flowLabel) !== text) onPath?.(path);
+    told.set(flowLabel, text);
+  };
+
+  const add = (traced: Traced, { hops, isWhole }: Pick<Step, "hops" | "isWhole">) =>
+    budget.work(() => {
+      found.add(traced, hops, isWhole);
+      const path = found.labels.get(traced.flowLabel)?.path;
+      if (path?.labels[0].flowLabel === traced.flowLabel) tell(path);
+    });
 
   const isAdmitted = ({ hops }: Traced) =>
     hops.every(({ hop, addresses }) => addresses.every((each) => budget.admit(hop, each)));
 
-  const isOver = () => failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
-
-  const trace = async (wanted: Partial<TraceRequest>): Promise<Traced | null> => {
+  const run = async (step: Step) => {
+    const { label, hops } = step;
+    if (label === undefined) labelsLeft--;
+    const flowLabel = label?.flowLabel ?? prober.randomLabel();
+    const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
     const outcome = await traceroute({ ...request, ...wanted }, { signal: stop });
-    if (outcome.kind !== "done") {
-      failures.push(outcome);
-      return null;
-    }
-    sent += outcome.sent;
-    return isAdmitted(outcome) ? outcome : null;
-  };
-
-  const describe = () => {
-    paths = groupByPath(traced);
-    missing = missingLabels(paths);
-    for (const path of paths) {
-      const { flowLabel, reason, hops } = path.labels[0];
-      const text = JSON.stringify([reason, hops.map(({ address }) => address)]);
-      if (told.get(flowLabel) !== text) onPath?.(path);
-      told.set(flowLabel, text);
-    }
-  };
-
-  /** How many labels more are to be traced at once now. */
-  const wanted = () => (isOver() || labelsLeft === 0 ? 0 : Math.min(missing, TRACES_AT_ONCE));
-
-  /** Traces one label more. */
-  const tryLabel = async () => {
-    labelsLeft--;
-    const lengths = paths.map(({ end, nodes }) => (end === "reached" ? nodes.length : 0));
-    const maxHops = Math.max(...lengths) || request.maxHops;
-    const found = await trace({ flowLabel: prober.randomLabel(), maxHops });
+    if (outcome.kind === "done") sent += outcome.sent;
+    if (outcome.kind !== "done") failures.push(outcome);
     // Another program leaves us no label but 0.
-    if (found?.flowLabel === 0) labelsLeft = 0;
-    else if (found) traced = [...traced, found];
-    budget.work(describe);
+    else if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
+    else if (isAdmitted(outcome)) add(outcome, step);
   };
 
-  /**
-   * A path whose first label did not reach the target, or only behind silent hops, though others reached it:
-   * the target may answer too seldom for all these traces, or the path is longer.
-   */
-  const findDoubtful = () => {
-    const reaching = paths.filter(({ end }) => end === "reached");
-    const shortest = Math.min(...reaching.map(({ nodes }) => nodes.length));
-    const seemsFar = ({ nodes }: TracedPath) => nodes.length > shortest && nodes.at(-2) === null;
-    if (reaching.length === 0 || isOver()) return undefined;
-    return paths.find(
-      (path) => (path.end === null || seemsFar(path)) && !certain.has(path.labels[0].flowLabel),
-    );
-  };
-
-  /** Traces a path's first label again, alone and as far as a trace goes, in place of the first time. */
-  const tryAgain = async ({ labels: [before] }: TracedPath) => {
-    certain.add(before.flowLabel);
-    const found = await trace({ flowLabel: before.flowLabel });
-    const latest = (label: Traced) => (label === before && found) || label;
-    const [oldest, ...others] = traced;
-    traced = [latest(oldest), ...others.map(latest)];
-    budget.work(describe);
-  };
-
-  /** The hops at which one label meets different addresses: it is traced as often as shows two with 95 % confidence. */
-  const changingHops = async () => {
-    // One that reached the target, because it takes seconds to find that a path goes silent.
-    const label = traced.find(({ reached }) => reached) ?? traced[0];
-    const traces = [label];
-    while (paths.length > 1 && traces.length < labelsToRuleOut(2) && !isOver()) {
-      const found = await trace({ flowLabel: label.flowLabel });
-      if (found) traces.push(found);
-    }
-    const isChanging = (hop: number) => {
-      const addresses = traces.flatMap(({ hops }) => hops[hop - 1]?.addresses ?? []);
-      return new Set(addresses.map(formatIpv6)).size > 1;
-    };
-    return label.hops.map(({ hop }) => hop).filter(isChanging);
-  };
+  const isOver = () =>
+    stop.aborted || failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
 
   isAdmitted(first);
-  budget.work(describe);
-  const running = new Set<Promise<void>>();
-  for (;;) {
-    const doubtful = findDoubtful();
-    while (doubtful === undefined && running.size < wanted()) {
-      const one: Promise<void> = tryLabel().finally(() => running.delete(one));
-      running.add(one);
-    }
-    if (running.size > 0) await Promise.race(running);
-    else if (doubtful) await tryAgain(doubtful);
-    else break;
+  add(first, { hops: hopsTo(request.maxHops), isWhole: true });
+  const plan = () => planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);
+  let steps = plan();
+  while (steps.length > 0 && !isOver()) {
+    await Promise.all(steps.map(run));
+    steps = plan();
   }
-  const perPacket = await changingHops();
   if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" };
+  const { paths } = found;
+  paths.slice(0, request.paths).forEach(tell);
   return {
-    ...traced[0],
+    ...(paths[0]?.labels[0] ?? first),
     sent,
     paths: paths.slice(0, request.paths),
-    graph: graphOf(paths),
-    labels: traced.length,
-    isComplete: missing === 0 && paths.length <= request.paths,
-    perPacket,
+    graph: found.graph(),
+    labels: found.labels.size,
+    isComplete: steps.length === 0 && found.missing === 0 && paths.length <= request.paths,
+    perPacket: [...found.changing].toSorted((a, b) => a - b),
   };
 }

@@ -37,20 +37,24 @@ export interface Hop {
  * Decides which hops of a trace are asked when.
  *
  * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
+ * @param only the only hops that are asked, in their order; by default all
  */
 export function createSchedule(
   maxHops: number,
   timeoutMs: number,
   repeatAnsweredMs: readonly number[],
   startMs: number,
+  only?: readonly number[],
 ) {
   const hops = Array.from({ length: maxHops }, (_, index): Hop => {
-    return { hop: index + 1, responses: [], tries: 0, askedMs: 0, isClosed: false };
+    const hop = index + 1;
+    const isClosed = only?.includes(hop) === false;
+    return { hop, responses: [], tries: isClosed ? 1 : 0, askedMs: 0, isClosed };
   });
   const responses = hops.map((hop) => hop.responses);
   let nextNewMs = -Infinity;
 
-  const nearEnd = () => lastResponding(responses) + LOOK_AHEAD;
+  const nearEnd = () => Math.max(lastResponding(responses), (only?.[0] ?? 1) - 1) + LOOK_AHEAD;
 
   const hasTries = ({ hop, tries }: Hop) => tries < (hop > nearEnd() ? 1 : MAX_TRIES);
 

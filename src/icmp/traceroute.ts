@@ -27,6 +27,8 @@ export interface TraceRequest extends RunRequest {
    * three seconds with Linux (RFC 4861 section 10).
    */
   readonly awaitsRouters?: boolean | undefined;
+  /** The only hops that are asked, up to `maxHops`; by default all. */
+  readonly hops?: readonly number[] | undefined;
 }
 
 /** How the caller takes part in a trace. */
@@ -78,13 +80,19 @@ async function trace(
   sightings: Sightings,
   { signal: callersSignal, onHop }: TraceOptions = {},
 ): Promise<TraceOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, awaitsRouters = false } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, awaitsRouters } = request;
   const { clock } = prober;
   const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const signal = prober.signalFor(callersSignal);
   const seen = sightings(route, target, clock);
-  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs());
+  const schedule = createSchedule(
+    maxHops,
+    timeoutMs,
+    repeatAnsweredMs,
+    clock.nowMs(),
+    request.hops,
+  );
   const { responses } = schedule;
   const refused: RefusedProbe[] = [];
   let sent = 0;
@@ -139,10 +147,12 @@ async function trace(
     await promise;
     cancel();
   }
+  const asked = request.hops?.length ?? maxHops;
   const listenMs = () => {
     const last = lastResponding(responses);
-    if (last === 0) return sentMs + SILENCE_MS;
-    if (!awaitsRouters || finalHop(responses) !== null || findLoop(responses)) return certainMs;
+    if (last === 0) return asked === 1 ? certainMs : sentMs + SILENCE_MS;
+    const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
+    if (isCertain || findLoop(responses)) return certainMs;
     const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
     return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
   };

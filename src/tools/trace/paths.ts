@@ -56,7 +56,7 @@ const labelCount = (description: string) => whole(description, 1);
 export const tracePath = once(() =>
   named("TracePath", "A path, as the trace with its flow label found it.", {
     flowLabel: flowLabelNumber(),
-    labels: labelCount("How many flow labels took the path."),
+    labels: labelCount("How many flow labels were traced over the whole path."),
     reached: flag("Whether the target replied at its end."),
     reason: traceReason(),
     addresses: z
@@ -74,21 +74,25 @@ export function pathFields() {
     to: index("far"),
     labels: labelCount("How many flow labels showed it."),
   });
-  const graph = named("PathGraph", "All nodes and edges that the flow labels showed.", {
-    nodes: list(
-      hopSchema(),
-      "Every address at every hop, in the order of the hops; one without address is silent.",
-    ),
-    edges: z.array(edge),
-  });
+  const graph = named(
+    "PathGraph",
+    "All nodes that the flow labels showed, and the edges that are sure.",
+    {
+      nodes: list(
+        hopSchema(),
+        "Every address at every hop, in the order of the hops; one without address is silent.",
+      ),
+      edges: z.array(edge),
+    },
+  );
   return {
     complete: flag(
       "Whether every next hop of every node was seen with 95 % confidence, and all paths are listed. This and the following are present if several paths were wanted.",
     ).exactOptional(),
-    labels: labelCount("Flow labels that were traced.").exactOptional(),
+    labels: labelCount("Flow labels that were used.").exactOptional(),
     perPacket: list(
       z.int().min(1).max(MAX_HOPS),
-      "Hops at which different addresses answered one flow label: a router before them chooses by packet, or the path changed. Absent if there are none.",
+      "Hops at which different addresses answered one flow label: a router before them chooses by packet, or the path changed. Edges from these hops are left out. Absent if there are none.",
     ).exactOptional(),
     paths: list(
       tracePath(),

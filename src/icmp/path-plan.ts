@@ -1,0 +1,139 @@
+import { END, isUnclear, type Label, labelsToRuleOut, type PathFindings } from "./path-graph.ts";
+
+/** How often a label may be asked for one hop: to confirm a link, and because answers may be lost. */
+const MAX_ASKED = 4;
+
+/** A trace to come. */
+export interface Step {
+  /** Undefined for a label more. */
+  readonly label: Label | undefined;
+  readonly hops: readonly number[];
+  /** True if its label has been traced from end to end then. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * The traces of a search that can run at once now: a few labels on the whole path, then only the hops at which some
+ * node has not been seen with enough labels (the multipath detection algorithm with node control, hop by hop as
+ * in Vermeulen and others: Multilevel MDA-Lite Paris Traceroute, 2018). One label of each node is traced
+ * from end to end, and one label of each link is asked for it again.
+ *
+ * @param most how many there may be
+ * @param left how many may be of labels that are new
+ */
+export function planSteps(
+  found: PathFindings,
+  maxHops: number,
+  most: number,
+  left: number,
+): readonly Step[] {
+  const lengths = found.paths.flatMap(({ end, nodes }) => (end === "reached" ? nodes.length : []));
+  const doubtful = found.paths.find((path) => isDoubtful(path, Math.min(...lengths), maxHops));
+  if (doubtful) return [{ label: doubtful.labels[0], hops: hopsTo(maxHops), isWhole: true }];
+  const steps: Step[] = [];
+  const idle = new Set(found.labels.values());
+  let news = Math.min(left, most);
+  const begin = (label: Label | undefined, hops: readonly number[], isWhole = false) => {
+    if (label === undefined && --news < 0) return;
+    steps.push({ label, hops, isWhole });
+    if (label) idle.delete(label);
+  };
+  const finish = (label: Label) => {
+    const last = label.end ?? (Math.max(...lengths, 0) || maxHops);
+    const silent = hopsTo(last).filter((hop) => !label.rows[hop]?.address);
+    begin(label, silent.length > 0 ? silent : [last], true);
+  };
+  const parts = () => [...idle].filter(({ isWhole, end }) => !isWhole && end === null);
+
+  // Silence, or an end, means something only if the whole path shows it.
+  for (const label of [...idle].filter(isUnclear)) finish(label);
+  const missing = labelsToRuleOut(2) - found.labels.size;
+  // Only silence can be behind the last hop of a path.
+  const hops = hopsTo(lengths.length > 0 ? Math.max(1, Math.max(...lengths) - 1) : maxHops);
+  for (let nth = 0; nth < missing; nth++) begin(undefined, hops, lengths.length === 0);
+  if (missing > 0) return steps;
+  confirm(true);
+  found.levels.forEach(explore);
+  for (const [name, labels] of found.levels.flatMap((level) => [...level])) {
+    const label = [...labels].find((each) => idle.has(each));
+    if (name !== END && label && ![...labels].some(({ isWhole }) => isWhole)) finish(label);
+  }
+  confirm(false);
+  found.levels.forEach(choose);
+  return steps.slice(0, most);
+
+  /** Asks for what may follow the nodes of a hop. */
+  function explore(level: ReadonlyMap<string, unknown>, hop: number) {
+    const only = found.onlyAt(hop);
+    const needed = new Map([...level.keys()].map((name) => [name, found.missingAt(hop, name)]));
+    for (const label of parts()) {
+      const name = label.shown[hop] ?? only ?? "";
+      const count = needed.get(name) ?? 0;
+      if (count === 0 || label.rows[hop + 1]) continue;
+      needed.set(name, count - 1);
+      begin(label, [hop + 1]);
+    }
+    const missing = needed.values().reduce((sum, count) => sum + count, 0);
+    // Any label may lead to the nodes that need more: the more there are, the better is the chance.
+    const at = only ? hop + 1 : hop;
+    const others = parts().filter(({ rows }) => !rows[at]);
+    const count = missing === 0 || only ? missing : Math.max(missing, level.size / 4);
+    for (let nth = 0; nth < Math.min(count, most); nth++) begin(others[nth], [at]);
+  }
+
+  /** Asks again for links that are not sure. */
+  function confirm(isWhole: boolean) {
+    const known = new Set<string>();
+    for (const label of [...idle].filter((each) => each.isWhole === isWhole)) {
+      const hops = label.shown.flatMap((name, hop) => {
+        const to = label.shown[hop + 1];
+        const link = `${hop} ${name} ${to}`;
+        if (hop === 0 || !name || !to || to === END || known.has(link)) return [];
+        // Links from a hop that changes are not shown.
+        if (found.changing.has(hop) || (label.asked[hop + 1] ?? 0) >= MAX_ASKED) return [];
+        known.add(link);
+        const labels = [...(found.levels[hop]?.get(name) ?? [])];
+        const alike = labels.filter(({ shown }) => shown[hop + 1] === to);
+        return found.isSure(hop, name, to, alike) ? [] : [hop, hop + 1];
+      });
+      if (hops.length > 0) begin(label, [...new Set(hops)]);
+    }
+  }
+
+  /** Asks again which next hop labels take, as often as shows two that are chosen by packet with 95 % confidence. */
+  function choose(level: ReadonlyMap<string, unknown>, hop: number) {
+    if (found.changing.has(hop + 1)) return;
+    for (const name of level.keys()) {
+      const next = found.nextOf(hop, name);
+      const through = [...next.values()]
+        .flatMap((each) => [...each])
+        .filter(({ rows }) => rows[hop + 1]?.address);
+      if (new Set(through.map(({ shown }) => shown[hop + 1])).size < 2) continue;
+      const repeats = through.reduce((sum, { asked }) => sum + (asked[hop + 1] ?? 0) - 1, 0);
+      const missing = Math.max(0, labelsToRuleOut(2) - repeats);
+      for (const label of through.filter((each) => idle.has(each)).slice(0, missing))
+        begin(label, [hop + 1]);
+    }
+  }
+}
+
+/**
+ * True if a path did not reach the target, or only behind silent hops, though others reached it: the target may
+ * answer too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
+ */
+function isDoubtful(
+  path: PathFindings["paths"][number],
+  shortest: number,
+  maxHops: number,
+): boolean {
+  const { end, nodes, labels } = path;
+  const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
+  const open = end === null ? nodes.length + 1 : nodes.length - 1;
+  const isAsked = open > maxHops || (labels[0].asked[open] ?? 0) > 1;
+  return shortest < Infinity && (end === null || seemsFar) && !isAsked;
+}
+
+/** The hops from 1 on. */
+export function hopsTo(last: number): readonly number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}
