@@ -53,7 +53,7 @@ export async function startHostileResolver(
           try {
             for (let copy = 0; copy < copies; copy++) socket.send(answer, fromPort, from);
           } catch {
-            // Who asked has gone.
+            // The client has gone.
           }
         });
       },

@@ -111,7 +111,8 @@ export class PathFindings {
     const ending = rows.filter((row) => row?.end != null);
     label.end = (ending.find((row) => row?.end === "reached") ?? ending[0])?.hop ?? null;
     const hasEnd = (hops: Traced["hops"]) => label.end !== null && hops[label.end - 1]?.end != null;
-    const isBetter = hasEnd(found.hops) || !(label.isWhole || hasEnd(label.hops));
+    const isLonger = !label.isWhole || found.hops.length > label.hops.length;
+    const isBetter = hasEnd(found.hops) || (isLonger && !hasEnd(label.hops));
     const { hops, ...base } = isBetter ? found : label;
     Object.assign(label, base, { hops: hops.map((row) => rows[row.hop] ?? row) });
   }

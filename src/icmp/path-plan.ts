@@ -129,7 +129,8 @@ function isDoubtful(
   const { end, nodes, labels } = path;
   const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
   const open = end === null ? nodes.length + 1 : nodes.length - 1;
-  const isAsked = open > maxHops || (labels[0].asked[open] ?? 0) > 1;
+  const { asked } = labels[0];
+  const isAsked = open > maxHops || ((asked[open] ?? 0) > 1 && asked[maxHops] !== undefined);
   return shortest < Infinity && (end === null || seemsFar) && !isAsked;
 }
 

@@ -1,4 +1,4 @@
-import { PathFindings, type PathGraph, type TracedPath } from "./path-graph.ts";
+import { labelsToRuleOut, PathFindings, type PathGraph, type TracedPath } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";
 import type { NoResult } from "./ping.ts";
 import type { Prober } from "./prober.ts";
@@ -106,6 +106,7 @@ export async function tracePaths(
   }
   if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" };
   const { paths } = found;
+  const isSearched = steps.length === 0 && found.labels.size >= labelsToRuleOut(2);
   paths.slice(0, request.paths).forEach(tell);
   return {
     ...(paths[0]?.labels[0] ?? first),
@@ -113,7 +114,7 @@ export async function tracePaths(
     paths: paths.slice(0, request.paths),
     graph: found.graph(),
     labels: found.labels.size,
-    isComplete: steps.length === 0 && found.missing === 0 && paths.length <= request.paths,
+    isComplete: isSearched && found.missing === 0 && paths.length <= request.paths,
     perPacket: [...found.changing].toSorted((a, b) => a - b),
   };
 }

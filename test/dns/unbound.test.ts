@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
@@ -88,7 +89,7 @@ describe("the verdict", () => {
       return (await dns.handle(
         parameters,
         { signal, allowSeconds() {} } as never,
-        { resolvers } as never,
+        { resolvers, querySlots: new ProbeSlots(1) } as never,
       )) as { details: object };
     } catch (error) {
       return (error as { body: { error: { details: object } } }).body.error;

@@ -64,20 +64,8 @@ tunTest(
       expect(Math.max(...names.map(({ length }) => length))).toBe(253);
     }
     const { stdout } = await sixscopeHere(
-      [
-        "mtr",
-        TARGET,
-        "-c",
-        "100",
-        "-i",
-        "0.1",
-        "-m",
-        "64",
-        "-n",
-        "--server",
-        new URL(service.url).origin,
-      ],
-      { SIXSCOPE_KEY: service.key },
+      ["mtr", TARGET, "-c", "100", "-i", "0.1", "-m", "64", "-n"],
+      { SIXSCOPE_SERVER: new URL(service.url).origin, SIXSCOPE_KEY: service.key },
     );
     expect(/^Cut short +More than 1024/m.test(stdout)).toBe(true);
     await server.stop();

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { createAgent } from "../../src/locations/agent.ts";
+import { MESSAGE_VERSION } from "../../src/locations/protocol.ts";
 import { createLog } from "../../src/util/log.ts";
 
 const LOG = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
@@ -13,7 +14,8 @@ test("one owner gets half of an agent's 1,000 places, and the next one finds a p
     parameters: { from: { in: "query", schema: () => z.string().optional() } },
     handle: () => new Promise((resolve) => ends.push(() => resolve({}))),
   };
-  const agent = createAgent("here", [endpoint as never], {} as never, LOG);
+  const targets = { mode: "any", allow: [], deny: [] };
+  const agent = createAgent("here", [endpoint as never], { config: { targets } } as never, LOG);
   let ask = (_error: null, _message: object) => {};
   agent.serve({
     subscribe(subject: string, { callback }: { callback: typeof ask }) {
@@ -25,10 +27,12 @@ test("one owner gets half of an agent's 1,000 places, and the next one finds a p
   const replies: string[] = [];
   let inbox = 0;
   const send = (owner: string, count: number) => {
-    const question = { version: 1, endpoint: "hold", parameters: {}, owner, events: false };
-    const data = new TextEncoder().encode(JSON.stringify(question));
+    const asked = { version: MESSAGE_VERSION, endpoint: "hold", parameters: {}, targets };
     for (let sent = 0; sent < count; sent++) {
-      ask(null, { reply: `inbox${inbox++}`, data, respond: (text: string) => replies.push(text) });
+      const question = { ...asked, owner, token: crypto.randomUUID(), events: false };
+      const data = new TextEncoder().encode(JSON.stringify(question));
+      const reply = `_INBOX.${inbox++}`;
+      ask(null, { reply, data, respond: (text: string) => replies.push(text) });
     }
   };
   send("flood", 1_000);

@@ -110,8 +110,8 @@ describe("mtr", () => {
     await runTool("#/mtr/hostile.example.test?rounds=2&intervalMs=100");
     const lines = (await copied("Copy as text")).split("\n");
     expect(lines[0]).toBe("mtr");
-    expect(lines[2]).toMatch(/^hop +loss +sent +rcvd +last +avg +best +worst +stdev .* address$/);
-    expect(lines[3]).toMatch(/^ +1 +0% +2 +2( +\d+\.\d\d){8} +2001:db8:106::1 .*<img/);
+    expect(lines[3]).toMatch(/^hop +loss +sent +rcvd +last +avg +best +worst +stdev .* address$/);
+    expect(lines[4]).toMatch(/^ +1 +0% +2 +2( +\d+\.\d\d){8} +2001:db8:106::1 .*<img/);
     expect(lines).toContain("hostile.example.test (2001:db8:6::1)");
     // Its network has markup in its name too.
     expect(await page.locator(".hop .tag").first().textContent()).toBe(`AS64503 ${MARKUP}`);
@@ -260,7 +260,7 @@ describe("Paths", () => {
       const position = page.locator(".graph .hop", { hasText: "path 2" }).first();
       const second = await position.locator(".ip").textContent();
       await link.click();
-      expect(await page.inputValue("#flowLabel")).toBe(label);
+      await page.waitForFunction(`document.querySelector("#flowLabel").value === "${label}"`);
       await button("Run").click();
       await button("Run again").waitFor();
       expect(await page.locator(".hop .ip").allTextContents()).toContain(second ?? "");

@@ -8,7 +8,7 @@ interface BelowProps {
   /** The call, below the base path of the API. */
   path: string;
   needsKey: boolean;
-  /** What is known of the result, whole or as far as a run came. */
+  /** The result, whole or as far as a run came; null if nothing is known. */
   document: object | null;
   /** The same as text. */
   text?: () => string;
