@@ -47,13 +47,15 @@ const MiB = 2 ** 20;
 const MAX_MIB = 256;
 /** A command that a server attacks. */
 const MAX_COMMAND_MIB = 256;
-const MAX_COMMAND_SECONDS = 60;
-/** Timers that are later than 50 ms, of all. */
-const MAX_LATE_SHARE = 0.05;
+/** Timers that are later than 50 ms, of all; the attackers share the processor with the service. */
+const MAX_LATE_SHARE = 0.1;
 /** Honest answers: half of them, and all but one in 20. The machine does the attackers' work too. */
 const MAX_P50_MS = 250;
 const MAX_P95_MS = 2000;
 const MAX_STOP_SECONDS = 30;
+
+/** The limits are not what is tried here. */
+const ANONYMOUS = { SIXSCOPE_RATE_ANONYMOUS: "10000000", SIXSCOPE_RATE_PREFIX: "10000000" };
 
 const HONEST_CLIENTS = 10;
 const HONEST_PAUSE_MS = 50;
@@ -106,11 +108,10 @@ try {
       SIXSCOPE_METRICS_LISTEN: "[::1]:0",
       SIXSCOPE_KEYLESS_FROM: "::1",
       SIXSCOPE_RATE_KEY: "10000000",
-      SIXSCOPE_RATE_ANONYMOUS: "10000000",
+      ...ANONYMOUS,
       SIXSCOPE_RESOLVER_A: resolver.plain,
       SIXSCOPE_RESOLVER_B: resolver.encrypted,
       SIXSCOPE_RESOLVER_C: formatSocketAddress(knot.endpoint),
-      SIXSCOPE_VALKEY_URL: await startHostileValkey(random),
       SIXSCOPE_NATS_URL: nats.url,
       NODE_EXTRA_CA_CERTS: files.certFile,
       BUN_JSC_forceRAMSize: `${64 * MiB}`,
@@ -118,12 +119,20 @@ try {
     group === null ? [] : ["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$@"`, "sh"],
     program,
   );
+  // Another one, because with Valkey the keys come from there.
+  await using instance = await startService(
+    { ...ANONYMOUS, SIXSCOPE_VALKEY_URL: await startHostileValkey(random) },
+    [],
+    program,
+  );
   const idleMiB = residentMiB(service.pid);
   const server = await startHostileServer(random);
   const flood = Bun.spawn([process.execPath, join(import.meta.dir, "soak-attack.ts"), service.url]);
-  await runAll(service, targets, server, program);
+  await runAll(service, instance, targets, server, program);
   flood.kill();
   await check(service, idleMiB);
+  const instanceMiB = residentMiB(instance.pid, "VmHWM");
+  if (instanceMiB > MAX_MIB) fault(`an instance takes ${instanceMiB} MiB from Valkey`);
   const probes = internet.count();
   count(`probes: ${probes}, questions: ${resolver.questions()}`);
 } finally {
@@ -137,6 +146,7 @@ process.exit(faults.size === 0 ? 0 : 1);
 /** Does everything at once, until the time is over. */
 async function runAll(
   service: Service,
+  instance: Service,
   targets: readonly string[],
   server: string,
   program: readonly string[],
@@ -165,7 +175,8 @@ async function runAll(
       ),
     ),
     ...Array.from({ length: 4 }, () => repeat(5, () => visitForeignPage(service))),
-    repeat(0, () => runCommand(server, program)),
+    repeat(10, () => askInstance(instance)),
+    repeat(0, () => runCommand(server, program, endMs)),
     repeat(SAMPLE_MS, () => {
       try {
         residentMiBs.push(residentMiB(service.pid));
@@ -257,8 +268,21 @@ async function visitForeignPage(service: Service): Promise<void> {
   if (response?.status === 200) fault("a page of another site gets a probe without a key");
 }
 
-/** A command asks the hostile server. */
-async function runCommand(server: string, program: readonly string[]): Promise<void> {
+/** A request to an instance whose Valkey is hostile: Valkey may refuse it, and do no more. */
+async function askInstance({ url }: Service): Promise<void> {
+  const response = await fetch(`${url}/myip`).catch(() => null);
+  if (response?.status !== 200 && response?.status !== 429) {
+    fault(`the instance with a hostile Valkey answers ${response?.status ?? "nothing"}`);
+  }
+  await response?.body?.cancel();
+}
+
+/** A command asks the hostile server; a stream that goes on is left when the time is over. */
+async function runCommand(
+  server: string,
+  program: readonly string[],
+  endMs: number,
+): Promise<void> {
   const [tool = "", ...options] = pick<readonly string[]>(random, [
     ["ping", "::1"],
     ["trace", "::1", "--json"],
@@ -266,14 +290,20 @@ async function runCommand(server: string, program: readonly string[]): Promise<v
     ["my-ip"],
   ]);
   const child = spawn([...program, tool, ...options, "--server", server], {});
-  const timer = setTimeout(() => {
-    fault(`sixscope ${tool} runs longer than ${MAX_COMMAND_SECONDS} s`);
-    child.kill("SIGKILL");
-  }, MAX_COMMAND_SECONDS * 1000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), Math.max(0, endMs - performance.now()));
+  let usedMiB = 0;
+  // Not the usage when it has ended, which begins with that of this process.
+  const sampler = setInterval(() => {
+    try {
+      usedMiB = Math.max(usedMiB, residentMiB(child.pid, "VmHWM"));
+    } catch {
+      // It has ended.
+    }
+  }, SAMPLE_MS);
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   await child.exited;
   clearTimeout(timer);
-  const usedMiB = (child.resourceUsage()?.maxRSS ?? 0) / MiB;
+  clearInterval(sampler);
   if (usedMiB > MAX_COMMAND_MIB) fault(`sixscope ${tool} takes ${Math.round(usedMiB)} MiB`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them.
   if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e]/.test(stdout + stderr)) {

@@ -90,10 +90,10 @@ export async function startHostileAgent(random: Random, servers: string) {
 export async function startHostileServer(random: Random): Promise<string> {
   const controls = "\u001b]0;owned\u0007\u009b2J\u202e\u2028";
   const event = (name: string, data: string) => `event: ${name}\ndata: ${data}\n\n`;
-  const endless = (chunk: () => string, pauseMs = 0) =>
+  const endless = (chunk: () => string) =>
     new ReadableStream({
       async pull(controller) {
-        if (pauseMs > 0) await Bun.sleep(pauseMs);
+        await Bun.sleep(1);
         controller.enqueue(new TextEncoder().encode(chunk()));
       },
     });

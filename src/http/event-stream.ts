@@ -3,6 +3,7 @@ import { streamSSE } from "hono/streaming";
 import type { Call } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
+import { CLIENT_GONE } from "./access-log.ts";
 import { prefers } from "./request.ts";
 
 /**
@@ -54,7 +55,7 @@ export async function streamEvents(
     };
     const interval = setInterval(() => {
       if (waiting === 0) void stream.write(":\n\n");
-      else if (++stuck === 2) stall.abort(new Error("the client has not read its events"));
+      else if (++stuck === 2) stall.abort();
     }, COMMENT_INTERVAL_MS);
     try {
       const json = await handle((name, data, mayTell = () => true) => {
@@ -67,7 +68,9 @@ export async function streamEvents(
       end(200);
     } catch (error) {
       if (!isBegun) return fail(error);
-      const known = explain(stall.signal.reason ?? error);
+      // To the operator it is a client that has gone, not a fault of the service.
+      if (stall.signal.aborted) return end(CLIENT_GONE);
+      const known = explain(error as Error);
       await send("error", JSON.stringify(known.body));
       end(known.status);
     } finally {

@@ -51,7 +51,7 @@ export async function askAgent(
     const seconds = Math.min(longestSeconds, MAX_SECONDS) + GRACE_SECONDS;
     const expire = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
     clearTimeout(timer);
-    timer = setTimeout(expire, startMs + seconds * 1000 - performance.now());
+    timer = setTimeout(expire, Math.max(0, startMs + seconds * 1000 - performance.now()));
     allowSeconds(seconds);
   };
   const read = replyReader(location, question);
