@@ -1,0 +1,18 @@
+/** Prints the share of late timers of a process that does nothing else, when it is told to end. */
+import { LATE_MS } from "./hostile/late.ts";
+
+const INTERVAL_MS = 100;
+
+let all = 0;
+let late = 0;
+let dueMs = performance.now() + INTERVAL_MS;
+setInterval(() => {
+  const nowMs = performance.now();
+  all++;
+  if (nowMs - dueMs > LATE_MS) late++;
+  dueMs = nowMs + INTERVAL_MS;
+}, INTERVAL_MS);
+process.on("SIGTERM", () => {
+  console.log(late / all);
+  process.exit(0);
+});
