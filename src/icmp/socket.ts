@@ -131,7 +131,8 @@ export abstract class EchoSocket implements IcmpSocket {
       this.#router = openSocket(SOCK.dgram, 0);
       this.#configure(options);
     } catch (error) {
-      this.close();
+      // Not `close`, because a derived class has no fields yet.
+      this.#close();
       throw error;
     }
   }
@@ -205,6 +206,10 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   close(): void {
+    this.#close();
+  }
+
+  #close(): void {
     if (this.#isOpen) for (const fd of [this.fd, this.#router]) this.#libc.close(fd);
     this.#isOpen = false;
   }

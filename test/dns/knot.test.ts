@@ -47,7 +47,7 @@ interface Shown {
 async function dig(name: string, type: RecordType): Promise<Shown> {
   const { stdout } = Bun.spawn([
     ...["dig", "@::1", "-p", String(knot.endpoint.port), "-t", type, "-q", name],
-    ...["+noall", "+answer", "+comments", "+noidnin", "+noidnout", "+tries=1", "+time=20"],
+    ...["+noall", "+answer", "+comments", "+noidnin", "+noidnout", "+tries=3", "+time=10"],
   ]);
   const said = await new Response(stdout).text();
   const rcode = /status: ([A-Z]+)/.exec(said)?.[1] ?? said;

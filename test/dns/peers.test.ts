@@ -68,7 +68,7 @@ for (const [program, start] of Object.entries(PEERS)) {
       const type = tryParseRecordType(text) as RecordType;
       const dig = Bun.spawn([
         ...["dig", "@::1", "-p", String(peer.endpoint.port), "-t", type, "-q", name],
-        ...["+noall", "+answer", "+noidnin", "+noidnout", "+tries=1", "+time=20"],
+        ...["+noall", "+answer", "+noidnin", "+noidnout", "+tries=3", "+time=10"],
       ]);
       const lines = (await new Response(dig.stdout).text()).trim().split("\n");
       const expected = lines

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect } from "bun:test";
+import { readdirSync } from "node:fs";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import { encodeEchoRequest } from "../../src/icmp/packet.ts";
 import { Prober } from "../../src/icmp/prober.ts";
-import { RawSocket as IcmpSocket } from "../../src/icmp/socket.ts";
+import { RawSocket as IcmpSocket, openSocket } from "../../src/icmp/socket.ts";
+import { SOCK } from "../../src/platform/linux.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { RawSocket } from "../lab/raw-socket.ts";
@@ -110,6 +112,15 @@ test.each([
   expect((await second).kind).toBe(kind);
   expect(prober.counters.dropped).toBe(kind === "unknown" ? 1 : 0);
   prober.close();
+});
+
+test("a socket that refuses an option says which, and leaves no descriptor open", () => {
+  const count = () => readdirSync("/proc/self/fd").length;
+  const before = count();
+  // The filter is one of raw sockets only.
+  const make = () => new IcmpSocket(1, openSocket(SOCK.dgram, 0));
+  expect(make).toThrow(/^setsockopt/);
+  expect(count()).toBe(before);
 });
 
 test("a closed socket neither sends nor receives, even if its descriptor is in use again", () => {

@@ -230,6 +230,8 @@ scaleTest("each change of state is one line in the log", async () => {
   await flood([service], 4, 5, () => send(service, "192.0.2.1"));
   await server.restart();
   await instances.areUp(true);
+  // The log is written a moment later.
+  while (said(service).split("\n").length < 3) await Bun.sleep(20);
   const lines = said(service).split("\n");
   expect(lines.map((line) => /Valkey (answers|does not answer)/.exec(line)?.[1])).toEqual([
     "answers",
