@@ -2,13 +2,7 @@ import { BPF, BPF_INDEX, type BpfInstruction, encodeBpf } from "../platform/linu
 import { EXTENSION_HEADERS, IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6, TYPE } from "./packet.ts";
 
 /** Types that the socket receives: the four errors and the echo reply. */
-const PASSED_TYPES = [
-  TYPE.destinationUnreachable,
-  TYPE.packetTooBig,
-  TYPE.timeExceeded,
-  TYPE.parameterProblem,
-  TYPE.echoReply,
-];
+const PASSED_TYPES = Object.values(TYPE).filter((type) => type !== TYPE.echoRequest);
 
 /** The 32 bytes of ICMP6_FILTER, in which a set bit blocks a type; RFC 3542 section 3.2. */
 export function encodeTypeFilter(): Uint8Array<ArrayBuffer> {

@@ -56,9 +56,12 @@ export interface MplsLabel {
   readonly ttl: number;
 }
 
+/** How an interface takes part, by the first two bits of the class type; RFC 5837 section 4.1. */
+export const INTERFACE_ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
+
 /** A router's report about one of its interfaces; RFC 5837 section 4. */
 export interface InterfaceInformation {
-  readonly role: "incoming" | "sub-ip" | "outgoing" | "next-hop";
+  readonly role: (typeof INTERFACE_ROLES)[number];
   readonly index: number | null;
   /** Null also for an IPv4 address. */
   readonly address: Ipv6Address | null;
@@ -78,20 +81,15 @@ const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
  * Splits the body of an error into the invoking packet and the extensions; RFC 4884 sections 4 and 5.5.
  * Extensions with a wrong version, checksum or length count as absent; a malformed object is skipped.
  */
-export function splitExtensions(message: ErrorMessage): {
-  readonly invokingPacket: Uint8Array;
-  readonly extensions: Extensions;
-} {
-  const { type, body } = message;
+export function splitExtensions({ type, body, quotedWords }: ErrorMessage) {
   const whole = { invokingPacket: body, extensions: NO_EXTENSIONS };
   if (type !== TYPE.destinationUnreachable && type !== TYPE.timeExceeded) return whole;
-  const quotedWords = message.quotedWords < LEAST_WORDS ? 0 : message.quotedWords;
-  const offset = quotedWords === 0 ? DEFAULT_OFFSET_BYTES : quotedWords * 8;
+  const isGiven = quotedWords >= LEAST_WORDS;
+  const offset = isGiven ? quotedWords * 8 : DEFAULT_OFFSET_BYTES;
+  const cut = { ...whole, invokingPacket: body.subarray(0, offset) };
   const bytes = body.subarray(offset);
-  if (!isExtensionStructure(bytes)) {
-    return quotedWords === 0 ? whole : { ...whole, invokingPacket: body.subarray(0, offset) };
-  }
-  return { invokingPacket: body.subarray(0, offset), extensions: decodeObjects(bytes) };
+  if (isExtensionStructure(bytes)) return { ...cut, extensions: decodeObjects(bytes) };
+  return isGiven ? cut : whole;
 }
 
 function isExtensionStructure(bytes: Uint8Array): boolean {
@@ -132,7 +130,6 @@ function decodeMpls(body: Uint8Array): MplsLabel[] {
   });
 }
 
-const ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
 /** Bits of the class type that announce fields, in their order; RFC 5837 section 4.1. */
 const HAS = { index: 0x08, address: 0x04, name: 0x02, mtu: 0x01 } as const;
 /** IANA "Address Family Numbers". */
@@ -144,7 +141,7 @@ function decodeInterface(classType: number, body: Uint8Array): InterfaceInformat
   const reader = new ByteReader(body);
   try {
     return {
-      role: ROLES[classType >>> 6] as InterfaceInformation["role"],
+      role: INTERFACE_ROLES[classType >>> 6] as InterfaceInformation["role"],
       index: classType & HAS.index ? reader.uint32() : null,
       address: classType & HAS.address ? readAddress(reader) : null,
       name: classType & HAS.name ? readName(reader) : null,

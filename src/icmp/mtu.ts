@@ -15,7 +15,7 @@ import {
   TRACE_BYTES,
   UDP,
 } from "./size-search.ts";
-import type { TraceHop } from "./trace-report.ts";
+import { describeHop, type TraceHop } from "./trace-report.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** A hop, and what is known of the largest packet that gets through to it; exact where both bounds are the same. */
@@ -79,29 +79,16 @@ export const MTU_CAUSES = ["there", "back", "echo"] as const;
 export type MtuCause = (typeof MTU_CAUSES)[number];
 
 /** How a measurement ended. */
-export type MtuOutcome =
-  | {
-      readonly kind: "done";
-      readonly source: Ipv6Address;
-      readonly flowLabel: number;
-      readonly verdict: MtuVerdict;
-      /** The largest packet that the target has answered; null if it answers nothing. */
-      readonly mtuBytes: number | null;
-      /** The largest packet that the target can answer as far as is proven; null if nothing is known. */
-      readonly atMostBytes: number | null;
-      /** Null if nothing vanishes, or it is not known where. */
-      readonly cause: MtuCause | null;
-      /** The message that says the MTU, for the verdict `narrowed`. */
-      readonly packetTooBig: TooBig | null;
-      readonly doubtful: readonly DoubtfulTooBig[];
-      /** From 1 to where the path ends, or the last hop that answered. */
-      readonly hops: readonly MtuHop[];
-      /** The last hop that answers larger packets than the narrow link carries; null if there is none. */
-      readonly lastLarge: number | null;
-      /** The first hop behind it that is proven not to get them; null if there is none. */
-      readonly firstSmall: number | null;
-    }
-  | NoResult;
+export type MtuOutcome = (Measured & ReturnType<typeof conclude>) | NoResult;
+
+interface Measured {
+  readonly kind: "done";
+  readonly source: Ipv6Address;
+  readonly flowLabel: number;
+  readonly doubtful: readonly DoubtfulTooBig[];
+  /** From 1 to where the path ends, or the last hop that answered. */
+  readonly hops: readonly MtuHop[];
+}
 
 /** How the caller takes part in a measurement. */
 export interface MtuOptions extends RunOptions {
@@ -111,8 +98,9 @@ export interface MtuOptions extends RunOptions {
 
 const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
 const UDP_HEADER_BYTES = 8;
-/** Ports of traceroute, which are closed almost everywhere; the first one, and how many. */
-const UDP_PORTS = [33_434, 100] as const;
+/** Ports of traceroute, which are closed almost everywhere: the first one, and how many. */
+const FIRST_PORT = 33_434;
+const PORTS = 100;
 /** UDP packets of one measurement; each can be a line in the target's log. */
 const MAX_UDP = 20;
 /** Further than any path goes, as for a ping. */
@@ -154,8 +142,7 @@ export async function measureMtu(
   /** Each once. */
   const doubtful = new Map<string, DoubtfulTooBig>();
   let udpSent = 0;
-  const [firstPort, ports] = UDP_PORTS;
-  const udp = { port: firstPort + (route.flowLabel % ports) };
+  const udp = { port: FIRST_PORT + (route.flowLabel % PORTS) };
 
   const doubt = (message: DoubtfulTooBig) => {
     const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
@@ -170,11 +157,20 @@ export async function measureMtu(
     return Math.min(timeoutMs, MAX_WAIT_MS, waitMs);
   };
 
+  /** True if a response shows that the packet got to the end of a line. */
+  const isArrival = (response: Response, line: Line) => {
+    if (response.kind === "reply") return true;
+    const { type, code, from } = response;
+    if (errorMeaning(type, code) === "hop") return line < ECHO;
+    const addresses = [target, rows[line - 1]?.address];
+    return type !== TYPE.packetTooBig && addresses.some((each) => each && equalIpv6(each, from));
+  };
+
   const send = async (line: Line, sentBytes: number, late: () => void): Promise<Fate> => {
     if (line === UDP && ++udpSent > MAX_UDP) return { kind: "unknown" };
     let hasPassed = false;
     const onResponse = (response: Response) => {
-      if (!isArrival(response, line, [target, rows[line - 1]?.address])) return;
+      if (!isArrival(response, line)) return;
       // An error of the target itself shows that an echo request got there.
       if (line === ECHO && response.kind === "error") return path.pass(UDP, sentBytes);
       hasPassed = true;
@@ -211,7 +207,7 @@ export async function measureMtu(
     return { kind: "lost" };
   };
 
-  const rowOf = ({ hop, address, scopeId, end }: Row): MtuHop => {
+  const rowOf = ({ hop, address, scopeId, end }: TraceHop): MtuHop => {
     const { atLeast, atMost } = path.boundsOf(end === "reached" ? UDP : hop);
     const isKnown = address !== null && atLeast > 0;
     const sizes = { mtuBytes: isKnown ? atLeast : null, atMostBytes: isKnown ? atMost : null };
@@ -241,11 +237,9 @@ export async function measureMtu(
     if (callers.aborted) return { kind: "aborted" };
     const ended = rows.findIndex((row) => row?.end === "reached");
     const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
-    const all =
-      traced?.kind === "done"
-        ? traced.hops
-        : Array.from(known, (row, at) => row ?? { ...SILENT, hop: at + 1 });
-    const hops = all.map(rowOf);
+    const silent = (hop: number) => describeHop(hop, [], target, target);
+    const shown = Array.from(known, (row, at) => row ?? silent(at + 1));
+    const hops = (traced?.kind === "done" ? traced.hops : shown).map(rowOf);
     for (const hop of hops) onHop?.(hop);
     const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];
     for (const message of believed) {
@@ -258,22 +252,6 @@ export async function measureMtu(
     cancel();
     end.abort();
   }
-}
-
-type Row = Pick<TraceHop, "hop" | "address" | "scopeId" | "end">;
-
-const SILENT: Omit<Row, "hop"> = { address: null, scopeId: 0, end: null };
-
-/** True if a response shows that the packet got to the end of a line, one of whose addresses is the sender's. */
-function isArrival(
-  response: Response,
-  line: Line,
-  addresses: readonly (Ipv6Address | null | undefined)[],
-): boolean {
-  if (response.kind === "reply") return true;
-  const { type, code, from } = response;
-  if (errorMeaning(type, code) === "hop") return line < ECHO;
-  return type !== TYPE.packetTooBig && addresses.some((each) => each && equalIpv6(each, from));
 }
 
 /**
@@ -306,11 +284,17 @@ export function conclude(
     .find(({ mtuBytes }) => verdict === "narrowed" && mtuBytes === atMost);
   return {
     verdict,
+    /** Null if nothing vanishes, or it is not known where. */
     cause,
+    /** The largest packet that the target has answered; null if it answers nothing. */
     mtuBytes: atLeast || null,
+    /** The largest packet that the target can answer as far as is proven; null if nothing is known. */
     atMostBytes: isKnown ? atMost : null,
+    /** The message that says the MTU, for the verdict `narrowed`. */
     packetTooBig: told ?? null,
+    /** The last hop that answers larger packets than the narrow link carries; null if there is none. */
     lastLarge: lastLarge?.hop ?? null,
+    /** The first hop behind it that is proven not to get them; null if there is none. */
     firstSmall: firstSmall?.hop ?? null,
   };
 

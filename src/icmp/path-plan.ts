@@ -28,7 +28,17 @@ export function planSteps(
   left: number,
 ): readonly Step[] {
   const lengths = found.paths.flatMap(({ end, nodes }) => (end === "reached" ? nodes.length : []));
-  const doubtful = found.paths.find((path) => isDoubtful(path, Math.min(...lengths), maxHops));
+  const shortest = Math.min(...lengths);
+  /**
+   * A path that did not reach the target, or only behind silent hops, though others reached it: the target may
+   * answer too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
+   */
+  const doubtful = found.paths.find(({ end, nodes, labels: [{ asked }] }) => {
+    const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
+    const open = end === null ? nodes.length + 1 : nodes.length - 1;
+    const isAsked = open > maxHops || ((asked[open] ?? 0) > 1 && asked[maxHops] !== undefined);
+    return shortest < Infinity && (end === null || seemsFar) && !isAsked;
+  });
   if (doubtful) return [{ label: doubtful.labels[0], hops: hopsTo(maxHops), isWhole: true }];
   const steps: Step[] = [];
   const idle = new Set(found.labels.values());
@@ -115,23 +125,6 @@ export function planSteps(
         begin(label, [hop + 1]);
     }
   }
-}
-
-/**
- * True if a path did not reach the target, or only behind silent hops, though others reached it: the target may
- * answer too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
- */
-function isDoubtful(
-  path: PathFindings["paths"][number],
-  shortest: number,
-  maxHops: number,
-): boolean {
-  const { end, nodes, labels } = path;
-  const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
-  const open = end === null ? nodes.length + 1 : nodes.length - 1;
-  const { asked } = labels[0];
-  const isAsked = open > maxHops || ((asked[open] ?? 0) > 1 && asked[maxHops] !== undefined);
-  return shortest < Infinity && (end === null || seemsFar) && !isAsked;
 }
 
 /** The hops from 1 on. */

@@ -94,7 +94,10 @@ function matchReply<Probe extends SentProbe>(
   if (data.length < COOKIE_BYTES || !hasCookie(data, probe.cookie)) {
     return { forged: probe, error: null };
   }
-  const isOtherSource = !isFromTarget(packet, probe);
+  const { target, scopeId } = probe.request;
+  // The kernel gives link-local senders a scope, which must be the target's.
+  const isInScope = packet.scopeId === 0 || packet.scopeId === scopeId;
+  const isOtherSource = !isInScope || !equalIpv6(packet.source, target);
   return { probe, response: { kind: "reply", isOtherSource, ...receivedFor(probe, packet) } };
 }
 
@@ -129,14 +132,7 @@ const NO_DATA = new Uint8Array();
 
 /** True if the data begins with the cookie, or with as much of it as fits. */
 function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
-  const length = Math.min(data.length, cookie.length);
-  for (let at = 0; at < length; at++) if (data[at] !== cookie[at]) return false;
-  return true;
-}
-
-/** The kernel gives link-local senders a scope, which must be the target's. */
-function isFromTarget({ source, scopeId }: ReceivedPacket, { request }: SentProbe): boolean {
-  return equalIpv6(source, request.target) && (scopeId === 0 || scopeId === request.scopeId);
+  return cookie.subarray(0, data.length).every((byte, at) => byte === data[at]);
 }
 
 function receivedFor(probe: SentProbe, packet: ReceivedPacket): Received {

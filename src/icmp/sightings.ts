@@ -14,10 +14,8 @@ const BURST = 6;
 const MAX_PLACES = 1024;
 const MAX_SIGHTINGS = 64;
 
-/** The memory that all traces of a prober share; each trace opens it for its route and target. */
-export type Sightings = ReturnType<typeof createSightings>;
-
 /**
+ * The memory that all traces of a prober share; each trace opens it for its route and target.
  * Remembers for a few seconds which routers answered, by source, target network (a /48, the longest prefix
  * that networks exchange) and hop, for traces to which they are silent.
  */

@@ -92,12 +92,10 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     if (known === undefined) sizes.push(size);
     return size;
   };
-  const passedOn = (first: Line, last: Line) =>
-    sizes.reduce(
-      (most, { line, bytes, hasPassed }) =>
-        hasPassed && line >= first && line <= last ? Math.max(most, bytes) : most,
-      0,
-    );
+  const passedOn = (first: Line, last: Line) => {
+    const isOn = ({ line }: Size) => line >= first && line <= last;
+    return Math.max(0, ...sizes.map((size) => (size.hasPassed && isOn(size) ? size.bytes : 0)));
+  };
 
   /** The proof that a size above `low` is too large on its line; null if there is none. */
   const proofOf = ({ bytes, claims, proofs }: Size, low: number): Limit | null => {
@@ -209,13 +207,11 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     return isOther;
   };
 
-  return {
-    ...{ boundsOf, trySize, compare, search, hasChanged },
-    /** Notes that a size passed. */
-    pass(line: Line, bytes: number): void {
-      sizeOf(line, bytes).hasPassed = true;
-    },
+  /** Notes that a size passed. */
+  const pass = (line: Line, bytes: number) => {
+    sizeOf(line, bytes).hasPassed = true;
   };
+  return { boundsOf, trySize, compare, search, hasChanged, pass };
 }
 
 const isSilent = ({ kind, hintBytes }: Fate) =>

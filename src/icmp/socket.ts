@@ -1,4 +1,4 @@
-import { classifyIpv6 } from "../addr/classify.ts";
+import { type AddressType, classifyIpv6 } from "../addr/classify.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
 import { errnoName, libc, SystemError } from "../platform/libc.ts";
 import {
@@ -94,6 +94,11 @@ const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 const PACKET_INFO_BYTES = 20;
 /** How long after the last UDP packet its socket is read, in milliseconds: longer than a probe may stay unanswered. */
 const UDP_WAIT_MS = 20_000;
+/**
+ * Addresses to which no probe is sent: the kernel would take an IPv4-mapped one to IPv4 and the unspecified one
+ * to loopback, and a multicast address never answers itself.
+ */
+const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multicast"];
 /** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
 
@@ -133,9 +138,9 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
-    if (!isUnicast(target)) return "EINVAL";
+    if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
     const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-    writeName(name, target, scopeId, flowLabel, UNUSED_PORT);
+    writeName(name, { target, scopeId, flowLabel, port: UNUSED_PORT });
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
       failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
@@ -146,11 +151,11 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   send(packet: OutgoingPacket): number | string {
-    const { target, scopeId, flowLabel, source, hopLimit, message } = packet;
+    const { scopeId, source, hopLimit, message } = packet;
     if (!this.#isOpen) return "EBADF";
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    writeName(out.name, target, scopeId, flowLabel, packet.port ?? 0);
+    writeName(out.name, packet);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
     const packetInfo = new Uint8Array(PACKET_INFO_BYTES);
@@ -176,11 +181,13 @@ export abstract class EchoSocket implements IcmpSocket {
     // A pending error of the socket is cleared by reading it and counts as no packet.
     if (length < 0) return null;
     const readMs = this.#readClocks();
-    const { ageMs, hopLimit } = this.#readControl();
+    const stamp = this.findControl(CONTROL.timestampNs);
+    const ageMs = stamp === null ? 0 : millisecondsBetween(view, stamp, this.#timespecView, 0);
+    const hopLimit = this.findControl(CONTROL.hopLimit);
     return {
       source: addressIn(name),
       scopeId: view.getUint32(name.byteOffset + SOCKADDR.scopeId, true),
-      hopLimit,
+      hopLimit: hopLimit === null ? 0 : view.getInt32(hopLimit, true),
       // A step of the wall clock can make the stamp later than now.
       receivedMs: readMs - Math.max(0, ageMs),
       readMs,
@@ -188,7 +195,9 @@ export abstract class EchoSocket implements IcmpSocket {
     };
   }
 
-  abstract pass(tag: number, other: number): boolean;
+  pass(_tag: number, _other: number): boolean {
+    return true;
+  }
 
   dropped(): number {
     const [level, name] = OPTION.memory;
@@ -216,17 +225,6 @@ export abstract class EchoSocket implements IcmpSocket {
       const readMs = performance.now();
       if (readMs - beforeMs <= MAX_APART_MS || reading === MAX_CLOCK_READINGS) return readMs;
     }
-  }
-
-  /** How long ago the kernel stamped the packet, and its hop limit. */
-  #readControl(): { readonly ageMs: number; readonly hopLimit: number } {
-    const { view } = this.received;
-    const stamp = this.findControl(CONTROL.timestampNs);
-    const hopLimit = this.findControl(CONTROL.hopLimit);
-    return {
-      ageMs: stamp === null ? 0 : millisecondsBetween(view, stamp, this.#timespecView, 0),
-      hopLimit: hopLimit === null ? 0 : view.getInt32(hopLimit, true),
-    };
   }
 
   /** Where `received` has the data of a control message; null if it has none of this kind. */
@@ -303,10 +301,6 @@ export class ErrorQueueSocket extends EchoSocket {
     return super.receive() ?? this.#receiveError();
   }
 
-  pass(): boolean {
-    return true;
-  }
-
   /** The next ICMPv6 error, as the raw socket would receive it. */
   #receiveError(): ReceivedPacket | null {
     for (;;) {
@@ -375,7 +369,7 @@ export class RawSocket extends EchoSocket {
     this.#udp.close();
   }
 
-  pass(tag: number, other: number): boolean {
+  override pass(tag: number, other: number): boolean {
     const program = bpfOption(encodeTagProgram(tag, other));
     return this.setOption(OPTION.attachFilter, program) === null;
   }
@@ -401,29 +395,15 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/**
- * True if a probe can be sent there. The kernel would take an IPv4-mapped address to IPv4 and the
- * unspecified one to loopback, and a multicast address never answers itself.
- */
-function isUnicast({ word0, word1, word2, word3 }: Ipv6Address): boolean {
-  const mapped = word2 === 0xffff;
-  const unspecified = word2 === 0 && word3 === 0;
-  return word0 >>> 24 !== 0xff && !(word0 === 0 && word1 === 0 && (mapped || unspecified));
-}
+type Destination = Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel" | "port">;
 
 /** Writes a `struct sockaddr_in6`. */
-function writeName(
-  into: Uint8Array,
-  address: Ipv6Address,
-  scopeId: number,
-  flowLabel: number,
-  port: number,
-): void {
+function writeName(into: Uint8Array, { target, scopeId, flowLabel, port = 0 }: Destination): void {
   const view = new DataView(into.buffer, into.byteOffset, SOCKADDR.bytes);
   view.setUint16(SOCKADDR.family, AF_INET6, true);
   view.setUint16(SOCKADDR.port, port);
   view.setUint32(SOCKADDR.flowInfo, flowLabel);
-  into.set(ipv6ToBytes(address), SOCKADDR.address);
+  into.set(ipv6ToBytes(target), SOCKADDR.address);
   view.setUint32(SOCKADDR.scopeId, scopeId, true);
 }
 

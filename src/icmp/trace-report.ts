@@ -48,16 +48,19 @@ export interface TraceLoop {
 }
 
 /** Why a trace ended. */
-export type TraceReason =
-  | "reached"
-  | "unreachable"
-  | "prohibited"
-  | "packet-too-big"
-  | "parameter-problem"
-  | "not-sent"
-  | "loop"
-  | "gap-limit"
-  | "max-hops";
+export const TRACE_REASONS = [
+  "reached",
+  "unreachable",
+  "prohibited",
+  "packet-too-big",
+  "parameter-problem",
+  "not-sent",
+  "loop",
+  "gap-limit",
+  "max-hops",
+] as const;
+
+export type TraceReason = (typeof TRACE_REASONS)[number];
 
 /** The ICMPv6 error that ended a trace. */
 export interface TraceError {
@@ -102,11 +105,6 @@ export function endOf(response: Response): TraceReason | null {
   if (response.kind === "reply") return "reached";
   const meaning = errorMeaning(response.type, response.code);
   return meaning === "hop" || meaning === "inconclusive" ? null : meaning;
-}
-
-/** True if a response comes from a hop rather than from this machine, which could not reach one. */
-function isFromHop({ from }: Response, source: Ipv6Address, target: Ipv6Address): boolean {
-  return !equalIpv6(from, source) || equalIpv6(from, target);
 }
 
 /** The hop at which the path ends; null if it goes on. A reply of the target outweighs an error of a nearer hop. */
@@ -240,7 +238,9 @@ export function describeHop(
   source: Ipv6Address,
   target: Ipv6Address,
 ): TraceHop {
-  const responses = byWeight(atHop.filter((response) => isFromHop(response, source, target)));
+  // Others come from this machine, which could not reach a hop.
+  const isFromHop = ({ from }: Response) => !equalIpv6(from, source) || equalIpv6(from, target);
+  const responses = byWeight(atHop.filter(isFromHop));
   const errors = responses.filter((response) => response.kind === "error");
   const final = finalOf(atHop);
   const addresses = responses.map(({ from }) => from);

@@ -2,7 +2,7 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { NoResult, RunOptions, RunRequest } from "./ping.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
-import { createSightings, type Sightings } from "./sightings.ts";
+import { createSightings } from "./sightings.ts";
 import {
   describeHop,
   describeTrace,
@@ -61,114 +61,95 @@ export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Prom
  * first. The traces learn from each other: when a repeated request is answered, the others at the same
  * distance keep asking. What a trace has seen of hops that limit their answers, it tells those that go to the
  * same network.
+ *
+ * Probes are outstanding when a trace ends, until its signal aborts.
  */
 export function createTraceroute(prober: Prober): Traceroute {
+  const { clock } = prober;
+  /** When a trace last had a repeated request answered, by hop. */
   const repeatAnsweredMs: number[] = [];
   const sightings = createSightings();
-  return (request, options) => trace(prober, request, repeatAnsweredMs, sightings, options);
-}
+  return async (request, { signal: callersSignal, onHop } = {}) => {
+    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, awaitsRouters, hops } = request;
+    const route = prober.route(target, scopeId, flowLabel);
+    if (typeof route === "string") return { kind: "unreachable", code: route };
+    const signal = prober.signalFor(callersSignal);
+    const seen = sightings(route, target, clock);
+    const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
+    const { responses } = schedule;
+    const refused: RefusedProbe[] = [];
+    let sent = 0;
+    let sentMs = -Infinity;
+    /** By hop. */
+    const firstSentMs: number[] = [];
+    /** Until when a reply may follow an error. */
+    let certainMs = -Infinity;
+    let wake = () => {};
+    signal.addEventListener("abort", () => wake(), { once: true });
 
-/**
- * Probes are outstanding when a trace ends, until its signal aborts.
- *
- * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
- */
-async function trace(
-  prober: Prober,
-  request: TraceRequest,
-  repeatAnsweredMs: number[],
-  sightings: Sightings,
-  { signal: callersSignal, onHop }: TraceOptions = {},
-): Promise<TraceOutcome> {
-  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, awaitsRouters } = request;
-  const { clock } = prober;
-  const route = prober.route(target, scopeId, flowLabel);
-  if (typeof route === "string") return { kind: "unreachable", code: route };
-  const signal = prober.signalFor(callersSignal);
-  const seen = sightings(route, target, clock);
-  const schedule = createSchedule(
-    maxHops,
-    timeoutMs,
-    repeatAnsweredMs,
-    clock.nowMs(),
-    request.hops,
-  );
-  const { responses } = schedule;
-  const refused: RefusedProbe[] = [];
-  let sent = 0;
-  let sentMs = -Infinity;
-  /** By hop. */
-  const firstSentMs: number[] = [];
-  /** Until when a reply may follow an error. */
-  let certainMs = -Infinity;
-  let wake = () => {};
-  signal.addEventListener("abort", () => wake(), { once: true });
-
-  const ask = async (hop: Hop) => {
-    const tries = ++hop.tries;
-    hop.askedMs = Infinity;
-    const onSent = () => {
-      sent++;
-      sentMs = clock.nowMs();
-      hop.askedMs = sentMs;
-      firstSentMs[hop.hop] ??= sentMs;
+    const ask = async (hop: Hop) => {
+      const tries = ++hop.tries;
+      hop.askedMs = Infinity;
+      const onSent = () => {
+        sent++;
+        sentMs = clock.nowMs();
+        hop.askedMs = sentMs;
+        firstSentMs[hop.hop] ??= sentMs;
+        wake();
+      };
+      let known: Response | null = null;
+      const onResponse = (response: Response) => {
+        const isNews = known === null || (known.kind === "error" && response.kind === "reply");
+        if (!isNews || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
+        known = response;
+        hop.responses.push(response);
+        if (endOf(response) === null) {
+          if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
+          seen.note(hop.hop, response, tries > 1);
+        } else if (response.kind === "error" && !equalIpv6(response.from, route.source)) {
+          // Another machine says that the path ends: a reply of the target may follow.
+          certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
+        }
+        onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+      };
+      const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal };
+      const answer = await prober.probe({ ...probe, onSent, onResponse });
+      if (answer.kind === "refused") {
+        refused.push({ hop: hop.hop, errno: answer.code });
+        hop.isClosed = true;
+      }
       wake();
     };
-    let known: Response | null = null;
-    const onResponse = (response: Response) => {
-      const isNews = known === null || (known.kind === "error" && response.kind === "reply");
-      if (!isNews || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
-      known = response;
-      hop.responses.push(response);
-      if (isEndingError(response, route.source)) certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
-      if (endOf(response) === null) {
-        if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
-        seen.note(hop.hop, response, tries > 1);
-      }
-      onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
-    };
-    const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal };
-    const answer = await prober.probe({ ...probe, onSent, onResponse });
-    if (answer.kind === "refused") {
-      refused.push({ hop: hop.hop, errno: answer.code });
-      hop.isClosed = true;
+    for (;;) {
+      const nowMs = clock.nowMs();
+      const step = signal.aborted ? null : schedule.next(nowMs);
+      if (step === null) break;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      for (const hop of step.due) void ask(hop);
+      const waitMs = Math.max(0, step.wakeMs - nowMs);
+      const cancel = waitMs === Infinity ? () => {} : clock.after(waitMs, wake);
+      await promise;
+      cancel();
     }
-    wake();
-  };
-  for (;;) {
-    const nowMs = clock.nowMs();
-    const step = signal.aborted ? null : schedule.next(nowMs);
-    if (step === null) break;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    wake = resolve;
-    for (const hop of step.due) void ask(hop);
-    const { wakeMs } = step;
-    const cancel = wakeMs === Infinity ? () => {} : clock.after(Math.max(0, wakeMs - nowMs), wake);
-    await promise;
-    cancel();
-  }
-  const asked = request.hops?.length ?? maxHops;
-  const listenMs = () => {
+    const asked = hops?.length ?? maxHops;
+    const listenMs = () => {
+      const last = lastResponding(responses);
+      if (last === 0) return asked === 1 ? certainMs : sentMs + SILENCE_MS;
+      const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
+      if (isCertain || findLoop(responses)) return certainMs;
+      const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
+      return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
+    };
+    while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
+    if (signal.aborted) return { kind: "aborted" };
+    const [refusal] = refused;
+    if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
+    const report = describeTrace(responses, refused, route.source, target);
     const last = lastResponding(responses);
-    if (last === 0) return asked === 1 ? certainMs : sentMs + SILENCE_MS;
-    const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
-    if (isCertain || findLoop(responses)) return certainMs;
-    const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
-    return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
+    const rows = report.hops.map((row) =>
+      row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
+    );
+    return { kind: "done", ...route, sent, ...report, hops: rows };
   };
-  while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
-  if (signal.aborted) return { kind: "aborted" };
-  const [refusal] = refused;
-  if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
-  const report = describeTrace(responses, refused, route.source, target);
-  const last = lastResponding(responses);
-  const hops = report.hops.map((row) =>
-    row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
-  );
-  return { kind: "done", ...route, sent, ...report, hops };
-}
-
-/** True if another machine says that the path ends: a reply of the target may follow. */
-function isEndingError(response: Response, source: Ipv6Address): boolean {
-  return response.kind === "error" && endOf(response) !== null && !equalIpv6(response.from, source);
 }

@@ -8,8 +8,8 @@ import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import type { TraceError } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
-import { type HopNames, hopNames, NAMES_MS } from "./hop-names.ts";
-import { icmpCode, icmpType, openRun, type ProbeRun } from "./run.ts";
+import { hopNames, NAMES_MS } from "./hop-names.ts";
+import { icmpCode, icmpType, openRun } from "./run.ts";
 
 /** The greatest hop limit of a trace. */
 export const MAX_HOPS = 64;
@@ -46,13 +46,8 @@ export const pathParameters = {
   }),
 } as const;
 
-/** A run that traces, with the names of its hops. */
-export interface PathRun extends ProbeRun {
-  readonly names: HopNames;
-}
-
 /**
- * Opens a run that traces; see `openRun`.
+ * Opens a run that traces, with the names of its hops; see `openRun`.
  *
  * @param wanted whether the names of the hops are looked up
  * @param longestMs the longest time beyond that of a trace
@@ -65,7 +60,7 @@ export async function openPathRun(
   call: Call,
   services: Services,
   onName: () => void = () => {},
-): Promise<PathRun> {
+) {
   const { config, resolvers } = services;
   const { targetResolver: name, probeTimeoutMs } = config;
   const traceMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
@@ -115,9 +110,7 @@ export function hopDetails(
 }
 
 /** The key `details` with details, unless there are none. */
-export function withDetails<Details extends object>(
-  details: Details,
-): { readonly details?: Details } {
+export function withDetails<T extends object>(details: T): { readonly details?: T } {
   return Object.keys(details).length > 0 ? { details } : {};
 }
 

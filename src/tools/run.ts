@@ -111,9 +111,6 @@ export const verdictField = <const Codes extends readonly string[]>(codes: Codes
     })
     .describe("The conclusion.");
 
-/** A run that has its target and its probe slot; see `openRun`. */
-export type ProbeRun = Awaited<ReturnType<typeof openRun>>;
-
 /**
  * Takes a slot, for which the owner may have to wait, and returns the function that gives it back.
  *

@@ -65,18 +65,11 @@ export const mtu = endpoint({
     const known = await run.names.known();
     const hops = outcome.hops.map((hop) => presentMtuHop(hop, known, services));
     const packetTooBig = outcome.packetTooBig && presentTooBig(outcome.packetTooBig, hops);
-    const doubtful = outcome.doubtful.map(({ doubt, ...each }) => ({
-      ...presentTooBig(each, hops),
-      doubt,
-    }));
+    const doubtful = outcome.doubtful.map((each) => presentTooBig(each, hops));
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
     const verdict = { code, text: mtuText(code, found, hops, cause) };
-    const details = {
-      ...(cause && { cause }),
-      doubtful,
-      ...run.details(outcome, verdict),
-      flowLabel,
-    };
+    const about = { ...(cause && { cause }), doubtful, flowLabel };
+    const details = { ...about, ...run.details(outcome, verdict) };
     return { target, ip: run.ip, ...found, hops, details };
   },
 });
@@ -93,35 +86,28 @@ function presentMtuHop(
   return { hop, ...presentAddress(address, names), mtu, atMost, ...withDetails(details) };
 }
 
-function presentTooBig({ from, mtuBytes, sentBytes }: TooBig, hops: MtuResult["hops"]) {
+function presentTooBig<Message extends TooBig>(message: Message, hops: MtuResult["hops"]) {
+  const { from, mtuBytes: mtu, sentBytes: sent, ...others } = message;
   const ip = formatIpv6(from);
   const hop = hops.find((each) => each.ip === ip)?.hop ?? null;
-  return { from: ip, hop, mtu: mtuBytes, sent: sentBytes };
+  return { from: ip, hop, mtu, sent, ...others };
 }
 
 /** The sentences of the verdict: the meaning of the measurement, where the path narrows, and what is not known. */
 export function mtuText(
   code: MtuVerdict,
-  {
-    mtu,
-    atMost,
-    packetTooBig: told,
-    lastLarge,
-    firstSmall,
-  }: Omit<MtuResult, "target" | "ip" | "hops" | "details">,
+  found: Omit<MtuResult, "target" | "ip" | "hops" | "details">,
   hops: MtuResult["hops"],
   cause: MtuCause | null = null,
 ): string {
+  const { mtu, atMost, packetTooBig: told, lastLarge, firstSmall } = found;
   const nameOf = (hop: number) => {
     const { hostname, ip } = hops[hop - 1] ?? { hostname: null, ip: null };
     return `hop ${hop}${ip === null ? "" : ` (${hostname ?? ip})`}`;
   };
+  const [near, far] = [lastLarge, firstSmall].map((hop) => hop && nameOf(hop));
   const place =
-    lastLarge === null
-      ? firstSmall && `before ${nameOf(firstSmall)}`
-      : firstSmall === null
-        ? `behind ${nameOf(lastLarge)}`
-        : `between ${nameOf(lastLarge)} and ${nameOf(firstSmall)}`;
+    near && far ? `between ${near} and ${far}` : near ? `behind ${near}` : far && `before ${far}`;
   const where = place ? ` The narrow link is ${place}.` : "";
   const size = mtu ?? atMost;
   const silent = mtu === null ? "The target answers nothing. " : "";
@@ -158,19 +144,15 @@ export function mtuText(
   }
 }
 
-const bytes = () => z.int().min(0).max(0xffff_ffff);
+const bytes = (description: string) => whole(description, 0, 0xffff_ffff);
 
 const mtuHop = once(() =>
   named("MtuHop", "A hop, and the largest packet that reaches it.", {
     ...hopFields(),
-    mtu: bytes()
-      .nullable()
-      .describe("The largest packet in bytes that got through to it; null if it was silent."),
-    atMost: bytes()
-      .nullable()
-      .describe(
-        "The largest size in bytes that is not proven to be too large for the way to it: the same as `mtu` if that is exact; null if it was silent.",
-      ),
+    mtu: bytes("The largest packet in bytes that got through to it; null if silent.").nullable(),
+    atMost: bytes(
+      "The largest size in bytes that is not proven to be too large for the way to it: the same as `mtu` if that is exact; null if it was silent.",
+    ).nullable(),
     details: z.strictObject(hopDetailFields()).partial().exactOptional(),
   }),
 );
@@ -181,8 +163,8 @@ export function mtuResult() {
   const about = {
     from: ipv6Text("Its sender."),
     hop: position("The sender's hop; null if it is not one of the hops."),
-    mtu: bytes().describe("The MTU in bytes that it claims."),
-    sent: bytes().describe("The size in bytes of the packet that it is about."),
+    mtu: bytes("The MTU in bytes that it claims."),
+    sent: bytes("The size in bytes of the packet that it is about."),
   };
   const tooBig = named("PacketTooBig", "A Packet Too Big, RFC 4443 section 3.2.", about);
   const doubtful = named("DoubtfulPacketTooBig", "A Packet Too Big that is not believed.", {
@@ -194,23 +176,15 @@ export function mtuResult() {
   });
   return named("MtuResult", "The path MTU, and where the path narrows.", {
     ...runFields(),
-    mtu: bytes()
-      .nullable()
-      .describe("The largest packet in bytes that the target answers; null if it answers nothing."),
-    atMost: bytes()
-      .nullable()
-      .describe(
-        "The largest size in bytes that is not proven to be too large: the same as `mtu` if that is exact; null if nothing is known.",
-      ),
+    mtu: bytes("The largest packet in bytes that the target answers; null if none.").nullable(),
+    atMost: bytes(
+      "The largest size in bytes that is not proven to be too large: the same as `mtu` if that is exact; null if nothing is known.",
+    ).nullable(),
     packetTooBig: tooBig
       .nullable()
       .describe("The message that says the MTU, if the verdict is `narrowed`."),
-    lastLarge: position(
-      "The last hop that answers larger packets than the target; null if there is none.",
-    ),
-    firstSmall: position(
-      "The first hop behind it that answers, but not them; null if there is none.",
-    ),
+    lastLarge: position("The last hop that answers larger packets than the target; null if none."),
+    firstSmall: position("The first hop behind it that answers, but not them; null if none."),
     hops: list(mtuHop(), "The hops in route order."),
     details: z.strictObject({
       ...runDetailFields(MTU_VERDICTS),

@@ -3,11 +3,10 @@ import type { MtuResult } from "./endpoint.ts";
 
 type Hop = MtuResult["hops"][number];
 type Doubtful = MtuResult["details"]["doubtful"][number];
+type TooBig = Omit<Doubtful, "doubt"> & Partial<Doubtful>;
 
 /** A measurement as far as it is known. */
-export interface MtuDocument
-  extends Pick<MtuResult, "target" | "hops">,
-    Partial<Omit<MtuResult, "details">> {
+export interface MtuDocument extends Partial<Omit<MtuResult, "details">> {
   readonly target: string;
   readonly hops: MtuResult["hops"];
   readonly details: Partial<MtuResult["details"]>;
@@ -19,13 +18,8 @@ export const mtuReport: Reporter<MtuDocument, Hop> = {
   report(document) {
     const { mtu = null, atMost = null, hops, packetTooBig, details } = document;
     const { doubtful = [], verdict } = details;
-    const said = [
-      ...(packetTooBig ? [{ ...packetTooBig, text: sizesText(packetTooBig) }] : []),
-      ...doubtful.map((each) => ({
-        ...each,
-        text: `${sizesText(each)}, not believed: ${DOUBTS[each.doubt]}`,
-      })),
-    ];
+    const messages: readonly TooBig[] = [...(packetTooBig ? [packetTooBig] : []), ...doubtful];
+    const said = messages.map((each) => ({ ...each, text: textOf(each) }));
     const elsewhere = said.filter(({ hop }) => !hops.some((row) => row.hop === hop));
     return runReport(
       document,
@@ -60,8 +54,9 @@ function boundsText(mtu: number | null, atMost: number | null): string | null {
   return `${mtu === null ? "" : `at least ${mtu}, `}at most ${atMost} bytes`;
 }
 
-function sizesText({ mtu, sent }: Pick<Doubtful, "mtu" | "sent">): string {
-  return `says Packet Too Big: ${mtu} bytes, not ${sent}`;
+function textOf({ mtu, sent, doubt }: TooBig): string {
+  const text = `says Packet Too Big: ${mtu} bytes, not ${sent}`;
+  return doubt ? `${text}, not believed: ${DOUBTS[doubt]}` : text;
 }
 
 const DOUBTS = {

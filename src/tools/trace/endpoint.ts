@@ -6,7 +6,7 @@ import { integerParameter } from "../../api/parameters.ts";
 import { flag, ipv6Text, list, named, text, type ValueOf, whole } from "../../api/schemas.ts";
 import type { TracedPath } from "../../icmp/path-graph.ts";
 import { MAX_SEARCH_MS, type TracedPaths } from "../../icmp/paths.ts";
-import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
+import { certainHops, TRACE_REASONS, type TraceHop } from "../../icmp/trace-report.ts";
 import type { Traced } from "../../icmp/traceroute.ts";
 import { listText, plural } from "../../util/text.ts";
 import {
@@ -23,14 +23,7 @@ import { hopsText } from "../report.ts";
 import { PROBE_ERRORS, runDetailFields, runFields, targetParameter } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 import { hopSchema, presentHop } from "./hop.ts";
-import {
-  pathFields,
-  presentPath,
-  presentPaths,
-  TRACE_REASONS,
-  tracePath,
-  traceReason,
-} from "./paths.ts";
+import { pathFields, presentPath, presentPaths, tracePath, traceReason } from "./paths.ts";
 
 const MAX_PATHS = 16;
 
@@ -195,12 +188,7 @@ function endOf(
   }
 }
 
-function* pathSentences({
-  paths = [],
-  labels = 0,
-  complete,
-  perPacket,
-}: TraceDetails | (Parameters<typeof traceVerdict>[2] & {})) {
+function* pathSentences({ paths = [], labels = 0, complete, perPacket }: Partial<TraceDetails>) {
   const found = `${plural(paths.length, "path")} for ${plural(labels, "flow label")}`;
   yield complete
     ? `${found}; with 95 % confidence there are no others.`

@@ -3,7 +3,7 @@ import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6 } from "../../addr/ipv6.ts";
 import type { Services } from "../../api/endpoint.ts";
 import { amount, ipv6Text, list, named, once, oneOf, whole } from "../../api/schemas.ts";
-import type { InterfaceInformation } from "../../icmp/icmp-error.ts";
+import { INTERFACE_ROLES, type InterfaceInformation } from "../../icmp/icmp-error.ts";
 import { hopsOfReply, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
 import {
@@ -74,12 +74,7 @@ export const hopSchema = once(() => {
     "InterfaceInformation",
     "What a router says about one of its interfaces, RFC 5837; null if it does not say.",
     {
-      role: z.enum([
-        "incoming",
-        "sub-ip",
-        "outgoing",
-        "next-hop",
-      ] satisfies InterfaceInformation["role"][]),
+      role: z.enum(INTERFACE_ROLES),
       index: z.int().min(0).max(0xffff_ffff).nullable(),
       address: ipOrNull("The interface's IPv6 address."),
       name: z.string().nullable(),

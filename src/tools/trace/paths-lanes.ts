@@ -17,21 +17,11 @@ export interface NodeRow {
   readonly hasNext: boolean;
 }
 
-/** A line from a row to one of the next hop. */
-export interface Link {
-  readonly from: NodeRow;
-  readonly to: NodeRow;
-  readonly on: readonly number[];
-}
-
-/** A hop of the picture: its rows, and the links that lead there. */
-export interface Level {
-  readonly rows: readonly NodeRow[];
-  readonly links: readonly Link[];
-}
-
-/** Lays the graph out from top to bottom, with the first path at the left. */
-export function levelsOf(paths: readonly Path[], { nodes, edges }: Graph): Level[] {
+/**
+ * Lays the graph out from top to bottom, with the first path at the left: by hop its rows, and the links that
+ * lead there.
+ */
+export function levelsOf(paths: readonly Path[], { nodes, edges }: Graph) {
   const pathsOn = (...wanted: Graph["nodes"]) =>
     [...paths.entries()].flatMap(([index, { addresses }]) =>
       wanted.every(({ hop, ip }) => addresses[hop - 1] === ip) ? [index] : [],

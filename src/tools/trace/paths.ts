@@ -4,7 +4,7 @@ import type { Services } from "../../api/endpoint.ts";
 import { flag, list, named, once, oneOf, whole } from "../../api/schemas.ts";
 import { answeredHops, type TracedPath } from "../../icmp/path-graph.ts";
 import type { TracedPaths } from "../../icmp/paths.ts";
-import type { TraceReason } from "../../icmp/trace-report.ts";
+import { TRACE_REASONS } from "../../icmp/trace-report.ts";
 import { flowLabelNumber, ipOrNull, MAX_HOPS } from "../hops.ts";
 import { hopSchema, presentHop } from "./hop.ts";
 
@@ -34,19 +34,6 @@ export function presentPaths(
   };
 }
 
-/** Why a trace ends, and the codes of its verdict. */
-export const TRACE_REASONS = [
-  "reached",
-  "unreachable",
-  "prohibited",
-  "packet-too-big",
-  "parameter-problem",
-  "not-sent",
-  "loop",
-  "gap-limit",
-  "max-hops",
-] as const satisfies TraceReason[];
-
 /** The schema of why a trace ended. */
 export const traceReason = () => oneOf(TRACE_REASONS, "Why the trace ended.");
 
@@ -74,17 +61,10 @@ export function pathFields() {
     to: index("far"),
     labels: labelCount("How many flow labels showed it."),
   });
-  const graph = named(
-    "PathGraph",
-    "All nodes that the flow labels showed, and the edges that are sure.",
-    {
-      nodes: list(
-        hopSchema(),
-        "Every address at every hop, in the order of the hops; one without address is silent.",
-      ),
-      edges: z.array(edge),
-    },
-  );
+  const graph = named("PathGraph", "All nodes that were found, and the edges that are sure.", {
+    nodes: list(hopSchema(), "Every address at every hop, in route order; without one, silence."),
+    edges: z.array(edge),
+  });
   return {
     complete: flag(
       "Whether every next hop of every node was seen with 95 % confidence, and all paths are listed. This and the following are present if several paths were wanted.",

@@ -31,10 +31,8 @@ const COLUMNS: readonly Column[] = [
 export const traceReport: Reporter<TraceDocument, Hop | Path> = {
   draft(target, parts) {
     const hops = parts.filter((part) => "hop" in part);
-    const paths = new Map(
-      parts.flatMap((part) => ("flowLabel" in part ? [[part.flowLabel, part] as const] : [])),
-    );
-    const details = { paths: [...paths.values()] };
+    const paths = parts.filter((part) => "flowLabel" in part);
+    const details = { paths: [...new Map(paths.map((path) => [path.flowLabel, path])).values()] };
     return { target, hops: latest(hops, ({ hop }) => hop), details };
   },
   report(document) {
