@@ -50,21 +50,16 @@ function describeOperation(endpoint: Endpoint) {
     ...endpoint.errors,
   ];
   const result = referenceTo(endpoint.response());
-  const told = Object.entries(endpoint.events?.() ?? {});
-  const events = told.map(([name, schema]) => [name, referenceTo(schema)] as const);
-  const success = describeResponse(
-    summary,
-    events.length > 0 ? ["X-Accel-Buffering"] : [],
+  const events = endpoint.events && {
+    ...Object.fromEntries(
+      Object.entries(endpoint.events()).map(([name, schema]) => [name, referenceTo(schema)]),
+    ),
     result,
-    { [operationId]: { value: endpoint.example } },
-    events.length > 0
-      ? [
-          ...events,
-          ["result", result],
-          ["error", anyOf(codes.filter((code) => code !== "NOT_FOUND"))],
-        ]
-      : [],
-  );
+    error: anyOf(codes.filter((code) => code !== "NOT_FOUND")),
+  };
+  const examples = { [operationId]: { value: endpoint.example } };
+  const headers = events ? ["X-Accel-Buffering"] : [];
+  const success = describeResponse(summary, headers, result, examples, events);
   const failures = [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(
     ([status, together]) => [status, describeErrors(together)] as const,
   );
@@ -97,8 +92,8 @@ function anyOf(codes: readonly ErrorCode[]) {
 }
 
 /** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
-function describeEvents(events: readonly (readonly [name: string, data: object])[]) {
-  const items = events.map(([name, data]) => ({
+function describeEvents(events: Readonly<Record<string, object>>) {
+  const items = Object.entries(events).map(([name, data]) => ({
     type: "object",
     properties: { event: { const: name }, data },
     required: ["event", "data"],
@@ -112,7 +107,7 @@ function describeResponse(
   extraHeaders: readonly string[],
   schema: object,
   examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
-  events: readonly (readonly [name: string, data: object])[] = [],
+  events?: Readonly<Record<string, object>>,
 ) {
   const headers = [...Object.keys(frame.headers.everywhere), ...extraHeaders].map(
     (name) => [name, { $ref: `#/components/headers/${name}` }] as const,
@@ -122,7 +117,7 @@ function describeResponse(
     headers: Object.fromEntries(headers),
     content: {
       "application/json": { schema, examples },
-      ...(events.length > 0 && { "text/event-stream": describeEvents(events) }),
+      ...(events && { "text/event-stream": describeEvents(events) }),
     },
   };
 }

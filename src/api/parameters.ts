@@ -63,12 +63,9 @@ export function sentTexts(texts: Readonly<Record<string, string>>): SentParamete
   };
 }
 
-interface Integer
-  extends About<number>,
-    Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "default" | "price"> {
-  readonly minimum: number;
-  readonly maximum: number;
-}
+type Integer = About<number> &
+  Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "default" | "price"> &
+  Extract<Bounds, { readonly minimum: number }>;
 
 const integer = (minimum: number, maximum: number) =>
   z
@@ -171,10 +168,9 @@ function readQuery(
 ): Readonly<Record<string, string[]>> {
   const queries = sent.queries();
   for (const [name, [value = null]] of Object.entries(queries)) {
-    const isMeant = (other: string) => other !== name && other.toLowerCase() === name.toLowerCase();
-    const meant = Object.hasOwn(parameters, name)
-      ? undefined
-      : Object.keys(parameters).find(isMeant);
+    if (Object.hasOwn(parameters, name)) continue;
+    const isMeant = (other: string) => other.toLowerCase() === name.toLowerCase();
+    const meant = Object.keys(parameters).find(isMeant);
     if (meant === undefined) continue;
     throw new ApiError("INVALID_PARAMETER", { parameter: name, value }, `write its name ${meant}`);
   }

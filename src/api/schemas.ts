@@ -39,10 +39,8 @@ export const whole = (description: string, minimum: number, maximum = Number.MAX
   z.int().min(minimum).max(maximum).describe(description);
 
 /** A number from 0 to perhaps a greatest one. */
-export function amount(description: string, maximum?: number) {
-  const number = z.number().min(0);
-  return (maximum === undefined ? number : number.max(maximum)).describe(description);
-}
+export const amount = (description: string, maximum = Number.MAX_SAFE_INTEGER) =>
+  z.number().min(0).max(maximum).describe(description);
 
 /** A list. */
 export const list = <Item extends z.ZodType>(item: Item, description: string) =>
@@ -60,19 +58,14 @@ const ip = (...versions: (4 | 6)[]) =>
   z.string().refine((text) => versions.some((each) => tryParseIp(text)?.version === each));
 
 /** The text form of an IPv4 address. */
-export function ipv4Text(description: string) {
-  return ip(4).meta({ format: "ipv4", description });
-}
+export const ipv4Text = (description: string) => ip(4).meta({ format: "ipv4", description });
 
 /** The text form of an IPv6 address. */
-export function ipv6Text(description: string) {
-  return ip(6).meta({ format: "ipv6", description });
-}
+export const ipv6Text = (description: string) => ip(6).meta({ format: "ipv6", description });
 
 /** The text form of an address of either family. */
-export function ipText(description: string) {
-  return ip(4, 6).meta({ anyOf: [{ format: "ipv4" }, { format: "ipv6" }], description });
-}
+export const ipText = (description: string) =>
+  ip(4, 6).meta({ anyOf: [{ format: "ipv4" }, { format: "ipv6" }], description });
 
 /** The name of an address's type. */
 export const addressType = once(() =>

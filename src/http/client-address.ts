@@ -18,17 +18,7 @@ export type Connection =
 type Trust = Pick<Config, "trustedProxies" | "plainHttpFrom" | "keylessFrom">;
 
 /** The sender of a request, and the connection it used. */
-export interface Caller {
-  /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */
-  readonly address: IpAddress | null;
-  /** True if the client used HTTPS, is on this machine, or may use plain HTTP. */
-  readonly secure: boolean;
-  readonly viaTrustedProxy: boolean;
-  /** True if it needs a key for endpoints that need one. */
-  readonly needsKey: boolean;
-  /** True if a peer that is not trusted sent forwarding headers, which were ignored. */
-  readonly untrustedForwarding: boolean;
-}
+export type Caller = ReturnType<typeof identifyCaller>;
 
 /** Headers that only a proxy adds. */
 const FORWARDING_HEADERS = [
@@ -48,7 +38,7 @@ export function identifyCaller(
   connection: Connection,
   headers: Headers,
   { trustedProxies: trusted, plainHttpFrom, keylessFrom }: Trust,
-): Caller {
+) {
   const peer = connection.kind === "unix" ? null : parsePeer(connection.peer);
   // A TCP peer without a valid address is not trusted.
   const viaTrustedProxy = connection.kind === "unix" ? trusted.unix : isIn(trusted.prefixes, peer);
@@ -65,11 +55,14 @@ export function identifyCaller(
       : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https");
   const untrustedForwarding = forwarded && !viaTrustedProxy;
   return {
+    /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */
     address,
+    /** True if the client used HTTPS, is on this machine, or may use plain HTTP. */
     secure: usedHttps || isIn(plainHttpFrom, address),
     viaTrustedProxy,
+    /** True if a peer that is not trusted sent forwarding headers, which were ignored. */
     untrustedForwarding,
-    // The address of a proxy that is not trusted says nothing about its clients.
+    /** True if it needs a key; the address of a proxy that is not trusted says nothing about its clients. */
     needsKey: untrustedForwarding || !isIn(keylessFrom, address),
   };
 }

@@ -1,8 +1,5 @@
 import { fisherExact, logLikelihood, type Trials } from "../util/statistics.ts";
 
-/** Probes of a hop: `failed` did not arrive there, or their answers did not arrive here. */
-export type HopLoss = Trials;
-
 /**
  * Why probes of a hop were lost:
  *
@@ -31,19 +28,19 @@ const MAX_LESS_PROBABLE = 2;
 
 const answers = ({ count, failed }: Trials) => failed < count;
 
-const sum = (trials: readonly Trials[]): Trials =>
-  trials.reduce((a, b) => ({ count: a.count + b.count, failed: a.failed + b.failed }), {
-    count: 0,
-    failed: 0,
-  });
+const NONE: Trials = { count: 0, failed: 0 };
+
+const sum = (trials: readonly Trials[]) =>
+  trials.reduce((a, b) => ({ count: a.count + b.count, failed: a.failed + b.failed }), NONE);
 
 /**
  * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
  * not clear.
  *
+ * @param hops the probes of each hop: those that failed did not arrive there, or their answers not here
  * @param target the probes that went to the target
  */
-export function explainLoss(hops: readonly HopLoss[], target: Trials) {
+export function explainLoss(hops: readonly Trials[], target: Trials) {
   const replying = withLossOfReplies(hops);
   const isLossy = answers(target) && target.failed >= MIN_LOST;
   const begin = isLossy ? beginOfLoss(hops, replying) : null;
@@ -60,12 +57,12 @@ export function explainLoss(hops: readonly HopLoss[], target: Trials) {
  * is compared with the one behind it, with the two behind it and so on; the more comparisons, the clearer must
  * one be (Bonferroni). Hops that answer nothing say nothing of the path.
  */
-function withLossOfReplies(hops: readonly HopLoss[]): ReadonlySet<number> {
+function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
   const replying = new Set<number>();
-  const behind: HopLoss[] = [];
+  const behind: Trials[] = [];
   for (const [at, hop] of [...hops.entries()].reverse()) {
-    let together: Trials = { count: 0, failed: 0 };
-    const isClear = (next: HopLoss) => {
+    let together = NONE;
+    const isClear = (next: Trials) => {
       together = sum([together, next]);
       return fisherExact(hop, together) * behind.length < SIGNIFICANT;
     };
@@ -80,7 +77,7 @@ function withLossOfReplies(hops: readonly HopLoss[]): ReadonlySet<number> {
  * same share. Several links that explain the losses about as well are one stretch. Null if none need be
  * there, or it can be any.
  */
-function beginOfLoss(hops: readonly HopLoss[], replying: ReadonlySet<number>): LossBegin | null {
+function beginOfLoss(hops: readonly Trials[], replying: ReadonlySet<number>): LossBegin | null {
   const sound = [...hops.entries()].filter(([at, hop]) => !replying.has(at) && answers(hop));
   const fits = [...sound, null].map((_, at) => {
     const behind = sum(sound.slice(at).map(([, hop]) => hop));

@@ -1,7 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Fate, type Ledger, ledgerOf, totalsOf } from "./ledger.ts";
-import { explainLoss, type LossBegin, type LossCause } from "./loss-cause.ts";
-import { TimeStatistics, type Times } from "./mtr-times.ts";
+import { explainLoss, type LossCause } from "./loss-cause.ts";
+import { TimeStatistics } from "./mtr-times.ts";
 import type { Response } from "./response.ts";
 import { endOf } from "./trace-report.ts";
 
@@ -18,51 +18,17 @@ export const MAX_ADDRESSES = 32;
 export type Totals = ReturnType<typeof totalsOf>;
 
 /** A hop of all rounds. */
-export interface MtrHop extends Totals {
-  /** From 1. */
-  readonly hop: number;
-  /** Why probes were lost; null without loss. */
-  readonly cause: LossCause | null;
-  /** The addresses that answered, the most frequent first; at most `MAX_ADDRESSES`. */
-  readonly addresses: readonly {
-    readonly address: Ipv6Address;
-    /** Index of the interface of a link-local address, 0 otherwise. */
-    readonly scopeId: number;
-    /** 0 if all its answers were errors. */
-    readonly received: number;
-  }[];
-  /** Answers received from further addresses. */
-  readonly others: number;
-  /** Null if nothing was received. */
-  readonly times: Times | null;
-}
-
-/** A way that some rounds took. */
-export interface MtrPath {
-  readonly rounds: number;
-  /** By hop, null where nothing answered. */
-  readonly addresses: readonly (Ipv6Address | null)[];
-  /** True if the target replied at its end. */
-  readonly reached: boolean;
-}
+export type MtrHop = ReturnType<Row["describe"]>;
 
 /** The hops and paths of all rounds. */
-export interface MtrReport {
-  readonly hops: readonly MtrHop[];
-  /** In the order in which they were first taken; at most `MAX_ADDRESSES`. */
-  readonly paths: readonly MtrPath[];
-  /** Rounds over further paths. */
-  readonly otherRounds: number;
-  /** True if the target ever replied. */
-  readonly reached: boolean;
-  /** The last probe of each round, which goes to the target; all that is received are its replies. */
-  readonly toTarget: Totals;
-  readonly begin: LossBegin | null;
-}
+export type MtrReport = ReturnType<MtrRounds["report"]>;
 
+/** A way that some rounds took. */
 interface Path {
   rounds: number;
+  /** By hop, null where nothing answered. */
   addresses: (Ipv6Address | null)[];
+  /** True if the target replied at its end. */
   reached: boolean;
 }
 
@@ -114,7 +80,7 @@ export class MtrRounds {
   }
 
   /** The statistics of the rounds until now. */
-  report(): MtrReport {
+  report() {
     const rows = this.#rows.slice(0, this.#length());
     const toTarget = totalsOf(this.#toTarget);
     const { known: count, lost: failed } = toTarget;
@@ -123,9 +89,18 @@ export class MtrRounds {
     const hops = rows.map((row, at) =>
       row.describe(at + 1, causes[at] ?? (failed > 0 ? "path" : "unclear")),
     );
-    const paths = this.#paths.map((path) => ({ ...path }));
-    const otherRounds = this.#otherRounds;
-    return { hops, paths, otherRounds, reached: this.#reached, toTarget, begin };
+    return {
+      hops,
+      /** In the order in which they were first taken; at most `MAX_ADDRESSES`. */
+      paths: this.#paths.map((path) => ({ ...path })),
+      /** Rounds over further paths. */
+      otherRounds: this.#otherRounds,
+      /** True if the target ever replied. */
+      reached: this.#reached,
+      /** The last probe of each round, which goes to the target; all that is received are its replies. */
+      toTarget,
+      begin,
+    };
   }
 
   /** Hops up to the last one that answered, if the target ever replied. */
@@ -207,6 +182,7 @@ function arrivalsOf(row: Row) {
 /** Counts the probes of a hop. */
 class Row {
   readonly ledger: Ledger = ledgerOf();
+  /** With 0 received if all its answers were errors. */
   readonly #addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
   readonly #times = new TimeStatistics();
   #others = 0;
@@ -239,16 +215,21 @@ class Row {
     else known.received++;
   }
 
-  describe(hop: number, cause: LossCause): MtrHop {
+  describe(hop: number, cause: LossCause) {
     const totals = totalsOf(this.ledger);
     return {
+      /** From 1. */
       hop,
       ...totals,
+      /** Why probes were lost; null without loss. */
       cause: totals.lost === 0 ? null : cause,
+      /** The addresses that answered, the most frequent first; at most `MAX_ADDRESSES`. */
       addresses: this.#addresses
         .map((each) => ({ ...each }))
         .sort((a, b) => b.received - a.received),
+      /** Answers received from further addresses. */
       others: this.#others,
+      /** Null if nothing was received. */
       times: this.#times.get(),
     };
   }

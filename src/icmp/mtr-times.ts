@@ -1,16 +1,5 @@
 /** Round-trip times in milliseconds, not rounded. */
-export interface Times {
-  readonly last: number;
-  readonly min: number;
-  readonly avg: number;
-  readonly max: number;
-  /** The standard deviation of the population. */
-  readonly stdDev: number;
-  /** The mean difference between successive times. */
-  readonly jitter: number;
-  readonly p50: number;
-  readonly p95: number;
-}
+export type Times = NonNullable<ReturnType<TimeStatistics["get"]>>;
 
 /** Percentiles are those of the last times, so that a run of a day needs no more memory. */
 export const MAX_TIMES = 1000;
@@ -25,7 +14,6 @@ export class TimeStatistics {
   #jitter = 0;
   #ends = { last: 0, min: Infinity, max: -Infinity };
   readonly #recent: number[] = [];
-  readonly #sorted: number[] = [];
 
   /** Adds a time in milliseconds. */
   add(ms: number): void {
@@ -35,24 +23,24 @@ export class TimeStatistics {
     this.#ends = { last: ms, min: Math.min(min, ms), max: Math.max(max, ms) };
     this.#sum += ms - this.#first;
     this.#squares += (ms - this.#first) ** 2;
-    if (this.#recent.push(ms) > MAX_TIMES) {
-      this.#sorted.splice(this.#sorted.indexOf(this.#recent.shift() as number), 1);
-    }
-    this.#sorted.splice(this.#sorted.findLastIndex((each) => each < ms) + 1, 0, ms);
+    if (this.#recent.push(ms) > MAX_TIMES) this.#recent.shift();
   }
 
   /** The statistics; null without a time. */
-  get(): Times | null {
+  get() {
     const count = this.#count;
     if (count === 0) return null;
     const mean = this.#sum / count;
+    const sorted = Float64Array.from(this.#recent).sort();
     /** The nearest rank. */
     const percentile = (percent: number) =>
-      this.#sorted[Math.ceil((percent / 100) * this.#sorted.length) - 1] as number;
+      sorted[Math.ceil((percent / 100) * sorted.length) - 1] as number;
     return {
       ...this.#ends,
       avg: this.#first + mean,
+      // Of the population.
       stdDev: Math.sqrt(Math.max(0, this.#squares / count - mean ** 2)),
+      // The mean difference between successive times.
       jitter: this.#jitter / Math.max(1, count - 1),
       p50: percentile(50),
       p95: percentile(95),

@@ -5,17 +5,7 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 export const WINDOW_SECONDS = 60;
 
 /** A client's bucket after a request. */
-export interface RateLimitState {
-  readonly allowed: boolean;
-  /** Requests per window. */
-  readonly limit: number;
-  /** Tokens left. */
-  readonly remaining: number;
-  /** The Unix second in which the window ends and the bucket is full again. */
-  readonly resetSeconds: number;
-  /** Seconds until then, at least 1. */
-  readonly retryAfterSeconds: number;
-}
+export type RateLimitState = ReturnType<typeof stateOf>;
 
 /** The client whose buckets a request is charged to. */
 export type RateLimitSubject =
@@ -106,10 +96,9 @@ export class BucketTable {
     const isTaken = tokens > 0 && tokens <= share;
     const at = isTaken ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
     const words = this.#words;
-    const isActive = this.#isActive(at, nowSeconds);
-    const used = isActive ? (words[at + USED] as number) : 0;
-    const startSeconds = isActive ? (words[at + START] as number) : nowSeconds;
-    const own = isActive ? (words[at + OWN] as number) : 0;
+    const [used, startSeconds, own] = this.#isActive(at, nowSeconds)
+      ? (words.subarray(at + USED) as unknown as [number, number, number])
+      : [0, nowSeconds, 0];
     const left = Math.min(limit - used, share - own);
     const allowed = left >= Math.max(1, tokens);
     if (allowed && tokens > 0) {
@@ -294,14 +283,17 @@ function stateOf(
   left: number,
   startSeconds: number,
   nowSeconds: number,
-): RateLimitState {
+) {
   const resetSeconds = startSeconds + WINDOW_SECONDS;
   return {
     allowed,
+    /** Requests per window. */
     limit,
-    // The limit of a key can be lowered during its window.
+    /** Tokens left; the limit of a key can be lowered during its window. */
     remaining: Math.max(0, left),
+    /** The Unix second in which the window ends and the bucket is full again. */
     resetSeconds,
+    /** Seconds until then, at least 1. */
     retryAfterSeconds: resetSeconds - nowSeconds,
   };
 }

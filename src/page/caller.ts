@@ -2,41 +2,15 @@ import { formatIp, type IpAddress } from "../addr/ip.ts";
 import { FROM, type Services } from "../api/endpoint.ts";
 import type { Parameter } from "../api/parameters.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
-import type { Network } from "../networks/network.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
 import { describeAddress } from "../tools/validate/endpoint.ts";
 import { VERSION } from "../util/version.ts";
 
 /** The data about the caller and the tools that the page is served with. */
-export interface Caller {
-  readonly ip: string;
-  /** The version of the service. */
-  readonly version: string;
-  /** The result of `/validate` for the address; null for IPv4. */
-  readonly validation: ReturnType<typeof describeAddress> | null;
-  /** Whose network it belongs to; null if that is not known. */
-  readonly network: Network | null;
-  /** True if this caller needs a key for the tools that require one. */
-  readonly needsKey: boolean;
-  readonly tools: readonly PageTool[];
-  /** The parameter that names locations, its value for all of them, and those that can measure now. */
-  readonly from: { readonly name: string; readonly all: string; readonly names: readonly string[] };
-}
+export type Caller = ReturnType<typeof callerOf>;
 
 /** A tool as the page has it. */
-export interface PageTool
-  extends Pick<Tool, "name" | "labels">,
-    Required<Pick<Tool, "onPage" | "isAskedAsTyped">> {
-  /** Of its endpoint, with the parameters of the path in braces. */
-  readonly path: string;
-  readonly needsKey: boolean;
-  readonly hasEvents: boolean;
-  /** True if other locations can run it. */
-  readonly hasFrom: boolean;
-  /** Its main parameter, such as the target; null if it has none. */
-  readonly subject: PageParameter | null;
-  readonly options: readonly PageParameter[];
-}
+export type PageTool = ReturnType<typeof pageTool>;
 
 /** A parameter as a field of a form. */
 export interface PageParameter extends Pick<Parameter, "in" | "hint"> {
@@ -54,14 +28,19 @@ export function callerOf(
   address: IpAddress,
   needsKey: boolean,
   { networks, locations }: Pick<Services, "networks" | "locations">,
-): Caller {
+) {
   return {
     ip: formatIp(address),
+    /** Of the service. */
     version: VERSION,
+    /** The result of `/validate` for the address; null for IPv4. */
     validation: address.version === 6 ? describeAddress(address, networks) : null,
+    /** Whose network it belongs to; null if that is not known. */
     network: networks?.find(address) ?? null,
+    /** True if this caller needs a key for the tools that require one. */
     needsKey,
     tools: PAGE_TOOLS,
+    /** The parameter that names locations, its value for all of them, and those that can measure now. */
     from: {
       name: FROM,
       all: ALL_LOCATIONS,
@@ -70,13 +49,15 @@ export function callerOf(
   };
 }
 
-function pageTool(tool: Tool): PageTool {
+function pageTool(tool: Tool) {
   const { name, labels, endpoint, onPage = {}, isAskedAsTyped = false } = tool;
   const { path, needsKey, events, runsElsewhere = false, parameters } = endpoint;
+  // The first is the main one, such as the target.
   const [subject = null, ...options] = Object.entries(parameters).flatMap(pageParameter);
   return {
     ...{ name, labels, path, needsKey, subject, options, onPage, isAskedAsTyped },
     hasEvents: events !== undefined,
+    /** True if other locations can run it. */
     hasFrom: runsElsewhere,
   };
 }

@@ -19,18 +19,8 @@ const MAX_CHARACTERS = 253;
 
 const permits = createSemaphore(MAX_QUESTIONS);
 
-/** The names of a trace's hops. */
-export interface HopNames {
-  /** Begins to ask for the name of a hop that has answered, unless that has begun, or for `MAX_NAMES` of them. */
-  ask(address: Ipv6Address): void;
-  /** The names by address that are known now. */
-  readonly names: ReadonlyMap<string, string | null>;
-  /**
-   * The names `NAMES_MS` after the last hop answered, or as soon as each is known, or the resolver seems to be
-   * dead. Gives up the others.
-   */
-  known(): Promise<ReadonlyMap<string, string | null>>;
-}
+/** The names of a trace's hops; see `hopNames`. */
+export type HopNames = ReturnType<typeof hopNames>;
 
 /**
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
@@ -44,7 +34,7 @@ export function hopNames(
   signal: AbortSignal,
   onName: () => void,
   clock: Clock = systemClock,
-): HopNames {
+) {
   const isPrivate = servers.every(({ address }) => notGlobal(address) !== null);
   const end = new AbortController();
   const stop = AbortSignal.any([signal, end.signal]);
@@ -73,8 +63,10 @@ export function hopNames(
     release();
   };
   return {
-    names,
-    ask(address) {
+    /** The names by address that are known now. */
+    names: names as ReadonlyMap<string, string | null>,
+    /** Begins to ask for the name of a hop that has answered, unless that has begun, or for `MAX_NAMES` of them. */
+    ask(address: Ipv6Address): void {
       answeredMs = clock.nowMs();
       const key = formatIpv6(address);
       if (names.size === MAX_NAMES || names.has(key)) return;
@@ -83,7 +75,11 @@ export function hopNames(
       names.set(key, null);
       pending.push(find(key, address));
     },
-    async known() {
+    /**
+     * The names `NAMES_MS` after the last hop answered, or as soon as each is known, or the resolver seems to be
+     * dead. Gives up the others.
+     */
+    async known(): Promise<ReadonlyMap<string, string | null>> {
       const done = Promise.all(pending);
       const until = (ms: number) =>
         Promise.race([done, pause(clock, Math.max(0, answeredMs + ms - clock.nowMs()), stop)]);

@@ -138,7 +138,8 @@ function styleOf(row: Row | undefined, { kind, isToned }: Column): Style | null 
   return kind === "position" || kind === "notes" ? "dim" : null;
 }
 
-function isHost(cell: Cell | undefined): cell is Host {
+/** True if a cell has a host. */
+export function isHost(cell: Cell | undefined): cell is Host {
   return typeof cell === "object" && cell !== null && "ip" in cell;
 }
 

@@ -1,3 +1,4 @@
+import type { Translation } from "../dns/dns64.ts";
 import { listText } from "../util/text.ts";
 
 /** How good the news of a verdict, a fact or a row are. */
@@ -118,12 +119,6 @@ export function tonedVerdict(verdict: Verdict | undefined): Report["verdict"] {
   if (verdict === undefined) return null;
   const isOf = (tone: Tone) => TONES[tone].includes(verdict.code);
   return { tone: isOf("good") ? "good" : isOf("bad") ? "bad" : "warn", text: verdict.text };
-}
-
-interface Translation {
-  readonly ip: string;
-  readonly ipv4: string;
-  readonly prefix: string;
 }
 
 interface IcmpError {

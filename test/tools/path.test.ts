@@ -160,7 +160,7 @@ describe("loss by hop", () => {
   });
 
   /** The events of a run with these rows in its rounds. */
-  const told = async (...rounds: readonly (readonly MtrHop[])[]) => {
+  const told = async (...rounds: readonly MtrHop[][]) => {
     const { events } = await call(
       mtr,
       {},

@@ -1,12 +1,6 @@
 import type { Caller } from "../caller.ts";
 import type { Run } from "./run.ts";
 
-/** A run at a location; null if none is named. */
-export interface LocatedRun {
-  readonly location: string | null;
-  readonly run: Run | null;
-}
-
 /** The result of a location, or its error. */
 interface Outcome {
   readonly location: string;
@@ -15,7 +9,8 @@ interface Outcome {
 }
 
 /**
- * Splits a run by the locations that it asks, into runs as they are without a location.
+ * Splits a run by the locations that it asks, into runs as they are without a location; the location is
+ * null if none is named.
  *
  * @param from the names of the locations, as they are asked
  */
@@ -23,7 +18,7 @@ export function runsByLocation(
   run: Run | null,
   from: string | undefined,
   { all, names }: Caller["from"],
-): LocatedRun[] {
+): { readonly location: string | null; readonly run: Run | null }[] {
   // An error of the whole is shown at its field.
   if (!from || !run || (run.problem && run.parts.length === 0)) return [{ location: null, run }];
   if (from !== all && !from.includes(",")) {

@@ -1,7 +1,8 @@
 import type { Child } from "hono/jsx/dom";
 import { NUMBER_FORMATS } from "../../tools/numbers.ts";
 import { Breakable, Facts, Value, Who } from "../../tools/parts.tsx";
-import type { Cell, Host, Kind, Report, Row, Table } from "../../tools/report.ts";
+import type { Cell, Kind, Report, Row, Table } from "../../tools/report.ts";
+import { isHost } from "../../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
 import type { Asked, Pictures } from "../../tools/view.ts";
 import { TEXTS } from "./texts.ts";
@@ -146,10 +147,6 @@ function columnsOf({ columns, rows }: Table): ShownColumn[] {
 
 /** The position comes first, then the host, then all other columns. */
 const placeOf = (kind: Kind) => (kind === "position" ? 0 : kind === "host" ? 1 : 2);
-
-function isHost(cell: Cell): cell is Host {
-  return typeof cell === "object" && cell !== null && "ip" in cell;
-}
 
 function contentOf(kind: Kind, cell: Cell, notes: Cell): Child {
   if (isHost(cell)) return <Who host={cell} notes={Array.isArray(notes) ? notes : []} />;

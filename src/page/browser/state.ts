@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "hono/jsx/dom";
 import type { View } from "../../tools/view.ts";
+import { pause, systemClock } from "../../util/clock.ts";
 import { call, type Limit } from "./api.ts";
 import { type Bookmark, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
@@ -100,26 +101,15 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
       round++;
       const called = await call(path, signal, noteLimit, tool.hasEvents ? onPart : undefined);
       note(called);
-      if (repeat && own.problem === null)
-        await pause(startMs + repeat.everyMs - Date.now(), signal);
-    } while (repeat && own.problem === null);
+      if (!repeat || own.problem !== null) break;
+      await pause(systemClock, startMs + repeat.everyMs - Date.now(), signal);
+    } while (!signal.aborted);
   } catch (error) {
     if (!signal.aborted) note({ problem: { code: null, message: String(error) } });
   }
   const isBroken = own.problem?.code === null;
   const ended = signal.aborted ? "stopped" : isBroken ? "broken" : "done";
   note({ state: ended, endedMs: Date.now() });
-}
-
-/** @throws AbortError if the signal aborts */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, Math.max(0, ms));
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
 }
 
 // Another tab has stored or forgotten the key.

@@ -42,7 +42,10 @@ export const dnsReport: Reporter<DnsDocument> = {
     "question" in details ? ({ ...details, details } as unknown as DnsDocument) : undefined,
 };
 
-function recordTable(records: DnsResult["records"]): Table {
+type DnsRecord = DnsResult["records"][number];
+
+/** @param isEverywhere false for a record to mark, which other resolvers do not have */
+function recordTable(records: readonly DnsRecord[], isEverywhere = (_: DnsRecord) => true): Table {
   return {
     columns: [
       { name: "type", kind: "text" },
@@ -50,7 +53,11 @@ function recordTable(records: DnsResult["records"]): Table {
       { name: "value", kind: "value" },
       { name: "", kind: "text", isToned: true },
     ],
-    rows: records.map(({ type, ttl, value }) => ({ cells: [type, ttl, value, null] })),
+    rows: records.map((record) => {
+      const cells = [record.type, record.ttl, record.value];
+      if (isEverywhere(record)) return { cells: [...cells, null] };
+      return { cells: [...cells, "not in every answer"], tone: "warn" };
+    }),
   };
 }
 
@@ -69,21 +76,14 @@ const ANSWERS: readonly Reply["outcome"][] = ["answer", "no-data", "name-error"]
 
 /** The reply of one of several resolvers; a record that others do not have is marked. */
 function replyTable(reply: Reply, replies: readonly Reply[]): Table {
-  const { columns } = recordTable([]);
   const answers = replies.filter(({ outcome }) => ANSWERS.includes(outcome));
-  const isEverywhere = ({ type, value }: DnsResult["records"][number]) =>
+  const isEverywhere = ({ type, value }: DnsRecord) =>
     answers.every(({ records }) =>
       records.some((other) => other.type === type && other.value === value),
     );
   return {
     heading: reply.resolver,
-    columns,
-    rows: reply.records.map((record) => {
-      const { type, ttl, value } = record;
-      return isEverywhere(record)
-        ? { cells: [type, ttl, value, null] }
-        : { cells: [type, ttl, value, "not in every answer"], tone: "warn" };
-    }),
+    ...recordTable(reply.records, isEverywhere),
     facts: factsOf(...replyFacts(reply, OUTCOMES[reply.outcome])),
   };
 }

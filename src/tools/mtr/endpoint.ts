@@ -20,7 +20,6 @@ import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
 import { shareInterval } from "../../util/statistics.ts";
 import { formatPercent, plural } from "../../util/text.ts";
-import type { HopNames } from "../hop-names.ts";
 import {
   flowLabelNumber,
   hopDetailFields,
@@ -85,26 +84,27 @@ export const mtr = endpoint({
     const longestMs = (rounds - 1) * intervalMs + services.config.probeTimeoutMs;
     using run = await openPathRun(target, wanted, longestMs, call, services);
     const { names } = run;
-    const present = (hops: readonly MtrHop[], known: HopNames["names"]) =>
-      hops.map((hop) => presentMtrHop(hop, known, services));
+    const present = (hops: readonly MtrHop[]) =>
+      hops.map((hop) => presentMtrHop(hop, names.names, services));
     let counted = 0;
     const tell = run.onEvent && roundEvents(run.onEvent);
     const traced: TraceHop[] = [];
     const onHop = (hop: TraceHop) => {
       traced[hop.hop - 1] = hop;
       if (hop.address) names.ask(hop.address);
-      tell?.(0, present(certainHops(traced).map(unasked), names.names));
+      tell?.(0, present(certainHops(traced).map(unasked)));
     };
     const onRound = (round: number, report: MtrReport) => {
       counted = round;
       for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
-      tell?.(round, present(report.hops, names.names));
+      tell?.(round, present(report.hops));
     };
     const outcome = await run.outcome(
       run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onHop, onRound }),
     );
     const { reached, error, flowLabel, otherRounds, begin } = outcome;
-    const hops = present(outcome.hops, await names.known());
+    await names.known();
+    const hops = present(outcome.hops);
     const toTarget = presentTotals(outcome.toTarget);
     const end = { reached, ...(error && { error: presentTraceError(error) }), toTarget };
     const paths = outcome.paths.map(({ addresses, ...path }) => ({
@@ -276,7 +276,7 @@ export function mtrResult() {
         lossAtLeast: percentage().describe("The target's loss, with 95 % confidence."),
         lossAtMost: percentage().describe("Its upper bound."),
         from: whole(
-          "The last hop before the loss; absent if not clear.",
+          "The last hop before the loss; absent if unclear.",
           0,
           MAX_HOPS,
         ).exactOptional(),

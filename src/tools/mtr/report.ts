@@ -62,8 +62,7 @@ export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRoun
 }
 
 /** The words of a row about its loss. */
-const CAUSES: Readonly<Record<NonNullable<Hop["cause"]>, string | null>> = {
-  path: null,
+const CAUSES: Readonly<Partial<Record<NonNullable<Hop["cause"]>, string>>> = {
   replies: "does not answer every probe",
   unclear: "too few probes to tell why",
 };

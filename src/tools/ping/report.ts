@@ -22,14 +22,9 @@ export const pingReport: Reporter<PingDocument, Sample> = {
     const samples = latest(parts, ({ seq }) => seq);
     const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
     const lost = samples.flatMap((sample) => ("reason" in sample ? [sample] : []));
-    const { late } = pingTotals(lost);
+    const details = { lost, late: pingTotals(lost).late, duplicates: 0 };
     const times = results.map(({ rtt }) => rtt);
-    return {
-      target,
-      results,
-      stats: pingStatistics(samples, times),
-      details: { lost, late, duplicates: 0 },
-    };
+    return { target, results, stats: pingStatistics(samples, times), details };
   },
   report(document) {
     const { stats, details } = document;

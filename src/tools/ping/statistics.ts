@@ -23,13 +23,13 @@ export const pingTotals = (samples: readonly Counted[]) => totalsOf(ledgerOf(sam
 /** The statistics of a ping from the outcomes of all its requests, and the times of its replies in milliseconds. */
 export function pingStatistics(samples: readonly Counted[], times: readonly number[]) {
   const { sent, received, loss } = pingTotals(samples);
-  const counts = { transmitted: sent, received, loss: round((loss ?? 0) * 100, 2) };
-  if (times.length === 0) return { ...counts, min: null, avg: null, max: null };
-  const sum = times.reduce((total, time) => total + time, 0);
+  const orNull = (ms: number) => (times.length > 0 ? round(ms, 3) : null);
   return {
-    ...counts,
-    min: round(Math.min(...times), 3),
-    avg: round(sum / times.length, 3),
-    max: round(Math.max(...times), 3),
+    transmitted: sent,
+    received,
+    loss: round((loss ?? 0) * 100, 2),
+    min: orNull(Math.min(...times)),
+    avg: orNull(times.reduce((sum, ms) => sum + ms, 0) / times.length),
+    max: orNull(Math.max(...times)),
   };
 }
