@@ -182,7 +182,7 @@ interface About extends Record<string, unknown> {
 interface Located {
   readonly location?: string | undefined;
   readonly result?: About;
-  readonly error?: SentError;
+  error?: SentError;
 }
 
 /** A result, if it is of the target or name and of the locations that were asked for. */
@@ -201,13 +201,8 @@ function answer({ endpoint, parameters }: Question, document: About): ApiAnswer 
   if (!isRight || isOfSeveral !== (locations !== undefined)) {
     throw new ServerError("answered another question than was asked; see --server");
   }
-  const known = locations?.map((part) =>
-    part.error ? { ...part, error: knownError(part.error) } : part,
-  );
-  return {
-    json: JSON.stringify(known ? { ...document, locations: known } : document),
-    error: null,
-  };
+  for (const part of locations ?? []) if (part.error) part.error = knownError(part.error);
+  return { json: JSON.stringify(document), error: null };
 }
 
 const sentError = once(() => {

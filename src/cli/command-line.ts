@@ -55,13 +55,10 @@ export function describeCommands(
   environment: NodeJS.ProcessEnv,
   setStatus: (status: number) => void = () => {},
 ): Command {
+  const commit = COMMIT === null ? "" : ` (${COMMIT})`;
   const program = new Command("sixscope")
     .description("IPv6 diagnostics as a JSON HTTP API")
-    .version(
-      `sixscope ${VERSION}${COMMIT === null ? "" : ` (${COMMIT})`}`,
-      "-v, --version",
-      "print the version",
-    )
+    .version(`sixscope ${VERSION}${commit}`, "-v, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "print the help of a command")
     .exitOverride()

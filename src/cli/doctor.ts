@@ -116,12 +116,8 @@ async function checkConfigured(config: Config, service: InstalledService | null)
   ];
   if (service !== null) {
     const files = [keysFile, config.nats?.credsFile, ...Object.values({ ...networkFiles, ...tls })];
-    findings.push(
-      ...checkHidden(
-        files.filter((file) => file != null),
-        service.unit,
-      ),
-    );
+    const named = files.filter((file) => file != null);
+    findings.push(...checkHidden(named, service.unit));
   }
   const asUser = () => {
     if (process.geteuid?.() === 0 && service?.user) become(service.user);

@@ -55,9 +55,10 @@ function traceRows({ hops, details: { error, refused = [] } }: TraceResult): rea
 
 /** The hops with their statistics. */
 function mtrRows({ hops }: MtrResult): readonly Row[] {
-  return hops.map(({ ip, hostname, sent, unknown, ...hop }) => ({
-    ...{ ...hop, sent: sent - unknown },
-    host: hostname ?? ip,
+  return hops.map((hop) => ({
+    ...hop,
+    host: hop.hostname ?? hop.ip,
+    sent: hop.sent - hop.unknown,
   }));
 }
 
@@ -84,20 +85,18 @@ const TITLES = " Loss%   Snt   Last   Avg  Best  Wrst StDev";
  */
 function mtrReport({ details }: Head, rows: readonly Row[], startMs: number): string {
   const { source, verdict } = details;
-  const width = Math.max(source.length, ...rows.map(({ host }) => (host ?? NO_HOST).length));
+  const longest = Math.max(source.length, ...rows.map(({ host }) => (host ?? NO_HOST).length));
+  const width = Math.min(longest, MAX_WIDTH);
   const lines = rows.map((row) => {
     const { "Loss%": loss, Snt, ...times } = columnsOf(row);
     // mtr overwrites the last sign of 100.0%.
     const percent = ` ${loss.toFixed(1).padStart(4)}%`.slice(0, 6);
     const numbers = Object.values(times).map((time) => ` ${time.toFixed(1).padStart(5)}`);
-    const host = (row.host ?? NO_HOST).padEnd(Math.min(width, MAX_WIDTH));
+    const host = (row.host ?? NO_HOST).padEnd(width);
     return ` ${String(row.hop).padStart(2)}.|-- ${host}${percent} ${String(Snt).padStart(5)} ${numbers.join("")}`;
   });
   const start = new Date(startMs).toISOString().slice(0, "2026-11-22T04:29:58".length);
-  const head = [
-    `Start: ${start}+0000`,
-    `HOST: ${source.padEnd(Math.min(width, MAX_WIDTH))}${TITLES}`,
-  ];
+  const head = [`Start: ${start}+0000`, `HOST: ${source.padEnd(width)}${TITLES}`];
   return [...head, ...lines, verdict.text].map(printable).join("\n");
 }
 

@@ -29,7 +29,7 @@ export interface KeyOptions {
  */
 export async function addKey(
   name: string,
-  { limit, expires }: KeyOptions,
+  options: KeyOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
   const key = generateApiKey();
@@ -37,8 +37,7 @@ export async function addKey(
     name,
     sha256: hashApiKey(key).toString("hex"),
     created: new Date().toISOString(),
-    ...(limit === undefined ? {} : { limit }),
-    ...(expires === undefined ? {} : { expires }),
+    ...options,
   };
   const store = openKeyStore(environment);
   await store.change((keys) => {

@@ -88,9 +88,8 @@ export class Screen {
 
   /** Writes what went wrong to standard error, behind all that was written before. */
   complain(message: string): void {
-    this.#written = this.#written.then(() =>
-      Bun.write(Bun.stderr, `sixscope: ${printable(message)}\n`),
-    );
+    const text = `sixscope: ${printable(message)}\n`;
+    this.#written = this.#written.then(() => Bun.write(Bun.stderr, text));
   }
 
   /** Waits until all is written. */

@@ -52,19 +52,16 @@ export async function runTool(
   const events: object[] = [];
   const writeEvent = (name: string, data: string) =>
     screen.writeJson(`{"event":${JSON.stringify(name)},"data":${data}}`);
+  const onEvent = (name: string, data: object) => {
+    if (json && stream) writeEvent(name, JSON.stringify(data));
+    // Rounds of a day would fill the memory.
+    const { merge } = reporterOf(tool.name);
+    if (merge && format === undefined) events.splice(0, 1, merge(events[0], data));
+    else events.push(data);
+    view.show(events);
+  };
   try {
-    const { json: document, error } = await callEndpoint(
-      question,
-      interrupt.signal,
-      (name, data) => {
-        if (json && stream) writeEvent(name, JSON.stringify(data));
-        // Rounds of a day would fill the memory.
-        const { merge } = reporterOf(tool.name);
-        if (merge && format === undefined) events.splice(0, 1, merge(events[0], data));
-        else events.push(data);
-        view.show(events);
-      },
-    );
+    const { json: document, error } = await callEndpoint(question, interrupt.signal, onEvent);
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
     else if (json) screen.writeJson(document);
     if (error === null) {

@@ -21,9 +21,6 @@ import {
 /** Questions that are worked on at once: far more than the probe slots of most agents. */
 const MAX_QUESTIONS = 1000;
 
-/** The JSON document of a result. */
-type Document = Record<string, unknown>;
-
 /** See `createAgent`. */
 export type Agent = ReturnType<typeof createAgent>;
 
@@ -58,8 +55,7 @@ export function createAgent(
     const known = byId.get(question.endpoint)?.parameters;
     if (known === undefined) return `${here} has no ${question.endpoint}`;
     const strange = Object.keys(question.parameters).find((name) => !Object.hasOwn(known, name));
-    if (strange !== undefined) return `${here} does not know the parameter ${strange}`;
-    return null;
+    return strange === undefined ? null : `${here} does not know the parameter ${strange}`;
   };
 
   const run = async (
@@ -80,7 +76,7 @@ export function createAgent(
     const bounded = { ...own, config: { ...own.config, targets } };
     try {
       const values = readParameters(endpoint.parameters, sentTexts(question.parameters));
-      return { result: (await endpoint.handle(values, call, bounded)) as Document };
+      return { result: (await endpoint.handle(values, call, bounded)) as Record<string, unknown> };
     } catch (error) {
       const requestId = crypto.randomUUID();
       const isKnown = error instanceof ApiError;

@@ -37,6 +37,7 @@ const fromParameter: Parameter<string | undefined> = {
  * and a result for several locations.
  */
 export function withFrom(here: Endpoint): Endpoint {
+  const [subject = ""] = Object.keys(here.parameters);
   const several = once(() => severalResults(here.response()));
   const events = here.events && once(() => eventsWithLocation(here.events?.() ?? {}));
   return {
@@ -58,7 +59,7 @@ export function withFrom(here: Endpoint): Endpoint {
         measureAt(location, here, values, locatedCall, services);
       if (!text.includes(",") && text !== ALL_LOCATIONS) return measure(text, call);
       const locations = await measureAtSeveral(namesOf(text, services), measure, call);
-      return { target: values[pathParameterOf(here)], locations };
+      return { target: values[subject], locations };
     },
   };
 }
@@ -91,8 +92,7 @@ async function measureAt(
     onEvent && ((name, data, mayTell) => onEvent(name, { ...data, location }, mayTell));
   const locatedCall = { ...call, onEvent: tell };
   const { locations } = services;
-  if (location !== locations?.own && !locations)
-    throw new ApiError("LOCATION_NOT_FOUND", { location });
+  if (!locations) throw new ApiError("LOCATION_NOT_FOUND", { location });
   const question = { endpoint: here, parameters: textsOf(here, values) };
   const result = (await (location === locations.own
     ? here.handle(values, locatedCall, services)
@@ -135,10 +135,6 @@ function textsOf({ parameters }: Endpoint, values: ValuesOf<Parameters>): Record
     if (!fallback.success || fallback.data !== value) texts[name] = String(value);
   }
   return texts;
-}
-
-function pathParameterOf({ parameters }: Endpoint): string {
-  return Object.entries(parameters).find(([, parameter]) => parameter.in === "path")?.[0] ?? "";
 }
 
 /** The schema of the results of several locations. */

@@ -160,17 +160,15 @@ export function createLocations(
     },
     /** See `askAgent`. */
     async ask(location: string, question: Question, call: Call): Promise<object> {
-      const count = (outcome: string) => {
-        asked[outcome] = (asked[outcome] ?? 0) + 1;
-      };
+      let outcome = "result";
       try {
-        const result = await askOther(location, question, call);
-        count("result");
-        return result;
+        return await askOther(location, question, call);
       } catch (error) {
-        if (!(error instanceof ApiError)) count("left");
-        else count(error.code.startsWith("LOCATION_") ? error.code : "error");
+        const code = error instanceof ApiError ? error.code : "left";
+        outcome = code in asked ? code : "error";
         throw error;
+      } finally {
+        asked[outcome] = (asked[outcome] ?? 0) + 1;
       }
     },
     /** Takes no more questions of other instances, and ends the runs that are still under way after `graceMs` milliseconds. */

@@ -41,10 +41,8 @@ export function readNetworksFile(path: string): NetworkTable {
       throw unusable(path, `line ${index + 1}, ${quote(row)}: ${error.message}`, error);
     }
   }
-  const longestFirst = {
-    4: [...lengths[4]].toSorted((a, b) => b - a),
-    6: [...lengths[6]].toSorted((a, b) => b - a),
-  };
+  const sorted = (version: 4 | 6) => [...lengths[version]].toSorted((a, b) => b - a);
+  const longestFirst = { 4: sorted(4), 6: sorted(6) };
   return {
     summary: `networks: ${names.size}`,
     find(ip) {

@@ -27,11 +27,8 @@ export async function openNetworks(named: NetworkFiles, log: Log) {
     },
     /** The network of an address; null if no file has it. The first file that has it wins. */
     find(ip: IpAddress): Network | null {
-      for (const file of files) {
-        const found = file.find(ip);
-        if (found !== null) return found;
-      }
-      return null;
+      const found = files.values().map((file) => file.find(ip));
+      return found.find((network) => network !== null) ?? null;
     },
     /** Starts to follow the files, until `close`. */
     watch(): void {

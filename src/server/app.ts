@@ -96,13 +96,10 @@ export function createApp(dependencies: AppDependencies): App {
   });
   const router = new Hono<Env>();
   /** The handler of each pattern, and the pattern that represents all spellings of its path. */
-  const routes = new Map<
-    string,
-    { readonly handler: Handler; readonly main: string | undefined }
-  >();
+  const routes = new Map<string, { readonly handler: Handler; readonly main: string }>();
   const add = (patterns: readonly string[], handler: Handler) => {
     for (const pattern of patterns) {
-      routes.set(pattern, { handler, main: patterns[0] });
+      routes.set(pattern, { handler, main: patterns[0] ?? pattern });
       router.all(pattern, (context) => {
         const { method, path } = context.req;
         const { env: info } = context;
@@ -120,6 +117,7 @@ export function createApp(dependencies: AppDependencies): App {
   const explain: Explain = (error, info) => {
     const known =
       error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: info.id });
+    info.code = known.code;
     if (known.status === 500 && !info.request.signal.aborted) {
       accessLog.fault(info, known.code, error);
     }
@@ -250,11 +248,7 @@ async function respondEvents(
   explain: Explain,
 ): Promise<Response> {
   const { env: info } = context;
-  const { body, ended } = await streamEvents(context, run, (error) => {
-    const known = explain(error, info);
-    info.code = known.code;
-    return known;
-  });
+  const { body, ended } = await streamEvents(context, run, (error) => explain(error, info));
   info.ended = ended;
   return new Response(body, { headers: { ...info.headers, ...EVENT_STREAM_HEADERS } });
 }

@@ -12,7 +12,7 @@ import { targetParameter } from "../tools/run.ts";
 import { toolNamed } from "../tools/table.ts";
 import type { TraceResult } from "../tools/trace/endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
-import { gauge, type Reading, respondMetrics } from "./exposition.ts";
+import { gauge, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
 
 /** Time for the answer before Prometheus gives up, as blackbox_exporter has it. */
 const MARGIN_SECONDS = 0.5;
@@ -32,77 +32,86 @@ const OWN_ERRORS: readonly string[] = [
 
 const QUANTILES = [0, 0.5, 0.9, 1];
 
-type Measurement = readonly [name: string, help: string, reading: Reading];
+/** The metrics of probes. */
+const HELP = {
+  probe_success: "1 if the probe succeeded.",
+  probe_duration_seconds: "How long the probe took.",
+  probe_failure_info: "Why there is no result.",
+  probe_ip_protocol: "The IP version of the probe.",
+  probe_ip_addr_hash: "Changes with the address.",
+  probe_loss_ratio: "Requests without a reply.",
+  probe_rtt_seconds: "Round-trip times.",
+  probe_icmp_duration_seconds: "The mean round-trip time.",
+  probe_icmp_reply_hop_limit: "The hop limit of the first reply.",
+  probe_hop_count: "Hops to the end of the trace.",
+  probe_path_hash: "Changes with the addresses of the hops.",
+  probe_mtu_bytes: "The path MTU.",
+  probe_dns_answer_rrs: "Records in the answer.",
+  probe_dns_duration_seconds: "Time from the query to the answer.",
+} as const;
+
+/** Measured values; null is left out. */
+type Measured = { readonly [Name in keyof typeof HELP]?: Reading | null };
 
 /** A tool as a module for Prometheus. */
 interface Module {
   readonly tool: ToolName;
-  /** Parameters beyond those of every module, unless the request has them. */
-  readonly defaults?: Readonly<Record<string, string[]>>;
   /** Reads the document. */
-  measure(document: never): readonly Measurement[];
+  measure(document: never): Measured;
 }
 
 /** Every module, by the name in `module`. */
 const MODULES = {
   ping6: {
     tool: "ping",
-    defaults: { count: ["10"] },
     measure({ ip, results, stats: { loss, received, avg } }: PingResult) {
-      const measured = [...addressMetrics(ip), lossRatio(loss / 100)];
-      const [first] = results;
-      if (first === undefined || avg === null) return measured;
       const seconds = results.map(({ rtt }) => rtt / 1000).toSorted((a, b) => a - b);
       const quantiles = QUANTILES.map((quantile) => {
         const value = seconds[Math.max(0, Math.ceil(quantile * received) - 1)] ?? Number.NaN;
         return [{ quantile: `${quantile}` }, value] as const;
       });
-      const mean = [[{ phase: "rtt" }, avg / 1000]] as const;
-      return [
-        ...measured,
-        ["probe_rtt_seconds", "Round-trip times.", quantiles],
-        ["probe_icmp_duration_seconds", "The mean round-trip time.", mean],
-        ["probe_icmp_reply_hop_limit", "The hop limit of the first reply.", first.ttl],
-      ];
+      return {
+        ...ofAddress(ip),
+        probe_loss_ratio: loss / 100,
+        probe_rtt_seconds: avg === null ? null : quantiles,
+        probe_icmp_duration_seconds: avg === null ? null : [[{ phase: "rtt" }, avg / 1000]],
+        probe_icmp_reply_hop_limit: results[0]?.ttl ?? null,
+      };
     },
   },
   trace6: {
     tool: "trace",
-    measure: ({ ip, hops }: TraceResult) => [...addressMetrics(ip), ...pathMetrics(hops)],
+    measure: ({ ip, hops }: TraceResult) => ({ ...ofAddress(ip), ...ofPath(hops) }),
   },
   mtr6: {
     tool: "mtr",
     measure({ ip, hops, details: { reached, toTarget } }: MtrResult) {
       const loss = reached ? toTarget.loss : null;
-      const measured = [...addressMetrics(ip), ...pathMetrics(hops)];
-      return loss === null ? measured : [...measured, lossRatio(loss / 100)];
+      const ratio = loss === null ? null : loss / 100;
+      return { ...ofAddress(ip), ...ofPath(hops), probe_loss_ratio: ratio };
     },
   },
   mtu6: {
     tool: "mtu",
-    measure: ({ ip, mtu }: MtuResult) => [
-      ...addressMetrics(ip),
-      ...(mtu === null ? [] : [["probe_mtu_bytes", "The path MTU.", mtu] as const]),
-    ],
+    measure: ({ ip, mtu }: MtuResult) => ({ ...ofAddress(ip), probe_mtu_bytes: mtu }),
   },
   dns6: {
     tool: "dns",
-    measure({ records, queryTime, details: { server } }: DnsResult) {
-      const time = [[{ phase: "request" }, queryTime / 1000]] as const;
-      return [
-        protocolMetric(server?.startsWith("[") ? 6 : 4),
-        ["probe_dns_answer_rrs", "Records in the answer.", records.length],
-        ["probe_dns_duration_seconds", "Time from the query to the answer.", time],
-      ];
-    },
+    measure: ({ records, queryTime, details: { server } }: DnsResult) => ({
+      probe_ip_protocol: server?.startsWith("[") ? 6 : 4,
+      probe_dns_answer_rrs: records.length,
+      probe_dns_duration_seconds: [[{ phase: "request" }, queryTime / 1000]],
+    }),
   },
 } as const satisfies Readonly<Record<string, Module>>;
 
-const DEFAULT = { default: "ping6", example: "ping6" };
-
 /** Parameters of every module, beside those of its endpoint. */
 const PARAMETERS = {
-  module: choiceParameter(Object.keys(MODULES), { ...DEFAULT, description: "What to measure." }),
+  module: choiceParameter(Object.keys(MODULES), {
+    default: "ping6",
+    example: "ping6",
+    description: "What to measure.",
+  }),
   target: { ...targetParameter, in: "query", expected: "a name or an IPv6 address" },
 } satisfies Parameters;
 
@@ -141,7 +150,7 @@ export async function probeResponse(
     const endpoint = ENDPOINTS.find((one) => one.path === path) as Endpoint;
     // The same path at each scrape, where routers choose by flow label.
     const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
-    const all = { flowLabel, names: ["no"], ...module.defaults, ...sent };
+    const all = { flowLabel, names: ["no"], count: ["10"], ...sent };
     const texts = { param: () => target, queries: () => all };
     const values = readParameters(endpoint.parameters, texts);
     const call = { signal, address: null, owner: "probe", allowSeconds };
@@ -156,37 +165,34 @@ export async function probeResponse(
     outcomes = (from?.split(",") ?? [undefined]).map((location) => ({ location, error: { code } }));
   }
   const seconds = (performance.now() - startMs) / 1000;
-  const all = outcomes.flatMap(({ location, ...outcome }) =>
-    measurementsOf(module, outcome, seconds).map(([name, help, reading]) => {
-      const samples = typeof reading === "number" ? [[{}, reading] as const] : reading;
-      const place = location === undefined ? {} : { location };
-      const read = samples.map(([labels, value]) => [{ ...place, ...labels }, value] as const);
-      return { name, help, read };
-    }),
-  );
-  const families = [...Map.groupBy(all, ({ name }) => name).values()];
-  const readings = (family: typeof all) => () => family.flatMap(({ read }) => read);
-  return respondMetrics(
-    families.map((of) => gauge(`${of[0]?.name}`, `${of[0]?.help}`, readings(of))),
-  );
+  const measured = outcomes.map(({ location, ...outcome }) => ({
+    place: location === undefined ? {} : { location },
+    readings: readingsOf(module, outcome, seconds),
+  }));
+  const families = (Object.keys(HELP) as (keyof typeof HELP)[]).map((name) => {
+    const read = measured.flatMap(({ place, readings: { [name]: reading } }) =>
+      samplesOf(reading ?? []).map(([labels, value]) => [{ ...place, ...labels }, value] as const),
+    );
+    return read.length === 0 ? [] : gauge(name, HELP[name], () => read);
+  });
+  return respondMetrics(families.flat());
 }
 
-/** The measurements of an outcome; one that says nothing about the target neither succeeded nor failed. */
-function measurementsOf(
+/** The readings of an outcome; one that says nothing about the target neither succeeded nor failed. */
+function readingsOf(
   { tool, measure }: Module,
   { result, error }: Outcome,
   seconds: number,
-): readonly Measurement[] {
+): Measured {
   const reason = error?.code ?? "";
   const success = Number(result !== undefined && reporterOf(tool).report(result).isAnswered);
-  const saysNothing = OWN_ERRORS.includes(reason);
-  return [
-    ...(saysNothing ? [] : [["probe_success", "1 if the probe succeeded.", success] as const]),
-    ["probe_duration_seconds", "How long the probe took.", seconds],
+  return {
+    probe_success: OWN_ERRORS.includes(reason) ? null : success,
+    probe_duration_seconds: seconds,
     ...(result === undefined
-      ? [["probe_failure_info", "Why there is no result.", [[{ reason }, 1]]] as const]
+      ? { probe_failure_info: [[{ reason }, 1]] }
       : measure(result as never)),
-  ];
+  };
 }
 
 /** Aborts when Prometheus has gone or is about to give up. */
@@ -197,25 +203,11 @@ function signalOf({ headers, signal }: Request): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(Math.round(ms))]);
 }
 
-function addressMetrics(ip: string): readonly Measurement[] {
-  return [
-    protocolMetric(6),
-    ["probe_ip_addr_hash", "Changes with the address.", Bun.hash.crc32(ip)],
-  ];
+function ofAddress(ip: string) {
+  return { probe_ip_protocol: 6, probe_ip_addr_hash: Bun.hash.crc32(ip) };
 }
 
-function pathMetrics(hops: readonly { readonly ip: string | null }[]): readonly Measurement[] {
+function ofPath(hops: readonly { readonly ip: string | null }[]) {
   const path = hops.map(({ ip }) => ip ?? "*").join(" ");
-  return [
-    ["probe_hop_count", "Hops to the end of the trace.", hops.length],
-    ["probe_path_hash", "Changes with the addresses of the hops.", Bun.hash.crc32(path)],
-  ];
-}
-
-function lossRatio(ratio: number): Measurement {
-  return ["probe_loss_ratio", "Requests without a reply.", ratio];
-}
-
-function protocolMetric(version: 4 | 6): Measurement {
-  return ["probe_ip_protocol", "The IP version of the probe.", version];
+  return { probe_hop_count: hops.length, probe_path_hash: Bun.hash.crc32(path) };
 }

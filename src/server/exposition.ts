@@ -18,17 +18,21 @@ export interface Metric {
 
 /** A value that goes up and down. */
 export function gauge(name: string, help: string, read: () => Reading): Metric {
-  return { type: "gauge", name, help, samples: () => samplesOf("", read()) };
+  return { type: "gauge", name, help, samples: () => suffixed("", read()) };
 }
 
 /** A value that only grows. */
 export function counter(name: string, help: string, read: () => Reading): Metric {
-  return { type: "counter", name, help, samples: () => samplesOf("_total", read()) };
+  return { type: "counter", name, help, samples: () => suffixed("_total", read()) };
 }
 
-function samplesOf(suffix: string, reading: Reading): Sample[] {
-  const values = typeof reading === "number" ? [[{}, reading] as const] : reading;
-  return values.map(([labels, value]) => [suffix, labels, value] as const);
+/** The values of a reading with their labels. */
+export function samplesOf(reading: Reading) {
+  return typeof reading === "number" ? [[{}, reading] as const] : reading;
+}
+
+function suffixed(suffix: string, reading: Reading): Sample[] {
+  return samplesOf(reading).map(([labels, value]) => [suffix, labels, value] as const);
 }
 
 /**

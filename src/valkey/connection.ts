@@ -2,7 +2,7 @@ import { RedisClient } from "bun";
 import type { z } from "zod";
 import { once } from "../api/schemas.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
-import { reasonOf } from "../util/errors.ts";
+import { errorCode, reasonOf } from "../util/errors.ts";
 
 /** How long a new connection may take, with its TLS handshake and password, in milliseconds. */
 const CONNECT_MS = 1_000;
@@ -99,17 +99,13 @@ export function createConnection(
   };
 }
 
-/** A reply of the server without its advice for programmers. */
-function withoutAdvice(reply: string): string {
-  return reply.startsWith("NOAUTH") ? "NOAUTH: it needs a password" : reply.replace(/\.$/, "");
-}
-
-/** The error of Bun's client for a call that failed, in our words. */
+/** The error of Bun's client for a call that failed, in our words: without its advice for programmers. */
 function explain(error: unknown, wasOpen: boolean): ValkeyError {
-  const reason = withoutAdvice(reasonOf(error));
-  const isReply =
-    error instanceof Error && "code" in error && error.code === "ERR_REDIS_SERVER_ERROR";
-  if (isReply) return new ValkeyError(reason, "refused");
+  const said = reasonOf(error);
+  const reason = said.startsWith("NOAUTH")
+    ? "NOAUTH: it needs a password"
+    : said.replace(/\.$/, "");
+  if (errorCode(error) === "ERR_REDIS_SERVER_ERROR") return new ValkeyError(reason, "refused");
   const isPlain = /^Connection (closed|has failed)/.test(reason);
   const lost = wasOpen ? "the connection was closed" : "it cannot be reached";
   return new ValkeyError(isPlain ? lost : reason, "lost");
