@@ -19,9 +19,6 @@ const MAX_CHARACTERS = 253;
 
 const permits = createSemaphore(MAX_QUESTIONS);
 
-/** The names of a trace's hops; see `hopNames`. */
-export type HopNames = ReturnType<typeof hopNames>;
-
 /**
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
  * asked for only if no server of the resolver is: a private network keeps its names to itself.
