@@ -2,7 +2,7 @@
  * Runs the tests in shards beside each other, because most tests wait most of the time:
  *
  *     bun run test                             all, after `bun run check`
- *     bun run test:quick                       without namespaces, browser, servers and build
+ *     bun run test:quick                       without namespaces, browser, servers, build and searches by the hundred
  *     bun scripts/test.ts [OPTION OF `bun test`]...
  *
  * Each shard is a `bun test` in a namespace of its own. What it says of a file is printed when it is
@@ -17,8 +17,9 @@ const SHARDS = 4;
 /** How long the files take; `bun test --timings test/timings.json --update-timings` measures that. */
 const TIMINGS = "--timings=test/timings.json";
 
-/** Tests of the service as a whole. */
-const NOT_QUICK = "--path-ignore-patterns=test/{e2e,page,scale}/**";
+/** Tests of the service as a whole, and hundreds of searches for paths. */
+const NOT_QUICK =
+  "--path-ignore-patterns=test/{e2e/**,page/**,scale/**,icmp/{false-links,paths}.test.ts}";
 
 /** The lines that the runner prints before the first file. */
 const GREETING = /^(bun test v|--shard=).*\n?/gm;
