@@ -403,7 +403,7 @@ describeWith(missing)("agents and an instance with a location", () => {
 
   describe("foreign agents", () => {
     let foreign: NatsConnection;
-    let cancelled: string[] = [];
+    const cancelled: string[] = [];
 
     beforeAll(async () => {
       foreign = await connect({ servers: [nats.url] });
@@ -595,7 +595,6 @@ describeWith(missing)("agents and an instance with a location", () => {
       ],
       ["silence after a promise", (m) => say(m, { allowSeconds: 0.2 }), "LOCATION_TIMEOUT"],
     ])("%s", async (_, answer, code) => {
-      cancelled = [];
       let token: string | undefined;
       const subscription = foreign.subscribe("sixscope.ask.odd", {
         callback(_, message) {
@@ -615,8 +614,10 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(locations?.[1]?.result).toBeDefined();
       // It is told to stop.
       await foreign.flush();
-      while (cancelled.length === 0) await Bun.sleep(10);
-      expect(cancelled).toEqual([token ?? ""]);
+      // The word to stop of a run before may come as late as now.
+      const own = () => cancelled.filter((one) => one === token);
+      while (own().length === 0) await Bun.sleep(10);
+      expect(own()).toHaveLength(1);
     });
 
     test("an agent that knows fewer parameters answers what it knows", async () => {
