@@ -1,5 +1,8 @@
-/** Prints the share of late timers of a process that does nothing else, when it is told to end. */
-import { LATE_MS } from "./hostile/late.ts";
+/**
+ * Prints the share of late timers of a process that does nothing else, when it is told to end:
+ * `hostile-timers.ts MS`, where a timer that is later than that many milliseconds is late.
+ */
+const lateMs = Number(Bun.argv[2]);
 
 const INTERVAL_MS = 100;
 
@@ -9,7 +12,7 @@ let dueMs = performance.now() + INTERVAL_MS;
 setInterval(() => {
   const nowMs = performance.now();
   all++;
-  if (nowMs - dueMs > LATE_MS) late++;
+  if (nowMs - dueMs > lateMs) late++;
   dueMs = nowMs + INTERVAL_MS;
 }, INTERVAL_MS);
 process.on("SIGTERM", () => {

@@ -27,9 +27,9 @@ import { metricsText, seriesIn } from "../test/lab/metrics.ts";
 import { startNats } from "../test/lab/nats.ts";
 import { findProgram } from "../test/lab/run.ts";
 import { type Service, sixscope, spawn, startService } from "../test/lab/service.ts";
+import { randomFrom } from "../test/lab/simulation.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { readSource } from "./build/source.ts";
-import { LATE_MS } from "./hostile/late.ts";
 import { HONEST_TARGET, hostileNetwork } from "./hostile/network.ts";
 import {
   EVIL_LOCATION,
@@ -37,7 +37,7 @@ import {
   startHostileServer,
   startHostileValkey,
 } from "./hostile/peers.ts";
-import { below, pick, seededRandom } from "./hostile/random.ts";
+import { below, pick } from "./hostile/random.ts";
 import { startHostileResolver } from "./hostile/resolver.ts";
 import { median, residentMiB } from "./measure.ts";
 import { skip } from "./skip.ts";
@@ -48,6 +48,8 @@ const MiB = 2 ** 20;
 const MAX_MIB = 256;
 /** A command that a server attacks. */
 const MAX_COMMAND_MIB = 256;
+/** A timer that is later than this many milliseconds is late: a bound of a bucket of the metrics. */
+const LATE_MS = 50;
 /** How many more of the service's timers may be late than of those of a process beside it that does nothing. */
 const MAX_LATE_SHARE = 0.1;
 /** Honest answers: half of them, and all but one in 20. The machine does the attackers' work too. */
@@ -76,7 +78,7 @@ const missing =
 if (missing) skip({ reason: missing, canBeInstalled: labMissing === null });
 console.log(`# ${seconds} s, seed ${seed}`);
 
-const random = seededRandom(seed);
+const random = randomFrom(seed);
 const faults = new Map<string, number>();
 const fault = (text: string) => faults.set(text, (faults.get(text) ?? 0) + 1);
 const counts = new Map<string, number>();
@@ -129,7 +131,11 @@ try {
   const idleMiB = residentMiB(service.pid);
   const server = await startHostileServer(random);
   const flood = Bun.spawn([process.execPath, join(import.meta.dir, "soak-attack.ts"), service.url]);
-  const timers = Bun.spawn([process.execPath, join(import.meta.dir, "hostile-timers.ts")]);
+  const timers = Bun.spawn([
+    process.execPath,
+    join(import.meta.dir, "hostile-timers.ts"),
+    `${LATE_MS}`,
+  ]);
   await runAll(service, instance, targets, server, program);
   flood.kill();
   timers.kill();

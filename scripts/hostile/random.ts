@@ -1,17 +1,6 @@
 /** Random numbers from 0 to below 1. */
 export type Random = () => number;
 
-/** Makes a source of random numbers (mulberry32). */
-export function seededRandom(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** A whole number from 0 to below `end`. */
 export function below(random: Random, end: number): number {
   return Math.floor(random() * end);

@@ -35,7 +35,7 @@ export interface Parameter<T = unknown> extends About<T> {
   readonly expected?: string;
   /** The value of a segment if the path ends before it; without this, such a path does not exist. */
   readonly whenEmpty?: string;
-  /** The greatest value where a tool runs for nobody but its user, as in a command without a server. */
+  /** The greatest value of a command without `--server`, which runs for its user alone. */
   readonly maximumAlone?: number;
   /** True if the option takes seconds, for a parameter in milliseconds. */
   readonly isInSeconds?: boolean;

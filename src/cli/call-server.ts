@@ -3,7 +3,7 @@ import { z } from "zod";
 import { BASE_PATH, FROM, type Question } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { once } from "../api/schemas.ts";
-import { ALL_LOCATIONS } from "../config/settings.ts";
+import { ALL_LOCATIONS, asksSeveral } from "../config/settings.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
 import { printable, quote } from "../util/text.ts";
@@ -190,7 +190,6 @@ function answer({ endpoint, parameters }: Question, document: About): ApiAnswer 
   const [subject = ""] = Object.keys(endpoint.parameters);
   const { [subject]: asked, [FROM]: from } = parameters;
   const { locations } = document;
-  const isOfSeveral = from === ALL_LOCATIONS || from?.includes(",") === true;
   const parts = locations ?? [{ location: from, result: document }];
   const isRight = parts.every(
     ({ location, result }) =>
@@ -198,7 +197,7 @@ function answer({ endpoint, parameters }: Question, document: About): ApiAnswer 
       (result?.[subject] ?? asked) === asked &&
       (result === undefined || result.details?.location === location),
   );
-  if (!isRight || isOfSeveral !== (locations !== undefined)) {
+  if (!isRight || asksSeveral(from) !== (locations !== undefined)) {
     throw new ServerError("answered another question than was asked; see --server");
   }
   for (const part of locations ?? []) if (part.error) part.error = knownError(part.error);

@@ -26,7 +26,7 @@ export function ownKey(server: URL, environment: NodeJS.ProcessEnv): string | un
   return own?.origin === server.origin ? environment[TOOL_SETTINGS.key] : undefined;
 }
 
-/** True if nobody on the way to a service can read a key. */
+/** True if a key cannot be read on its way to a service: over HTTPS, or without leaving this machine. */
 export function isPrivateWay({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || LOOPBACK_HOST.test(hostname);
 }

@@ -8,7 +8,7 @@ import {
   readParameters,
   sentTexts,
 } from "../api/parameters.ts";
-import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
+import { asksSeveral, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import type { Tool } from "../tools/table.ts";
 import { callHere } from "./call-here.ts";
@@ -69,8 +69,7 @@ export function addTool(
     if (from !== undefined && !server) {
       wrong("only a service knows other locations; name one with --server URL");
     }
-    const isAboutSeveral = from === ALL_LOCATIONS || from?.includes(",") === true;
-    if (isAboutSeveral && format) {
+    if (asksSeveral(from) && format) {
       wrong("--format can show only one location; name one with --from");
     }
     const words =
@@ -97,7 +96,12 @@ export function addTool(
       ? callServer(server, key)
       : callHere(environment, { config, values: chosen.values });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts } };
-    const output = { json, stream, format: format && formats?.[format], isAboutSeveral };
+    const output = {
+      json,
+      stream,
+      format: format && formats?.[format],
+      isAboutSeveral: asksSeveral(from),
+    };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
 }

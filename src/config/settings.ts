@@ -62,6 +62,11 @@ export const LOCATION_FORM = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 /** Every location; no location has this name. */
 export const ALL_LOCATIONS = "all";
 
+/** True if the names after `from` ask for a result or an error of each of several locations. */
+export function asksSeveral(from: string | undefined): boolean {
+  return from === ALL_LOCATIONS || from?.includes(",") === true;
+}
+
 /** Which service the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
 

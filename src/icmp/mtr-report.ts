@@ -12,7 +12,7 @@ export type Outcome = Response | Exclude<Fate, "reply" | "hop" | "error">;
 export type Round = Outcome[];
 
 /** Addresses kept of each hop, and paths kept: answers can come from any number of addresses. */
-export const MAX_ADDRESSES = 32;
+export const MAX_LISTED = 32;
 
 /** Numbers of probes; see `totalsOf`. */
 export type Totals = ReturnType<typeof totalsOf>;
@@ -91,7 +91,7 @@ export class MtrRounds {
     );
     return {
       hops,
-      /** In the order in which they were first taken; at most `MAX_ADDRESSES`. */
+      /** In the order in which they were first taken; at most `MAX_LISTED`. */
       paths: this.#paths.map((path) => ({ ...path })),
       /** Rounds over further paths. */
       otherRounds: this.#otherRounds,
@@ -116,7 +116,7 @@ export class MtrRounds {
     const known = [this.#current, ...this.#paths].find(
       (path) => path && fits(path, addresses, reached),
     );
-    if (known === undefined && this.#paths.length === MAX_ADDRESSES) {
+    if (known === undefined && this.#paths.length === MAX_LISTED) {
       this.#otherRounds++;
       return;
     }
@@ -202,7 +202,7 @@ class Row {
     let known = this.#addresses.find((each) => equalIpv6(each.address, address));
     // The error of a router that is not known at this hop can be that of a nearer one.
     if (fate === "error" && known === undefined && this.#addresses.length > 0) return;
-    if (known === undefined && this.#addresses.length < MAX_ADDRESSES) {
+    if (known === undefined && this.#addresses.length < MAX_LISTED) {
       known = { address, scopeId, received: 0 };
       this.#addresses.push(known);
     }
@@ -223,7 +223,7 @@ class Row {
       ...totals,
       /** Why probes were lost; null without loss. */
       cause: totals.lost === 0 ? null : cause,
-      /** The addresses that answered, the most frequent first; at most `MAX_ADDRESSES`. */
+      /** The addresses that answered, the most frequent first; at most `MAX_LISTED`. */
       addresses: this.#addresses
         .map((each) => ({ ...each }))
         .sort((a, b) => b.received - a.received),

@@ -96,6 +96,7 @@ export async function tracePaths(
   const isOver = () =>
     stop.aborted || failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
 
+  // Counted, and kept in any case: there is nothing else to show.
   isAdmitted(first);
   add(first, { hops: hopsTo(request.maxHops), isWhole: true });
   const plan = () => planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);

@@ -25,7 +25,8 @@ export function createSightings() {
     readonly { response: Response; flowLabel: number; atMs: number; isRepeat: boolean }[]
   >();
   return ({ source, flowLabel }: Route, { word0, word1 }: Ipv6Address, clock: Clock) => {
-    const keyOf = (hop: number) => [formatIpv6(source), word0, word1 >>> 16, hop].join(" ");
+    const network = [formatIpv6(source), word0, word1 >>> 16].join(" ");
+    const keyOf = (hop: number) => `${network} ${hop}`;
     const startMs = clock.nowMs();
     const recent = (hop: number) =>
       (places.get(keyOf(hop)) ?? []).filter(({ atMs }) => startMs < atMs + SIGHTING_MS);
@@ -37,9 +38,10 @@ export function createSightings() {
       note(hop: number, response: Response, isRepeat: boolean): void {
         const seen = { response, flowLabel, atMs: clock.nowMs(), isRepeat };
         const all = [...recent(hop).slice(1 - MAX_SIGHTINGS), seen];
+        const key = keyOf(hop);
         // The places that were seen last are the last of the map.
-        places.delete(keyOf(hop));
-        places.set(keyOf(hop), all);
+        places.delete(key);
+        places.set(key, all);
         if (places.size > MAX_PLACES) places.delete(places.keys().next().value ?? "");
       },
       /**

@@ -3,7 +3,7 @@ import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.t
 import { ApiError, ERRORS } from "../api/errors.ts";
 import type { Parameter, Parameters, ValuesOf } from "../api/parameters.ts";
 import { locationName, named, once, text } from "../api/schemas.ts";
-import { ALL_LOCATIONS } from "../config/settings.ts";
+import { ALL_LOCATIONS, asksSeveral } from "../config/settings.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
 /** Locations that one request can ask. */
@@ -57,7 +57,7 @@ export function withFrom(here: Endpoint): Endpoint {
       const text = from as string;
       const measure = (location: string, locatedCall: Call) =>
         measureAt(location, here, values, locatedCall, services);
-      if (!text.includes(",") && text !== ALL_LOCATIONS) return measure(text, call);
+      if (!asksSeveral(text)) return measure(text, call);
       const locations = await measureAtSeveral(namesOf(text, services), measure, call);
       return { target: values[subject], locations };
     },

@@ -5,6 +5,7 @@ import { openIcmp } from "../../src/icmp/engine.ts";
 import type { Response } from "../../src/icmp/response.ts";
 import { describeTrace, findLoop } from "../../src/icmp/trace-report.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { randomFrom } from "../lab/simulation.ts";
 import {
   countingRandom,
   FakeSocket,
@@ -85,17 +86,6 @@ describe("a path without an end", () => {
     });
   });
 });
-
-/** A repeatable source of numbers from 0 to 1 (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const RUNS = 2000;
 

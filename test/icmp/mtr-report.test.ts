@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import {
-  MAX_ADDRESSES,
-  type MtrReport,
-  MtrRounds,
-  type Outcome,
-} from "../../src/icmp/mtr-report.ts";
+import { MAX_LISTED, type MtrReport, MtrRounds, type Outcome } from "../../src/icmp/mtr-report.ts";
 import type { Response } from "../../src/icmp/response.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { randomFrom } from "../lab/simulation.ts";
@@ -152,7 +147,7 @@ describe("the loss of the target", () => {
     expect(toTarget.loss).toBeWithin(0.48, 0.52);
     expect(hops[2]).toMatchObject({ sent: 3000, received: toTarget.received, cause: "path" });
     expect(hops[0]?.addresses).toHaveLength(16);
-    expect(paths).toHaveLength(MAX_ADDRESSES);
+    expect(paths).toHaveLength(MAX_LISTED);
     expect(paths.reduce((sum, path) => sum + path.rounds, otherRounds)).toBe(3000);
   });
 });
@@ -271,9 +266,9 @@ test("every probe is counted once, whatever happens", () => {
 test("the addresses of a hop are bounded, and further ones are counted", () => {
   const rounds = Array.from({ length: 500 }, (_, at) => [router(at.toString(16))]);
   const { hops, paths, otherRounds } = report(rounds);
-  expect(hops[0]).toMatchObject({ received: 500, others: 500 - MAX_ADDRESSES });
-  expect(hops[0]?.addresses).toHaveLength(MAX_ADDRESSES);
-  expect([paths.length, otherRounds]).toEqual([MAX_ADDRESSES, 500 - MAX_ADDRESSES]);
+  expect(hops[0]).toMatchObject({ received: 500, others: 500 - MAX_LISTED });
+  expect(hops[0]?.addresses).toHaveLength(MAX_LISTED);
+  expect([paths.length, otherRounds]).toEqual([MAX_LISTED, 500 - MAX_LISTED]);
 });
 
 test("no rounds say nothing", () => {

@@ -14,6 +14,10 @@ const TARGET = parseIpv6("2001:db8:ffff::2");
 const SIGNAL = new AbortController().signal;
 const REQUEST = { target: TARGET, source: SOURCE, scopeId: 0, flowLabel: 1, timeoutMs: 20 };
 
+/** The target's reply to a probe, as a socket receives it. */
+const replyTo = (packet: Parameters<typeof echoReply>[0], receivedMs: number) =>
+  ({ source: TARGET, message: echoReply(packet), hopLimit: 9, scopeId: 0, receivedMs }) as const;
+
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
@@ -177,13 +181,7 @@ describe("callbacks die", () => {
     prober.endRun(ended);
     for (const packet of socket.sent) {
       const receivedMs = clock.nowMs();
-      socket.deliver({
-        source: TARGET,
-        message: echoReply(packet),
-        hopLimit: 9,
-        scopeId: 0,
-        receivedMs,
-      });
+      socket.deliver(replyTo(packet, receivedMs));
     }
     await clock.run(prober.listen(SIGNAL));
     expect(told).toEqual(["going on"]);
@@ -198,13 +196,7 @@ test("a late answer is counted before its probe is forgotten, also while nothing
   const [packet] = socket.sent;
   if (packet === undefined) throw new Error("nothing was sent");
   const receivedMs = clock.nowMs();
-  socket.deliver({
-    source: TARGET,
-    message: echoReply(packet),
-    hopLimit: 9,
-    scopeId: 0,
-    receivedMs,
-  });
+  socket.deliver(replyTo(packet, receivedMs));
   clock.block(QUARANTINE_MS + 200);
   sweep();
   expect(prober.counters).toMatchObject({ late: 1, unknown: 0 });

@@ -3,25 +3,15 @@ import { describe, expect, test } from "bun:test";
 import { conclude } from "../../src/icmp/mtu.ts";
 import { type Bounds, ECHO, searchPath, UDP } from "../../src/icmp/size-search.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { randomFrom } from "../lab/simulation.ts";
 import { VirtualClock } from "./fake.ts";
 import { type SimulatedPath, simulate } from "./simulated-path.ts";
-
-/** Numbers from 0 to 1 that are the same in every run. */
-function seeded(seed: number) {
-  let state = seed * 2_654_435_761;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const ADDRESS = parseIpv6("2001:db8::9");
 const END_MS = 14_500;
 
 /** Measures a path, and says how long that took. */
-async function measure(path: SimulatedPath, random = seeded(1), endMs = END_MS) {
+async function measure(path: SimulatedPath, random = randomFrom(1), endMs = END_MS) {
   const clock = new VirtualClock();
   const startMs = clock.nowMs();
   const { sent, send, truth } = simulate(path, clock, random);
@@ -97,7 +87,7 @@ test.each<[name: string, path: SimulatedPath, endMs: number, lessThanMs: number,
   ["a target that answers nothing, behind a narrow link", { ...fixed(1500, 1400, 1400), echoBytes: 0 }, END_MS, 4000, { atLeast: 0 }, { verdict: "narrowed", cause: null, mtuBytes: null, atMostBytes: 1400, lastLarge: 1, firstSmall: 2 }],
   ["a link that carries less than 1280 bytes", { ...fixed(1500, 1000), hasClosedPort: true }, END_MS, 9000, exactly(1000, "silence"), { verdict: "below-1280", mtuBytes: 1000 }],
 ])("%s", async (_name, path, endMs, lessThanMs, echo, found) => {
-  const measured = await measure(path, seeded(1), endMs);
+  const measured = await measure(path, randomFrom(1), endMs);
   expect(measured.echo).toMatchObject(echo);
   expect(measured.found).toMatchObject(found);
   expect(measured.tookMs).toBeLessThan(lessThanMs);
@@ -144,7 +134,7 @@ test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
   const verdicts: Record<string, number> = {};
   let [exact, slowest, packets] = [0, 0, 0];
   for (let seed = 0; seed < 2000; seed++) {
-    const random = seeded(seed);
+    const random = randomFrom(seed);
     const path = randomPath(random);
     const m = await measure(path, random);
     const { verdict, cause } = m.found;

@@ -14,7 +14,7 @@ import {
 } from "../../api/schemas.ts";
 import { ledgerOf, totalsOf } from "../../icmp/ledger.ts";
 import { type LossBegin, MIN_LOST } from "../../icmp/loss-cause.ts";
-import { MAX_ADDRESSES, type MtrHop, type MtrReport, type Totals } from "../../icmp/mtr-report.ts";
+import { MAX_LISTED, type MtrHop, type MtrReport, type Totals } from "../../icmp/mtr-report.ts";
 import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
 import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
@@ -241,7 +241,7 @@ const mtrHop = once(() => {
         "Why probes were lost: the target loses them too, the hop does not reply to all because the path behind it loses less, or there are too few to tell; null without loss.",
       ),
     ...ofTimes((_, time) => amount(`${time} in milliseconds; null without an answer.`).nullable()),
-    addresses: list(address, `The most frequent first; at most ${MAX_ADDRESSES}.`),
+    addresses: list(address, `The most frequent first; at most ${MAX_LISTED}.`),
     others: probes("Probes that further addresses answered."),
     details: z.strictObject(hopDetailFields()).partial().exactOptional(),
   });
@@ -284,7 +284,7 @@ export function mtrResult() {
       }),
       reached: flag("Whether the target ever replied."),
       toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),
-      paths: list(path, `In the order in which they were first taken; at most ${MAX_ADDRESSES}.`),
+      paths: list(path, `In the order in which they were first taken; at most ${MAX_LISTED}.`),
       otherRounds: probes("Rounds over further paths.").exactOptional(),
       error: traceError().exactOptional(),
       flowLabel: flowLabelNumber(),
