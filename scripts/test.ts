@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
 
 /** Together they keep two cores busy. */
-const SHARDS = 4;
+const SHARDS = 5;
 
 /** How long the files take; `bun test --timings test/timings.json --update-timings` measures that. */
 const TIMINGS = "--timings=test/timings.json";
