@@ -5,6 +5,7 @@
  *     bun run build --deb     also its Debian package
  *     bun run build --all     executables and archives for all targets, Debian packages, container images,
  *                             SHA256SUMS, and the bill of materials
+ *     bun run release KEY     all that, and a repository for apt, signed by that key of `gpg`
  */
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,24 +13,28 @@ import { compile, hostTarget, TARGETS, type Target } from "./build/compile.ts";
 import { makeImage } from "./build/image.ts";
 import { thirdPartyNotices } from "./build/notices.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
+import { makeRepository, type PackageFile } from "./build/repository.ts";
 import { billOfMaterials } from "./build/sbom.ts";
 import { ROOT, readSource } from "./build/source.ts";
 import { inProject } from "./build/stage.ts";
 
 const DIST = join(ROOT, "dist");
-const MODES = [undefined, "--deb", "--all"];
+const MODES = [undefined, "--deb", "--all", "--release"];
 
-const [mode, ...more] = Bun.argv.slice(2);
-if (!MODES.includes(mode) || more.length > 0) {
-  console.error("usage: bun run build [--deb|--all]");
+const [option, key, ...more] = Bun.argv.slice(2);
+const isRelease = option === "--release";
+if (!MODES.includes(option) || isRelease !== (key !== undefined) || more.length > 0) {
+  console.error("usage: bun run build [--deb|--all], or bun run release KEY");
   process.exit(2);
 }
 
+const mode = isRelease ? "--all" : option;
 const source = await readSource();
 await rm(DIST, { recursive: true, force: true });
 await mkdir(DIST);
 
 const packages = new Set<string>();
+const debianPackages: PackageFile[] = [];
 const targets = mode === "--all" ? TARGETS : [hostTarget()];
 const executableOf = (target: Target) => (mode === "--all" ? `sixscope-${target}` : "sixscope");
 for (const target of targets) {
@@ -50,6 +55,10 @@ for (const target of targets) {
     await make(`sixscope_${source.version}_${architecture}.deb`, (file) =>
       makeDebianPackage(contents, architecture, source, file),
     );
+    debianPackages.push([
+      join(DIST, `sixscope_${source.version}_${architecture}.deb`),
+      architecture,
+    ]);
   }
   if (mode === "--all") {
     if (architecture !== undefined) {
@@ -82,6 +91,7 @@ if (mode === "--all") {
     await Bun.write(file, sums.join(""));
   });
 }
+if (key !== undefined) await makeRepository(join(DIST, "apt"), debianPackages, source, key);
 
 /** Writes a file of `dist`, and says so, because an archive takes minutes. */
 async function make(name: string, write: (file: string) => Promise<unknown>): Promise<void> {

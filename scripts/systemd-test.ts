@@ -2,17 +2,18 @@
  * Tests the package under a real systemd: boots a small Debian in a container with its own network,
  * installs sixscope there, and does what an administrator does.
  *
- * It needs root, and debootstrap, systemd-container and openssl from Debian. On a machine that cannot run
+ * It needs root, and debootstrap, gnupg, systemd-container and openssl from Debian. On a machine that cannot run
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { makeCertificate } from "../test/lab/certificate.ts";
 import { run } from "../test/lab/run.ts";
 import { hostTarget } from "./build/compile.ts";
 import { DEBIAN_ARCHITECTURES, makeArchive, makeDebianPackage } from "./build/package.ts";
+import { makeRepository } from "./build/repository.ts";
 import { readSource } from "./build/source.ts";
 import { makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
@@ -34,6 +35,11 @@ if (missing !== null || nats === null) {
 }
 
 const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
+/** Whoever signs the repositories; the key is made for this test. */
+const SIGNER = "sixscope-test@localhost";
+// For the user that apt reads it with.
+await chmod(folder, 0o755);
+process.env["GNUPGHOME"] = join(folder, "gnupg");
 try {
   const packages = await makePackages();
   await step("lintian finds nothing that the package does not explain", async () => {
@@ -63,7 +69,7 @@ interface Packages {
   readonly archive: string;
 }
 
-/** Builds the package, one with a higher version, and the archive. */
+/** Builds the package, one with a higher version, a repository of each, and the archive. */
 async function makePackages(): Promise<Packages> {
   const source = await readSource();
   const target = hostTarget();
@@ -75,9 +81,26 @@ async function makePackages(): Promise<Packages> {
   };
   const archive = `sixscope-${source.version}-${target}.tar.xz`;
   await makeArchive(contents, target, source, join(folder, archive));
+  const release = async (name: string, version: string) => {
+    const path = await make(`${name}.deb`, version);
+    const packages = [[join(folder, `${name}.deb`), architecture]] as const;
+    await makeRepository(join(folder, `apt-${name}`), packages, source, SIGNER);
+    return path;
+  };
+  await mkdir(join(folder, "gnupg"), { mode: 0o700 });
+  await run([
+    "gpg",
+    "--batch",
+    "--passphrase",
+    "",
+    "--quick-generate-key",
+    SIGNER,
+    "default",
+    "sign",
+  ]);
   return {
-    first: await make("first.deb", source.version),
-    second: await make("second.deb", `${source.version}+1`),
+    first: await release("first", source.version),
+    second: await release("second", `${source.version}+1`),
     archive: `/opt/test/${archive}`,
   };
 }
@@ -114,7 +137,14 @@ zone:
 
   await step("the package installs, is enabled, active and ready", async () => {
     assert.equal(await machine.succeeds(["which", "kill"]), false);
-    await machine.run(["dpkg", "--install", packages.first]);
+    // Nothing else can be reached.
+    await sh(
+      "rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*; ln -s /opt/test/apt-first /opt/repository",
+    );
+    await sh(
+      `cd /opt/test/apt-first
+      ${part("#### From a repository", "install -D").replace("https://apt.example.com", "file:///opt/repository")}`,
+    );
     assert.equal(
       await sh(`systemctl is-enabled ${UNIT}; systemctl is-active ${UNIT}`),
       "enabled\nactive\n",
@@ -419,7 +449,9 @@ zone:
   await step("an upgrade restarts it and keeps settings and keys", async () => {
     const before = await sh("sha256sum /etc/sixscope/sixscope.env /var/lib/sixscope/keys.json");
     const pid = await show("MainPID");
-    await machine.run(["dpkg", "--install", packages.second]);
+    await sh(
+      "ln -sfn /opt/test/apt-second /opt/repository; apt-get update; apt-get install sixscope",
+    );
     assert.equal(
       await sh("sha256sum /etc/sixscope/sixscope.env /var/lib/sixscope/keys.json"),
       before,

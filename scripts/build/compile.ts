@@ -69,7 +69,10 @@ export async function compile(
           `--max-http-header-size=${MAX_HEADER_BYTES}`,
         ],
       },
-      define: source.commit === null ? {} : { BUILD_COMMIT: JSON.stringify(source.commit) },
+      define: {
+        BUILD_VERSION: JSON.stringify(source.version),
+        ...(source.commit !== null && { BUILD_COMMIT: JSON.stringify(source.commit) }),
+      },
       format: "esm",
       minify: true,
       sourcemap: "linked",

@@ -13,8 +13,11 @@ import {
   tar,
 } from "./stage.ts";
 
-/** The C library of Debian 13, by processor: where its pool has the package, and the SHA-256. */
-const LIBC_PATH = "pool/main/g/glibc/libc6_2.41-12+deb13u4";
+/** The C library of Debian 13 in the images. */
+export const LIBC_VERSION = "2.41-12+deb13u4";
+
+/** By processor: where the pool of Debian has it, and the SHA-256. */
+const LIBC_PATH = `pool/main/g/glibc/libc6_${LIBC_VERSION}`;
 const LIBC_SHA256: Readonly<Record<string, string>> = {
   amd64: "967aa62605721081c3eb2a17650611a792aa802d76a6511d1840242623d204c9",
   arm64: "8784eda966b189c777a384dac5ce009e8fc9b52d006926c5a013e7fa8aa688cc",
@@ -93,7 +96,7 @@ async function writeLayout(
   { version, commit, epochSeconds }: Source,
 ): Promise<void> {
   const MEDIA = "application/vnd.oci.image";
-  const name = `localhost/sixscope:${version}`;
+  const name = "localhost/sixscope:latest";
   const created = new Date(epochSeconds * 1000).toISOString();
   const blob = async (mediaType: string, content: Uint8Array | string) => {
     const digest = Bun.SHA256.hash(content, "hex");

@@ -25,6 +25,13 @@ export const DEBIAN_ARCHITECTURES: Readonly<Partial<Record<Target, string>>> = {
   "linux-arm64": "arm64",
 };
 
+/** Of package.json. */
+interface Project {
+  readonly author: string;
+  /** That of whoever releases; without it, the package has none. */
+  readonly homepage?: string;
+}
+
 const PRIVATE_FOLDER_MODE = 0o700;
 
 /** README, and all pages and pictures that it links to, as they are in the project. */
@@ -58,6 +65,7 @@ export async function makeDebianPackage(
   source: Source,
   outfile: string,
 ): Promise<void> {
+  const { author, homepage }: Project = await Bun.file(inProject("package.json")).json();
   await staged(outfile, async (stage) => {
     await place(stage, [
       ["usr/bin/sixscope", executable, EXECUTABLE_MODE],
@@ -93,7 +101,8 @@ export async function makeDebianPackage(
         "Package: sixscope",
         `Version: ${source.version}`,
         `Architecture: ${architecture}`,
-        "Maintainer: The sixscope authors <sixscope@localhost>",
+        `Maintainer: ${author}`,
+        ...(homepage === undefined ? [] : [`Homepage: ${homepage}`]),
         `Installed-Size: ${kibibytes}`,
         // LoadCredential= accepts a folder since 250.
         "Depends: libc6 (>= 2.17), systemd (>= 250)",

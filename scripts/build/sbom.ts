@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { LIBC_VERSION } from "./image.ts";
 import {
   BUN_PROJECT,
   RUNTIME_PARTS,
@@ -53,7 +54,18 @@ export async function billOfMaterials(
   };
   const libraries = await Promise.all(packages.map((name) => library(name, lock)));
   const parts = RUNTIME_PARTS.map(partOfRuntime);
-  const inside = [runtime, ...libraries];
+  const libc = `pkg:deb/debian/libc6@${encodeURIComponent(LIBC_VERSION)}?distro=debian-13`;
+  const cLibrary: Component = {
+    type: "library",
+    "bom-ref": libc,
+    name: "glibc",
+    version: LIBC_VERSION,
+    purl: libc,
+    description: "in the container images; elsewhere, the C library of the machine",
+    licenses: [{ expression: "LGPL-2.1-or-later AND GPL-2.0-or-later" }],
+    externalReferences: [{ type: "website", url: "https://www.gnu.org/software/libc/" }],
+  };
+  const inside = [runtime, cLibrary, ...libraries];
   const components = [...inside, ...parts];
   return {
     bomFormat: "CycloneDX",
@@ -95,11 +107,16 @@ async function library(name: string, lock: string): Promise<Component> {
 function partOfRuntime(part: RuntimePart): Component {
   const { name, remark, project, licence } = part;
   const version = versionOf(part);
+  const [, repository] = /^https:\/\/github\.com\/([^/]+\/[^/]+)$/.exec(project) ?? [];
+  const place = repository
+    ? `github/${repository.toLowerCase()}`
+    : `generic/${name.toLowerCase().replaceAll(" ", "-")}`;
   return {
     type: "library",
     "bom-ref": `bun:${project}`,
     name,
     ...(version === null ? {} : { version }),
+    purl: `pkg:${place}${version === null ? "" : `@${encodeURIComponent(version)}`}`,
     ...(remark === undefined ? {} : { description: remark }),
     licenses: [{ expression: licence }],
     externalReferences: [{ type: "website", url: project }],

@@ -40,6 +40,7 @@ export async function whyNoTools(): Promise<Missing | null> {
     "debootstrap",
     "systemd-nspawn",
     "dpkg-deb",
+    "gpg",
     "lintian",
     "nsenter",
     "openssl",

@@ -26,6 +26,10 @@ export interface Call {
   readonly address: IpAddress | null;
   /** Whose share of the slots it uses. */
   readonly owner: string;
+  /** The id of its request, under which the log of an agent has it too. */
+  readonly id?: string | undefined;
+  /** Called with the address that is probed, for the log. */
+  readonly onAddress?: ((ip: string) => void) | undefined;
   /** Keeps the connection open for a handler that may be silent for some seconds. */
   readonly allowSeconds: (seconds: number) => void;
   /** Called with each event of the endpoint, and its data as the result will contain it. */

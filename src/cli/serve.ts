@@ -90,7 +90,8 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
     log,
     config.stopGraceMs,
     "requests",
-    () => `${urls}; API keys: ${keyring.activeCount()}; probes running: ${probeSlots.running}`,
+    () =>
+      `${urls}; API keys: ${keyring.activeCount()}; ${"unavailable" in icmp ? `no probes: no raw socket (${icmp.unavailable})` : `probes running: ${probeSlots.running}`}`,
     (graceMs) => {
       exposed?.drain();
       return Promise.all([listening.stop(graceMs), locations?.leave(graceMs)]);

@@ -149,6 +149,7 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),
     logFormat: read("SIXSCOPE_LOG_FORMAT", "text", choice(LOG_FORMATS)),
     /** True if request lines name the clients' addresses. */
+    logTargets: read("SIXSCOPE_LOG_TARGETS", "no", choice(["yes", "no"])) === "yes",
     logClients: read("SIXSCOPE_LOG_CLIENTS", "yes", choice(["yes", "no"])) === "yes",
   };
   for (const name of Object.values(TOOL_SETTINGS)) optional(name, String);

@@ -47,7 +47,11 @@ export function createAccessLog(log: Log, clients: boolean) {
 
   return {
     /** Logs a request that was answered after `ms` milliseconds; see `loggedStatus`. */
-    answered({ request, id, caller, key, route }: RequestInfo, status: number, ms: number): void {
+    answered(
+      { request, id, caller, key, route, subject }: RequestInfo,
+      status: number,
+      ms: number,
+    ): void {
       if (!log.writes("info")) return;
       const isFree = status >= 400 || status === 204;
       if (isFree && !mayLog(`status ${status}`)) return;
@@ -61,6 +65,7 @@ export function createAccessLog(log: Log, clients: boolean) {
         status,
         ms: Math.round(ms * 1000) / 1000,
         key: key?.name,
+        ...subject,
       });
     },
     /** Logs the cause of a 500, which its client is not told; without a trace if the message explains it. */

@@ -23,6 +23,8 @@ export interface RequestInfo {
   route: string | null;
   /** The code of the response if it is an error. */
   code?: ErrorCode;
+  /** The target, its address and the places asked, if the operator wants them in the log. */
+  subject?: Record<string, string | undefined>;
   /** The status of a response with events, at its end. */
   ended?: Promise<number>;
 }

@@ -62,11 +62,13 @@ export function createAgent(
     question: ReadQuestion,
     signal: AbortSignal,
     send: (reply: Reply) => void,
+    onAddress: Call["onAddress"],
   ): Promise<Reply> => {
     const endpoint = byId.get(question.endpoint) as Endpoint;
     const call: Call = {
       signal,
       address: null,
+      onAddress,
       owner: `nats ${question.owner}`,
       allowSeconds: (seconds) => send({ allowSeconds: seconds }),
       onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
@@ -111,7 +113,10 @@ export function createAgent(
     if (release === null) return send({ refused: `${location} works on enough of your questions` });
     runs.set(question.token, end);
     const startMs = performance.now();
-    const reply = await run(question, signal, send);
+    let ip: string | undefined;
+    const reply = await run(question, signal, send, (address) => {
+      ip = address;
+    });
     runs.delete(question.token);
     release();
     if (runs.size === 0) onIdle();
@@ -121,6 +126,8 @@ export function createAgent(
       outcome: signal.aborted ? "aborted" : "error" in reply ? reply.error.code : "result",
       ms: Math.round(performance.now() - startMs),
       owner: question.owner,
+      requestId: question.id,
+      ...(own.config.logTargets && { target: question.parameters["target"], ip }),
     });
   };
 

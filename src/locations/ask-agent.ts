@@ -32,13 +32,13 @@ export async function askAgent(
   { connection, service, ...whose }: Asker,
   location: string,
   question: Question,
-  { signal, allowSeconds, onEvent }: Call,
+  { id, signal, allowSeconds, onEvent }: Call,
 ): Promise<object> {
   const { parameters } = question;
   const { operationId: endpoint } = question.endpoint;
   const [token, events] = [crypto.randomUUID(), onEvent !== undefined];
   const version = MESSAGE_VERSION;
-  const sent: SentQuestion = { ...whose, version, endpoint, parameters, token, events };
+  const sent: SentQuestion = { ...whose, version, endpoint, parameters, id, token, events };
   const text = JSON.stringify(sent);
   if (Buffer.byteLength(text) > MAX_QUESTION_BYTES) {
     throw unavailable(location, "the question and the target policy here are too long");

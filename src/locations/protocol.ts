@@ -49,6 +49,8 @@ export const questionSchema = once(() =>
       allow: z.array(prefix()),
       deny: z.array(prefix()),
     }),
+    /** The id of the request at the instance, for the log. */
+    id: z.string().max(128).optional(),
     /** True if the instance wants events. */
     events: z.boolean(),
   }),

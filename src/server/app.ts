@@ -1,7 +1,7 @@
 import { type Context, Hono, type HonoRequest } from "hono";
 import { getQueryParams } from "hono/utils/url";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
-import { BASE_PATH, type Call, type Endpoint, type Services } from "../api/endpoint.ts";
+import { BASE_PATH, type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { priceOf, readParameters } from "../api/parameters.ts";
@@ -83,7 +83,7 @@ type Explain = (error: Error, info: RequestInfo) => ApiError;
  * Each path has one handler, because Hono calls a single handler directly.
  */
 export function createApp(dependencies: AppDependencies): App {
-  const { log, config, onAnswered, shared, pages } = dependencies;
+  const { log, config, onAnswered, pages } = dependencies;
   const accessLog = createAccessLog(log, config.logClients);
   /** The parameters of the patterns whose requests can cost more than one. */
   const priced = new Map<string, Endpoint["parameters"]>();
@@ -150,7 +150,7 @@ export function createApp(dependencies: AppDependencies): App {
 
   return {
     routes: [...routes.keys()],
-    readiness: () => shared?.readiness() ?? "ready",
+    readiness: () => readinessOf(dependencies),
     fetch(request, bindings) {
       const startMs = performance.now();
       return whenDone(admit(request, bindings), ({ info, response }) =>
@@ -171,6 +171,13 @@ export function createApp(dependencies: AppDependencies): App {
   };
 }
 
+/** The text of `/readyz` while the service is ready, with what it cannot do. */
+export function readinessOf({ shared, icmp }: Pick<AppDependencies, "shared" | "icmp">): string {
+  const probes =
+    "unavailable" in icmp ? `, without probes: no raw socket (${icmp.unavailable})` : "";
+  return `${shared?.readiness() ?? "ready"}${probes}`;
+}
+
 function notFound({ method, path }: HonoRequest): ApiError {
   return new ApiError("NOT_FOUND", { method, path });
 }
@@ -189,7 +196,8 @@ function handlerOf(
   services: AppDependencies,
   explain: Explain,
 ): Handler {
-  const { keyring, shared } = services;
+  const { keyring, shared, config } = services;
+  const subject = Object.keys(parameters).find((name) => parameters[name]?.in === "path");
   return (context) => {
     const { req, env: info } = context;
     const { request, caller, key } = info;
@@ -201,6 +209,12 @@ function handlerOf(
     }
     const values = readParameters(parameters, req);
     const call = callOf(info);
+    if (config.logTargets && subject !== undefined) {
+      info.subject = {
+        target: values[subject] as string,
+        from: values[FROM] as string | undefined,
+      };
+    }
     const perform = (call: Call) => {
       const run = (call: Call) => handle(values, call, services);
       return isKeyed && key !== null ? whileValid(key, keyring, call, run) : run(call);
@@ -253,8 +267,13 @@ async function respondEvents(
   return new Response(body, { headers: { ...info.headers, ...EVENT_STREAM_HEADERS } });
 }
 
-function callOf({ request, caller, key, allowSeconds }: RequestInfo): Call {
+function callOf(info: RequestInfo): Call {
+  const { request, id, caller, key, allowSeconds } = info;
   return {
+    id,
+    onAddress: (ip) => {
+      if (info.subject) info.subject["ip"] = ip;
+    },
     // Bun makes the signal when it is first read, which costs time.
     get signal() {
       return request.signal;

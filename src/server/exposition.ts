@@ -1,4 +1,7 @@
-/** Metrics, and how Prometheus reads them: the text format of OpenMetrics 1.0. */
+/** Metrics, and how Prometheus reads them: OpenMetrics 1.0, or the classic text format for those that ask for text. */
+import { prefers } from "../http/request.ts";
+
+const OPEN_METRICS = "application/openmetrics-text";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -75,16 +78,21 @@ export function histogram(
   };
 }
 
-/** Responds with metrics as Prometheus reads them. */
-export function respondMetrics(metrics: readonly Metric[]): Response {
-  return new Response(`${metrics.map(textOf).join("")}# EOF\n`, {
-    headers: { "Content-Type": "application/openmetrics-text; version=1.0.0; charset=utf-8" },
+/** Responds with metrics in the format that a request prefers. */
+export function respondMetrics(metrics: readonly Metric[], { headers }: Request): Response {
+  const isClassic = prefers(headers.get("accept"), "text/plain", OPEN_METRICS);
+  const text = metrics.map((metric) => textOf(metric, isClassic)).join("");
+  const type = isClassic ? "text/plain; version=0.0.4" : `${OPEN_METRICS}; version=1.0.0`;
+  return new Response(isClassic ? text : `${text}# EOF\n`, {
+    headers: { "Content-Type": `${type}; charset=utf-8` },
   });
 }
 
-function textOf(metric: Metric): string {
+function textOf(metric: Metric, isClassic: boolean): string {
   const { type, name, help } = metric;
-  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+  // The classic format comments on a counter by its whole name.
+  const whole = isClassic && type === "counter" ? `${name}_total` : name;
+  const lines = [`# HELP ${whole} ${help}`, `# TYPE ${whole} ${type}`];
   for (const [suffix, labels, value] of metric.samples()) {
     // JSON escapes what OpenMetrics does.
     const pairs = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(text)}`);

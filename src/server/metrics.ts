@@ -11,7 +11,7 @@ import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { openShared } from "../valkey/shared.ts";
-import type { Answered, App } from "./app.ts";
+import { type Answered, type App, readinessOf } from "./app.ts";
 import { probeResponse } from "./blackbox.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
@@ -100,12 +100,12 @@ export function createMetrics() {
         ...locationMetrics(sources),
       ];
       return {
-        readiness: () => shared?.readiness() ?? "ready",
+        readiness: () => readinessOf(sources),
         routes: ["/metrics", "/probe"],
         fetch: (request, { route, allowSeconds }) => {
           const refusal = refusalOf(request);
           if (refusal) return new Response(`${refusal}\n`, { status: 403 });
-          if (route === "/metrics") return respondMetrics(metrics);
+          if (route === "/metrics") return respondMetrics(metrics, request);
           if (route === "/probe") return probeResponse(request, allowSeconds, sources);
           return new Response("See /metrics and /probe.\n", { status: 404 });
         },

@@ -141,7 +141,7 @@ export async function takeSlot(
 export async function openRun(
   target: string,
   longestMs: number,
-  { signal, owner, allowSeconds, onEvent }: Call,
+  { signal, owner, allowSeconds, onEvent, onAddress }: Call,
   services: Services,
   icmp: Services["icmp"] = engineForTraces(services.icmp),
 ) {
@@ -152,6 +152,7 @@ export async function openRun(
   // Before a slot is taken: a silent resolver must not keep others out.
   const { destination, addresses } = await resolveTarget(parsed, services, signal, icmp);
   const ip = formatIpv6(destination.target);
+  onAddress?.(ip);
   const release = await takeSlot(probeSlots, owner, signal);
   const budget = createBudget(owner);
   return {

@@ -48,6 +48,7 @@ describe("defaults", () => {
       stopGraceMs: 20_000,
       logLevel: "info",
       logFormat: "text",
+      logTargets: false,
       logClients: true,
     });
     expect(resolvers.resolver_a.map(formatSocketAddress)).toEqual([

@@ -22,7 +22,8 @@ import { encodeMmdb } from "../lab/mmdb.ts";
 import { run } from "../lab/run.ts";
 import { sixscope, startService } from "../lab/service.ts";
 
-const VERSION_LINE = /^sixscope \d+\.\d+\.\d+( \([0-9a-f]{12}(-dirty)?\))?\n$/;
+const VERSION_LINE =
+  /^sixscope \d+\.\d+\.\d+(\+git\d{8}\.\d{6}\.[0-9a-f]{7})?( \([0-9a-f]{12}(-dirty)?\))?\n$/;
 
 const labTest = testWith(labMissing);
 const dnsTest = testWith(labMissing, programMissing("knotd"));

@@ -188,6 +188,21 @@ nginxTest("a restart behind nginx fails no request", () =>
   proveRestarts((service) => nginx(NGINX.replace("[::1]:8080", service))),
 );
 
+nginxTest("nginx answers 503 while the service is down", async () => {
+  const child = spawnProxy(nginx(NGINX.replace("[::1]:8080", `[::1]:${await freePort()}`)));
+  try {
+    const command = curl("/myip", [], ["--output", "/dev/null", "--write-out", "%{http_code}"]);
+    let status = "";
+    while (child.exitCode === null && !/^[1-9]/.test(status)) {
+      status = await run(command).catch(() => "");
+    }
+    expect(status).toBe("503");
+  } finally {
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+});
+
 nginxTest("nginx over a unix socket, which is trusted by default", async () => {
   const socket = join(folder, "socket");
   const directive = told(/`(server unix:[^`]+)`/);

@@ -1,6 +1,6 @@
 /** The service as a process: start, output and stop. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startKernelChain } from "../lab/kernel-chain.ts";
@@ -406,3 +406,42 @@ async function statusBecomes(service: Service, key: string, status: number): Pro
     await Bun.sleep(50);
   }
 }
+
+test("killing what started it ends the service", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sixscope-test-"));
+  symlinkSync(process.execPath, join(folder, "bun"));
+  const PATH = `${folder}:${process.env["PATH"]}`;
+  const parent = Bun.spawn(["sh", "-c", 'bun run start 2>&1; echo "ended"'], {
+    env: { ...process.env, PATH, SIXSCOPE_LISTEN: "[::1]:0" },
+    cwd: join(import.meta.dir, "../.."),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  // Only the end of all that has it open ends the output.
+  let said = "";
+  for await (const text of parent.stdout.pipeThrough(new TextDecoderStream())) {
+    said += text;
+    if (said.includes("next, ")) parent.kill("SIGKILL");
+  }
+  expect(said).toContain("listens on http://[::1]:");
+  expect(said).not.toContain("ended");
+  rmSync(folder, { recursive: true });
+});
+
+labTest(
+  "targets, their addresses and places are in the log if the operator wants them",
+  async () => {
+    for (const [wish, expected] of [
+      ["no", "key=test\n"],
+      ["yes", "key=test target=::1 from=here ip=::1\n"],
+    ] as const) {
+      await using service = await startService({
+        SIXSCOPE_LISTEN: "[::1]:0",
+        SIXSCOPE_LOG_TARGETS: wish,
+        SIXSCOPE_LOCATION: "here",
+      });
+      const headers = { "X-API-Key": service.key };
+      await fetch(`${service.url}/ping/::1?count=1&from=here`, { headers });
+      await service.says(expected);
+    }
+  },
+);

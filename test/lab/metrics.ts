@@ -25,11 +25,13 @@ export async function value(
   name: string,
   labels: Readonly<Record<string, string | number>> = {},
 ): Promise<number> {
-  const wanted = Object.entries(labels).map(
-    ([label, text]) => new RegExp(`[{,]${label}="${text}"`),
-  );
+  const wanted = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
   return Object.entries(seriesIn(await metricsText(service)))
-    .filter(([key]) => key.split("{")[0] === name && wanted.every((form) => form.test(key)))
+    .filter(
+      ([key]) =>
+        key.split("{")[0] === name &&
+        wanted.every((pair) => key.includes(`{${pair}`) || key.includes(`,${pair}`)),
+    )
     .reduce((sum, [, each]) => sum + each, 0);
 }
 

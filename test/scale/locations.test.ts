@@ -193,6 +193,17 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(other.stderr().match(/msg=ask /g)?.length).toBe(1);
   });
 
+  test("the log of an agent has the id of the request, and the target if the operator wants it", async () => {
+    const environment = { ...settings("logs"), SIXSCOPE_LOG_TARGETS: "yes" };
+    await using agent = await startService(environment);
+    await waitFor(service, ["here", "logs"]);
+    const headers = { "X-API-Key": service.key };
+    const url = `${service.url}/ping/::1?count=1&from=logs`;
+    const { headers: answered } = await fetch(url, { headers });
+    await agent.says(`requestId=${answered.get("x-request-id")} target=::1 ip=::1\n`);
+    expect(service.stderr()).not.toContain("target=");
+  });
+
   test("many roll calls at once are answered together", async () => {
     const foreign = await connect({ servers: [nats.url] });
     let announcements = 0;
