@@ -1,6 +1,7 @@
 /**
  * Measures ping, traceroute and the path MTU beside the system's programs, in the same run and the same network:
- * `bun run bench icmp`. It runs in its own network namespace, as the tests do.
+ * `bun run bench icmp`. It runs in its own network namespace, as the tests do. With the folder of another version
+ * behind it, `bun run bench icmp FOLDER`, it measures only what the engine costs, of both versions in turn.
  */
 import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
@@ -276,9 +277,83 @@ async function throughput(): Promise<void> {
   });
 }
 
-await rtt();
-await traces();
-await pathMtus();
-await allPaths();
-await throughput();
+/** Prints the cost of the engine, of source trees in turn: medians. */
+async function costs(trees: readonly string[]): Promise<void> {
+  const ROUNDS = 5;
+  await using chain = await startKernelChain({ routers: 0 });
+  // The target drops what it has no route for, so that no error comes.
+  const silent = "2001:db8:dead::1";
+  await run(["ip", "-6", "route", "add", silent, "via", chain.target]);
+  await chain.exec(1, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]);
+  await chain.exec(1, ["ip", "-6", "route", "add", "blackhole", silent]);
+  const figure = async (tree: string, name: string, address: string) => {
+    const script = join(import.meta.dir, "icmp-figures.ts");
+    return JSON.parse(await run([process.execPath, script, tree, name, address]));
+  };
+  const pingTimes = (count: number, interval: string) =>
+    output("ping", "-6", "-n", "-i", interval, "-c", `${count}`, chain.target);
+  const rows: Record<string, Record<string, number[]>> = {};
+  const note = (row: string, tree: string, value: number) => {
+    const byTree = rows[row] ?? {};
+    rows[row] = { ...byTree, [tree]: [...(byTree[tree] ?? []), value] };
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const tree of trees) {
+      const [ours, theirs] = await Promise.all([
+        figure(tree, "rtt", chain.target),
+        pingTimes(200, "0.02"),
+      ]);
+      note(
+        "round-trip time above that of ping, µs",
+        tree,
+        ours.us - 1000 * median(timesIn(theirs)),
+      );
+      note(
+        "one unanswered ping of 10 s, ms of CPU",
+        tree,
+        (await figure(tree, "unanswered", silent)).cpuMs,
+      );
+      note("a trace of one hop, ms", tree, (await figure(tree, "trace", chain.target)).ms);
+      const { perSecond, cpuUs } = await figure(tree, "probes", chain.target);
+      note("five pings every 5 ms: probes a second", tree, perSecond);
+      note("five pings every 5 ms: µs of CPU a probe", tree, cpuUs);
+      await using service = await startService(
+        { SIXSCOPE_RATE_KEY: "100000", SIXSCOPE_LOG_LEVEL: "warn" },
+        [],
+        [process.execPath, join(tree, "src/main.ts")],
+      );
+      const { url, key } = service;
+      const all: number[] = [];
+      for (let count = 0; count < 100; count++) {
+        const request = () =>
+          fetch(`${url}/ping/${chain.target}?count=1`, { headers: { "X-API-Key": key } });
+        all.push((await timed(async () => await (await request()).text())).ms);
+      }
+      note("a ping of one packet over HTTP, ms", tree, median(all));
+    }
+    const { ms } = await timed(() =>
+      Promise.all(Array.from({ length: 5 }, () => pingTimes(1000, "0.005"))),
+    );
+    note("five pings every 5 ms: probes a second", "ping", 5e6 / ms);
+  }
+  const cells = (byTree: Record<string, number[]>) =>
+    Object.entries(byTree).map(([tree, values]) => [tree, median(values).toFixed(2)]);
+  table(
+    `What the engine costs, median of ${ROUNDS} rounds`,
+    Object.fromEntries(
+      Object.entries(rows).map(([name, byTree]) => [name, Object.fromEntries(cells(byTree))]),
+    ),
+  );
+}
+
+const OURS = join(import.meta.dir, "..");
+const [, other] = Bun.argv.slice(2);
+if (other === undefined) {
+  await rtt();
+  await traces();
+  await pathMtus();
+  await allPaths();
+  await throughput();
+}
+await costs(other === undefined ? [OURS] : [other, OURS]);
 await engine.close();

@@ -87,7 +87,9 @@ export function encodeEchoRequest(
   view.setUint16(0, flowLabel >>> 4);
   // The kernel's checksum covers the length too; RFC 8200 section 8.1.
   view.setUint16(2, bytes.length);
-  view.setUint16(HEADER_BYTES + COOKIE_BYTES, internetChecksum(bytes));
+  // The bytes behind the cookie are zeros.
+  const checksum = internetChecksum(bytes.subarray(0, HEADER_BYTES + COOKIE_BYTES));
+  view.setUint16(HEADER_BYTES + COOKIE_BYTES, checksum);
   view.setUint16(2, 0);
   view.setUint16(0, TYPE.echoRequest << 8);
   return bytes;

@@ -108,6 +108,9 @@ export type PingOutcome =
 /** The hop limit of an echo request, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
 
+/** How late a timer may be, in milliseconds, for the next pause to make up for it. */
+const TIMER_MS = 2;
+
 /**
  * Sends echo requests at an interval, and resolves as soon as the outcome of each is certain: where
  * nothing has answered, `SILENCE_MS` after the last one.
@@ -142,18 +145,20 @@ export async function ping(
     if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
   };
   const pending: Promise<void>[] = [];
+  let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
     const { promise: sent, resolve: onSent } = Promise.withResolvers<Ipv6Address>();
     const answered = ask(seq, onSent);
     pending.push(answered);
     source = (await Promise.race([sent, answered])) ?? source;
-    sentMs.push(clock.nowMs());
-    if (seq < count) await pause(clock, intervalMs, signal);
+    const nowMs = clock.nowMs();
+    sentMs.push(nowMs);
+    dueMs = (nowMs <= dueMs + TIMER_MS ? dueMs : nowMs) + intervalMs;
+    if (seq < count && dueMs > nowMs) await pause(clock, dueMs - nowMs, signal);
   }
   await Promise.all(pending);
-  while (!signal.aborted && clock.nowMs() < certainMs(all, sentMs, source)) {
-    await prober.listen(signal);
-  }
+  const untilMs = () => certainMs(all, sentMs, source);
+  while (!signal.aborted && clock.nowMs() < untilMs()) await prober.listen(signal, untilMs());
   prober.endRun(signal);
   if (signal.aborted) return { kind: "aborted" };
 

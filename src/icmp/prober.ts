@@ -1,7 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "./packet.ts";
-import { type RememberedProbe, RememberedProbes } from "./remembered.ts";
+import { RememberedProbes } from "./remembered.ts";
 import { matchResponse, probeKey, type Response } from "./response.ts";
 import {
   type IcmpSocket,
@@ -12,8 +12,8 @@ import {
 } from "./socket.ts";
 import { TargetLimit, type TargetShare } from "./target-limit.ts";
 
-/** How often the socket is read while a probe is outstanding, in milliseconds. */
-const READ_INTERVAL_MS = 1;
+/** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
+const GRACE_MS = 1;
 /**
  * How long after the last probe a run that has heard nothing goes on to listen, in milliseconds: after three
  * seconds Linux reports a neighbour that does not exist (RFC 4861 section 10).
@@ -32,7 +32,7 @@ export const TAG_MS = 60_000;
 export const QUARANTINE_MS = 10_000;
 /** Probes remembered at once, outstanding or in quarantine; about 130 bytes each in quarantine, 34 MB. */
 const MAX_PROBES = 2 ** 18;
-/** How often what is over is freed, also while nothing is sent, in milliseconds. */
+/** How often what is over is freed and the socket is read, whether anything is sent or signalled, in milliseconds. */
 export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: with all `MAX_PROBES` taken, most are still free. */
 const MAX_KEY_TRIES = 64;
@@ -72,14 +72,6 @@ export type Answer =
   /** The kernel did not send it, for the reason with this errno name. */
   | { readonly kind: "refused"; readonly code: string };
 
-/** A probe without an answer so far. */
-interface Probe {
-  readonly deadlineMs: number;
-  /** How many packets the kernel had dropped before. */
-  readonly dropped: number;
-  readonly finish: (answer: Answer) => void;
-}
-
 const ABORTED: Answer = { kind: "aborted" };
 
 /** The parts of a request that a response is compared with. */
@@ -98,9 +90,9 @@ export interface ProberOptions {
 /**
  * Sends echo requests through one raw socket and finds the request that each packet answers.
  *
- * The kernel stamps packets when it receives them, so they may be read late: the socket is read on a
- * timer while a probe is outstanding, and a probe expires only after everything received before its
- * deadline has been read.
+ * The kernel stamps packets when it receives them, so they may be read late: a signal tells that something
+ * has arrived, and a probe expires only after everything received before its deadline has been read. So a
+ * signal that is lost costs time and no packet.
  *
  * An identifier is a tag byte of the process and a byte of the flow label. With a random sequence it
  * makes the key by which a probe is remembered until its quarantine is over: a router may return so
@@ -140,13 +132,16 @@ export class Prober {
   readonly #limit: TargetLimit;
   readonly #closing = new AbortController();
   readonly #probes = new RememberedProbes<ProbeRequest>();
-  /** In the order of sending, by their numbers. */
-  readonly #outstanding = new Map<number, Probe>();
+  /** Ends a probe without an answer so far, by its number. */
+  readonly #outstanding = new Map<number, (answer: Answer) => void>();
   readonly #endedRuns = new WeakSet<AbortSignal>();
   /** The requests of runs without their callbacks; all probes of a run share one. */
   readonly #bare = new WeakMap<AbortSignal, ProbeRequest>();
+  /** Ends the wait of a run that listens. */
+  readonly #listening = new WeakMap<AbortSignal, AbortController>();
+  /** Until when nothing is read, so that a flood leaves time for everything else. */
+  #restMs = -Infinity;
   #sweeper: Timer | undefined;
-  #isReading = false;
 
   /** @throws SystemError if no raw socket can be opened */
   constructor({
@@ -163,6 +158,7 @@ export class Prober {
     this.#tag = this.#randomBytes(1)[0] as number;
     this.#renewMs = clock.nowMs() + TAG_MS;
     this.#socket = openSocket(this.#tag);
+    this.#socket.onArrival(() => this.#read());
   }
 
   /** Probes without an answer so far. */
@@ -213,9 +209,15 @@ export class Prober {
     return ABORTED;
   }
 
-  /** Reads the socket in a moment, for responses that come when no probe is outstanding any more. */
-  async listen(signal: AbortSignal): Promise<void> {
-    await pause(this.clock, READ_INTERVAL_MS, signal);
+  /**
+   * Waits until a time, by default a moment, for responses that come when no probe is outstanding any more; the
+   * first one to the run with this signal ends the wait.
+   */
+  async listen(signal: AbortSignal, untilMs = this.clock.nowMs() + GRACE_MS): Promise<void> {
+    const heard = new AbortController();
+    this.#listening.set(signal, heard);
+    const waitMs = untilMs - this.clock.nowMs();
+    await pause(this.clock, waitMs, this.signalFor(signal, heard.signal));
     this.#read();
   }
 
@@ -243,22 +245,41 @@ export class Prober {
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
+    const key = probeKey(identifier, sequence);
+    const kept = hasCallbacks(request) ? request : this.#bareOf(request);
+    const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
+    const number = this.#probes.add(key, cookie, kept, sentMs, freeMs);
+    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
+    request.onSent?.(source);
+    return this.#answerTo(number, signal, sentMs + timeoutMs, dropped);
+  }
+
+  /**
+   * The answer to a probe until a deadline, or why there is none.
+   *
+   * @param dropped how many packets the kernel had dropped before
+   */
+  #answerTo(number: number, signal: AbortSignal, deadlineMs: number, dropped: number) {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const abort = () => finish(ABORTED);
     const finish = (answer: Answer) => {
+      cancel();
       this.#outstanding.delete(number);
       signal.removeEventListener("abort", abort);
       resolve(answer);
     };
+    const expire = () => {
+      const readUntilMs = this.#read();
+      if (!this.#outstanding.has(number)) return;
+      cancel = this.clock.after(GRACE_MS, expire);
+      if (readUntilMs <= deadlineMs) return;
+      const isKnown = this.#socket.dropped() === dropped;
+      if (!isKnown) this.counters.dropped++;
+      finish({ kind: isKnown ? "timeout" : "unknown" });
+    };
+    let cancel = this.clock.after(deadlineMs - this.clock.nowMs() + GRACE_MS, expire);
     signal.addEventListener("abort", abort);
-    const key = probeKey(identifier, sequence);
-    const kept = hasCallbacks(request) ? request : this.#bareOf(request);
-    const deadlineMs = sentMs + timeoutMs;
-    const number = this.#probes.add(key, cookie, kept, sentMs, deadlineMs + QUARANTINE_MS);
-    this.#outstanding.set(number, { deadlineMs, dropped, finish });
-    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
-    request.onSent?.(source);
-    this.#readLater();
+    this.#outstanding.set(number, finish);
     return promise;
   }
 
@@ -266,8 +287,7 @@ export class Prober {
   #freeSequence(identifier: number): number | null {
     if (this.#probes.numbers.size >= this.#maxProbes) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
-      const [high, low] = this.#randomBytes(2) as unknown as [number, number];
-      const sequence = (high << 8) | low;
+      const sequence = new DataView(this.#randomBytes(2).buffer).getUint16(0);
       if (!this.#probes.numbers.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;
@@ -301,39 +321,24 @@ export class Prober {
   #renewTag(nowMs: number): void {
     if (nowMs < this.#renewMs) return;
     const tag = this.#randomBytes(1)[0] as number;
-    if (!this.#socket.pass(tag, this.#tag)) return;
+    if (!this.#socket.pass?.(tag, this.#tag)) return;
     this.#tag = tag;
     this.#renewMs = nowMs + TAG_MS;
   }
 
-  #readLater(): void {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    this.clock.after(READ_INTERVAL_MS, () => {
-      this.#isReading = false;
-      const readUntilMs = this.#read();
-      for (const probe of this.#outstanding.values()) {
-        if (probe.deadlineMs < readUntilMs) this.#expire(probe);
-      }
-      if (this.#outstanding.size > 0) this.#readLater();
-    });
-  }
-
-  #expire(probe: Probe): void {
-    const isKnown = this.#socket.dropped() === probe.dropped;
-    if (!isKnown) this.counters.dropped++;
-    probe.finish({ kind: isKnown ? "timeout" : "unknown" });
-  }
-
   /** Reads what has arrived. Returns the time up to which nothing is left to read. */
   #read(): number {
-    let readUntilMs = this.clock.nowMs();
+    const nowMs = this.clock.nowMs();
+    let readUntilMs = -Infinity;
+    if (nowMs < this.#restMs) return readUntilMs;
     for (let count = 0; count < PACKETS_A_TURN; count++) {
       const packet = this.#socket.receive();
-      if (packet === null) return readUntilMs;
+      if (packet === null) return nowMs;
+      readUntilMs = packet.receivedMs;
       this.#receive(packet);
-      if (count === PACKETS_A_TURN - 1) readUntilMs = packet.receivedMs;
     }
+    this.#restMs = nowMs + GRACE_MS;
+    this.clock.after(GRACE_MS, () => this.#read());
     return readUntilMs;
   }
 
@@ -349,14 +354,10 @@ export class Prober {
       if (error !== null) forged.request.onForged?.(packet.source, error.type, error.parameter);
       return;
     }
-    const { probe, response, isWithoutCookie } = match;
+    const { response, isWithoutCookie } = match;
+    const { number, request, hasResponse } = match.probe;
     if (isWithoutCookie) this.counters.withoutCookie++;
     if (response.kind === "reply" && response.isOtherSource) this.counters.otherSource++;
-    this.#respond(probe, response);
-  }
-
-  #respond(probe: RememberedProbe<ProbeRequest>, response: Response): void {
-    const { number, request, hasResponse } = probe;
     // This machine's own error says only that it did not find a neighbour.
     if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
       this.#limit.answered(request.target, this.clock.nowMs());
@@ -367,7 +368,8 @@ export class Prober {
     this.counters[hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
     this.#probes.noteResponse(number);
     if (!this.#isOver(request)) request.onResponse?.(response);
-    this.#outstanding.get(number)?.finish(isInTime ? response : { kind: "timeout" });
+    this.#listening.get(request.signal)?.abort();
+    this.#outstanding.get(number)?.(isInTime ? response : { kind: "timeout" });
   }
 
   #randomBytes(count: number): Uint8Array<ArrayBuffer> {

@@ -11,17 +11,20 @@ export interface RememberedProbe<Request extends SentProbe["request"]> extends S
 
 /** Probes whose memory is allocated, and freed, together. */
 const CHUNK_PROBES = 1024;
-/** The numbers of a probe: key, time of sending, end of the quarantine, and 1 after a response. */
-const COLUMNS = 4;
 
 const newChunk = <Request>() => ({
-  numbers: new Float64Array(COLUMNS * CHUNK_PROBES),
+  keys: new Uint32Array(CHUNK_PROBES),
+  sentMs: new Float64Array(CHUNK_PROBES),
+  /** The end of each quarantine. */
+  freeMs: new Float64Array(CHUNK_PROBES),
+  /** 1 after a response. */
+  responded: new Uint8Array(CHUNK_PROBES),
   cookies: new Uint8Array(COOKIE_BYTES * CHUNK_PROBES),
   requests: [] as Request[],
 });
 
 /**
- * Probes by their key, from their sending to the end of their quarantine: 48 bytes each and their entry in
+ * Probes by their key, from their sending to the end of their quarantine: 37 bytes each and their entry in
  * a map, and no object if the probes of a run share one request.
  */
 export class RememberedProbes<Request extends SentProbe["request"]> {
@@ -37,7 +40,9 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
     const number = this.#oldest + this.numbers.size;
     if ((number - this.#base) % CHUNK_PROBES === 0) this.#chunks.push(newChunk());
     const { chunk, at } = this.#locate(number);
-    chunk.numbers.set([key, sentMs, freeMs, 0], at * COLUMNS);
+    chunk.keys[at] = key;
+    chunk.sentMs[at] = sentMs;
+    chunk.freeMs[at] = freeMs;
     chunk.cookies.set(cookie, at * COOKIE_BYTES);
     chunk.requests.push(request);
     this.numbers.set(key, number);
@@ -48,16 +53,16 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
     const number = this.numbers.get(key);
     if (number === undefined) return undefined;
     const { chunk, at } = this.#locate(number);
-    const [, sentMs = 0, , responses] = chunk.numbers.subarray(at * COLUMNS);
     const cookie = chunk.cookies.slice(at * COOKIE_BYTES, (at + 1) * COOKIE_BYTES);
     const request = chunk.requests[at] as Request;
-    return { number, request, sentMs, cookie, hasResponse: responses === 1 };
+    const hasResponse = chunk.responded[at] === 1;
+    return { number, request, sentMs: chunk.sentMs[at] as number, cookie, hasResponse };
   }
 
   /** Notes that a probe has a response. */
   noteResponse(number: number): void {
     const { chunk, at } = this.#locate(number);
-    chunk.numbers[at * COLUMNS + COLUMNS - 1] = 1;
+    chunk.responded[at] = 1;
   }
 
   /** Replaces the request of each probe. */
@@ -69,9 +74,8 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
   forget(nowMs: number): void {
     while (this.numbers.size > 0) {
       const { chunk, at } = this.#locate(this.#oldest);
-      const [key = 0, , freeMs = 0] = chunk.numbers.subarray(at * COLUMNS);
-      if (freeMs > nowMs) return;
-      this.numbers.delete(key);
+      if ((chunk.freeMs[at] as number) > nowMs) return;
+      this.numbers.delete(chunk.keys[at] as number);
       this.#oldest++;
       if (at < CHUNK_PROBES - 1 && this.numbers.size > 0) continue;
       this.#chunks.shift();

@@ -1,6 +1,6 @@
 import { type AddressType, classifyIpv6 } from "../addr/classify.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
-import { errnoName, libc, SystemError } from "../platform/libc.ts";
+import { errnoName, lastError, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
   alignControl,
@@ -8,6 +8,7 @@ import {
   CMSGHDR,
   CONTROL,
   EXTENDED_ERROR,
+  FCNTL,
   IPPROTO_ICMPV6,
   IPPROTO_UDP,
   MEMORY,
@@ -15,6 +16,7 @@ import {
   MSG_ERRQUEUE,
   MSGHDR,
   OPTION,
+  SIGURG,
   SOCK,
   SOCKADDR,
 } from "../platform/linux.ts";
@@ -65,10 +67,14 @@ export interface IcmpSocket {
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
   /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
   send(packet: OutgoingPacket): number | string;
-  /** Receives packets with one of two tags from now on; false if it goes on as before. */
-  pass(tag: number, other: number): boolean;
+  /**
+   * Receives packets with one of two tags from now on; false if it goes on as before. Absent with an `identifier`.
+   */
+  pass?(tag: number, other: number): boolean;
   /** How many packets the kernel has dropped because the buffer was full or their checksum wrong. */
   dropped(): number;
+  /** Sets what is called when packets have arrived, once or more for all of them, and perhaps without any. */
+  onArrival(action: () => void): void;
   /** The next packet in the order in which the kernel received them; null if there is none. */
   receive(): ReceivedPacket | null;
   close(): void;
@@ -91,9 +97,8 @@ const UNUSED_PORT = 33434;
 /** The family AF_UNSPEC takes a socket's peer and address away; connect(2). */
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
-const PACKET_INFO_BYTES = 20;
-/** How long after the last UDP packet its socket is read, in milliseconds: longer than a probe may stay unanswered. */
-const UDP_WAIT_MS = 20_000;
+const INFO_BYTES = 20;
+const UNNAMED = new Uint8Array(16);
 /**
  * Addresses to which no probe is sent: the kernel would take an IPv4-mapped one to IPv4 and the unspecified one
  * to loopback, and a multicast address never answers itself.
@@ -109,6 +114,9 @@ type OptionValue = readonly [option: readonly [number, number], value: Uint8Arra
 export abstract class EchoSocket implements IcmpSocket {
   readonly #libc = libc();
   readonly #out = new MessageBuffer(MAX_SENT_BYTES);
+  /** Where it has the values of its control messages. */
+  readonly #hopLimitAt = this.#addControl(CONTROL.hopLimit, this.#out.control, 4);
+  readonly #sourceAt = this.#addControl(CONTROL.packetInfo, this.#hopLimitAt + 4, INFO_BYTES);
   /** The last packet that was read. */
   protected readonly received = new MessageBuffer(MAX_RECEIVED_BYTES);
   readonly #timespec = new Uint8Array(new ArrayBuffer(16));
@@ -118,21 +126,24 @@ export abstract class EchoSocket implements IcmpSocket {
   protected readonly fd: number;
   /** Asks the routing table. Kept, because a process can run out of descriptors. */
   readonly #router: number = -1;
+  /** The socket for UDP packets, if there is another one. */
+  readonly #beside: EchoSocket | undefined;
   #isOpen = true;
+  #onArrival = () => {};
 
   /**
    * @param fd an ICMPv6 socket, which this one closes
    * @param options further options beside those of both kinds
    * @throws SystemError if an option is refused
    */
-  constructor(fd: number, options: readonly OptionValue[]) {
+  constructor(fd: number, options: readonly OptionValue[], openBeside?: () => EchoSocket) {
     this.fd = fd;
     try {
       this.#router = openSocket(SOCK.dgram, 0);
       this.#configure(options);
+      this.#beside = openBeside?.();
     } catch (error) {
-      // Not `close`, because a derived class has no fields yet.
-      this.#close();
+      this.close();
       throw error;
     }
   }
@@ -153,23 +164,28 @@ export abstract class EchoSocket implements IcmpSocket {
   send(packet: OutgoingPacket): number | string {
     const { scopeId, source, hopLimit, message } = packet;
     if (!this.#isOpen) return "EBADF";
+    if (packet.port !== undefined && this.#beside !== undefined) return this.#beside.send(packet);
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
     writeName(out.name, packet);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
-    const packetInfo = new Uint8Array(PACKET_INFO_BYTES);
-    if (isNamed) packetInfo.set(ipv6ToBytes(source));
-    const packetInfoAt = this.#writeControl(out.control, CONTROL.hopLimit, int(hopLimit));
-    const end = this.#writeControl(packetInfoAt, CONTROL.packetInfo, packetInfo);
+    out.bytes.set(isNamed ? ipv6ToBytes(source) : UNNAMED, this.#sourceAt);
+    out.view.setInt32(this.#hopLimitAt, hopLimit, true);
     out.message.set(message);
-    out.prepare(end - out.control, message.length);
+    out.prepare(this.#sourceAt + INFO_BYTES - out.control, message.length);
     const sentMs = performance.now();
     return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
   }
 
+  /** The signal is one of the process: each socket's `action` is called when any has received something. */
+  onArrival(action: () => void): void {
+    process.off("SIGURG", this.#onArrival).on("SIGURG", action);
+    this.#onArrival = action;
+  }
+
   receive(): ReceivedPacket | null {
-    return this.read(MSG_DONTWAIT);
+    return this.read(MSG_DONTWAIT) ?? this.#beside?.receive() ?? null;
   }
 
   /** Receives with flags of recvmsg(2). */
@@ -195,23 +211,16 @@ export abstract class EchoSocket implements IcmpSocket {
     };
   }
 
-  pass(_tag: number, _other: number): boolean {
-    return true;
-  }
-
   dropped(): number {
-    const [level, name] = OPTION.memory;
-    this.#libc.getsockopt(this.fd, level, name, this.#memory, this.#memoryBytes);
+    this.#libc.getsockopt(this.fd, ...OPTION.memory, this.#memory, this.#memoryBytes);
     return this.#memory[MEMORY.dropped] as number;
   }
 
   close(): void {
-    this.#close();
-  }
-
-  #close(): void {
     if (this.#isOpen) for (const fd of [this.fd, this.#router]) this.#libc.close(fd);
     this.#isOpen = false;
+    this.#beside?.close();
+    process.off("SIGURG", this.#onArrival);
   }
 
   /**
@@ -242,15 +251,14 @@ export abstract class EchoSocket implements IcmpSocket {
     return null;
   }
 
-  /** Returns where the next control message goes. */
-  #writeControl(at: number, [level, type]: readonly [number, number], data: Uint8Array): number {
-    const { view, bytes } = this.#out;
-    const length = CMSGHDR.bytes + data.length;
-    view.setUint32(at + CMSGHDR.length, length, true);
+  /** Puts a control message behind what ends at `endAt`, and returns where its value goes. */
+  #addControl([level, type]: readonly [number, number], endAt: number, dataBytes: number): number {
+    const { view } = this.#out;
+    const at = alignControl(endAt);
+    view.setUint32(at + CMSGHDR.length, CMSGHDR.bytes + dataBytes, true);
     view.setInt32(at + CMSGHDR.level, level, true);
     view.setInt32(at + CMSGHDR.type, type, true);
-    bytes.set(data, at + CMSGHDR.bytes);
-    return at + alignControl(length);
+    return at + CMSGHDR.bytes;
   }
 
   #configure(options: readonly OptionValue[]): void {
@@ -274,6 +282,10 @@ export abstract class EchoSocket implements IcmpSocket {
     // Beyond the system's limit, where the process may.
     this.setOption(OPTION.receiveBufferForce, size);
     this.setOption(OPTION.sendBufferForce, size);
+    // A kernel that refuses costs time only.
+    this.#libc.fcntl(this.fd, FCNTL.setSignal, SIGURG);
+    this.#libc.fcntl(this.fd, FCNTL.setOwner, process.pid);
+    this.#libc.fcntl(this.fd, FCNTL.setStatus, SOCK.nonblock | FCNTL.async);
     // Discard what arrived before the filters were set.
     while (this.read(MSG_DONTWAIT) !== null);
   }
@@ -303,33 +315,31 @@ export class ErrorQueueSocket extends EchoSocket {
 
   /** The next ICMPv6 error, as the raw socket would receive it. */
   #receiveError(): ReceivedPacket | null {
-    for (;;) {
-      const packet = this.read(MSG_DONTWAIT | MSG_ERRQUEUE);
-      if (packet === null) return null;
-      const { view, bytes, name } = this.received;
-      const error = this.findControl(CONTROL.error);
-      if (error === null || view.getUint8(error + EXTENDED_ERROR.origin) !== EXTENDED_ERROR.icmp6) {
-        continue;
-      }
-      const sender = error + EXTENDED_ERROR.bytes;
-      // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
-      const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + packet.message.length);
-      const written = new DataView(message.buffer);
-      message[0] = view.getUint8(error + EXTENDED_ERROR.type);
-      message[1] = view.getUint8(error + EXTENDED_ERROR.code);
-      written.setUint32(4, view.getUint32(error + EXTENDED_ERROR.info, true));
-      const flowInfo = view.getUint32(name.byteOffset + SOCKADDR.flowInfo);
-      written.setUint32(INVOKING_AT, 0x6000_0000 + flowInfo);
-      message[INVOKING_AT + 6] = NEXT_HEADER_ICMPV6;
-      message.set(name.subarray(SOCKADDR.address, SOCKADDR.address + 16), INVOKING_AT + 24);
-      message.set(packet.message, INVOKING_AT + IPV6_HEADER_BYTES);
-      return {
-        ...packet,
-        source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
-        scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
-        message,
-      };
+    const packet = this.read(MSG_DONTWAIT | MSG_ERRQUEUE);
+    if (packet === null) return null;
+    const { view, bytes, name } = this.received;
+    const error = this.findControl(CONTROL.error);
+    if (error === null || view.getUint8(error + EXTENDED_ERROR.origin) !== EXTENDED_ERROR.icmp6) {
+      return this.#receiveError();
     }
+    const sender = error + EXTENDED_ERROR.bytes;
+    // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
+    const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + packet.message.length);
+    const written = new DataView(message.buffer);
+    message[0] = view.getUint8(error + EXTENDED_ERROR.type);
+    message[1] = view.getUint8(error + EXTENDED_ERROR.code);
+    written.setUint32(4, view.getUint32(error + EXTENDED_ERROR.info, true));
+    const flowInfo = view.getUint32(name.byteOffset + SOCKADDR.flowInfo);
+    written.setUint32(INVOKING_AT, 0x6000_0000 + flowInfo);
+    message[INVOKING_AT + 6] = NEXT_HEADER_ICMPV6;
+    message.set(name.subarray(SOCKADDR.address, SOCKADDR.address + 16), INVOKING_AT + 24);
+    message.set(packet.message, INVOKING_AT + IPV6_HEADER_BYTES);
+    return {
+      ...packet,
+      source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
+      scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
+      message,
+    };
   }
 }
 
@@ -338,38 +348,21 @@ export class ErrorQueueSocket extends EchoSocket {
  * of UDP packets have a socket beside it.
  */
 export class RawSocket extends EchoSocket {
-  readonly #udp = new ErrorQueueSocket(IPPROTO_UDP);
-  /** Until when errors about UDP packets are awaited, in milliseconds of the monotonic clock. */
-  #udpMs = -Infinity;
-
   /**
    * @param tag the high byte of the identifiers, 8 bits
    * @param fd a raw ICMPv6 socket that is open already, or null to open one
    * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
    */
   constructor(tag: number, fd: number | null = null) {
-    super(fd ?? openSocket(SOCK.raw, IPPROTO_ICMPV6), [
+    const filters: readonly OptionValue[] = [
       [OPTION.icmp6Filter, encodeTypeFilter()],
       [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
-    ]);
+    ];
+    const raw = fd ?? openSocket(SOCK.raw, IPPROTO_ICMPV6);
+    super(raw, filters, () => new ErrorQueueSocket(IPPROTO_UDP));
   }
 
-  override send(packet: OutgoingPacket): number | string {
-    if (packet.port === undefined) return super.send(packet);
-    this.#udpMs = performance.now() + UDP_WAIT_MS;
-    return this.#udp.send(packet);
-  }
-
-  override receive(): ReceivedPacket | null {
-    return super.receive() ?? (performance.now() < this.#udpMs ? this.#udp.receive() : null);
-  }
-
-  override close(): void {
-    super.close();
-    this.#udp.close();
-  }
-
-  override pass(tag: number, other: number): boolean {
+  pass(tag: number, other: number): boolean {
     const program = bpfOption(encodeTagProgram(tag, other));
     return this.setOption(OPTION.attachFilter, program) === null;
   }
@@ -378,8 +371,7 @@ export class RawSocket extends EchoSocket {
 /** Opens an IPv6 socket that does not block. @throws SystemError */
 export function openSocket(type: number, protocol: number): number {
   const fd = libc().socket(AF_INET6, type | SOCK.nonblock | SOCK.cloexec, protocol);
-  const code = failure(fd);
-  if (code !== null) throw new SystemError(`socket(AF_INET6, ${type}, ${protocol})`, code);
+  if (fd < 0) throw lastError(`socket(AF_INET6, ${type}, ${protocol})`);
   return fd;
 }
 

@@ -77,6 +77,8 @@ const FUNCTIONS = {
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
   dup: { args: [C.int], returns: C.int },
   dup2: { args: [C.int, C.int], returns: C.int },
+  // Variadic in C, which changes nothing for integers where sixscope runs.
+  fcntl: { args: [C.int, C.int, C.size], returns: C.int },
   flock: { args: [C.int, C.int], returns: C.int },
   getpeername: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },

@@ -18,6 +18,11 @@ export const MSG_ERRQUEUE = 0x2000;
 /** Raises no SIGPIPE if the peer has closed; bits/socket.h. */
 export const MSG_NOSIGNAL = 0x4000;
 
+/** Operations of fcntl(2), and the status flag with which a socket sends a signal when something arrives. */
+export const FCNTL = { setStatus: 4, setOwner: 8, setSignal: 10, async: 0x2000 } as const;
+/** A signal that does nothing where it is not handled, unlike SIGIO, which ends the process; signal(7). */
+export const SIGURG = 23;
+
 /** Ends both directions of a connection; sys/socket.h. */
 export const SHUT_RDWR = 2;
 

@@ -5,6 +5,7 @@ import type { Clock } from "../../src/util/clock.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 interface Timer {
+  readonly isEvent: boolean;
   readonly atMs: number;
   readonly order: number;
   readonly action: () => void;
@@ -20,15 +21,24 @@ export class VirtualClock implements Clock {
     return this.#nowMs;
   }
 
-  /** Timers that have neither fired nor been cancelled. */
+  /** Timers of the program that have neither fired nor been cancelled. */
   get pending(): number {
-    return this.#timers.size;
+    return [...this.#timers].filter(({ isEvent }) => !isEvent).length;
   }
 
   after(delayMs: number, action: () => void): () => void {
     // A delay of less than this would be lost in rounding.
     const leastMs = delayMs === 0 ? 0 : 1e-6;
-    const timer = { atMs: this.#nowMs + Math.max(leastMs, delayMs), order: this.#count++, action };
+    return this.#add(this.#nowMs + Math.max(leastMs, delayMs), action, false);
+  }
+
+  /** Something happens without the program, such as the arrival of a packet. */
+  event(atMs: number, action: () => void): void {
+    this.#add(atMs, action, true);
+  }
+
+  #add(atMs: number, action: () => void, isEvent: boolean): () => void {
+    const timer = { atMs, order: this.#count++, action, isEvent };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }
@@ -96,6 +106,9 @@ export class FakeSocket implements IcmpSocket {
   /** How many packets the kernel has dropped. */
   droppedPackets = 0;
   isClosed = false;
+  /** Returns whether the signal of a packet is lost. */
+  losesSignal = () => false;
+  #onArrival = () => {};
 
   constructor(clock: VirtualClock, network: Network) {
     this.#clock = clock;
@@ -132,10 +145,17 @@ export class FakeSocket implements IcmpSocket {
     return this.droppedPackets;
   }
 
+  onArrival(action: () => void): void {
+    this.#onArrival = action;
+  }
+
   /** Lets a packet be read at a time, by default now. */
   deliver(packet: Omit<ReceivedPacket, "readMs">, readableMs = this.#clock.nowMs()): void {
     this.#arriving.push({ ...packet, readableMs });
     this.#arriving.sort((a, b) => a.readableMs - b.readableMs);
+    this.#clock.event(readableMs, () => {
+      if (!this.isClosed && !this.losesSignal()) this.#onArrival();
+    });
   }
 
   receive(): ReceivedPacket | null {
