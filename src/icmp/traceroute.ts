@@ -141,7 +141,7 @@ export function createTraceroute(prober: Prober): Traceroute {
       const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
       return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
     };
-    while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal);
+    while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
     if (signal.aborted) return { kind: "aborted" };
     const [refusal] = refused;
     if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
