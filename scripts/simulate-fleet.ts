@@ -6,7 +6,7 @@
 import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
 import { connect } from "@nats-io/transport-node";
-import { ANNOUNCE_MS } from "../src/locations/locations.ts";
+import { ANNOUNCE_MS } from "../src/locations/directory.ts";
 import { SUBJECTS } from "../src/locations/protocol.ts";
 import { createConnection } from "../src/valkey/connection.ts";
 import { TAKE } from "../src/valkey/limiter.ts";

@@ -39,6 +39,8 @@ describe("defaults", () => {
       networkFiles: { networksFile: null, asnFile: null },
       nats: null,
       location: null,
+      locationTags: [],
+      locationsExpected: [],
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
