@@ -8,6 +8,7 @@ import { startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { value } from "../lab/metrics.ts";
 import { type NatsServer, startAgent, startNats } from "../lab/nats.ts";
+import { freePort } from "../lab/port.ts";
 import { type Service, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("nats-server");
@@ -412,6 +413,23 @@ describeWith(missing)("agents and an instance with a location", () => {
       event: "error",
       data: { error: { code: "LOCATION_TIMEOUT", details: { location: "cdg" } } },
     });
+  });
+
+  test("an agent serves its health and its metrics, and nothing of HTTP else", async () => {
+    const port = await freePort();
+    const listen = { SIXSCOPE_METRICS_LISTEN: `[::1]:${port}` };
+    await using agent = await startAgent({ ...settings("hel"), ...listen });
+    const get = (path: string) => fetch(`http://[::1]:${port}${path}`);
+    expect((await get("/healthz")).status).toBe(200);
+    expect((await get("/api/v1/myip")).status).toBe(404);
+    await waitFor(service, ["hel"]);
+    await ask(service, "/ping/::1?count=1&from=hel");
+    const metrics = await (await get("/metrics")).text();
+    expect(metrics).toContain("\nsixscope_nats_connected 1\n");
+    expect(metrics).toContain("\nsixscope_probes_answered_total 1\n");
+    expect(metrics).not.toContain("sixscope_keys");
+    agent.signal("SIGTERM");
+    expect(await agent.exited).toBe(0);
   });
 
   test("/locations is built once for each change, with an ETag, and compressed", async () => {
