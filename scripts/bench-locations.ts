@@ -12,7 +12,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
-import { ANNOUNCE_MS } from "../src/locations/directory.ts";
+import { ANNOUNCE_MS, untilAnnouncement } from "../src/locations/directory.ts";
 import { SUBJECTS } from "../src/locations/protocol.ts";
 import { startAgent, startNats } from "../test/lab/nats.ts";
 import { startService } from "../test/lab/service.ts";
@@ -102,7 +102,7 @@ async function streamEvents(): Promise<number> {
 
 /** Fake agents that announce themselves and answer roll calls, as real ones do. */
 async function measureFleet(agents: number): Promise<void> {
-  const MEASURED_MS = 30_000;
+  const MEASURED_MS = 2 * ANNOUNCE_MS;
   const connection = await connect({ servers: [nats.url] });
   const fleet = Array.from({ length: agents }, (_, at) => ({
     location: `n${at}`,
@@ -126,9 +126,9 @@ async function measureFleet(agents: number): Promise<void> {
   const beats = fleet.map(({ location, id }) => {
     const beat = () => {
       connection.publish(SUBJECTS.here(location), JSON.stringify({ id }));
-      timer = setTimeout(beat, ANNOUNCE_MS * (0.75 + Math.random() / 2));
+      timer = setTimeout(beat, untilAnnouncement());
     };
-    let timer = setTimeout(beat, ANNOUNCE_MS * Math.random());
+    let timer = setTimeout(beat, untilAnnouncement());
     return () => clearTimeout(timer);
   });
   const list = async (etag = "") => {

@@ -8,7 +8,7 @@ import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { type Agent, createAgent } from "./agent.ts";
 import { askAgent } from "./ask-agent.ts";
-import { ANNOUNCE_MS, createDirectory, SWEEP_MS } from "./directory.ts";
+import { ANNOUNCE_MS, createDirectory, SWEEP_MS, untilAnnouncement } from "./directory.ts";
 import { type Connected, openLink } from "./link.ts";
 import { type Announcement, onMessage, SERVICE_FORM, SUBJECTS } from "./protocol.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
@@ -74,7 +74,7 @@ export function createLocations(
   const announce = () => {
     if (ownFamilies().join() === families) publish({ id });
     else describe();
-    announcing = setTimeout(announce, ANNOUNCE_MS * (0.75 + Math.random() / 2)).unref();
+    announcing = setTimeout(announce, untilAnnouncement()).unref();
   };
 
   const answerRollCall = ({ data }: Msg) => {
