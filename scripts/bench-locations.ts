@@ -6,7 +6,7 @@
  * difference is the way to the agent and back. Then many streams run at once, each with ten events of an
  * agent that does not probe: real ones would share the bound for each /64.
  *
- * With a number, `bun scripts/bench-locations.ts 10000`, it measures what so many agents cost that do nothing.
+ * With a number, `bun scripts/bench-locations.ts 10000`, it measures the cost of as many agents that do nothing.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
