@@ -135,7 +135,7 @@ export function createLocations(
 
   return {
     own,
-    expected: locationsExpected,
+    expected: asks ? locationsExpected : [],
     asked,
     /** True if there is a connection to NATS; null if none is configured. */
     get isConnected() {
