@@ -5,11 +5,15 @@
  * Rounds of pings of the loopback address, by the service itself and by an agent, are interleaved; the
  * difference is the way to the agent and back. Then many streams run at once, each with ten events of an
  * agent that does not probe: real ones would share the bound for each /64.
+ *
+ * With a number, `bun scripts/bench-locations.ts 10000`, it measures the cost of as many agents that do nothing.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
+import { ANNOUNCE_MS, untilAnnouncement } from "../src/locations/directory.ts";
+import { SUBJECTS } from "../src/locations/protocol.ts";
 import { startAgent, startNats } from "../test/lab/nats.ts";
 import { startService } from "../test/lab/service.ts";
 import { compile, hostTarget } from "./build/compile.ts";
@@ -96,6 +100,63 @@ async function streamEvents(): Promise<number> {
   return text.split("event: sample").length - 1;
 }
 
+/** Fake agents that announce themselves and answer roll calls, as real ones do. */
+async function measureFleet(agents: number): Promise<void> {
+  const MEASURED_MS = 2 * ANNOUNCE_MS;
+  const connection = await connect({ servers: [nats.url] });
+  const fleet = Array.from({ length: agents }, (_, at) => ({
+    location: `n${at}`,
+    id: at.toString(16).padStart(8, "0"),
+    tags: [`t${at % 100}`, "eu"],
+  }));
+  const describe = ({ location, id, tags }: (typeof fleet)[number], service?: string) => {
+    const said = { version: "0.1.0", families: [4, 6], since: new Date(0).toISOString(), tags };
+    connection.publish(SUBJECTS.here(location, service), JSON.stringify({ id, said }));
+  };
+  connection.subscribe(SUBJECTS.rollCall, {
+    callback: (_, message) => {
+      for (const each of fleet) describe(each, message.string());
+    },
+  });
+  await connection.flush();
+  const before = residentMiB(service.pid, "RssAnon");
+  // A service that starts now would call the roll; this one hears the agents come.
+  for (const each of fleet) describe(each);
+  await connection.flush();
+  const beats = fleet.map(({ location, id }) => {
+    const beat = () => {
+      connection.publish(SUBJECTS.here(location), JSON.stringify({ id }));
+      timer = setTimeout(beat, untilAnnouncement());
+    };
+    let timer = setTimeout(beat, untilAnnouncement());
+    return () => clearTimeout(timer);
+  });
+  const list = async (etag = "") => {
+    const startMs = performance.now();
+    const response = await fetch(`${service.url}/locations`, {
+      headers: { "If-None-Match": etag },
+    });
+    const { length } = await response.text();
+    return { ms: performance.now() - startMs, length, etag: response.headers.get("etag") ?? "" };
+  };
+  await Bun.sleep(5000);
+  const first = await list();
+  const second = await list();
+  const kept = await list(first.etag);
+  console.log(
+    `\n${agents} agents: /locations has ${first.length} characters; built in ${ms(first.ms)}, again in ${ms(second.ms)}, not modified in ${ms(kept.ms)}`,
+  );
+  const startCpu = cpuSeconds(service.pid);
+  await Bun.sleep(MEASURED_MS);
+  const share = (cpuSeconds(service.pid) - startCpu) / (MEASURED_MS / 1000);
+  const after = residentMiB(service.pid, "RssAnon");
+  console.log(
+    `CPU of the service: ${(share * 100).toFixed(2)} % of a core; memory: ${before.toFixed(1)} MiB before, ${after.toFixed(1)} MiB with them`,
+  );
+  for (const stop of beats) stop();
+  await connection.close();
+}
+
 /** CPU seconds of the service until now. */
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
@@ -111,6 +172,11 @@ const memory = [without, service].map(({ pid }) => `${residentMiB(pid, "RssAnon"
 console.log(`private memory at rest: ${memory[0]} without NATS, ${memory[1]} with it\n`);
 
 try {
+  const [agents] = process.argv.slice(2).map(Number);
+  if (agents !== undefined) {
+    await measureFleet(agents);
+    process.exit(0);
+  }
   const times = { "": [] as number[], "&from=ams": [] as number[] };
   for (let round = 0; round < ROUNDS + WARM_UP; round++) {
     for (const [from, taken] of Object.entries(times)) {

@@ -6,7 +6,7 @@
 import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
 import { connect } from "@nats-io/transport-node";
-import { ANNOUNCE_MS } from "../src/locations/locations.ts";
+import { ANNOUNCE_MS } from "../src/locations/directory.ts";
 import { SUBJECTS } from "../src/locations/protocol.ts";
 import { createConnection } from "../src/valkey/connection.ts";
 import { TAKE } from "../src/valkey/limiter.ts";
@@ -23,6 +23,12 @@ const NEAR_MS = 0.5;
 const FAR_MS = 80;
 /** Calls that are given up, above which limits are no longer counted together. */
 const TOLERATED = 0.001;
+/** A server that is busier than this has a queue that grows with every burst. */
+const MOST_BUSY = 0.9;
+/** Connections to a Valkey while it is measured: a call costs more with them than with few. */
+const CONNECTIONS = 200;
+/** Seconds that are simulated: a queue of an overloaded server grows all the time. */
+const HORIZON_SECONDS = 60;
 /** The part of all requests that the busiest client sends; a hash cannot cut it. */
 const BUSIEST_CLIENT = 0.02;
 
@@ -37,14 +43,14 @@ function cpuMicros(pid: number): number {
 
 /** CPU microseconds of Valkey for the check of a request: two buckets, those of an address and its /64. */
 async function measureCheck(): Promise<number> {
-  const [calls, atOnce] = [40_000, 64];
+  const [calls, atOnce] = [40_000, CONNECTIONS];
   await using server = await ValkeyServer.start();
-  const connection = createConnection(server.url);
-  await connection.run(TAKE, ["a"], [60, 1, 100, 0, 0], 1000);
+  const connections = Array.from({ length: CONNECTIONS }, () => createConnection(server.url));
+  await Promise.all(connections.map((each) => each.run(TAKE, ["a"], [60, 1, 100, 0, 0], 10_000)));
   const before = cpuMicros(server.pid);
   for (let done = 0; done < calls; done += atOnce) {
     const check = (_: unknown, at: number) =>
-      connection.run(
+      connections[at]?.run(
         TAKE,
         [`limit:${done + at}`, `limit:64:${at}`],
         [60, 1, 100, 0, 0, 1e9, 0, 0],
@@ -53,7 +59,7 @@ async function measureCheck(): Promise<number> {
     await Promise.all(Array.from({ length: atOnce }, check));
   }
   const micros = (cpuMicros(server.pid) - before) / calls;
-  connection.close();
+  for (const connection of connections) connection.close();
   return micros;
 }
 
@@ -104,7 +110,7 @@ interface Outcome {
 
 /** Simulates a Valkey with one thread, which does call after call while they come at random. */
 function simulateValkey(perSecond: number, checkMicros: number, roundTripMs: number): Outcome {
-  const calls = 200_000;
+  const calls = Math.max(200_000, Math.min(5_000_000, Math.ceil(perSecond * HORIZON_SECONDS)));
   const took = new Float64Array(calls);
   let nowMs = 0;
   let freeAtMs = 0;
@@ -132,7 +138,10 @@ function mostInstances(checkMicros: number): number {
   let [fits, fails] = [1, 1_000_000];
   while (fails - fits > 1) {
     const middle = (fits + fails) >> 1;
-    const { givenUp } = simulateValkey(callsOf(middle), checkMicros, NEAR_MS);
+    const isBusy = (callsOf(middle) * checkMicros) / 1e6 > MOST_BUSY;
+    const { givenUp } = isBusy
+      ? { givenUp: 1 }
+      : simulateValkey(callsOf(middle), checkMicros, NEAR_MS);
     if (givenUp <= TOLERATED) fits = middle;
     else fails = middle;
   }
@@ -149,9 +158,15 @@ const rowOf = ({ busy, p50Ms, p99Ms, givenUp }: Outcome) => ({
 });
 
 const checkMicros = await measureCheck();
-const announcement = JSON.stringify({ version: "0.1.0", families: [4, 6], since: new Date() });
+const announcement = JSON.stringify({ id: "00000000" });
+/** The description of an agent, which each service that calls the roll gets. */
+const DESCRIPTION_BYTES = 160;
+/** A round of an mtr over 15 hops with names. */
+const ROUND_BYTES = 5_000;
+/** Services that connect in a second, as in a rolling restart of a thousand in ten minutes. */
+const ROLL_CALLS = 1.6;
 const fanOutMicros = await measureMessage(50, announcement.length);
-const messageMicros = await measureMessage(1, 300);
+const messageMicros = await measureMessage(1, ROUND_BYTES);
 console.log(`a check costs Valkey ${checkMicros.toFixed(1)} µs of CPU`);
 console.log(
   `a message costs NATS ${messageMicros.toFixed(1)} µs, or ${fanOutMicros.toFixed(1)} µs for each of fifty subscribers`,
@@ -169,7 +184,9 @@ console.table(
     ]),
   ),
 );
-console.log(`It carries ${count(mostInstances(checkMicros))} instances.`);
+const most = mostInstances(checkMicros);
+const mostBusy = percent((callsOf(most) * checkMicros) / 1e6);
+console.log(`It carries ${count(most)} instances, ${mostBusy} busy.`);
 
 console.log("\nA thousand instances, cut:");
 const all = callsOf(1000);
@@ -191,7 +208,8 @@ console.log("\nOne NATS server:");
 const MESSAGES_PER_ASK = 12;
 const bytesOf = (instances: number, locations: number, asks: number) =>
   ((instances * locations * 1000) / ANNOUNCE_MS) * announcement.length +
-  asks * MESSAGES_PER_ASK * 300;
+  Math.min(1, instances / 1000) * ROLL_CALLS * locations * DESCRIPTION_BYTES +
+  asks * MESSAGES_PER_ASK * ROUND_BYTES;
 console.table(
   Object.fromEntries(
     (
@@ -204,7 +222,8 @@ console.table(
     ).map(([instances, locations]) => {
       const announced = (instances * locations * 1000) / ANNOUNCE_MS;
       const asks = instances * REQUESTS_PER_SECOND * 0.1;
-      const micros = announced * fanOutMicros + asks * MESSAGES_PER_ASK * messageMicros;
+      const rolls = Math.min(1, instances / 1000) * ROLL_CALLS * locations;
+      const micros = announced * fanOutMicros + (rolls + asks * MESSAGES_PER_ASK) * messageMicros;
       return [
         `${instances} instances, ${locations} locations`,
         {

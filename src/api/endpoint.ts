@@ -42,15 +42,12 @@ export interface Question {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** A location that can be asked. */
-export interface KnownLocation {
-  readonly location: string;
-  /** Of the sixscope there. */
-  readonly version: string;
-  /** The IP versions of its addresses. */
-  readonly families: readonly (4 | 6)[];
-  /** The ISO time of its start. */
-  readonly since: string;
+/** All that is known of the locations, until something changes. */
+export interface KnownLocations {
+  /** The document of `/locations`. */
+  readonly json: string;
+  /** Those that can measure now, by what `from` calls them: a name, a tag, or the word for all. */
+  readonly byWord: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Other places where an endpoint can do its work, and the name of this one. */
@@ -58,7 +55,7 @@ export interface OtherLocations {
   readonly own: string | null;
   /** True if others can be reached now; null if none is configured. */
   readonly isConnected: boolean | null;
-  list(): readonly KnownLocation[];
+  readonly known: KnownLocations;
   /**
    * Asks a location, and returns its document.
    *

@@ -27,10 +27,16 @@ export interface Parameter<T = unknown> extends About<T> {
   /** The value of a request without it. */
   readonly default?: T;
   /**
-   * How many requests one with this value costs, by its work; without it, one. `locations` tells how many
-   * locations can be asked.
+   * How many requests one with this value costs, by its work; without it, one.
+   *
+   * @param values of all parameters that are valid
+   * @param locations those that can measure, by what `from` calls them
    */
-  price?(value: T, locations: () => number): number;
+  price?(
+    value: T,
+    values: Readonly<Record<string, unknown>>,
+    locations: () => ReadonlyMap<string, readonly string[]>,
+  ): number;
   /** The values of a parameter without bounds, in words. */
   readonly expected?: string;
   /** The value of a segment if the path ends before it; without this, such a path does not exist. */
@@ -150,16 +156,27 @@ export function readParameters(parameters: Parameters, sent: SentParameters): Va
   return values;
 }
 
-/** How many requests one with this query costs: the product of the prices of its parameters that are valid. */
+/**
+ * How many requests one with this query costs: the product of the prices of its parameters that are valid.
+ *
+ * @param locations as for `Parameter.price`
+ */
 export function priceOf(
   parameters: Parameters,
   query: Readonly<Record<string, string[]>>,
-  locations: () => number,
+  locations: () => ReadonlyMap<string, readonly string[]>,
 ): number {
-  return Object.entries(parameters).reduce((product, [name, { price, schema }]) => {
-    const { success, data } = schema().safeParse(query[name]?.[0]);
-    return product * ((success && price?.(data, locations)) || 1);
-  }, 1);
+  const values = Object.fromEntries(
+    Object.entries(parameters).flatMap(([name, { schema }]) => {
+      const { success, data } = schema().safeParse(query[name]?.[0]);
+      return success ? [[name, data]] : [];
+    }),
+  );
+  return Object.entries(values).reduce(
+    (product, [name, value]) =>
+      product * (parameters[name]?.price?.(value, values, locations) || 1),
+    1,
+  );
 }
 
 function readQuery(

@@ -4,6 +4,8 @@ import { newKey } from "../locations/link.ts";
 import { createLocations } from "../locations/locations.ts";
 import { serviceManager } from "../platform/systemd.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
+import { createMetrics } from "../server/metrics.ts";
+import { listen } from "../server/server.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { VERSION } from "../util/version.ts";
 import { FLUSH_GRACE_MS, rawSocketProblem, runUntilStopped } from "./serve.ts";
@@ -18,7 +20,7 @@ export interface AgentOptions {
 
 /**
  * `sixscope agent`: measures for instances elsewhere until SIGTERM or SIGINT; SIGHUP makes it read the
- * files of networks again. It neither listens nor reads API keys.
+ * files of networks again. It reads no API keys, and listens only for `/healthz` and `/metrics`.
  *
  * @throws ConfigError
  */
@@ -40,15 +42,20 @@ export async function runAgent(
   const config = parseConfig(environment);
   requireLocation(config);
   const { log, lines } = openLog(config, environment);
-  const icmp = openIcmpOrReason({ listen: [], metricsListen: [] });
-  const services = await openServices(config, icmp, log);
+  const icmp = openIcmpOrReason({ ...config, listen: [] });
+  const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
+  const services = await openServices(config, icmp, log, metrics?.countQueries);
   const { networks, probeSlots } = services;
   const manager = serviceManager(environment);
   process.on("SIGHUP", () => manager.reload(() => networks?.reload()));
   networks?.watch();
   const locations = createLocations(config, false, log);
   locations.answer(ENDPOINTS, services, log);
+  const parts = { ...services, locations, keyring: null, renewal: null, shared: null };
+  const scraped = metrics?.expose(parts);
+  const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
   say(`sixscope ${VERSION} is the agent of ${config.location}`);
+  if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);
   const problem = rawSocketProblem(icmp, environment);
   if (problem !== null) say(problem);
   const connection = () => (locations.isConnected ? "connected" : "not connected");
@@ -58,9 +65,13 @@ export async function runAgent(
     config.stopGraceMs,
     "questions",
     () => `${config.location}, ${connection()} to NATS; probes running: ${probeSlots.running}`,
-    (graceMs) => locations.leave(graceMs),
+    (graceMs) => {
+      exposed?.drain();
+      return locations.leave(graceMs);
+    },
   );
   await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
+  await exposed?.stop(0);
   networks?.close();
   if (!("unavailable" in icmp)) icmp.close();
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { BASE_PATH, FROM, type Question } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { once } from "../api/schemas.ts";
-import { ALL_LOCATIONS, asksSeveral } from "../config/settings.ts";
+import { ALL_LOCATIONS } from "../config/settings.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
 import { printable, quote } from "../util/text.ts";
@@ -185,19 +185,23 @@ interface Located {
   error?: SentError;
 }
 
-/** A result, if it is of the target or name and of the locations that were asked for. */
+/**
+ * A result, if it is of the target or name that was asked for, and of one location or several as `from` can
+ * mean: the names of those with a tag are not known here.
+ */
 function answer({ endpoint, parameters }: Question, document: About): ApiAnswer {
   const [subject = ""] = Object.keys(endpoint.parameters);
   const { [subject]: asked, [FROM]: from } = parameters;
   const { locations } = document;
+  const words = from?.split(",") ?? [];
   const parts = locations ?? [{ location: from, result: document }];
   const isRight = parts.every(
     ({ location, result }) =>
-      (from === ALL_LOCATIONS || from === location || from?.split(",").includes(`${location}`)) &&
       (result?.[subject] ?? asked) === asked &&
       (result === undefined || result.details?.location === location),
   );
-  if (!isRight || asksSeveral(from) !== (locations !== undefined)) {
+  const isPossible = locations ? from !== undefined : words.length < 2 && from !== ALL_LOCATIONS;
+  if (!isRight || !isPossible) {
     throw new ServerError("answered another question than was asked; see --server");
   }
   for (const part of locations ?? []) if (part.error) part.error = knownError(part.error);

@@ -8,7 +8,7 @@ import {
   readParameters,
   sentTexts,
 } from "../api/parameters.ts";
-import { asksSeveral, TOOL_SETTINGS } from "../config/settings.ts";
+import { TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import type { Tool } from "../tools/table.ts";
 import { callHere } from "./call-here.ts";
@@ -69,9 +69,6 @@ export function addTool(
     if (from !== undefined && !server) {
       wrong("only a service knows other locations; name one with --server URL");
     }
-    if (asksSeveral(from) && format) {
-      wrong("--format can show only one location; name one with --from");
-    }
     const words =
       tool.name === "dns"
         ? readDnsWords(args, command, environment)
@@ -96,12 +93,7 @@ export function addTool(
       ? callServer(server, key)
       : callHere(environment, { config, values: chosen.values });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts } };
-    const output = {
-      json,
-      stream,
-      format: format && formats?.[format],
-      isAboutSeveral: asksSeveral(from),
-    };
+    const output = { json, stream, format: format && formats?.[format] };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
 }

@@ -1,8 +1,9 @@
-import type { Question } from "../api/endpoint.ts";
+import { FROM, type Question } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import type { Fact } from "../tools/report.ts";
 import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
 import { reporterOf } from "../tools/reports.ts";
+import { type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
 import type { CallEndpoint } from "./call-here.ts";
 import type { Format } from "./formats.ts";
@@ -16,8 +17,6 @@ export interface Output {
   readonly stream: boolean;
   /** The format of another program instead of lines. */
   readonly format?: Format | undefined;
-  /** True if the answer is that of several locations. */
-  readonly isAboutSeveral: boolean;
 }
 
 /** The answer of a location, or its error. */
@@ -40,25 +39,31 @@ export async function runTool(
   tool: Tool,
   callEndpoint: CallEndpoint,
   question: Question,
-  { json, stream, format, isAboutSeveral }: Output,
+  { json, stream, format }: Output,
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
   const interrupt = new AbortController();
   const end = () => interrupt.abort();
   process.once("SIGINT", end);
   const screen = new Screen(environment, json || format !== undefined, end);
-  const view = isAboutSeveral ? severalView(tool, screen) : toolView(tool, question, screen);
+  // Only the answer shows if `from` means one location or several.
+  let view = FROM in question.parameters ? null : toolView(tool, question, screen);
+  const viewOf = (isOfSeveral: boolean) => {
+    view ??= isOfSeveral ? severalView(tool, screen) : toolView(tool, question, screen);
+    return view;
+  };
   const startMs = Date.now();
   const events: object[] = [];
   const writeEvent = (name: string, data: string) =>
     screen.writeJson(`{"event":${JSON.stringify(name)},"data":${data}}`);
   const onEvent = (name: string, data: object) => {
     if (json && stream) writeEvent(name, JSON.stringify(data));
+    if (viewOf(name === "summary").isOfSeveral) return;
     // Rounds of a day would fill the memory.
     const { merge } = reporterOf(tool.name);
     if (merge && format === undefined) events.splice(0, 1, merge(events[0], data));
     else events.push(data);
-    view.show(events);
+    viewOf(false).show(events);
   };
   try {
     const { json: document, error } = await callEndpoint(question, interrupt.signal, onEvent);
@@ -66,8 +71,13 @@ export async function runTool(
     else if (json) screen.writeJson(document);
     if (error === null) {
       const result = JSON.parse(document);
+      const isOfSeveral = "locations" in result;
+      if (format && isOfSeveral) {
+        screen.complain("--format can show only one location; name one with --from");
+        return STATUS.wrongUsage;
+      }
       if (format) screen.writeJson(format(result, { events, startMs, endMs: Date.now() }));
-      return statusOf(view.end(result, events));
+      return statusOf(viewOf(isOfSeveral).end(result, events));
     }
     const shown = json ? undefined : reportOf(tool, JSON.parse(document));
     if (shown) screen.print(...reportLines(shown, screen.columns));
@@ -77,7 +87,7 @@ export async function runTool(
     return isWrong ? STATUS.wrongUsage : STATUS.unanswered;
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    return statusOf(view.end(null, events));
+    return statusOf(viewOf(false).end(null, events));
   } finally {
     await screen.flush();
   }
@@ -87,6 +97,8 @@ const statusOf = (isAnswered: boolean) => (isAnswered ? STATUS.answered : STATUS
 
 /** How a tool shows its events and its result, which is null if it was interrupted. */
 interface View {
+  /** True if it needs no events. */
+  readonly isOfSeveral?: boolean;
   show(events: readonly object[]): void;
   /** Returns whether the question is answered. */
   end(result: object | null, events: readonly object[]): boolean;
@@ -141,12 +153,18 @@ function toolView(tool: Tool, { endpoint, parameters }: Question, screen: Screen
   };
 }
 
-/** The reports of several locations below each other. */
+/** The comparison of several locations, and their reports below each other. */
 function severalView(tool: Tool, screen: Screen): View {
   return {
+    isOfSeveral: true,
     show() {},
     end(result) {
-      const { locations = [] } = (result ?? {}) as { readonly locations?: readonly Outcome[] };
+      if (result === null) return false;
+      const { locations, details } = result as {
+        readonly locations: readonly Outcome[];
+        readonly details: Summary;
+      };
+      screen.print(...tablesLines([summaryTable(details)], screen.columns));
       const areAnswered = locations.map((outcome) => {
         const { location, result, error } = outcome;
         const shown = reportOf(tool, outcome);

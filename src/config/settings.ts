@@ -59,13 +59,14 @@ const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
 /** The name of a location, which is a part of NATS subjects. */
 export const LOCATION_FORM = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
-/** Every location; no location has this name. */
+/** Every location; no location and no tag has this name. */
 export const ALL_LOCATIONS = "all";
 
-/** True if the names after `from` ask for a result or an error of each of several locations. */
-export function asksSeveral(from: string | undefined): boolean {
-  return from === ALL_LOCATIONS || from?.includes(",") === true;
-}
+/** Tags of a location, such as its country, continent and network. */
+export const MAX_TAGS = 16;
+
+/** Expected locations; each has a metric of its own. */
+const MAX_EXPECTED = 1000;
 
 /** Which service the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
@@ -124,6 +125,10 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     nats: natsUrl && { ...natsUrl, credsFile: natsCreds },
     /** The name of the place where this process is; null if it has none. */
     location: optional("SIXSCOPE_LOCATION", parseLocation),
+    /** Other words for it in `from`. */
+    locationTags: optional("SIXSCOPE_LOCATION_TAGS", locationNames(MAX_TAGS)) ?? [],
+    /** The locations whose absence is shown. */
+    locationsExpected: optional("SIXSCOPE_LOCATIONS_EXPECTED", locationNames(MAX_EXPECTED)) ?? [],
     resolvers: {
       resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
@@ -329,10 +334,21 @@ function parseNatsUrl(text: string) {
   return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
 }
 
+const LOCATION_WORDS = "1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all";
+
+const isLocation = (text: string) => LOCATION_FORM.test(text) && text !== ALL_LOCATIONS;
+
 function parseLocation(text: string) {
-  return LOCATION_FORM.test(text) && text !== ALL_LOCATIONS
-    ? text
-    : refuse("must be 1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all");
+  return isLocation(text) ? text : refuse(`must be ${LOCATION_WORDS}`);
+}
+
+/** A list of names or tags of locations, each once. */
+function locationNames(most: number): Parse<readonly string[]> {
+  const parse = list((entry) => (isLocation(entry) ? entry : null), LOCATION_WORDS);
+  return (text) => {
+    const names = [...new Set(parse(text))];
+    return names.length <= most ? names : refuse(`must be at most ${most} names`);
+  };
 }
 
 function parseServers(text: string) {

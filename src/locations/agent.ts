@@ -7,6 +7,7 @@ import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import {
+  ALIVE_MS,
   isInbox,
   MAX_QUESTION_BYTES,
   MESSAGE_VERSION,
@@ -70,7 +71,7 @@ export function createAgent(
       address: null,
       onAddress,
       owner: `nats ${question.owner}`,
-      allowSeconds: (seconds) => send({ allowSeconds: seconds }),
+      allowSeconds: () => {},
       onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
     };
     // Whoever asks cannot do more here than at home, nor more than this place allows.
@@ -112,11 +113,14 @@ export function createAgent(
     const release = places.tryTake(question.owner);
     if (release === null) return send({ refused: `${location} works on enough of your questions` });
     runs.set(question.token, end);
+    send({ alive: true });
+    const beat = setInterval(() => send({ alive: true }), ALIVE_MS);
     const startMs = performance.now();
     let ip: string | undefined;
     const reply = await run(question, signal, send, (address) => {
       ip = address;
     });
+    clearInterval(beat);
     runs.delete(question.token);
     release();
     if (runs.size === 0) onIdle();

@@ -1,18 +1,20 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Call, Question } from "../api/endpoint.ts";
 import { ApiError, clientGone } from "../api/errors.ts";
-import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
-import { MAX_QUESTION_BYTES, MESSAGE_VERSION, type SentQuestion, SUBJECTS } from "./protocol.ts";
+import {
+  ALIVE_MS,
+  MAX_QUESTION_BYTES,
+  MESSAGE_VERSION,
+  type SentQuestion,
+  SUBJECTS,
+} from "./protocol.ts";
 import { replyReader, unavailable } from "./replies.ts";
 
-/** How much later than its longest time the answer of an agent may come. */
-const GRACE_SECONDS = 1;
+/** The longest time of a run, in seconds; the agent says that it is alive meanwhile. */
+export const MAX_SECONDS = 300;
 
-/** The longest time of an agent that has not said another: that of a DNS query. */
-const DEFAULT_SECONDS = QUERY_TIMEOUT_MS / 1000;
-
-/** The longest time that an agent may ask for; no run takes longer. */
-const MAX_SECONDS = 300;
+/** The beats of `ALIVE_MS` after which a silent agent is lost: it is told in less than 3 s. */
+const SILENT_BEATS = 5;
 
 /** The service that asks, its target policy, and the owner whose share of the agent's probe slots it uses. */
 interface Asker extends Pick<SentQuestion, "owner" | "targets"> {
@@ -45,23 +47,22 @@ export async function askAgent(
   }
   const inbox = SUBJECTS.inbox(service);
   const { promise, resolve, reject } = Promise.withResolvers<object>();
-  const startMs = performance.now();
-  let timer: Timer | undefined;
-  const wait = (longestSeconds: number) => {
-    const seconds = Math.min(longestSeconds, MAX_SECONDS) + GRACE_SECONDS;
-    const expire = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
-    clearTimeout(timer);
-    timer = setTimeout(expire, Math.max(0, startMs + seconds * 1000 - performance.now()));
-    allowSeconds(seconds);
-  };
+  const expire = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
+  const deadline = setTimeout(expire, MAX_SECONDS * 1000);
+  allowSeconds(MAX_SECONDS);
+  let silentBeats = 0;
+  // Beats are counted, because a process that is held up itself must not take that for silence.
+  const watch = setInterval(() => {
+    if (++silentBeats >= SILENT_BEATS) expire();
+  }, ALIVE_MS);
   const read = replyReader(location, question);
   const subscription = connection.subscribe(inbox, {
     callback(error, message) {
       try {
+        silentBeats = 0;
         const reply = read(error, message);
-        if ("allowSeconds" in reply) wait(reply.allowSeconds);
-        else if ("event" in reply) onEvent?.(reply.event, reply.data);
-        else resolve(reply.result);
+        if ("event" in reply) onEvent?.(reply.event, reply.data);
+        if ("result" in reply) resolve(reply.result);
       } catch (problem) {
         reject(problem);
       }
@@ -72,7 +73,6 @@ export async function askAgent(
   const leave = () => reject(clientGone());
   signal.addEventListener("abort", leave);
   if (signal.aborted) leave();
-  wait(DEFAULT_SECONDS);
   try {
     connection.publish(SUBJECTS.ask(location), text, { reply: inbox });
     return await promise;
@@ -81,7 +81,8 @@ export async function askAgent(
     if (!connection.isClosed()) connection.publish(SUBJECTS.cancel(location), token);
     throw error;
   } finally {
-    clearTimeout(timer);
+    clearTimeout(deadline);
+    clearInterval(watch);
     signal.removeEventListener("abort", leave);
     subscription.unsubscribe();
   }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint } from "../api/endpoint.ts";
-import { list, locationName, named, text } from "../api/schemas.ts";
+import { list, locationName, named, oneOf, text, whole } from "../api/schemas.ts";
+import { VERSION } from "../util/version.ts";
 
 /** `GET /locations`: where else the service can measure. */
 export const locations = endpoint({
@@ -8,28 +9,41 @@ export const locations = endpoint({
   operationId: "listLocations",
   summary: "The locations that can measure",
   description:
-    "The locations that `from` can name, in alphabetical order; the service's own is among them if it has one. Agents that share a location share a row.",
+    "The locations that `from` can name, in alphabetical order; the service's own is among them if it has one, and those that the operator expects. Agents that share a location share a row. The answer has an `ETag`.",
   needsKey: false,
   parameters: {},
   response: () =>
     named("Locations", "The locations that can measure.", {
+      version: text("The version of this service."),
       locations: z.array(
-        named("Location", "A location that can measure.", {
+        named("Location", "A location.", {
           location: locationName(),
-          version: text("The version of the sixscope there."),
+          state: oneOf(["up", "down"], "Up if it can measure; down if it is expected and cannot."),
+          agents: whole("Agents that are there.", 0),
+          versions: list(z.string(), "Those of its agents, several if they differ."),
           families: list(
             z.literal([4, 6]).meta({ type: "integer" }),
             "The IP versions of its addresses.",
           ),
-          since: z.iso.datetime().describe("When it started."),
+          since: z.iso
+            .datetime()
+            .nullable()
+            .describe("When its first agent started; null if it is down."),
+          tags: list(z.string(), "What `from` can call it too."),
         }),
       ),
     }),
   example: {
+    version: "0.1.0",
     locations: [
-      { location: "ams", version: "0.1.0", families: [4, 6], since: "2026-01-31T12:00:00.000Z" },
+      {
+        ...{ location: "ams", state: "up", agents: 2, versions: ["0.1.0"] },
+        ...{ families: [4, 6], since: "2026-01-31T12:00:00.000Z", tags: ["eu", "nl"] },
+      },
     ],
   },
   errors: [],
-  handle: (_parameters, _call, { locations }) => ({ locations: locations?.list() ?? [] }),
+  handle: (_parameters, _call, { locations }) => locations?.known.json ?? NONE,
 });
+
+const NONE = JSON.stringify({ version: VERSION, locations: [] });

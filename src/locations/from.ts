@@ -1,13 +1,23 @@
 import { z } from "zod";
 import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
 import { ApiError, ERRORS } from "../api/errors.ts";
-import type { Parameter, Parameters, ValuesOf } from "../api/parameters.ts";
-import { locationName, named, once, text } from "../api/schemas.ts";
-import { ALL_LOCATIONS, asksSeveral } from "../config/settings.ts";
+import {
+  integerParameter,
+  type Parameter,
+  type Parameters,
+  type ValuesOf,
+} from "../api/parameters.ts";
+import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
+import { ALL_LOCATIONS } from "../config/settings.ts";
+import { type Summary, summaryRow } from "../tools/summary.ts";
+import { MAX_SECONDS } from "./ask-agent.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
 /** Locations that one request can ask. */
 const MAX_LOCATIONS = 32;
+
+/** The parameter that bounds `from`. */
+const LIMIT = "limit";
 
 /** Which locations do the work; without it, the service itself. */
 const fromParameter: Parameter<string | undefined> = {
@@ -15,26 +25,39 @@ const fromParameter: Parameter<string | undefined> = {
   schema: once(() =>
     z
       .string()
-      .regex(new RegExp(`^[a-z0-9-]{1,32}(,[a-z0-9-]{1,32}){0,${MAX_LOCATIONS - 1}}$`))
+      .regex(
+        new RegExp(
+          `^(?!all,|.*,all(,|$))[a-z0-9-]{1,32}(,[a-z0-9-]{1,32}){0,${MAX_LOCATIONS - 1}}$`,
+        ),
+      )
       .optional(),
   ),
-  expected: `the name of a location, up to ${MAX_LOCATIONS} names separated by commas, or ${ALL_LOCATIONS}`,
-  description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several (up to ${MAX_LOCATIONS}, separated by commas) or \`${ALL_LOCATIONS}\` give a result or an error for each.`,
+  expected: `the name or a tag of locations, up to ${MAX_LOCATIONS} of them separated by commas, or ${ALL_LOCATIONS}`,
+  description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`.`,
   example: "ams",
-  price(from = "", locations) {
-    const places = from === ALL_LOCATIONS ? locations() : new Set(from.split(",")).size;
-    // More are refused, and none too.
-    return places <= MAX_LOCATIONS ? Math.max(1, places) : 1;
+  price(from = "", { [LIMIT]: limit = MAX_LOCATIONS }, locations) {
+    return Math.max(1, Math.min(limit as number, new Set(meantBy(from, locations()).flat()).size));
   },
   option: {
     flags: "--from",
-    help: "with --server, the location that measures, several (a,b), or the word all",
+    help: "with --server, the location that measures, several (a,b), those with a tag, or the word all",
   },
 };
 
+/** How many locations do the work, if `from` means more. */
+const limitParameter = integerParameter({
+  minimum: 1,
+  maximum: MAX_LOCATIONS,
+  default: MAX_LOCATIONS,
+  description:
+    "Locations to measure at, if `from` means more: they are chosen at random, in turn from each of its tags.",
+  example: 5,
+  option: { flags: "--limit", help: "locations to measure at, if --from means more" },
+});
+
 /**
- * An endpoint whose work other locations can do: it gets the parameter `from`, events with the location,
- * and a result for several locations.
+ * An endpoint whose work other locations can do: it gets the parameters `from` and `limit`, events with the
+ * location, and a result for several locations.
  */
 export function withFrom(here: Endpoint): Endpoint {
   const [subject = ""] = Object.keys(here.parameters);
@@ -42,42 +65,65 @@ export function withFrom(here: Endpoint): Endpoint {
   const events = here.events && once(() => eventsWithLocation(here.events?.() ?? {}));
   return {
     ...here,
-    parameters: { ...here.parameters, [FROM]: fromParameter },
+    parameters: { ...here.parameters, [FROM]: fromParameter, [LIMIT]: limitParameter },
     response: once(() => {
       const results = [here.response(), several()] as const;
       const description = "The result of the service or of one location, or those of several.";
       return z.union(results).meta({ id: `${idOf(results[0])}OrMore`, description });
     }),
     ...(events && {
-      events: () => ({ ...events(), location: several().shape.locations.element }),
+      events: () => ({
+        ...events(),
+        summary: several().shape.details,
+        location: several().shape.locations.element,
+      }),
     }),
     errors: [...here.errors, "LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"],
-    async handle({ [FROM]: from, ...values }, call, services) {
+    async handle({ [FROM]: from, [LIMIT]: limit, ...values }, call, services) {
       if (from === undefined) return here.handle(values, call, services);
       const text = from as string;
       const measure = (location: string, locatedCall: Call) =>
         measureAt(location, here, values, locatedCall, services);
-      if (!asksSeveral(text)) return measure(text, call);
-      const locations = await measureAtSeveral(namesOf(text, services), measure, call);
-      return { target: values[subject], locations };
+      const { isConnected, known } = services.locations ?? {};
+      if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
+      const meant = meantBy(text, known?.byWord);
+      if (meant.flat().length === 0) throw new ApiError("LOCATION_NOT_FOUND", { location: text });
+      if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
+      const names = chooseLocations(meant, limit as number);
+      const summary = names.map((name) => summaryRow(name));
+      const details = { summary, matching: new Set(meant.flat()).size };
+      const locations = await measureAtSeveral(names, measure, call, details);
+      return { target: values[subject], details, locations };
     },
   };
 }
 
-/** The names that `from` means. */
-function namesOf(from: string, { locations }: Services): readonly string[] {
-  const refuse = (why: string) =>
-    new ApiError("INVALID_PARAMETER", { parameter: FROM, value: from }, why);
-  if (from !== ALL_LOCATIONS) {
-    const named = new Set(from.split(","));
-    if (named.has(ALL_LOCATIONS)) throw refuse(`${ALL_LOCATIONS} cannot be one of several names`);
-    return [...named];
-  }
-  if (locations?.isConnected === false) throw unavailable(from, NOT_CONNECTED);
-  const names = (locations?.list() ?? []).map(({ location }) => location);
-  if (names.length === 0) throw new ApiError("LOCATION_NOT_FOUND", { location: from });
-  if (names.length <= MAX_LOCATIONS) return names;
-  throw refuse(`there are ${names.length} locations; name up to ${MAX_LOCATIONS} of them`);
+/** The locations that each word of `from` means; an unknown word is taken for a name. */
+function meantBy(
+  from: string,
+  locations: ReadonlyMap<string, readonly string[]> = new Map(),
+): readonly (readonly string[])[] {
+  const words = [...new Set(from.split(","))];
+  return words.map((word) => locations.get(word) ?? (word === ALL_LOCATIONS ? [] : [word]));
+}
+
+/**
+ * Chooses up to `limit` locations: each word of a request in turn gives one of those that it means, at
+ * random. They are in the order of the words.
+ */
+export function chooseLocations(
+  meant: readonly (readonly string[])[],
+  limit: number,
+  random: () => number = Math.random,
+): readonly string[] {
+  const shuffled = meant.map((names) =>
+    names.map((name) => [random(), name] as const).sort(([a], [b]) => a - b),
+  );
+  const longest = Math.max(...meant.map(({ length }) => length));
+  const turns = Array.from({ length: longest }, (_, turn) => shuffled.map((names) => names[turn]));
+  const inTurn = turns.flat().flatMap((each) => each?.[1] ?? []);
+  const chosen = new Set([...new Set(inTurn)].slice(0, limit));
+  return [...new Set(meant.flat())].filter((name) => chosen.has(name));
 }
 
 async function measureAt(
@@ -100,27 +146,31 @@ async function measureAt(
   return { ...result, details: { ...result.details, location } };
 }
 
-/** Measures at all locations at once, with an event for each result when it is known. */
+/** Measures at all locations at once, with events for the result of each and for the comparison. */
 async function measureAtSeveral(
   names: readonly string[],
   measure: (location: string, call: Call) => Promise<object>,
   call: Call,
+  details: { readonly summary: Summary["summary"][number][]; readonly matching: number },
 ): Promise<readonly object[]> {
-  let longestSeconds = 0;
-  const allowSeconds = (seconds: number) => {
-    longestSeconds = Math.max(longestSeconds, seconds);
-    call.allowSeconds(longestSeconds);
-  };
+  call.allowSeconds(MAX_SECONDS);
+  const quiet = { ...call, allowSeconds: () => {} };
+  const tellSummary = () =>
+    call.onEvent?.("summary", { ...details, summary: [...details.summary] });
+  tellSummary();
   return await Promise.all(
-    names.map(async (location) => {
-      const entry = await measure(location, { ...call, allowSeconds }).then(
+    names.map(async (location, at) => {
+      const entry = await measure(location, quiet).then(
         (result) => ({ location, result }),
         (error) => {
           if (error instanceof ApiError) return { location, error: error.body.error };
           throw error;
         },
       );
+      const { result, error } = { result: undefined, error: undefined, ...entry };
+      details.summary[at] = summaryRow(location, result, error?.code);
       call.onEvent?.("location", entry);
+      tellSummary();
       return entry;
     }),
   );
@@ -150,9 +200,27 @@ function severalResults(result: z.ZodType) {
     .meta({ id: `${idOf(result)}At`, description: "The result or the error of a location." });
   return named(`${idOf(result)}s`, "What several locations measured.", {
     target: text("The target or the name as it was sent."),
+    details: comparison(),
     locations: z.array(one).max(MAX_LOCATIONS).describe("In the order of `from`."),
   });
 }
+
+/** The schema of the comparison of several locations. */
+const comparison = once(() => {
+  const row = named("LocationSummary", "A location in the comparison.", {
+    location: locationName(),
+    verdict: text("The code of its verdict; null before it has one.").nullable(),
+    error: text("The code of its error; null without one.").nullable(),
+    loss: amount("The target's loss in percent; null if not known.", 100).nullable(),
+    median: amount("The median time in milliseconds; null if not known.").nullable(),
+    hops: whole("Hops to the target; null if not reached.", 1).nullable(),
+    mtu: whole("The path MTU in bytes; null if not known.", 0).nullable(),
+  });
+  return named("Comparison", "Several locations beside each other.", {
+    summary: z.array(row).max(MAX_LOCATIONS).describe("A row for each location, in their order."),
+    matching: whole("Locations that `from` means; `limit` of them were asked.", 1),
+  });
+});
 
 /** The schemas of events, which have the location that measures if the request names one. */
 function eventsWithLocation(events: Readonly<Record<string, z.ZodType>>) {

@@ -66,6 +66,9 @@ export async function newKey() {
   return { seed, publicKey: pair.getPublicKey() };
 }
 
+/** See `connectToNats`. */
+export type Connected = Awaited<ReturnType<typeof connectToNats>>;
+
 /**
  * Keeps a connection to NATS, and opens it again for ever in the background.
  *
@@ -74,9 +77,9 @@ export async function newKey() {
 export function openLink(
   settings: NatsSettings,
   log: Log,
-  onConnect: (connection: NatsConnection) => void,
+  onConnect: (current: Connected) => void,
 ) {
-  let current: Awaited<ReturnType<typeof connectToNats>> | null = null;
+  let current: Connected | null = null;
   let isClosed = false;
   const open = () => (current?.connection.isClosed() ? null : current);
   const keep = async () => {
@@ -89,7 +92,7 @@ export function openLink(
         log.info("connected to NATS", { server: connection.getServer() });
         isKnown = false;
         void logComplaints(connection, log);
-        onConnect(connection);
+        onConnect(current);
         const error = await connection.closed();
         if (error instanceof Error) reason = reasonOf(error);
       } catch (error) {

@@ -1,38 +1,26 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { formatPrefix } from "../addr/prefix.ts";
-import type { Call, Endpoint, KnownLocation, Question, Services } from "../api/endpoint.ts";
+import type { Call, Endpoint, Question, Services } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
-import { ALL_LOCATIONS, type Config, LOCATION_FORM } from "../config/settings.ts";
+import type { Config } from "../config/settings.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { type Agent, createAgent } from "./agent.ts";
 import { askAgent } from "./ask-agent.ts";
-import { openLink } from "./link.ts";
-import {
-  announcementSchema,
-  MAX_ANNOUNCEMENT_BYTES,
-  onMessage,
-  readMessage,
-  SUBJECTS,
-} from "./protocol.ts";
+import { ANNOUNCE_MS, createDirectory, SWEEP_MS, untilAnnouncement } from "./directory.ts";
+import { type Connected, openLink } from "./link.ts";
+import { type Announcement, onMessage, SERVICE_FORM, SUBJECTS } from "./protocol.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
-/** How often an agent announces itself, and how long it is known. */
-export const ANNOUNCE_MS = 5000;
-const KNOWN_MS = 3 * ANNOUNCE_MS;
+/** How long answers to a roll call are put off at random, in milliseconds, so that a fleet spreads out. */
+const SPREAD_MS = 250;
 
-/** Roll calls are answered together: if a NATS server restarts, each of many instances makes one. */
+/** A service gets one answer in this time, in milliseconds. */
 const ROLL_CALL_MS = 1000;
 
-/** Locations that are known at once; more of them mean that something else uses the subjects. */
-const MAX_KNOWN = 1024;
-
-/** How soon after an announcement the next one of the location is read; agents send one a second at most. */
-const READ_AGAIN_MS = 250;
-
-/** An announcement of a location; null for one that is not valid, or if its agent has left. */
-type Said = Omit<KnownLocation, "location"> | null;
+/** Services that get an answer in that time. */
+const MAX_CALLERS = 1000;
 
 /** See `createLocations`. */
 export type Locations = ReturnType<typeof createLocations>;
@@ -43,80 +31,95 @@ export type Locations = ReturnType<typeof createLocations>;
  * @param asks true if it asks others too, false if it only answers
  */
 export function createLocations(
-  { location: own, nats, targets }: Pick<Config, "location" | "nats" | "targets">,
+  {
+    location: own,
+    locationTags,
+    locationsExpected,
+    nats,
+    targets,
+  }: Pick<Config, "location" | "locationTags" | "locationsExpected" | "nats" | "targets">,
   asks: boolean,
   log: Log,
 ) {
   /** Questions by their outcome: `result`, `error`, `left`, or the code of the location's own failure. */
-  const asked: Record<string, number> = {
-    result: 0,
-    error: 0,
-    left: 0,
-    LOCATION_NOT_FOUND: 0,
-    LOCATION_TIMEOUT: 0,
-    LOCATION_UNAVAILABLE: 0,
-  };
-  const since = new Date().toISOString();
-  const known = new Map<string, { readonly said: Said; readonly seenMs: number }>();
+  const asked: Record<string, number> = { result: 0, error: 0, left: 0 };
+  for (const code of ["NOT_FOUND", "TIMEOUT", "UNAVAILABLE"]) asked[`LOCATION_${code}`] = 0;
+  const directory = createDirectory(locationsExpected, log);
   const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
   const policy = { mode: targets.mode, allow, deny };
   /** Makes the owners that agents see mean nothing to them. */
   const salt = crypto.randomUUID();
+  const id = crypto.randomUUID().slice(0, 8);
+  const since = new Date().toISOString();
+  let families = "";
   let agent: Agent | null = null;
   let announcing: Timer | undefined;
-  let announcedMs = 0;
-  let forgotMs = 0;
-  let rollCall: Timer | undefined;
+  let calledMs = Number.NEGATIVE_INFINITY;
+  /** Services whose roll calls were answered in the last second. */
+  const callers = new Set<string>();
 
-  const self = () => ({ version: VERSION, families: ownFamilies(), since });
-
-  const announce = () => {
-    clearTimeout(rollCall);
-    rollCall = undefined;
-    announcedMs = performance.now();
-    if (own !== null) link?.current?.connection.publish(SUBJECTS.here(own), JSON.stringify(self()));
+  const publish = (announcement: Announcement, service?: string) => {
+    if (own === null) return;
+    const text = JSON.stringify(announcement);
+    if (asks && !announcement.left) directory.note(own, Buffer.from(text), performance.now());
+    link?.current?.connection.publish(SUBJECTS.here(own, service), text);
   };
 
-  const announceSoon = () => {
-    const waitMs = Math.max(0, announcedMs + ROLL_CALL_MS - performance.now());
-    rollCall ??= setTimeout(announce, waitMs);
+  const describe = (service?: string) => {
+    const said = { version: VERSION, families: ownFamilies(), since, tags: [...locationTags] };
+    families = said.families.join();
+    publish({ id, said }, service);
+  };
+
+  const announce = () => {
+    if (ownFamilies().join() === families) publish({ id });
+    else describe();
+    announcing = setTimeout(announce, untilAnnouncement()).unref();
+  };
+
+  const answerRollCall = ({ data }: Msg) => {
+    const service = Buffer.from(data).toString("latin1");
+    if (callers.size >= MAX_CALLERS || callers.has(service) || !SERVICE_FORM.test(service)) return;
+    callers.add(service);
+    setTimeout(() => describe(service), Math.random() * SPREAD_MS).unref();
+    setTimeout(() => callers.delete(service), ROLL_CALL_MS).unref();
   };
 
   const serve = (connection: NatsConnection) => {
     agent?.serve(connection);
-    connection.subscribe(SUBJECTS.rollCall, { callback: onMessage(announceSoon) });
-    announce();
+    connection.subscribe(SUBJECTS.rollCall, { callback: onMessage(answerRollCall) });
+    describe();
   };
 
-  const forgetSilent = (nowMs: number) => {
-    forgotMs = nowMs;
-    for (const [name, { said, seenMs }] of known) {
-      if (nowMs - seenMs > (said === null ? READ_AGAIN_MS : KNOWN_MS)) known.delete(name);
-    }
+  const callRoll = () => {
+    const { connection, service } = link?.current ?? {};
+    calledMs = performance.now();
+    connection?.publish(SUBJECTS.rollCall, service);
   };
 
-  const noteAnnouncement = ({ subject, data }: Msg) => {
-    const location = subject.slice(SUBJECTS.here("").length);
-    const seenMs = performance.now();
-    const before = known.get(location);
-    if (before === undefined) {
-      if (!LOCATION_FORM.test(location) || location === ALL_LOCATIONS) return;
-      if (known.size >= MAX_KNOWN && seenMs - forgotMs > READ_AGAIN_MS) forgetSilent(seenMs);
-      if (known.size >= MAX_KNOWN) return;
-    }
-    // An agent that floods is read seldom, and cannot make others be forgotten.
-    if (before && data.length > 0 && seenMs - before.seenMs < READ_AGAIN_MS) return;
-    const said = readMessage(announcementSchema, data, MAX_ANNOUNCEMENT_BYTES);
-    known.set(location, { said, seenMs });
+  const note = ({ subject, data }: Msg) => {
+    const nowMs = performance.now();
+    const [, , location = "", service] = subject.split(".");
+    const noted = directory.note(location, data, nowMs);
+    // An agent that answers the roll was there before.
+    if (noted === "new" && service === undefined) log.info("agent came", { location });
+    if (noted === "unknown" && nowMs - calledMs > ANNOUNCE_MS) callRoll();
   };
 
-  const join = (connection: NatsConnection) => {
+  const join = ({ connection, service }: Connected) => {
     if (agent !== null) serve(connection);
     if (!asks) return;
-    known.clear();
-    connection.subscribe(SUBJECTS.here("*"), { callback: onMessage(noteAnnouncement) });
-    connection.publish(SUBJECTS.rollCall);
+    void connection.closed().then(() => {
+      directory.clear();
+      describe();
+    });
+    for (const name of [undefined, service]) {
+      connection.subscribe(SUBJECTS.here("*", name), { callback: onMessage(note) });
+    }
+    callRoll();
   };
+
+  if (asks && nats) setInterval(() => directory.sweep(performance.now()), SWEEP_MS).unref();
 
   const link = nats && openLink(nats, log, join);
   const isConnected = () => link && link.current !== null;
@@ -132,6 +135,7 @@ export function createLocations(
 
   return {
     own,
+    expected: asks ? locationsExpected : [],
     asked,
     /** True if there is a connection to NATS; null if none is configured. */
     get isConnected() {
@@ -143,20 +147,14 @@ export function createLocations(
     },
     /** Lets other instances ask this process, if it has a location. */
     answer(endpoints: readonly Endpoint[], services: Services, log: Log): void {
-      if (own === null || link === null) return;
+      if (own === null) return;
       agent = createAgent(own, endpoints, services, log);
-      announcing = setInterval(announce, ANNOUNCE_MS).unref();
-      if (link.current) serve(link.current.connection);
+      if (link?.current) serve(link.current.connection);
+      announce();
     },
-    /** Every location that can be asked, by name. */
-    list(): readonly KnownLocation[] {
-      forgetSilent(performance.now());
-      if (!isConnected()) known.clear();
-      const others = [...known].flatMap(([location, { said }]) =>
-        said === null || location === own ? [] : [{ location, ...said }],
-      );
-      const here = own === null ? [] : [{ location: own, ...self() }];
-      return [...here, ...others].sort((a, b) => (a.location < b.location ? -1 : 1));
+    /** See `createDirectory`. */
+    get known() {
+      return directory.known;
     },
     /** See `askAgent`. */
     async ask(location: string, question: Question, call: Call): Promise<object> {
@@ -173,9 +171,8 @@ export function createLocations(
     },
     /** Takes no more questions of other instances, and ends the runs that are still under way after `graceMs` milliseconds. */
     async leave(graceMs: number): Promise<void> {
-      clearInterval(announcing);
-      clearTimeout(rollCall);
-      if (own !== null) link?.current?.connection.publish(SUBJECTS.here(own));
+      clearTimeout(announcing);
+      publish({ id, left: true });
       await agent?.stop(graceMs);
     },
     /** Closes the connection, after `leave`. */

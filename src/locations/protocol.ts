@@ -3,9 +3,10 @@ import type { Msg } from "@nats-io/transport-node";
 import { z } from "zod";
 import { parsePrefix } from "../addr/prefix.ts";
 import { once } from "../api/schemas.ts";
+import { LOCATION_FORM, MAX_TAGS } from "../config/settings.ts";
 
 /** The version of questions; an agent refuses a question of another version by name. */
-export const MESSAGE_VERSION = 2;
+export const MESSAGE_VERSION = 3;
 
 /** Bytes of a question: names and addresses are short, but the service's target policy can have a thousand prefixes. */
 export const MAX_QUESTION_BYTES = 65_536;
@@ -17,14 +18,18 @@ export const SUBJECTS = {
   ask: (location: string) => `sixscope.ask.${location}`,
   /** Its data are the token of the question that ends. */
   cancel: (location: string) => `sixscope.cancel.${location}`,
-  /** Where the agents of a location announce themselves; without data when one leaves. */
-  here: (location: string) => `sixscope.here.${location}`,
-  /** Makes all agents announce themselves. */
+  /** Where the agents of a location announce themselves, to all services or to one that calls the roll. */
+  here: (location: string, service?: string) =>
+    `sixscope.here.${location}${service ? `.${service}` : ""}`,
+  /** Makes all agents announce themselves to the service whose name is the data. */
   rollCall: "sixscope.rollcall",
   /** Where the answers to one question of a service go; no other service may read below its name. */
   inbox: (service: string, question: string = crypto.randomUUID()) =>
     `${INBOXES}${service}.${question}`,
 } as const;
+
+/** The name of a service in its subjects: an NKey or a UUID. */
+export const SERVICE_FORM = /^[\w-]{1,64}$/;
 
 /** True for a subject where an agent may answer: whoever asks chooses it, and an agent's rights must not serve another end. */
 export function isInbox(subject: string | undefined): boolean {
@@ -64,10 +69,13 @@ export type ReadQuestion = z.output<ReturnType<typeof questionSchema>>;
 
 const text = () => z.string().max(1000);
 
-/** The replies of an agent to a question: how long it may take, events, and at last one of the others. */
+/** How often an agent says that it still works on a question, in milliseconds. */
+export const ALIVE_MS = 500;
+
+/** The replies of an agent to a question: that it works on it, events, and at last one of the others. */
 export const replySchema = once(() =>
   z.union([
-    z.strictObject({ allowSeconds: z.number().min(0) }),
+    z.strictObject({ alive: z.literal(true) }),
     z.strictObject({ event: z.string(), data: z.looseObject({}) }),
     z.strictObject({ result: z.looseObject({}) }),
     z.strictObject({
@@ -82,19 +90,30 @@ export const replySchema = once(() =>
 export type Reply = z.output<ReturnType<typeof replySchema>>;
 
 /** Bytes of an announcement. */
-export const MAX_ANNOUNCEMENT_BYTES = 1024;
+export const MAX_ANNOUNCEMENT_BYTES = 2048;
 
-/** How an agent announces itself. */
+/** An announcement of an agent: what it says of itself, or only that it is still there or has left. */
 export const announcementSchema = once(() =>
   z.object({
-    version: z.string().regex(/^[\w.+-]{1,64}$/),
-    families: z
-      .array(z.literal([4, 6]))
-      .max(2)
-      .refine(([a, b]) => a === undefined || a !== b),
-    since: z.iso.datetime().max(32),
+    /** Its name among the agents of its location. */
+    id: z.string().regex(/^[0-9a-f]{8}$/),
+    said: z
+      .object({
+        version: z.string().regex(/^[\w.+-]{1,64}$/),
+        families: z
+          .array(z.literal([4, 6]))
+          .max(2)
+          .refine(([a, b]) => a === undefined || a !== b),
+        since: z.iso.datetime().max(32),
+        tags: z.array(z.string().regex(LOCATION_FORM)).max(MAX_TAGS),
+      })
+      .optional(),
+    left: z.literal(true).optional(),
   }),
 );
+
+/** See `announcementSchema`. */
+export type Announcement = z.output<ReturnType<typeof announcementSchema>>;
 
 /**
  * The value in a message; null if it is too long, not JSON, or not as the schema says.

@@ -40,13 +40,19 @@ export function callerOf(
     /** True if this caller needs a key for the tools that require one. */
     needsKey,
     tools: PAGE_TOOLS,
-    /** The parameter that names locations, its value for all of them, and those that can measure now. */
-    from: {
-      name: FROM,
-      all: ALL_LOCATIONS,
-      names: (locations?.list() ?? []).map(({ location }) => location),
-    },
+    /** The parameter that names locations, its value for all of them, and the names and tags of those that can measure now. */
+    from: { name: FROM, all: ALL_LOCATIONS, ...choicesOf(locations) },
   };
+}
+
+/** Names that the page offers, and tags; of more, those that come first. */
+const MAX_CHOICES = 100;
+
+function choicesOf(locations: Services["locations"]) {
+  const names = locations?.known.byWord.get(ALL_LOCATIONS) ?? [];
+  const words = new Set(locations?.known.byWord.keys());
+  const tags = [...words.difference(new Set([ALL_LOCATIONS, ...names]))].sort();
+  return { names: names.slice(0, MAX_CHOICES), tags: tags.slice(0, MAX_CHOICES) };
 }
 
 function pageTool(tool: Tool) {

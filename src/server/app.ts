@@ -87,7 +87,7 @@ export function createApp(dependencies: AppDependencies): App {
   const accessLog = createAccessLog(log, config.logClients);
   /** The parameters of the patterns whose requests can cost more than one. */
   const priced = new Map<string, Endpoint["parameters"]>();
-  const locations = () => dependencies.locations?.list().length ?? 0;
+  const locations = () => dependencies.locations?.known.byWord ?? new Map();
   const admit = createMiddleware(dependencies, ({ url }, route) => {
     const parameters = url.includes("?") && priced.get(route ?? "");
     if (!parameters) return 1;

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { tryParseIp } from "../addr/ip.ts";
 import type { Services } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
-import type { ResolverName } from "../config/settings.ts";
+import { ALL_LOCATIONS, type ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import { isCrossSite } from "../http/client-address.ts";
 import type { Keyring } from "../keys/keyring.ts";
@@ -31,7 +31,8 @@ const LAG_INTERVAL_MS = 250;
 
 /** The parts of the service that each scrape reads; `shared` is null for an instance that is alone. */
 export interface Sources extends Services {
-  readonly keyring: Keyring;
+  /** Null for an agent, which reads no keys. */
+  readonly keyring: Keyring | null;
   readonly renewal: CertificateRenewal | null;
   readonly locations: Locations | null;
   readonly networks: Networks | null;
@@ -147,11 +148,16 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
         ([outcome, count]) => [{ file, outcome }, count] as const,
       ),
     );
-  const isUsable = () => Number(keyring.isUsable);
   return [
     gauge("sixscope_tcp_connections", "Open TCP connections, also to resolvers.", openConnections),
-    gauge("sixscope_keys", "API keys that are valid now.", () => keyring.activeCount()),
-    gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", isUsable),
+    ...(keyring
+      ? [
+          gauge("sixscope_keys", "API keys that are valid now.", () => keyring.activeCount()),
+          gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
+            Number(keyring.isUsable),
+          ),
+        ]
+      : []),
     counter("sixscope_file_reads", "Files that were read again.", reads),
     ...(renewal
       ? [
@@ -202,13 +208,16 @@ function probeMetrics({ icmp, probeSlots: slots }: Sources): readonly Metric[] {
 
 function locationMetrics({ locations }: Sources): readonly Metric[] {
   if (locations === null || locations.isConnected === null) return [];
+  const isUp = (location: string) => Number(locations.known.byWord.get(location)?.[0] === location);
   const isConnected = () => Number(locations.isConnected);
-  const count = () => locations.list().length;
+  const count = () => locations.known.byWord.get(ALL_LOCATIONS)?.length ?? 0;
   const asked = () => byLabel("outcome", locations.asked);
   const running = () => locations.running;
+  const up = () => locations.expected.map((location) => [{ location }, isUp(location)] as const);
   return [
     gauge("sixscope_nats_connected", "1 if there is a connection to NATS.", isConnected),
     gauge("sixscope_locations", "Locations that can be asked, with the own.", count),
+    gauge("sixscope_location_up", "1 if an expected location can be asked.", up),
     counter("sixscope_location_asks", "Questions to other locations.", asked),
     gauge("sixscope_location_answers_running", "Questions of other instances that run.", running),
   ];

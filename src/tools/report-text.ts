@@ -92,10 +92,11 @@ export function reportLines(report: Report, columns?: number): Line[] {
 }
 
 /** A report as text without styles, to paste elsewhere. */
-export function reportText(report: Report): string {
-  return reportLines(report)
-    .map((line) => `${textOf(line).trimEnd()}\n`)
-    .join("");
+export const reportText = (report: Report): string => plainText(reportLines(report));
+
+/** Lines without their styles. */
+export function plainText(lines: readonly Line[]): string {
+  return lines.map((line) => `${textOf(line).trimEnd()}\n`).join("");
 }
 
 /** The titles and rows of a table without what is dropped, and how wide they are. */

@@ -133,7 +133,7 @@ describe("the contract in the document", () => {
     name: "from",
     in: "query",
     required: false,
-    schema: { type: "string", pattern: `^${NAME}(,${NAME}){0,31}$` },
+    schema: { type: "string", pattern: `^(?!all,|.*,all(,|$))${NAME}(,${NAME}){0,31}$` },
   };
   const LOCATION_ERRORS = ["LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"];
   const PROBE_ERRORS = [
@@ -165,11 +165,11 @@ describe("the contract in the document", () => {
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
     ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
-    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no"), from], DNS_ERRORS],
-    ["/ping/{target}", [target, integer("count", 10, 4), from], PROBE_ERRORS],
-    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), integer("paths", 16, 1), flowLabel, choice("names", ["yes", "no"], "yes"), from], PROBE_ERRORS],
-    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), flowLabel, choice("names", ["yes", "no"], "yes"), from], PROBE_ERRORS],
-    ["/mtu/{target}", [target, flowLabel, choice("names", ["yes", "no"], "yes"), from], PROBE_ERRORS],
+    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no"), from, integer("limit", 32, 32)], DNS_ERRORS],
+    ["/ping/{target}", [target, integer("count", 10, 4), from, integer("limit", 32, 32)], PROBE_ERRORS],
+    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), integer("paths", 16, 1), flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], PROBE_ERRORS],
+    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], PROBE_ERRORS],
+    ["/mtu/{target}", [target, flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], PROBE_ERRORS],
     ["/locations", [], []],
     ["/openapi.json", [], []],
   ];
@@ -205,8 +205,8 @@ describe("the contract in the document", () => {
   });
 
   test.each([
-    ["/ping/{target}", ["sample", "location", "result", "error"]],
-    ["/traceroute/{target}", ["hop", "path", "location", "result", "error"]],
+    ["/ping/{target}", ["sample", "summary", "location", "result", "error"]],
+    ["/traceroute/{target}", ["hop", "path", "summary", "location", "result", "error"]],
   ])("%s also has a stream, with a schema for each event", (path, names) => {
     const { content, headers } = operationAt(path).responses["200"] ?? {};
     const { items } = content?.["text/event-stream"]?.schema ?? {};

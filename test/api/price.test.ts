@@ -13,7 +13,13 @@ function price(request: string, locations = 0): number {
   const sent: Record<string, string[]> = {};
   for (const [name, value] of new URLSearchParams(query))
     sent[name] = [...(sent[name] ?? []), value];
-  return priceOf(endpoint?.parameters ?? {}, sent, () => locations);
+  const names = Array.from({ length: locations }, (_, at) => `n${at}`);
+  const known = new Map([
+    ["all", names],
+    ["eu", names.slice(0, 5)],
+    ["nl", names.slice(3, 7)],
+  ]);
+  return priceOf(endpoint?.parameters ?? {}, sent, () => known);
 }
 
 const rows = [...PAGE.matchAll(/^\| `(\/\S+)` \| (\d+) \|$/gm)].map(
@@ -32,7 +38,15 @@ test.each([
   ["/dns/a.test?from=all&resolver=all", 16, 48],
   ["/dns/a.test?from=all", 0, 1],
   ["/ping/::1?from=all", 32, 32],
-  ["/ping/::1?from=all", 33, 1],
+  ["/ping/::1?from=all", 33, 32],
+  ["/ping/::1?from=all&limit=5", 33, 5],
+  ["/ping/::1?from=all&limit=99", 33, 32],
+  ["/ping/::1?from=eu", 33, 5],
+  ["/ping/::1?from=eu,nl", 33, 7],
+  ["/ping/::1?from=eu,nl,n0,x", 33, 8],
+  ["/ping/::1?from=eu,nl&limit=3", 33, 3],
+  ["/ping/::1?from=n1&limit=3", 33, 1],
+  ["/ping/::1?limit=3", 33, 1],
   ["/ping/::1?from=a,b,a,b", 9, 2],
   ["/ping/::1?from=a,,b", 9, 1],
   ["/mtr/::1?from=a,b,c&rounds=9", 0, 3],

@@ -73,6 +73,7 @@ describe("a real Prometheus", () => {
         SIXSCOPE_VALKEY_URL: valkey.url,
         SIXSCOPE_NATS_URL: nats.url,
         SIXSCOPE_LOCATION: "ams",
+        SIXSCOPE_LOCATIONS_EXPECTED: "ams",
         SIXSCOPE_TLS_CERT: files.certFile,
         SIXSCOPE_TLS_KEY: files.keyFile,
         SIXSCOPE_PING_INTERVAL_MS: "10",
@@ -206,6 +207,19 @@ promtoolTest("each alert fires for its cause, and only then", async () => {
       "SixscopeNatsDown",
       { [`sixscope_nats_connected${service}`]: "0x30" },
       { [`sixscope_nats_connected${service}`]: "1x30" },
+    ],
+    [
+      "SixscopeLocationDown",
+      {
+        'sixscope_location_up{job="sixscope",instance="a",location="ams"}': "0x30",
+        [`sixscope_nats_connected${service}`]: "1x30",
+      },
+      {
+        'sixscope_location_up{job="sixscope",instance="a",location="ams"}': "0x30",
+        'sixscope_location_up{job="sixscope",instance="b",location="ams"}': "1x30",
+        [`sixscope_nats_connected${service}`]: "0x30",
+        'sixscope_nats_connected{job="sixscope",instance="b"}': "1x30",
+      },
     ],
     [
       "SixscopeCertificateExpires",

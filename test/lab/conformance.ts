@@ -25,6 +25,9 @@ const TRANSPORT_HEADERS = [
 
 const EVENT_STREAM = "text/event-stream";
 
+/** Headers of a text that is kept compressed. */
+const KEPT_HEADERS = ["vary", "content-encoding", "etag"];
+
 /** Paths outside the document, with the client's address as text. */
 const PLAIN_PATHS = ["/", "/ip"];
 
@@ -96,21 +99,22 @@ function* answerProblems(method: string, pathname: string, response: Response, t
     if (response.headers.get("content-type") !== "text/plain") yield "it is not plain text";
     return;
   }
-  const documented = (operation?.responses ?? elsewhere)[response.status];
+  const isKept = /\/(openapi\.json|locations)\/?$/.test(pathname);
+  const status = isKept && response.status === 304 && text === "" ? 200 : response.status;
+  const documented = (operation?.responses ?? elsewhere)[status];
   if (documented === undefined) {
     yield `the status ${response.status} is not documented`;
     return;
   }
-  // HTTP defines how a text is compressed.
-  const isZipped = pathname.startsWith(`${BASE_PATH}/openapi.json`);
-  yield* headerProblems(response, documented, isZipped ? ["vary", "content-encoding"] : []);
+  // HTTP defines how a text is compressed, and asked for again.
+  yield* headerProblems(response, documented, isKept ? KEPT_HEADERS : []);
   const contentType = response.headers.get("content-type");
   const stream = documented.content[EVENT_STREAM];
   if (stream && contentType === EVENT_STREAM) {
     if (text !== "") yield* mismatches(stream.schema, parseEvents(text));
   } else if (!contentType?.startsWith("application/json"))
     yield `the content type is ${contentType}`;
-  else if (method !== "HEAD") {
+  else if (method !== "HEAD" && response.status !== 304) {
     yield* mismatches(documented.content["application/json"].schema, JSON.parse(text));
   }
 }

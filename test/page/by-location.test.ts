@@ -3,8 +3,6 @@ import { expect, test } from "bun:test";
 import { runsByLocation } from "../../src/page/browser/by-location.ts";
 import type { Problem, Run } from "../../src/page/browser/run.ts";
 
-const FROM = { name: "from", all: "all", names: ["ams", "fra"] };
-
 const problem: Problem = { code: "TARGET_NOT_ALLOWED", message: "no" };
 
 const run = (part: Partial<Run>): Run => ({
@@ -22,11 +20,15 @@ const brief = (run: Run | null) =>
   };
 
 const split = (from: string | undefined, whole: Run | null) =>
-  runsByLocation(whole, from, FROM).map(({ location, run }) => [location, brief(run)] as const);
+  runsByLocation(whole, from).map(({ location, run }) => [location, brief(run)] as const);
 
 const open = { parts: 0, state: "running" as const, result: null, problem: null };
 
 const part = (location: string) => ({ location, hop: 1 });
+const summary = (...names: readonly string[]) => ({
+  summary: names.map((location) => ({ location })),
+  matching: names.length,
+});
 const result = (location: string) => ({ location, result: { target: location } });
 
 test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
@@ -48,35 +50,31 @@ test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
   [
     "none has answered",
     "fra,ams",
-    run({}),
+    run({ parts: [summary("fra", "ams")] }),
     [
       ["fra", open],
       ["ams", open],
     ],
   ],
+  ["nothing is said yet", "fra,ams", run({}), [["fra,ams", open]]],
   [
-    "every location, as the service knew them",
-    "all",
-    run({}),
+    "the locations with a tag, as the service chose them",
+    "eu",
+    run({ parts: [summary("ams", "fra"), part("fra")] }),
     [
       ["ams", open],
-      ["fra", open],
-    ],
-  ],
-  [
-    "a location that came later",
-    "all",
-    run({ parts: [part("zrh")] }),
-    [
-      ["ams", open],
-      ["fra", open],
-      ["zrh", { ...open, parts: 1 }],
+      ["fra", { ...open, parts: 1 }],
     ],
   ],
   [
     "one is done, one has failed, one goes on",
     "ams,fra,zrh",
-    run({ parts: [part("ams"), part("zrh"), result("ams"), { location: "fra", error: problem }] }),
+    run({
+      parts: [
+        summary("ams", "fra", "zrh"),
+        ...[part("ams"), part("zrh"), result("ams"), { location: "fra", error: problem }],
+      ],
+    }),
     [
       ["ams", { parts: 1, state: "done" as const, result: { target: "ams" }, problem: null }],
       ["fra", { ...open, state: "done" as const, problem }],
@@ -86,7 +84,10 @@ test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
   [
     "all are done, in the order of the result",
     "all",
-    run({ state: "done" as const, result: { locations: [result("fra"), result("ams")] } }),
+    run({
+      state: "done" as const,
+      result: { details: summary("fra", "ams"), locations: [result("fra"), result("ams")] },
+    }),
     [
       ["fra", { ...open, state: "done" as const, result: { target: "fra" } }],
       ["ams", { ...open, state: "done" as const, result: { target: "ams" } }],
@@ -98,7 +99,7 @@ test.each<[string, string | undefined, Run | null, ReturnType<typeof split>]>([
     run({
       repeats: true,
       parts: [result("ams"), { location: "ams", result: { target: "again" } }],
-      result: { locations: [result("ams"), result("fra")] },
+      result: { details: summary("ams", "fra"), locations: [result("ams"), result("fra")] },
     }),
     [
       ["ams", { ...open, result: { target: "again" } }],

@@ -68,6 +68,8 @@ pageTest("each location shows its hops as they answer, beside the other", async 
   const boxes = await Promise.all(["ams", "fra"].map((name) => at(name).boundingBox()));
   expect(boxes[0]?.y).toBe(boxes[1]?.y as number);
   expect(await page.locator(".verdict.good").count()).toBe(2);
+  const compared = await page.locator("table").first().locator("tbody tr").allTextContents();
+  expect(compared.map((row) => row.slice(0, 10))).toEqual(["amsreached", "frareached"]);
 });
 
 pageTest("an error of one location is beside the result of another, also as text", async () => {
@@ -86,7 +88,7 @@ pageTest("an error of one location is beside the result of another, also as text
   await button("Copy as text").click();
   expect(await page.evaluate("copied")).toMatch(
     new RegExp(
-      `^Ping\nFinished: .+\n\nFrom ams\nseq[^]+\ntold[^]+\n\nFrom fra\n${RegExp.escape(problem)}\n$`,
+      `^Ping\nFinished: .+\n\nlocation[^]+ams +no-loss[^]+fra +TARGET_NOT_ALLOWED\n[^]+From ams\nseq[^]+\ntold[^]+\n\nFrom fra\n${RegExp.escape(problem)}\n$`,
     ),
   );
   const command = await page.locator(".shell code").textContent();
@@ -130,7 +132,9 @@ pageTest("one location has the view of the service, and says so", async () => {
 
 pageTest("a location that is not there is an error at the field", async () => {
   await runTool("#/mtr/www.example.test?from=%3Cb%3E");
-  expect(await page.locator("#from-problem").textContent()).toContain("the name of a location");
+  expect(await page.locator("#from-problem").textContent()).toContain(
+    "the name or a tag of locations",
+  );
   await choice("<b>").uncheck();
   await runTool("#/mtr/www.example.test?from=zrh");
   expect(await page.locator("#from-problem").textContent()).toContain(

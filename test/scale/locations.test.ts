@@ -6,7 +6,9 @@ import { startKnot } from "../lab/dns-server.ts";
 import { readEvents, type SentEvent } from "../lab/events.ts";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { value } from "../lab/metrics.ts";
 import { type NatsServer, startAgent, startNats } from "../lab/nats.ts";
+import { freePort } from "../lab/port.ts";
 import { type Service, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("nats-server");
@@ -44,7 +46,20 @@ function stream({ url, key }: Service, path: string, signal?: AbortSignal) {
 
 async function whoIsThere(service: Service): Promise<string[]> {
   const { locations = [] } = await ask(service, "/locations");
-  return locations.map(({ location }) => location);
+  return locations.flatMap((row) =>
+    (row as object as { state: string }).state === "up" ? row.location : [],
+  );
+}
+
+/** The row of a location in `/locations`. */
+async function rowOf(service: Service, name: string) {
+  const { locations = [] } = await ask(service, "/locations");
+  const rows = locations as readonly {
+    readonly location: string;
+    readonly state?: string;
+    readonly agents?: number;
+  }[];
+  return rows.find(({ location }) => location === name);
 }
 
 /** Waits until these are there; one that was killed may be there for a while. */
@@ -71,7 +86,12 @@ describeWith(missing)("three agents in three namespaces", () => {
     const agents = await Promise.all(
       ["ams", "fra", "zrh"].map((location, index) =>
         startAgent(
-          { ...SETTINGS, SIXSCOPE_NATS_URL: url, SIXSCOPE_LOCATION: location },
+          {
+            ...SETTINGS,
+            SIXSCOPE_NATS_URL: url,
+            SIXSCOPE_LOCATION: location,
+            SIXSCOPE_LOCATION_TAGS: `eu,${location === "ams" ? "nl" : "far"}`,
+          },
           chain.inside(index + 1, []),
         ),
       ),
@@ -85,7 +105,11 @@ describeWith(missing)("three agents in three namespaces", () => {
   afterAll(() => stop());
 
   test("give three different traces in one answer, in the order asked", async () => {
-    const { locations, ...rest } = await ask(service, `/traceroute/${target}?from=zrh,ams,fra`);
+    const { locations, details, ...rest } = await ask(
+      service,
+      `/traceroute/${target}?from=zrh,ams,fra`,
+    );
+    expect(details?.["matching"]).toBe(3);
 
     expect(rest).toEqual({ status: 200, target });
     const traces = locations?.map(({ location, result }) => [
@@ -109,17 +133,39 @@ describeWith(missing)("three agents in three namespaces", () => {
     expect(here.hops?.map(({ ip }) => ip)).toEqual([...hops]);
   });
 
-  test("list themselves with version, families and start", async () => {
+  test("list themselves with version, families, tags and start", async () => {
     const { locations } = await ask(service, "/locations");
     for (const each of locations ?? []) {
       expect(each).toEqual({
         location: expect.any(String),
-        version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        state: "up",
+        agents: 1,
+        versions: [expect.stringMatching(/^\d+\.\d+\.\d+$/)],
         families: [6],
         since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        tags: [each.location === "ams" ? "nl" : "far", "eu"].sort(),
       } as never);
     }
     expect(locations?.length).toBe(3);
+  });
+
+  test("are chosen by a tag, up to the limit, and compared first", async () => {
+    const path = `/traceroute/${target}?names=no&from=far`;
+    const answer = await ask(service, path);
+    expect(Object.keys(answer).slice(1)).toEqual(["target", "details", "locations"]);
+    const row = { verdict: "reached", error: null, loss: null, median: expect.any(Number) };
+    expect(answer.details).toEqual({
+      summary: [
+        { ...row, location: "fra", hops: 3, mtu: null },
+        { ...row, location: "zrh", hops: 2, mtu: null },
+      ],
+      matching: 2,
+    });
+    const one = await ask(service, `${path}&limit=1`);
+    expect([one.locations?.length, one.details?.["matching"]]).toEqual([1, 2]);
+    const both = await ask(service, `/traceroute/${target}?names=no&from=nl,far&limit=2`);
+    expect(both.locations?.map(({ location }) => location)).toContain("ams");
+    expect((await ask(service, `${path}&limit=33`)).error?.code).toBe("INVALID_PARAMETER");
   });
 
   test.each([
@@ -137,9 +183,15 @@ describeWith(missing)("three agents in three namespaces", () => {
     expect(countOf("ams")).toBeGreaterThanOrEqual(atLeast);
     expect(countOf("ams") + countOf("fra") + countOf("zrh")).toBe(parts.length);
     const ended = events.filter(({ event }) => event === "location").map(({ data }) => data);
+    const summaries = events.filter(({ event }) => event === "summary").map(({ data }) => data);
+    expect(summaries[0]).toMatchObject({
+      matching: 3,
+      summary: [{ location: "ams", verdict: null }, {}, {}],
+    });
     const result = events.at(-1);
     expect(result?.event).toBe("result");
-    const { locations } = (result?.data ?? {}) as Document;
+    const { locations, details } = (result?.data ?? {}) as Document;
+    expect(summaries.at(-1)).toEqual(details as object);
     expect(locations?.map(({ location }) => location)).toEqual(["ams", "fra", "zrh"]);
     expect(ended.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)))).toEqual(
       locations as object[],
@@ -174,7 +226,11 @@ describeWith(missing)("agents and an instance with a location", () => {
   beforeAll(async () => {
     nats = await startNats("max_payload: 2MB");
     const policy = { SIXSCOPE_TARGETS_DENY: "2001:db8:bad::/48,192.0.2.0/24" };
-    service = await startService({ ...settings("here"), ...policy });
+    const watched = {
+      SIXSCOPE_LOCATIONS_EXPECTED: "bru,here",
+      SIXSCOPE_METRICS_LISTEN: "[::1]:0",
+    };
+    service = await startService({ ...settings("here"), ...policy, ...watched });
     await service.says("connected to NATS");
   });
 
@@ -204,21 +260,26 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(service.stderr()).not.toContain("target=");
   });
 
-  test("many roll calls at once are answered together", async () => {
+  test("many roll calls of a service at once get one answer, which goes to it alone", async () => {
     const foreign = await connect({ servers: [nats.url] });
     let announcements = 0;
-    foreign.subscribe("sixscope.here.here", {
-      callback() {
-        announcements += 1;
+    const heard: string[] = [];
+    foreign.subscribe("sixscope.here.>", {
+      callback(_, { subject }) {
+        if (subject.endsWith(".me")) announcements += 1;
+        heard.push(subject);
       },
     });
-    for (let call = 0; call < 20; call++) foreign.publish("sixscope.rollcall");
+    for (const name of ["", "a.b", "*", "x".repeat(65)]) foreign.publish("sixscope.rollcall", name);
+    for (let call = 0; call < 20; call++) foreign.publish("sixscope.rollcall", "me");
     await foreign.flush();
     while (announcements === 0) await Bun.sleep(20);
     // The answer to a request shows that the instance has read all of them.
     await ask(service, "/ping/::1?count=1&from=gone");
     await foreign.flush();
-    expect(announcements).toBeLessThan(5);
+    expect(announcements).toBe(1);
+    // Only a beat may go to all meanwhile.
+    expect(heard.filter((subject) => subject === "sixscope.here.here").length).toBeLessThan(2);
     await foreign.close();
   });
 
@@ -329,14 +390,68 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("an agent that stops finishes its work, and is gone at once", async () => {
-    await using agent = await startAgent(settings("ams"));
-    const response = await stream(service, "/ping/::1?count=3&from=ams");
+    // Those of other tests were killed, and are known for a while.
+    await using agent = await startAgent(settings("bru"));
+    await using other = await startAgent(settings("bru"));
+    const agents = async () => (await rowOf(service, "bru"))?.agents;
+    while ((await agents()) !== 2) await Bun.sleep(20);
+    other.signal("SIGTERM");
+    await other.exited;
+    while ((await agents()) !== 1) await Bun.sleep(20);
+    expect((await rowOf(service, "bru"))?.state).toBe("up");
+    const response = await stream(service, "/ping/::1?count=3&from=bru");
     agent.signal("SIGTERM");
     const events = await Array.fromAsync(readEvents(response));
     expect(events.map(({ event }) => event)).toEqual(["sample", "sample", "sample", "result"]);
     expect(await agent.exited).toBe(0);
-    expect(await whoIsThere(service)).not.toContain("ams");
-    expect((await ask(service, "/ping/::1?from=ams")).status).toBe(404);
+    expect(await rowOf(service, "bru")).toMatchObject({ state: "down", agents: 0, since: null });
+    expect((await ask(service, "/ping/::1?from=bru")).status).toBe(404);
+    await service.says('msg="agent left" location=bru agents=1 hereSeconds=');
+    await service.says('msg="agent left" location=bru agents=0 hereSeconds=');
+    expect(await value(service, "sixscope_location_up", { location: "bru" })).toBe(0);
+    expect(await value(service, "sixscope_location_up", { location: "here" })).toBe(1);
+  });
+
+  test("an agent that is killed in the middle of a run is told, long before the run would have ended", async () => {
+    await using agent = await startAgent(settings("cdg"));
+    const path = "/mtr/::1?rounds=100&intervalMs=1000&from=cdg";
+    const events: SentEvent[] = [];
+    for await (const event of readEvents(await stream(service, path))) {
+      if (events.push(event) === 1) agent.signal("SIGKILL");
+    }
+    expect(events.length).toBeLessThan(50);
+    expect(events.at(-1)).toMatchObject({
+      event: "error",
+      data: { error: { code: "LOCATION_TIMEOUT", details: { location: "cdg" } } },
+    });
+  });
+
+  test("an agent serves its health and its metrics, and nothing of HTTP else", async () => {
+    const port = await freePort();
+    const listen = { SIXSCOPE_METRICS_LISTEN: `[::1]:${port}` };
+    await using agent = await startAgent({ ...settings("hel"), ...listen });
+    const get = (path: string) => fetch(`http://[::1]:${port}${path}`);
+    expect((await get("/healthz")).status).toBe(200);
+    expect((await get("/api/v1/myip")).status).toBe(404);
+    await waitFor(service, ["hel"]);
+    await ask(service, "/ping/::1?count=1&from=hel");
+    const metrics = await (await get("/metrics")).text();
+    expect(metrics).toContain("\nsixscope_nats_connected 1\n");
+    expect(metrics).toContain("\nsixscope_probes_answered_total 1\n");
+    expect(metrics).not.toContain("sixscope_keys");
+    agent.signal("SIGTERM");
+    expect(await agent.exited).toBe(0);
+  });
+
+  test("/locations is built once for each change, with an ETag, and compressed", async () => {
+    const url = `${service.url}/locations`;
+    const first = await fetch(url);
+    const etag = first.headers.get("etag") ?? "";
+    expect([first.status, first.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+    expect((await fetch(url, { headers: { "If-None-Match": etag } })).status).toBe(304);
+    await using _agent = await startAgent(settings("dub"));
+    await waitFor(service, ["dub"]);
+    expect((await fetch(url, { headers: { "If-None-Match": etag } })).status).toBe(200);
   });
 
   test("an agent that stops before a run has ended says so", async () => {
@@ -587,15 +702,14 @@ describeWith(missing)("agents and an instance with a location", () => {
       [
         "a flood",
         (m) => {
-          for (let i = 0; i < 20; i++)
-            m.respond(JSON.stringify({ allowSeconds: 9, ...{} }).padEnd(900_000));
+          for (let i = 0; i < 20; i++) m.respond(JSON.stringify({ alive: true }).padEnd(900_000));
         },
         "LOCATION_UNAVAILABLE",
       ],
       [
         "more replies than an agent may send",
         (m) => {
-          for (let i = 0; i < 1001; i++) say(m, { allowSeconds: 9 });
+          for (let i = 0; i < 1001; i++) say(m, { alive: true });
         },
         "LOCATION_UNAVAILABLE",
       ],
@@ -604,7 +718,7 @@ describeWith(missing)("agents and an instance with a location", () => {
         (m) => say(m, { refused: "x", more: "x".repeat(1_048_570) }),
         "LOCATION_UNAVAILABLE",
       ],
-      ["silence after a promise", (m) => say(m, { allowSeconds: 0.2 }), "LOCATION_TIMEOUT"],
+      ["silence after a sign of life", (m) => say(m, { alive: true }), "LOCATION_TIMEOUT"],
     ])("%s", async (_, answer, code) => {
       let token: string | undefined;
       const subscription = foreign.subscribe("sixscope.ask.odd", {
@@ -648,7 +762,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(answer).toEqual({ status, ...rest, details: { ...details, location: "old" } });
       const [withDefault, other] = asked as { owner: string }[];
       expect(withDefault).toEqual({
-        version: 2,
+        version: 3,
         endpoint: "ping",
         parameters: { target: "::1" },
         owner: expect.stringMatching(/^[0-9a-f]{16}$/),
@@ -661,7 +775,7 @@ describeWith(missing)("agents and an instance with a location", () => {
     });
 
     const QUESTION = {
-      version: 2,
+      version: 3,
       endpoint: "ping",
       parameters: { target: "::1", count: "1" } as Record<string, string>,
       owner: "",
@@ -676,7 +790,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       const subscription = foreign.subscribe(inbox, {
         callback(_, message) {
           const reply = message.json<object>();
-          if (!("allowSeconds" in reply)) resolve(reply);
+          if (!("alive" in reply)) resolve(reply);
         },
       });
       foreign.publish("sixscope.ask.here", JSON.stringify(value), { reply: inbox });
@@ -684,7 +798,7 @@ describeWith(missing)("agents and an instance with a location", () => {
     };
 
     test.each<[what: string, change: object, reason: string]>([
-      ["an older version", { version: 1 }, "version 2"],
+      ["an older version", { version: 2 }, "version 3"],
       ["another shape", { parameters: undefined }, "does not understand"],
       ["no token", { token: undefined }, "does not understand"],
       ["a token that can be guessed", { token: "1" }, "does not understand"],
@@ -745,7 +859,7 @@ describeWith(missing)("agents and an instance with a location", () => {
           const reply = message.json<object>();
           said.push(reply);
           if ("event" in reply) begin();
-          if (!("event" in reply || "allowSeconds" in reply)) end();
+          if (!("event" in reply || "alive" in reply)) end();
         },
       });
       foreign.publish("sixscope.ask.here", JSON.stringify(value), { reply: inbox });
@@ -771,41 +885,36 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(said.at(-1)).toEqual({ refused: "it was told to end the run" });
     });
 
-    test("announcements that are not valid, or too many, are not listed", async () => {
-      const valid = { version: "9", families: [6], since: "2026-01-31T12:00:00Z" };
-      foreign.publish("sixscope.here.one", JSON.stringify({ ...valid, families: [5] }));
-      foreign.publish("sixscope.here.two", "no JSON");
+    test("announcements that are not valid are not listed", async () => {
+      const said = { version: "9", families: [6], since: "2026-01-31T12:00:00Z", tags: [] };
+      const id = "00000000";
       const odd = [
-        ["three", { ...valid, version: "9\u2028" }],
-        ["four", { ...valid, families: [6, 6] }],
-        ["five", { ...valid, more: "x".repeat(2000) }],
-        ["Six", valid],
-        ["all", valid],
-        ["<b>", valid],
-        ["-", valid],
-        ["x\u2028", valid],
-        ["x".repeat(33), valid],
+        ["one", { id, said: { ...said, families: [5] } }],
+        ["two", "no JSON"],
+        ["three", { id, said: { ...said, version: "9\u2028" } }],
+        ["four", { id, said: { ...said, families: [6, 6] } }],
+        ["five", { id, said, more: "x".repeat(2000) }],
+        ["nine", { id: "ams", said }],
+        ["ten", { id, said: { ...said, tags: ["EU"] } }],
+        ["eleven", { id }],
+        ["Six", { id, said }],
+        ["all", { id, said }],
+        ["<b>", { id, said }],
+        ["-", { id, said }],
+        ["x\u2028", { id, said }],
+        ["x".repeat(33), { id, said }],
       ] as const;
-      for (const [name, said] of odd) {
-        foreign.publish(`sixscope.here.${name}`, JSON.stringify(said));
+      for (const [name, value] of odd) {
+        foreign.publish(`sixscope.here.${name}`, JSON.stringify(value));
       }
-      const announceAll = async () => {
-        for (let index = 0; index < 1500; index++) {
-          foreign.publish(`sixscope.here.n${index}`, JSON.stringify(valid));
-        }
-        await foreign.flush();
-      };
-      // Those that were not valid are forgotten soon.
-      do await announceAll();
-      while ((await whoIsThere(service)).length < 1024);
-      const listed = new Set(await whoIsThere(service));
-      expect(
-        ["one", "two", ...odd.map(([name]) => name)].filter((name) => listed.has(name)),
-      ).toEqual([]);
-      expect((await ask(service, "/ping/::1?from=all")).error?.code).toBe("INVALID_PARAMETER");
-      for (let index = 0; index < 1500; index++) foreign.publish(`sixscope.here.n${index}`);
-      await foreign.flush();
-      while ((await whoIsThere(service)).includes("n0")) await Bun.sleep(20);
+      foreign.publish("sixscope.here.good", JSON.stringify({ id, said }));
+      await waitFor(service, ["good"]);
+      foreign.publish("sixscope.here.good", JSON.stringify({ id, left: true }));
+      while ((await whoIsThere(service)).includes("good")) await Bun.sleep(20);
+      const listed = await whoIsThere(service);
+      expect(odd.map(([name]) => name as string).filter((name) => listed.includes(name))).toEqual(
+        [],
+      );
     });
   });
 });

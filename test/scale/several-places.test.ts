@@ -72,7 +72,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     const [entry = ""] =
       / {4}\{\n {6}nkey: PUBLIC_KEY_OF_SERVICE\n.*?\n {4}\}\n/s.exec(configuration) ?? [];
     const second = entry.replaceAll("PUBLIC_KEY_OF_SERVICE", ofSecond);
-    expect(second.split(ofSecond).length).toBe(3);
+    expect(second.split(ofSecond).length).toBe(4);
     const configured = configuration
       .replace(entry, entry + second)
       .replaceAll("PUBLIC_KEY_OF_SERVICE", ofService)
@@ -123,7 +123,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       locations.map((each: { result: { details: object } }) => each.result.details),
     ).toMatchObject([{ location: "ams" }, { location: "fra" }]);
     expect(await paste(tool)).toMatch(
-      /^ams\nseq .*\n::1\nThe target replied to all 4 requests\.\n.*\nfra\nseq .*\nReplies +4 of 4, 0 % lost\n/s,
+      /^location +verdict +loss +median\nams +no-loss +0% .* ms\nfra +no-loss .*\n\nams\nseq .*\n::1\nThe target replied to all 4 requests\.\n.*\nfra\nseq .*\nReplies +4 of 4, 0 % lost\n/s,
     );
     expect(await value(service, "sixscope_nats_connected")).toBe(1);
     expect(await value(service, "sixscope_location_asks_total", { outcome: "result" })).toBe(4);
@@ -219,9 +219,12 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       ">",
       "sixscope.ask.*",
       "sixscope.cancel.*",
+      "sixscope.here.*.*",
+      `sixscope.here.*.${first}`,
       "sixscope.>",
     ];
-    for (const subject of [...SUBSCRIBE, `_INBOX.${publicKey}.*`, "sixscope.here.*"]) {
+    const OWN = [`_INBOX.${publicKey}.*`, "sixscope.here.*", `sixscope.here.*.${publicKey}`];
+    for (const subject of [...SUBSCRIBE, ...OWN]) {
       connection.subscribe(subject, {
         callback: (error, message) => {
           if (error === null && !message.subject.startsWith("sixscope.here.")) heard.push(subject);
@@ -273,6 +276,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       "sixscope.ask.fra",
       "sixscope.cancel.fra",
       "sixscope.here.fra",
+      "sixscope.here.fra.guess",
       "sixscope.rollcall",
       "_INBOX.guess",
     ];

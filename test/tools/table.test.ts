@@ -18,6 +18,7 @@ const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 const WITHOUT_LABEL: Readonly<Record<string, string>> = {
   resolver: "the page compares all resolvers",
   from: "the page offers the locations that answer",
+  limit: "the page asks as many as it may",
 };
 
 /** Parameters that no option of the command sets. */
@@ -198,6 +199,8 @@ describe("the README", () => {
     const options = Object.values(all).flatMap(({ option }) => option?.flags.split(", ")[0] ?? []);
     const written = quoted(row?.split(" | ").slice(1).join() ?? "");
     // Those of every tool are said below the table.
-    expect(written).toEqual(expect.arrayContaining(options.filter((flag) => flag !== "--from")));
+    expect(written).toEqual(
+      expect.arrayContaining(options.filter((flag) => !/--(from|limit)/.test(flag))),
+    );
   });
 });

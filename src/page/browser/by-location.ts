@@ -1,4 +1,4 @@
-import type { Caller } from "../caller.ts";
+import type { Summary } from "../../tools/summary.ts";
 import type { Run } from "./run.ts";
 
 /** The result of a location, or its error. */
@@ -8,26 +8,29 @@ interface Outcome {
   readonly error?: NonNullable<Run["problem"]>;
 }
 
+/** The comparison of the locations that a run asks, as far as it is known; null before, and for a run of one. */
+export function summaryOf({ result, parts }: Run): Summary | null {
+  const { details = {} } = (result ?? {}) as { readonly details?: object };
+  return isSummary(details) ? details : (parts.findLast(isSummary) ?? null);
+}
+
 /**
  * Splits a run by the locations that it asks, into runs as they are without a location; the location is
  * null if none is named.
  *
- * @param from the names of the locations, as they are asked
+ * @param from what names the locations
  */
 export function runsByLocation(
   run: Run | null,
   from: string | undefined,
-  { all, names }: Caller["from"],
 ): { readonly location: string | null; readonly run: Run | null }[] {
   // An error of the whole is shown at its field.
   if (!from || !run || (run.problem && run.parts.length === 0)) return [{ location: null, run }];
-  if (from !== all && !from.includes(",")) {
-    return [{ location: from, run: { ...run, problem: null } }];
-  }
+  const summary = summaryOf(run);
+  if (summary === null) return [{ location: from, run: { ...run, problem: null } }];
   const parts = run.parts as readonly Outcome[];
   const results = (run.result as { readonly locations: readonly Outcome[] } | null)?.locations;
-  const asked = from === all ? names : from.split(",");
-  const known = results ?? [...asked.map((location) => ({ location })), ...parts];
+  const known = results ?? summary.summary;
   return [...new Set(known.map(({ location }) => location))].map((location) => {
     const own = parts.filter((part) => part.location === location);
     const outcome =
@@ -44,6 +47,9 @@ export function runsByLocation(
   });
 }
 
-function isOutcome(part: object): boolean {
-  return "result" in part || "error" in part;
-}
+const isOutcome = (part: object) => "result" in part || "error" in part;
+
+const isSummary = (part: object): part is Summary => "summary" in part;
+
+/** True for an event that is not of the tool itself. */
+export const isAboutLocation = (part: object) => isOutcome(part) || isSummary(part);

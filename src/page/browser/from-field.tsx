@@ -5,13 +5,13 @@ import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.from;
 
-const { name: FROM, all: ALL, names: KNOWN } = CALLER.from;
+const { name: FROM, all: ALL, names: NAMES, tags: TAGS } = CALLER.from;
 
-/** The locations that can be chosen: those that the service knew when it sent the page, and those of the bookmark. */
+/** All that can be chosen: the locations and tags that the service knew when it sent the page, and those of the bookmark. */
 export function choicesFor({ options }: Bookmark): string[] {
-  const all = KNOWN.length > 1 ? [ALL] : [];
+  const all = NAMES.length > 1 ? [ALL] : [];
   const named = (options[FROM] ?? "").split(",");
-  return [...new Set([...all, ...KNOWN, ...named])].filter((name) => name !== "");
+  return [...new Set([...all, ...NAMES, ...TAGS, ...named])].filter((name) => name !== "");
 }
 
 /** A choice of any number of locations; without one, the service itself measures. */
@@ -37,7 +37,7 @@ export function FromField(props: FieldProps & { choices: readonly string[] }) {
               checked={chosen.includes(name)}
               onChange={(event: Event) => choose(name, isTicked(event))}
             />{" "}
-            {name === ALL ? T.all : name}
+            {name === ALL ? T.all : TAGS.includes(name) ? T.tag(name) : name}
           </label>
         ))}
       </div>

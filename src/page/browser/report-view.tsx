@@ -67,7 +67,7 @@ interface Extras {
 }
 
 /** One table, or several side by side. */
-function Tables({ tables, ...manner }: Extras & { tables: readonly Table[] }) {
+export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[] }) {
   const [first] = tables;
   if (first?.heading === undefined) return first ? <Rows table={first} {...manner} /> : null;
   return (

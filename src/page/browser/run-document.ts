@@ -1,5 +1,6 @@
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
 import { plural } from "../../util/text.ts";
+import { isAboutLocation } from "./by-location.ts";
 import { CALLER } from "./caller.ts";
 import type { Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
@@ -27,7 +28,7 @@ export function stampOf(
   values: Readonly<Record<string, string>>,
 ): string {
   const { progress } = reporterOf(tool);
-  const last = parts.at(-1);
+  const last = parts.findLast((part) => !isAboutLocation(part));
   const isWhole = state === "done" || progress === undefined || last === undefined;
   const wanted = progress && !repeats ? `of ${values[progress.wanted]} ` : "";
   const count = isWhole ? 0 : progress.of(last);

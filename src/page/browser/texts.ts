@@ -36,6 +36,7 @@ export const TEXTS = {
   from: {
     label: "From",
     all: "every location",
+    tag: (tag: string) => `every ${tag}`,
     hint: "Without a choice, this service measures.",
     heading: (location: string) => `From ${location}`,
   },

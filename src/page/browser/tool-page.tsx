@@ -1,10 +1,11 @@
-import { reportText } from "../../tools/report-text.ts";
+import { plainText, reportText, tablesLines } from "../../tools/report-text.ts";
 import { reporterOf } from "../../tools/reports.ts";
+import { summaryTable } from "../../tools/summary.ts";
 import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
-import { runsByLocation } from "./by-location.ts";
+import { runsByLocation, summaryOf } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
-import { ReportView } from "./report-view.tsx";
+import { ReportView, Tables } from "./report-view.tsx";
 import { documentOf, stampOf } from "./run-document.ts";
 import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
@@ -17,15 +18,15 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     values: { ...defaultsOf(tool), ...options },
     linkTo: (options: Bookmark["options"]) => hashOf({ tool: name, subject, options }),
   };
-  const located = runsByLocation(current, options[CALLER.from.name], CALLER.from).map(
-    ({ location, run }) => ({
-      location,
-      heading: location === null ? null : TEXTS.from.heading(location),
-      run,
-      document: run && documentOf(name, subject, run),
-    }),
-  );
+  const located = runsByLocation(current, options[CALLER.from.name]).map(({ location, run }) => ({
+    location,
+    heading: location === null ? null : TEXTS.from.heading(location),
+    run,
+    document: run && documentOf(name, subject, run),
+  }));
   const { report } = reporterOf(name);
+  const summary = current && summaryOf(current);
+  const comparison = summary && summaryTable(summary);
   const stamp = current ? stampOf(name, current, asked.values) : "";
   const known = located.filter(({ document }) => document !== null);
   const document =
@@ -37,6 +38,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const text = () =>
     [
       `${tool.labels[0]}\n${stamp}\n`,
+      ...(comparison ? [plainText(tablesLines([comparison]))] : []),
       ...located.map(({ heading, run, document }) => {
         const said = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
         return heading === null ? said : `${heading}\n${said}`;
@@ -46,6 +48,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     <>
       <ToolForm tool={tool} bookmark={bookmark} current={current} />
       {current && <p class="stamp">{stamp}</p>}
+      {comparison && <Tables tables={[comparison]} />}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
         {located.map(({ heading, run, document }) => {
           const isRunning = run?.state === "running";

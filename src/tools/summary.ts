@@ -1,0 +1,63 @@
+import { median } from "../util/numbers.ts";
+import { type Table, tonedVerdict } from "./report.ts";
+
+/** The parts of the documents of all tools that are compared. */
+interface Measured {
+  readonly stats: { readonly transmitted: number; readonly loss: number };
+  readonly results: readonly { readonly rtt: number }[];
+  readonly queryTime: number;
+  readonly mtu: number | null;
+  readonly hops: { rtt?: number | null; p50?: number | null; details?: { rtts?: number[] } }[];
+  readonly details: {
+    readonly verdict?: { readonly code: string };
+    readonly reached?: boolean;
+    readonly toTarget?: { readonly loss: number | null };
+  };
+}
+
+/** The row of a location in the comparison of several, by its document or the code of its error if it has ended. */
+export function summaryRow(location: string, document: object = {}, error: string | null = null) {
+  const known = document as Partial<Measured>;
+  const { stats, results, queryTime, hops = [], mtu = null, details = {} } = known;
+  const isReached = details.reached ?? mtu !== null;
+  const last = isReached ? hops.at(-1) : undefined;
+  const times = results?.map(({ rtt }) => rtt) ?? last?.details?.rtts ?? [last?.rtt ?? []].flat();
+  return {
+    location,
+    verdict: details.verdict?.code ?? null,
+    error,
+    loss: (stats?.transmitted ? stats.loss : details.toTarget?.loss) ?? null,
+    median: queryTime ?? last?.p50 ?? median(times),
+    hops: isReached && hops.length > 0 ? hops.length : null,
+    mtu,
+  };
+}
+
+/** The part of the answer of several locations that compares them. */
+export interface Summary {
+  readonly summary: readonly ReturnType<typeof summaryRow>[];
+  /** Locations that the request means. */
+  readonly matching: number;
+}
+
+const COLUMNS = [
+  { name: "location", kind: "text" },
+  { name: "verdict", kind: "text", isToned: true },
+  { name: "loss", kind: "percent" },
+  { name: "median", kind: "time" },
+  { name: "hops", kind: "count" },
+  { name: "mtu", kind: "bytes" },
+] as const;
+
+/** The table of a comparison, without the columns that no location fills. */
+export function summaryTable({ summary, matching }: Summary): Table {
+  const said = summary.map((row) => ({ ...row, verdict: row.verdict ?? row.error }));
+  const columns = COLUMNS.filter(({ name }) => said.some((row) => row[name] !== null));
+  const heading = `${summary.length} of ${matching} locations, chosen at random`;
+  const rows = said.map(({ verdict, error, ...row }) => {
+    const cells = columns.map(({ name }) => ({ ...row, verdict })[name]);
+    const toned = verdict === null ? null : tonedVerdict({ code: verdict, text: "" });
+    return { cells, ...(toned && { tone: error === null ? toned.tone : "bad" }) };
+  });
+  return { columns, rows, ...(matching > summary.length && { heading }) };
+}
