@@ -1,9 +1,12 @@
 import { writeFileSync } from "node:fs";
+import { packagedFiles } from "../config/environment-file.ts";
+import { exposureOf } from "../config/exposure.ts";
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { newKey } from "../locations/link.ts";
 import { createLocations } from "../locations/locations.ts";
 import { serviceManager } from "../platform/systemd.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
+import { offerStatus } from "../server/status.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { VERSION } from "../util/version.ts";
 import { FLUSH_GRACE_MS, rawSocketProblem, runUntilStopped } from "./serve.ts";
@@ -37,7 +40,7 @@ export async function runAgent(
     }
     return await print(publicKey);
   }
-  const config = parseConfig(environment);
+  const config = parseConfig(environment, "", packagedFiles(environment));
   requireLocation(config);
   const { log, lines } = openLog(config, environment);
   const icmp = openIcmpOrReason({ listen: [], metricsListen: [] });
@@ -48,7 +51,10 @@ export async function runAgent(
   networks?.watch();
   const locations = createLocations(config, false, log);
   locations.answer(ENDPOINTS, services, log);
+  const status = { icmp, locations, keyring: null, urls: [], valkey: null };
+  const closeStatus = offerStatus(config, status, log);
   say(`sixscope ${VERSION} is the agent of ${config.location}`);
+  say(`access: ${exposureOf(config, null).sentence}`);
   const problem = rawSocketProblem(icmp, environment);
   if (problem !== null) say(problem);
   const connection = () => (locations.isConnected ? "connected" : "not connected");
@@ -61,6 +67,7 @@ export async function runAgent(
     (graceMs) => locations.leave(graceMs),
   );
   await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
+  closeStatus();
   networks?.close();
   if (!("unavailable" in icmp)) icmp.close();
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
