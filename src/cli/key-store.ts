@@ -49,6 +49,9 @@ export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
 
 /** The keys that the running service has in memory from its file; none if no service runs. */
 export async function keysInUse(config: Config): Promise<readonly KeyRecord[]> {
+  // In a folder for everybody, another user's socket could give itself keys.
+  const socket = lstatSync(config.statusSocket, { throwIfNoEntry: false });
+  if (socket?.uid !== process.geteuid?.()) return [];
   const status = await askStatus(config);
   return status?.keysFile === config.keysFile ? parseKeys(status.keys, "the running service") : [];
 }

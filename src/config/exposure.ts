@@ -28,79 +28,61 @@ export function exposureOf(config: Config, keys: number | null) {
   const refusing = refusingListeners(config);
   const open = others(config.listen).filter((address) => !refusing.includes(address));
   const scraped = others(config.metricsListen);
-  const proxies = trustedProxies.prefixes.map(formatPrefix);
-  const through = proxies.length > 0 ? [`anyone behind the proxies at ${listText(proxies)}`] : [];
-  const plain = plainHttpFrom.length > 0 ? [`clients in ${prefixes(plainHttpFrom)}`] : [];
-  const near = [...through, ...(open.length > 0 ? plain : [])].join(" and ") || "this machine";
-  const all = `anyone who reaches ${addresses(open)}, also from the Internet,`;
+  const through = of(trustedProxies.prefixes, (list) => `anyone behind the proxies at ${list}`);
+  const plain = open.length > 0 ? of(plainHttpFrom, (list) => `clients in ${list}`) : [];
   const isPublic = open.length > 0 && tls !== null;
-  const holders =
-    keys === 0 ? "holders of keys (there are none)" : `holders of ${plural(keys ?? 0, "key")}`;
+  const visitors = isPublic
+    ? `anyone who reaches ${addresses(open)}, also from the Internet,`
+    : [...through, ...plain].join(" and ") || "this machine";
+  const metrics = "read metrics and probe without a key";
+  const holders = `holders of ${keys === 0 ? "keys (there are none)" : plural(keys ?? 0, "key")}`;
   const clauses = [
-    `${isPublic ? all : near} may look up names`,
+    `${visitors} may look up names`,
     `${holders} ${probe}`,
-    ...(keylessFrom.length > 0 ? [`so may clients in ${prefixes(keylessFrom)} without a key`] : []),
-    ...(scraped.length > 0
-      ? [`whoever reaches ${addresses(scraped)} may read metrics and probe without a key`]
-      : []),
+    ...of(keylessFrom, (list) => `so may clients in ${list} without a key`),
+    ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
+    ...asked,
   ];
-  const risks: Risk[] = Object.entries(LISTS).flatMap(([variable, [listOf, what]]) => {
-    const [wide, narrow] = [
-      listOf(config).filter(isWide),
-      listOf(config).filter((one) => !isWide(one)),
-    ];
-    const text = `${prefixes(wide)} is not a network but the Internet, so ${what}`;
-    const advice = `name only your own networks in ${variable}`;
-    return wide.length === 0
-      ? []
-      : [{ variable, text, advice, instead: narrow.map(formatPrefix).join() }];
-  });
-  const risk = (variable: string, instead: string | null, text: string, advice: string) =>
-    risks.push({ variable, instead, text, advice });
+  const lists = [
+    ["SIXSCOPE_KEYLESS_FROM", keylessFrom, "everyone may probe without a key"],
+    ["SIXSCOPE_PLAIN_HTTP_FROM", plainHttpFrom, "others can read API keys on their way"],
+    ["SIXSCOPE_TRUSTED_PROXIES", trustedProxies.prefixes, "everyone can pass for any client"],
+    [
+      "SIXSCOPE_TARGETS_ALLOW",
+      targets.mode === "any" ? [] : targets.allow,
+      "any target is allowed",
+    ],
+  ] as const;
+  const risks: Risk[] = lists.flatMap(([variable, list, what]) =>
+    of(list.filter(isWide), (wide) => {
+      const text = `${wide} is not a network but the Internet, so ${what}`;
+      const instead = list.filter((prefix) => !isWide(prefix)).map(formatPrefix);
+      return { variable, text, advice: "name only your own networks", instead: instead.join() };
+    }),
+  );
   if (isPublic && targets.mode === "any" && targets.deny.length === 0) {
-    risk(
-      "SIXSCOPE_TARGETS",
-      "global",
-      `any holder of a key can probe private networks from here, and other machines reach ${addresses(open)}`,
-      "set SIXSCOPE_TARGETS=global, or deny your networks",
-    );
+    const text = `other machines reach ${addresses(open)}, and holders of keys may probe private networks from here`;
+    const advice = "set SIXSCOPE_TARGETS=global, or deny your networks";
+    risks.push({ variable: "SIXSCOPE_TARGETS", text, advice, instead: "global" });
   }
-  for (const address of refusing) {
-    const text = `${formatListenAddress(address)} refuses every other machine, because it speaks plain HTTP`;
-    risk("SIXSCOPE_LISTEN", null, text, REFUSING_ADVICE);
+  if (refusing.length > 0) {
+    const text = `${addresses(refusing)} refuses every other machine, because it speaks plain HTTP`;
+    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice: REFUSING_ADVICE, instead: null });
   }
   if (scraped.length > 0) {
     const local = config.metricsListen.map((address) =>
-      address.kind === "tcp" && !isLoopback(address)
-        ? `localhost:${address.port}`
-        : formatListenAddress(address),
+      formatListenAddress(
+        address.kind === "tcp" && scraped.includes(address)
+          ? { ...address, hostname: "localhost" }
+          : address,
+      ),
     );
-    risk(
-      "SIXSCOPE_METRICS_LISTEN",
-      local.join(),
-      `every machine that reaches ${addresses(scraped)} gets metrics and can probe without a key`,
-      "listen on localhost, or let a firewall pass Prometheus alone",
-    );
+    const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;
+    const advice = "listen on localhost, or let a firewall pass Prometheus alone";
+    risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice, instead: local.join() });
   }
-  return { sentence: (keys === null ? asked : [...clauses, ...asked]).join("; "), risks };
+  return { sentence: (keys === null ? asked : clauses).join("; "), risks };
 }
-
-/** The lists of networks, and what each lets everyone do if it has all of the Internet. */
-const LISTS: Readonly<Record<string, readonly [(config: Config) => readonly Prefix[], string]>> = {
-  SIXSCOPE_KEYLESS_FROM: [({ keylessFrom }) => keylessFrom, "everyone may probe without a key"],
-  SIXSCOPE_PLAIN_HTTP_FROM: [
-    ({ plainHttpFrom }) => plainHttpFrom,
-    "others can read API keys on their way",
-  ],
-  SIXSCOPE_TRUSTED_PROXIES: [
-    ({ trustedProxies }) => trustedProxies.prefixes,
-    "everyone can pass for any client",
-  ],
-  SIXSCOPE_TARGETS_ALLOW: [
-    ({ targets }) => (targets.mode === "any" ? [] : targets.allow),
-    "SIXSCOPE_TARGETS=global forbids nothing",
-  ],
-};
 
 /** True for a prefix wider than a registry gives to one network; private networks begin with `f`. */
 function isWide(prefix: Prefix): boolean {
@@ -109,5 +91,8 @@ function isWide(prefix: Prefix): boolean {
 }
 
 const others = (list: readonly ListenAddress[]) => list.filter((address) => !isLoopback(address));
+/** Something about networks, or nothing without any. */
+const of = <T>(list: readonly Prefix[], about: (text: string) => T): T[] =>
+  list.length > 0 ? [about(prefixes(list))] : [];
 const prefixes = (list: readonly Prefix[]) => listText(list.map(formatPrefix));
 const addresses = (list: readonly ListenAddress[]) => listText(list.map(formatListenAddress));

@@ -33,7 +33,8 @@ describe("the address", () => {
     const { outcome, run } = checkAddress("", ["all", "eth0"], false);
     const names = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.eth0.disable_ipv6"];
     expect(outcome).toBe(`${names.join(" and ")} is 1`);
-    expect(run).toEndWith(`; sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`);
+    const switches = names.map((name) => `/proc/sys/${name.replaceAll(".", "/")}`);
+    expect(run).toEndWith(`; echo 0 | tee ${switches.join(" ")}`);
   });
 
   test.each([

@@ -12,8 +12,8 @@ const TIMEOUT_MS = 1000;
 /** Types of ICMPv6 messages, RFC 4443 and RFC 4861. */
 const TYPE = { request: 128, reply: 129, neighbour: 136 } as const;
 
-/** Accepts ICMPv6 at the beginning of every chain of the firewall; no other chain can then drop it. */
-const ACCEPT = `nft list chains | awk '$1 == "table" { t = $2 " " $3 } $1 == "chain" { c = $2 } /type filter hook (ingress|prerouting|input|output|postrouting)/ && t ~ /^(inet|ip6|netdev) / { print "insert rule", t, c, "meta l4proto ipv6-icmp accept" }' | nft -f -`;
+/** Accepts ICMPv6 (58, because a small system has no names of protocols) at the beginning of every chain of the firewall; no other chain can then drop it. */
+const ACCEPT = `nft list chains | awk '$1 == "table" { t = $2 " " $3 } $1 == "chain" { c = $2 } /type filter hook (ingress|prerouting|input|output|postrouting)/ && t ~ /^(inet|ip6|netdev) / { print "insert rule", t, c, "meta l4proto 58 accept" }' | nft -f -`;
 
 /** Pings this machine and its gateways, and says where a request or a reply is lost. */
 export async function checkEcho(): Promise<readonly Finding[]> {

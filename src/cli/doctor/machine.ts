@@ -45,7 +45,8 @@ export function checkAddress(
     const names = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
     const advice = "enable it, also for the next boot; set addresses again that were set by hand";
     const forget = "sed -i '/disable_ipv6/s/^/#/' /etc/sysctl.conf /etc/sysctl.d/*";
-    const run = `${forget}; sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`;
+    const switches = disabled.map((name) => `${CONF}/${name}/disable_ipv6`);
+    const run = `${forget}; echo 0 | tee ${switches.join(" ")}`;
     return missing(`${listText(names)} is 1`, advice, run);
   }
   return found.length > 0
@@ -106,7 +107,8 @@ export function checkClock(latestMs: number, nowMs = Date.now()): Finding {
 
 /** The command that starts a time service; null if this machine has none to start, or gets its time from a host. */
 function timeService(): string | null {
-  if (CONTAINER_MARKS.some((path) => existsSync(path))) return null;
+  const marks = [...CONTAINER_MARKS, "/run/systemd/container"];
+  if (marks.some((path) => existsSync(path))) return null;
   const shown = Bun.which("timedatectl") && ["timedatectl", "show", "--property=CanNTP", "--value"];
   const can = shown && Bun.spawnSync(shown, { stderr: "ignore" }).stdout.toString().trim();
   if (can === "yes") return "timedatectl set-ntp true";
