@@ -44,7 +44,8 @@ export function checkAddress(
   if (disabled.length > 0 && found.length === 0) {
     const names = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
     const advice = "enable it, also for the next boot; set addresses again that were set by hand";
-    const forget = "sed -i '/disable_ipv6/s/^/#/' /etc/sysctl.conf /etc/sysctl.d/*";
+    const files = "grep -ls disable_ipv6 /etc/sysctl.conf /etc/sysctl.d/*";
+    const forget = `${files} | xargs -r sed -i '/disable_ipv6/s/^/#/'`;
     const switches = disabled.map((name) => `${CONF}/${name}/disable_ipv6`);
     const run = `${forget}; echo 0 | tee ${switches.join(" ")}`;
     return missing(`${listText(names)} is 1`, advice, run);
