@@ -4,11 +4,14 @@
  *
  * It needs root, and debootstrap, gnupg, systemd-container and openssl from Debian. On a machine that cannot run
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
+ *
+ * With --advice it makes every mistake of test/cli/advice-rows.ts instead, and follows doctor's advice.
  */
 import assert from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { ADVICE_ROWS, adviceScript } from "../test/cli/advice-rows.ts";
 import { makeCertificate } from "../test/lab/certificate.ts";
 import { run } from "../test/lab/run.ts";
 import { hostTarget } from "./build/compile.ts";
@@ -30,6 +33,7 @@ import { part, row, step, until } from "./systemd/steps.ts";
 
 const missing = await whyNoTools();
 const nats = Bun.which("nats-server");
+const TESTS = join(import.meta.dir, "../test");
 if (missing !== null || nats === null) {
   skip(missing ?? { reason: "nats-server is not installed", canBeInstalled: true });
 }
@@ -51,9 +55,15 @@ try {
     const obstacle = await whyNoMachine(root);
     if (obstacle !== null) skip(obstacle);
     console.log(`# ${suite}`);
-    const files = { "/opt/test": folder, "/opt/bun": process.execPath, "/opt/nats-server": nats };
+    const files = {
+      "/opt/test": folder,
+      "/opt/bun": process.execPath,
+      "/opt/nats-server": nats,
+      "/opt/tests": TESTS,
+    };
     await using machine = await boot(root, files);
-    await test(machine, packages).catch(async (error) => {
+    const prove = process.argv.includes("--advice") ? followAdvice : test;
+    await prove(machine, packages).catch(async (error) => {
       console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
       throw error;
     });
@@ -111,6 +121,28 @@ async function makeLineage(name: string): Promise<void> {
   await mkdir(lineage);
   const [certFile, keyFile] = [join(lineage, "fullchain.pem"), join(lineage, "privkey.pem")];
   await makeCertificate({ commonName: name, days: 60, certFile, keyFile });
+}
+
+/** Makes each mistake, follows the advice of doctor word by word, and expects that nothing is lost. */
+async function followAdvice(machine: Machine, packages: Packages): Promise<void> {
+  const { sh } = administrator(machine);
+  const environment = "/etc/sixscope/sixscope.env";
+  await machine.run(["dpkg", "--install", packages.first]);
+  await sh(`ln -s /opt/nats-server /usr/local/bin/nats-server
+    ip link add uplink type veth peer name far; ip link set uplink up; ip link set far up
+    ip address add 2001:db8::5/64 dev uplink nodad; ip -6 route add default dev uplink
+    for name in A B C; do echo "SIXSCOPE_RESOLVER_$name=[::1]:5353"; done > /root/saved.env
+    echo SIXSCOPE_LOG_LEVEL=info >> /root/saved.env`);
+  for (const row of ADVICE_ROWS) {
+    await step(row.name, async () => {
+      await sh(`install -m 0644 /root/saved.env ${environment}
+        rm -rf /etc/pair /root/new /etc/sixscope/nats.nk /var/lib/sixscope/* /etc/systemd/system/${UNIT}.d
+        nft flush ruleset; systemctl daemon-reload; systemctl reset-failed ${UNIT} || true`);
+      const script = adviceScript(row);
+      const said = await sh(`BUN=/opt/bun TESTS=/opt/tests\n(${script}\n) 2>&1 || true`);
+      assert.equal(said.trim().split("\n").at(-1), "done", said);
+    });
+  }
 }
 
 async function test(machine: Machine, packages: Packages): Promise<void> {
@@ -254,7 +286,7 @@ zone:
     }
     assert.match(
       await doctor("setcap cap_net_raw+ep /usr/bin/sixscope"),
-      /^problem .*gives every user.*; setcap -r \/usr\/bin\/sixscope/m,
+      /^problem .*gives every user.*; run: setcap -r \/usr\/bin\/sixscope$/m,
     );
     await sh("setcap -r /usr/bin/sixscope; chown root /var/lib/sixscope/keys.json");
     assert.match(await doctor(), /^problem .*cannot read the keys file .*EACCES/m);
@@ -277,7 +309,7 @@ zone:
       await configure(["export SIXSCOPE_LOG_LEVEL=debug"]);
       assert.match(
         await sh("sixscope doctor 2>&1 || true"),
-        new RegExp(`^problem .*systemd ignores line ${lines + 1},`, "m"),
+        new RegExp(`^problem .*line ${lines + 1} of .*systemd ignores it`, "m"),
       );
       await sh("sed -i '/^export/d' /etc/sixscope/sixscope.env");
       assert.match(
@@ -292,7 +324,10 @@ zone:
     await machine.run(["systemctl", "restart", UNIT]);
     const warnings = `journalctl --unit=${UNIT} --priority=warning --output=cat`;
     await until(async () => (await sh(warnings)).includes("refuses every other machine"));
-    assert.match(await sh("sixscope doctor 2>&1"), /^warning .*\[::\]:8080 refuses all others/m);
+    assert.match(
+      await sh("sixscope doctor 2>&1"),
+      /^warning .*\[::\]:8080 refuses every other machine/m,
+    );
     await sh("sed -i '/^SIXSCOPE_LISTEN/d' /etc/sixscope/sixscope.env");
     await machine.run(["systemctl", "restart", UNIT]);
   });

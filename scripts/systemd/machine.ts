@@ -11,7 +11,17 @@ type Suite = (typeof SUITES)[number];
 
 /** The packages that the service and its tests need; in Debian 13 also those for the image. */
 const packagesOf = (suite: Suite): readonly string[] => [
-  ...["iproute2", "knot", "libcap2-bin", "systemd", "systemd-sysv", "xz-utils"],
+  ...[
+    "iproute2",
+    "knot",
+    "libcap2-bin",
+    "nftables",
+    "openssl",
+    "redis-server",
+    "systemd",
+    "systemd-sysv",
+    "xz-utils",
+  ],
   ...(suite === "trixie" ? ["crun", "podman"] : []),
 ];
 

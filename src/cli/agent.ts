@@ -1,4 +1,6 @@
 import { writeFileSync } from "node:fs";
+import { packagedFiles } from "../config/environment-file.ts";
+import { exposureOf } from "../config/exposure.ts";
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { newKey } from "../locations/link.ts";
 import { createLocations } from "../locations/locations.ts";
@@ -6,6 +8,7 @@ import { serviceManager } from "../platform/systemd.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
+import { offerStatus } from "../server/status.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { VERSION } from "../util/version.ts";
 import { FLUSH_GRACE_MS, rawSocketProblem, runUntilStopped } from "./serve.ts";
@@ -39,7 +42,7 @@ export async function runAgent(
     }
     return await print(publicKey);
   }
-  const config = parseConfig(environment);
+  const config = parseConfig(environment, "", packagedFiles(environment));
   requireLocation(config);
   const { log, lines } = openLog(config, environment);
   const icmp = openIcmpOrReason({ ...config, listen: [] });
@@ -54,8 +57,11 @@ export async function runAgent(
   const parts = { ...services, locations, keyring: null, renewal: null, shared: null };
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
+  const status = { icmp, locations, keyring: null, urls: [], valkey: null };
+  const closeStatus = offerStatus(config, status, log);
   say(`sixscope ${VERSION} is the agent of ${config.location}`);
   if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);
+  say(`access: ${exposureOf(config, null).sentence}`);
   const problem = rawSocketProblem(icmp, environment);
   if (problem !== null) say(problem);
   const connection = () => (locations.isConnected ? "connected" : "not connected");
@@ -72,6 +78,7 @@ export async function runAgent(
   );
   await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
+  closeStatus();
   networks?.close();
   if (!("unavailable" in icmp)) icmp.close();
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);

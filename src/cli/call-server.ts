@@ -56,6 +56,7 @@ export function callServer(
     const silence = endAfter(silenceMs, "it has sent nothing for");
     const deadline = endAfter(longestMs, "its answer is not complete after");
     const parse = (json: string) => parseJson(json, values);
+    const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
     // A map, because a service may send the name of what every object has.
     const events = new Map(Object.entries(named?.() ?? {}));
     try {
@@ -75,12 +76,12 @@ export function callServer(
       const { ok, status, headers } = response;
       if (!ok || !headers.get("content-type")?.startsWith("text/event-stream")) {
         const document = parse((await Array.fromAsync(texts)).join(""));
-        if (!ok) return failure(document, `status ${status}`);
+        if (!ok) return inWords(failure(document, `status ${status}`));
         return answer(question, shaped(result(), document));
       }
       for await (const { event, data } of readEvents(texts)) {
         if (event === "result") return answer(question, shaped(result(), parse(data)));
-        if (event === "error") return failure(parse(data), "an error");
+        if (event === "error") return inWords(failure(parse(data), "an error"));
         const schema = events.get(event);
         if (schema) onEvent(event, shaped(schema, parse(data)));
       }
@@ -98,6 +99,19 @@ export function callServer(
       late.abort();
     }
   };
+}
+
+/** The advice for a missing or wrong key: who types a command sets a variable, and no header. */
+function withoutKey(
+  { json, error }: ApiAnswer,
+  origin: string,
+  key: string | undefined,
+): ApiAnswer {
+  if (error?.code !== "UNAUTHORIZED") return { json, error };
+  const message = key
+    ? `${origin} does not accept the API key: it is unknown, revoked or expired; ask its operator for another one, and set SIXSCOPE_KEY to it`
+    : `${origin} needs an API key for this; set SIXSCOPE_SERVER=${origin} and SIXSCOPE_KEY to the key, or name with --key-from the variable or file that has it`;
+  return { json, error: { ...error, message } };
 }
 
 /** A service that does not answer as one; the message goes on from its name. */

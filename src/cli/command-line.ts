@@ -82,7 +82,9 @@ export function describeCommands(
     .command("__complete", { hidden: true })
     .argument("[words...]")
     .allowUnknownOption()
-    .action((words: string[]) => print(candidates(program, words).join("\n")));
+    .action(async (words: string[]) =>
+      print((await candidates(program, words, environment)).join("\n")),
+    );
   pointToHelp(program, "sixscope");
   return program;
 }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { ENVIRONMENT_FILE, parseEnvironmentFile } from "../config/environment-file.ts";
 import { ConfigError } from "../config/settings.ts";
 import { type User, userNamed } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
@@ -8,6 +9,7 @@ export const INSTALLED = {
   workingDirectory: "/",
   unit: "sixscope.service",
   stateDirectory: "/var/lib/sixscope",
+  runtimeDirectory: "/run/sixscope",
   /** systemd passes each file `NAME` of `tlsDirectory` on as `tls_NAME` in `credentials`. */
   tlsDirectory: "/etc/sixscope/tls",
   credentials: "/run/credentials/sixscope.service",
@@ -26,8 +28,6 @@ export interface InstalledService {
   readonly isOurs: boolean;
   readonly unit: Unit;
 }
-
-const ENVIRONMENT_FILE = "/etc/sixscope/sixscope.env";
 
 /** The unit of the package, in case systemd does not answer; it has no ActiveState. */
 const PACKAGED_UNIT: Unit = [
@@ -58,7 +58,7 @@ function valuesOf(unit: Unit, property: string): string[] {
 }
 
 const PROPERTIES =
-  "LoadState,ActiveState,User,AmbientCapabilities,Environment,EnvironmentFiles,ProtectHome,PrivateTmp";
+  "LoadState,ActiveState,MainPID,User,ExecStart,AmbientCapabilities,Environment,EnvironmentFiles,ProtectHome,PrivateTmp";
 
 function askSystemd(): Unit {
   // The test that sd_booted(3) uses.
@@ -72,25 +72,26 @@ function askSystemd(): Unit {
 
 /**
  * The environment of the installed service, overridden by that of the caller, and where it is set: in
- * the unit, then in its environment files in order; systemd.exec(5). Lines of a file that are not clear
- * are those that `parseEnvironmentFile` does not read.
+ * the unit, then in its environment files in order; systemd.exec(5).
  *
  * @throws ConfigError if a file cannot be read
  */
 export function installedSettings({ unit }: InstalledService, environment: NodeJS.ProcessEnv) {
   const ofUnit = parseShownEnvironment(propertyOf(unit, "Environment"));
   const shown = valuesOf(unit, "EnvironmentFiles");
-  const files = shown.map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
-  const read = files.map((file) => ({ file, ...parseEnvironmentFile(readIfPresent(file)) }));
-  const settings: NodeJS.ProcessEnv = { STATE_DIRECTORY: INSTALLED.stateDirectory };
-  const variables = read.map((file) => file.variables);
+  const paths = shown.map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
+  const files = paths.map((path) => parseEnvironmentFile(path, readIfPresent(path)));
+  const settings: NodeJS.ProcessEnv = {
+    STATE_DIRECTORY: INSTALLED.stateDirectory,
+    RUNTIME_DIRECTORY: INSTALLED.runtimeDirectory,
+  };
+  const variables = files.map((file) => file.variables);
   const isSetInUnit = Object.keys(ofUnit).some((name) => name.startsWith("SIXSCOPE_"));
-  const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...files];
+  const sources = [...(isSetInUnit ? [`Environment= of ${INSTALLED.unit}`] : []), ...paths];
   return {
     environment: Object.assign(settings, ofUnit, ...variables, environment),
     sources: sources.length === 0 ? [INSTALLED.unit] : sources,
-    /** The lines of each file that are not clear; see `parseEnvironmentFile`. */
-    unclear: read.map(({ file, others }) => ({ file, lines: others })),
+    files,
   };
 }
 
@@ -102,24 +103,6 @@ function readIfPresent(path: string): string {
     const reason = `cannot read the service's settings ${path}: ${reasonOf(error)}`;
     throw new ConfigError([`${reason}; run this as root, or let the service's user read the file`]);
   }
-}
-
-/** A variable, with quotes around its whole value or none; everyone reads such a line alike. */
-const ASSIGNMENT = /^\s*([A-Za-z_]\w*)=\s*(?:"([^"\\]*)"|'([^'\\]*)'|([^"'\\]*?))\s*$/;
-
-/** An empty line or a comment. */
-const NOTHING = /^\s*([#;].*)?$/;
-
-/** The variables of an environment file, and its other lines, counted from 1: systemd ignores them or reads them otherwise. */
-export function parseEnvironmentFile(text: string) {
-  const variables: Record<string, string> = {};
-  const others: number[] = [];
-  for (const [index, line] of text.split("\n").entries()) {
-    const [, name, ...values] = ASSIGNMENT.exec(line) ?? [];
-    if (name !== undefined) variables[name] = values.find((value) => value !== undefined) ?? "";
-    else if (!NOTHING.test(line)) others.push(index + 1);
-  }
-  return { variables, others };
 }
 
 /** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */

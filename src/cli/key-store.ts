@@ -1,10 +1,18 @@
-import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
+import { closeSync, constants, existsSync, lstatSync, openSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-address.ts";
-import { KeyFileError, type KeyRecord, readKeyFile, writeKeyFile } from "../keys/key-file.ts";
+import {
+  KeyFileError,
+  type KeyRecord,
+  parseKeys,
+  readKeyFile,
+  writeKeyFile,
+} from "../keys/key-file.ts";
+import { mergeKeys } from "../keys/merge.ts";
 import { lastError, libc, SystemError } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
+import { askStatus } from "../server/status.ts";
 import { reasonOf } from "../util/errors.ts";
 import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
 import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
@@ -34,8 +42,22 @@ export interface KeyStore {
  * @throws KeyFileError for another user, whose key no service would read; ConfigError
  */
 export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
-  const { keysFile, valkey } = settingsOfService(environment);
-  return valkey === null ? fileStore(behindLinks(keysFile)) : valkeyStore(valkey);
+  const config = settingsOfService(environment);
+  const { keysFile, valkey } = config;
+  return valkey === null ? fileStore(behindLinks(keysFile), config) : valkeyStore(valkey);
+}
+
+/** The keys that the running service has in memory from its file; none if no service runs. */
+export async function keysInUse(config: Config): Promise<readonly KeyRecord[]> {
+  try {
+    // In a folder for everybody, another user's socket could give itself keys.
+    if (lstatSync(config.statusSocket).uid !== process.geteuid?.()) return [];
+  } catch {
+    // There is none, or it is not for this user.
+    return [];
+  }
+  const status = await askStatus(config);
+  return status?.keysFile === config.keysFile ? parseKeys(status.keys, "the running service") : [];
 }
 
 /**
@@ -51,12 +73,16 @@ export function openImport(environment: NodeJS.ProcessEnv, file: string | undefi
   return { file: file ?? keysFile, store: valkeyStore(valkey) };
 }
 
-function fileStore(path: string): KeyStore {
+function fileStore(path: string, config: Config): KeyStore {
   return {
     place: path,
     reader: "a service that reads this file",
     read: async () => readKeyFile(path),
-    change: async (change) => changeFile(path, change),
+    async change(change) {
+      // A new file in place of one that has vanished must not replace the keys that are in use.
+      const used = existsSync(path) ? [] : await keysInUse(config);
+      changeFile(path, (keys) => change(used.length > 0 ? mergeKeys(keys, used) : keys));
+    },
   };
 }
 

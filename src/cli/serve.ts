@@ -1,11 +1,7 @@
 import { BASE_PATH } from "../api/endpoint.ts";
-import { formatListenAddress } from "../config/listen-address.ts";
-import {
-  type Config,
-  parseConfig,
-  REFUSING_ADVICE,
-  refusingListeners,
-} from "../config/settings.ts";
+import { packagedFiles } from "../config/environment-file.ts";
+import { exposureOf } from "../config/exposure.ts";
+import { type Config, parseConfig } from "../config/settings.ts";
 import { publicUrl } from "../config/valkey-address.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import { createKeyring, type Keyring } from "../keys/keyring.ts";
@@ -18,6 +14,7 @@ import { boundConnections } from "../server/connections.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
+import { offerStatus } from "../server/status.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
@@ -36,7 +33,7 @@ export const FLUSH_GRACE_MS = 1000;
  * @throws ConfigError, CertificateError, ListenError
  */
 export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
-  const config = parseConfig(environment);
+  const config = parseConfig(environment, "", packagedFiles(environment));
   const { log, lines } = openLog(config, environment);
   // Loaded only if it is used: what is alone must not start later, or grow.
   const shared =
@@ -70,11 +67,8 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   if (shared === null) keyring.watch();
   networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
-  for (const address of refusingListeners(config)) {
-    log.warn(`this listener refuses every other machine: ${REFUSING_ADVICE}`, {
-      listener: formatListenAddress(address),
-    });
-  }
+  const { sentence, risks } = exposureOf(config, keyring.activeCount());
+  for (const { text, advice } of risks) log.warn(`${text}; ${advice}`);
   say(`sixscope ${VERSION} listens on ${listening.urls.join(" and ")}`);
   if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);
   say(rawSocketProblem(icmp, environment) ?? "raw sockets: ready to probe targets");
@@ -83,6 +77,10 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const where = areCurrent ? place : `the copy, because ${place} does not answer`;
   say(`API keys: ${keyring.activeCount()} in ${where}`);
   const example = exampleRequest(listening.urls, config.trustedProxies.unix);
+  say(`access: ${sentence}`);
+  const statusUrls = [...listening.urls, ...(exposed?.urls ?? [])];
+  const valkey = shared?.valkey ?? null;
+  const closeStatus = offerStatus(config, { ...parts, urls: statusUrls, valkey }, log);
   say(`next, ${keyProblem(keyring, areCurrent) ?? example}`);
   const urls = listening.urls.join(" ");
   await runUntilStopped(
@@ -100,6 +98,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
+  closeStatus();
   shared?.valkey.close();
   keyring.close();
   networks?.close();

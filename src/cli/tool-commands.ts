@@ -18,7 +18,8 @@ import { FORMATS, type Formats } from "./formats.ts";
 import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { runTool } from "./tool.ts";
 
-const KEY_FROM = "with --server, the environment variable or the file that has its API key";
+const KEY_FROM =
+  "with --server, the environment variable or the file that has its API key (default: SIXSCOPE_KEY, for SIXSCOPE_SERVER alone)";
 
 /** Options of every tool. */
 interface ToolOptions {

@@ -6,6 +6,7 @@ import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
+import type { EnvironmentFile } from "./environment-file.ts";
 import {
   bothFamilies,
   isLoopback,
@@ -56,6 +57,10 @@ const VALKEY_URL_FILE = "SIXSCOPE_VALKEY_URL_FILE";
 const NATS_URL = "SIXSCOPE_NATS_URL";
 const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
 
+/** How a line of an environment file must look, so that systemd and people read it alike. */
+const LINE_FORM =
+  "write NAME=value on one line, without export or backslash, with quotes around the whole value or none";
+
 /** The name of a location, which is a part of NATS subjects. */
 export const LOCATION_FORM = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
@@ -83,10 +88,15 @@ const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8"
  * Reads the settings from environment variables; an empty value of a known one means the default.
  *
  * @param folder the folder that relative paths of keys and networks start from, by default the current one
+ * @param files where systemd has the variables from; a line that is not clear is a problem
  * @throws ConfigError with every problem at once
  */
-export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
-  const { optional, read, report, finish } = settingsReader(environment);
+export function parseConfig(
+  environment: NodeJS.ProcessEnv,
+  folder = "",
+  files: readonly EnvironmentFile[] = [],
+) {
+  const { optional, read, report, finish } = settingsReader(environment, files);
   const bounded = (name: string, bounds: typeof PING_INTERVAL_MS | typeof PROBE_TIMEOUT_MS) =>
     read(name, String(bounds.default), integer(bounds.minimum, bounds.maximum));
   const certFile = optional(CERT, String);
@@ -104,7 +114,9 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
   }
   const valkeyUrl = urls.find((url) => url !== null);
   const valkeyPrefix = read("SIXSCOPE_VALKEY_PREFIX", "sixscope:", parseValkeyPrefix);
-  const stateDirectory = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
+  const stateFolder = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
+  const runtimeFolder = environment["RUNTIME_DIRECTORY"]?.split(":")[0];
+  const keysFile = read("SIXSCOPE_KEYS_FILE", join(stateFolder, "keys.json"), absolutePath);
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
     metricsListen: optional("SIXSCOPE_METRICS_LISTEN", parseListen) ?? [],
@@ -113,7 +125,9 @@ export function parseConfig(environment: NodeJS.ProcessEnv, folder = "") {
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
     /** The networks whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
-    keysFile: read("SIXSCOPE_KEYS_FILE", join(stateDirectory, "keys.json"), absolutePath),
+    keysFile,
+    /** The unix socket where `doctor` and `keys` ask the running service; see `offerStatus`. */
+    statusSocket: runtimeFolder ? join(runtimeFolder, "status") : `${keysFile}.status`,
     /** The Valkey that counts limits and has the keys for several instances; null if this one is alone. */
     valkey: valkeyUrl === undefined ? null : { url: valkeyUrl, prefix: valkeyPrefix },
     /** The files that say whose network an address belongs to. */
@@ -182,14 +196,20 @@ export function refusingListeners({
 type Parse<T> = (text: string) => T;
 
 /** Reads variables and collects their problems, so that one run reports them all. */
-function settingsReader(environment: NodeJS.ProcessEnv) {
+function settingsReader(environment: NodeJS.ProcessEnv, files: readonly EnvironmentFile[]) {
   const known: string[] = [];
   const problems: string[] = [];
+  for (const { path, unclear } of files) {
+    const why = `systemd ignores it, or reads it otherwise; ${LINE_FORM}`;
+    problems.push(...unclear.map((line) => `line ${line} of ${path}: ${why}`));
+  }
 
   const report = (name: string, found: readonly string[]) => {
     const value = environment[name] ?? "";
-    const isSecret = name === VALKEY_URL || isPem(value) || hasPassword(value);
-    const setting = isSecret ? name : `${name}=${quote(value)}`;
+    const isSecret = name === VALKEY_URL || isPem(value) || hasPassword(value) || isKey(value);
+    const file = files.findLast(({ variables }) => variables[name] === value);
+    const place = file === undefined ? "" : `line ${file.lines[name]} of ${file.path}: `;
+    const setting = place + (isSecret ? name : `${name}=${quote(value)}`);
     problems.push(...found.slice(0, MAX_PROBLEMS).map((problem) => `${setting}: ${problem}`));
     const more = found.length - MAX_PROBLEMS;
     if (more > 0) problems.push(`${setting}: ${more} more entries are not valid`);
@@ -217,9 +237,9 @@ function settingsReader(environment: NodeJS.ProcessEnv) {
   /** Reports variables that are not settings, which is known once all settings are read, and throws. */
   const finish = () => {
     for (const [name, value] of Object.entries(environment)) {
-      if (!name.startsWith("SIXSCOPE_") || value === undefined || known.includes(name)) continue;
+      if (!beginsLikeOurs(name) || value === undefined || known.includes(name)) continue;
       const [near] = [1, 2, 3].flatMap((edits) =>
-        known.filter((other) => isNear(name, other, edits)),
+        known.filter((other) => isNear(name.toUpperCase(), other, edits)),
       );
       const hint = near === undefined ? "see docs/configuration.md" : `did you mean ${near}?`;
       report(name, [`is not a setting; ${hint}`]);
@@ -242,6 +262,17 @@ function isPem(value: string): boolean {
 /** True if a value is a URL with a user or password, which must not appear in a log either. */
 function hasPassword(value: string): boolean {
   return /:\/\/.*@/.test(value);
+}
+
+/** True if a value is an API key, which must not appear in a log either. */
+function isKey(value: string): boolean {
+  return value.startsWith("sx_");
+}
+
+/** True if a name begins with SIXSCOPE, in any case, and perhaps with one letter too many, too few or wrong, or an underscore inside. */
+function beginsLikeOurs(name: string): boolean {
+  const letters = name.toUpperCase().replace(/[^A-Z]/g, "");
+  return [7, 8, 9].some((length) => isNear(letters.slice(0, length), "SIXSCOPE", 1));
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {

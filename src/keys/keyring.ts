@@ -36,16 +36,21 @@ export function createKeyring(path: string, log: Log) {
   const use = (keys: readonly KeyRecord[]) => {
     const wasRevoked = ({ sha256 }: KeyRecord) => recordOf(Buffer.from(sha256, "hex"))?.revoked;
     const restored = keys.filter((key) => key.revoked === undefined && wasRevoked(key));
-    const names = restored.map(({ name }) => name).join(", ");
+    const names = namesOf(restored);
     if (names)
       log.warn("keys stay revoked that the keys file has as valid; revoke them", { names });
+    const valid = records().filter((key) => isActive(key, Date.now()));
     entries = entriesOf(mergeKeys(keys, revokedKeys(records())));
     isUsable = true;
+    const gone = namesOf(valid.filter(({ sha256 }) => !recordOf(Buffer.from(sha256, "hex"))));
+    if (gone) log.warn("keys are no longer in the keys file, and are rejected", { names: gone });
   };
   const { read, ...file } = followFiles([path], log, {
     read() {
       if (entries.size > 0 && !existsSync(path)) {
-        throw new KeyFileError(`the keys file ${path} has vanished`);
+        throw new KeyFileError(
+          `the keys file ${path} has vanished; sixscope keys add writes it again`,
+        );
       }
       use(readKeyFile(path));
       return true;
@@ -77,6 +82,15 @@ export function createKeyring(path: string, log: Log) {
       return () => clearInterval(checks);
     },
   };
+}
+
+/** Names that one line of the log has at most. */
+const MAX_NAMES = 20;
+
+function namesOf(keys: readonly KeyRecord[]): string {
+  const more = keys.length > MAX_NAMES ? `, and ${keys.length - MAX_NAMES} more` : "";
+  const names = keys.slice(0, MAX_NAMES).map(({ name }) => name);
+  return names.join(", ") + more;
 }
 
 function entriesOf(records: readonly KeyRecord[]): Entries {

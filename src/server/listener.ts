@@ -191,7 +191,7 @@ function health(status: number, text: string): Response {
  * True if a killed process left a socket file behind: connecting to it is refused. A busy socket and
  * one of another user fail in other ways, which node:net reports as refusals too.
  */
-function isAbandoned(path: string): boolean {
+export function isAbandoned(path: string): boolean {
   const address = encodeUnixAddress(path);
   const socket = libc().socket(AF_UNIX, SOCK.stream | SOCK.nonblock | SOCK.cloexec, 0);
   const isRefused =

@@ -520,4 +520,29 @@ describe("a key is sent to the service that it belongs to", () => {
     expect(await pingWith(args, environment)).toEqual([2, [], expect.any(String)]);
     expect(await pingWith([...args, "--plain-http"], environment)).toEqual([0, ["sx_env"], ""]);
   });
+
+  test("and if one is missing or wrong, the error names the variable and no header", async () => {
+    const refusal = {
+      code: "UNAUTHORIZED",
+      message: "This endpoint needs an API key; send it in the header X-API-Key",
+      details: {},
+    };
+    const error = { error: refusal };
+    const answers = [
+      head("application/json", "401 Unauthorized") + JSON.stringify(error),
+      STREAM + event("error", error),
+    ];
+    for (const answer of answers) {
+      send = (socket) => void socket.write(answer);
+      const { signal } = new AbortController();
+      const said = async (key?: string) => await callServer(url, key)(ping, signal, () => {});
+      const [without, wrong] = [await said(), await said("sx_mine")];
+      expect(without.error?.message).toContain(
+        `set SIXSCOPE_SERVER=${url.origin} and SIXSCOPE_KEY to the key`,
+      );
+      expect(wrong.error?.message).toContain("does not accept the API key");
+      // Programs get what the API says.
+      for (const { json } of [without, wrong]) expect(JSON.parse(json)).toEqual(error);
+    }
+  });
 });

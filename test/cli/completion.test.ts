@@ -1,12 +1,13 @@
 /** Completion in real shells, from the scripts that the packages install. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeCommands } from "../../src/cli/command-line.ts";
 import { candidates, completionScript } from "../../src/cli/completion.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
+import { sixscopeHere } from "../lab/service.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 const zshTest = testWith(programMissing("zsh"), programMissing("script"));
@@ -16,7 +17,11 @@ let folder: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "sixscope-completion-"));
-  writeFileSync(join(folder, "sixscope"), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+  // Completes, and only writes down what else it is called with.
+  const program = `#!/bin/sh
+    test "$1" = __complete && exec '${process.execPath}' '${MAIN}' "$@"
+    echo "$*" >> '${folder}/called'\n`;
+  writeFileSync(join(folder, "sixscope"), program);
   chmodSync(join(folder, "sixscope"), 0o755);
 });
 
@@ -40,15 +45,68 @@ describe("candidates", () => {
     ["nonsense ", []],
     ["doctor -", ["--json", "-h", "--help"]],
   ];
-  test.each(rows)("of %p", (line, expected) => {
-    const words = candidates(program, line.split(" ")).map((text) => text.split("\t")[0] ?? "");
-    expect(words).toEqual(expected);
+  const wordsOf = async (line: string, environment = {}) => {
+    const found = await candidates(program, line.split(" "), environment);
+    return found.map((text) => text.split("\t")[0] ?? "");
+  };
+  test.each(rows)("of %p", async (line, expected) => {
+    expect(await wordsOf(line)).toEqual(expected);
   });
 
-  test("say what they mean", () => {
-    expect(candidates(program, ["docto"])).toEqual([
+  test("say what they mean", async () => {
+    expect(await candidates(program, ["docto"], {})).toEqual([
       "doctor\tfind problems and say how to solve them",
     ]);
+  });
+
+  describe("that only a service knows", () => {
+    let server: Bun.Server<undefined>;
+    let answer: unknown;
+    beforeAll(() => {
+      server = Bun.serve({
+        port: 0,
+        hostname: "::1",
+        routes: { "/base/api/v1/locations": () => Response.json(answer) },
+        fetch: () => new Response("no", { status: 404 }),
+      });
+    });
+    afterAll(() => server.stop(true));
+    const at = (...names: string[]) => {
+      answer = { locations: names.map((location) => ({ location })) };
+      return `http://[::1]:${server.port}/base/`;
+    };
+
+    test("are the locations of SIXSCOPE_SERVER or --server", async () => {
+      const known = { SIXSCOPE_SERVER: at("ams", "fra", "evil\u001b[2J", "a b") };
+      expect(await wordsOf("ping --from ", known)).toEqual(["all", "ams", "fra"]);
+      expect(await wordsOf("ping --from f", known)).toEqual(["fra"]);
+      expect(await wordsOf("ping --from ams,", known)).toEqual(["ams,ams", "ams,fra"]);
+      const there = `ping --server ${known.SIXSCOPE_SERVER} --from a`;
+      expect(await wordsOf(there, { SIXSCOPE_SERVER: "http://[::1]:1" })).toEqual(["all", "ams"]);
+    });
+
+    const nothing: [string, string][] = [
+      ["a service that is not there", "http://[::1]:1"],
+      ["a text that is no URL", "nowhere"],
+      ["no service", ""],
+    ];
+    test.each(nothing)("are none with %s", async (_, SIXSCOPE_SERVER) => {
+      expect(await wordsOf("ping --from ", { SIXSCOPE_SERVER })).toEqual(["all"]);
+    });
+
+    test("are the keys that can be revoked", async () => {
+      const SIXSCOPE_KEYS_FILE = join(folder, "keys.json");
+      for (const name of ["old", "me", "my key"])
+        await sixscopeHere(["keys", "add", name], { SIXSCOPE_KEYS_FILE });
+      await sixscopeHere(["keys", "revoke", "old"], { SIXSCOPE_KEYS_FILE });
+      expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual(["me", "my key"]);
+      expect(await wordsOf("keys revoke me ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
+      expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json" })).toEqual(
+        [],
+      );
+      writeFileSync(SIXSCOPE_KEYS_FILE, "broken");
+      expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
+    });
   });
 });
 
@@ -59,15 +117,26 @@ const LINES: [string, string[]][] = [
   ["sixscope doctor --j", ["--json"]],
 ];
 
-test.each(LINES)("bash completes %p", async (line, expected) => {
+const bash = async (line: string, environment = "") => {
   const script = `PATH='${folder}':"$PATH"
+    ${environment}
     ${completionScript("bash")}
     COMP_LINE=$1 COMP_POINT=\${#1}
     read -ra COMP_WORDS <<< "$1"; [[ $1 == *' ' ]] && COMP_WORDS+=("")
     COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
     _sixscope; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const output = await run(["bash", "-c", script, "bash", line]);
-  expect(output.trim().split("\n")).toEqual(expected);
+  return (await run(["bash", "-c", script, "bash", line])).trim().split("\n");
+};
+
+test.each(LINES)("bash completes %p", async (line, expected) => {
+  expect(await bash(line)).toEqual(expected);
+});
+
+test("bash completes the names of keys, and quotes their spaces", async () => {
+  const SIXSCOPE_KEYS_FILE = join(folder, "bash.json");
+  await sixscopeHere(["keys", "add", "my key"], { SIXSCOPE_KEYS_FILE });
+  const own = `export SIXSCOPE_KEYS_FILE='${SIXSCOPE_KEYS_FILE}'`;
+  expect(await bash("sixscope keys revoke m", own)).toEqual(["my\\ key"]);
 });
 
 fishTest.each(LINES)("fish completes %p", async (line, expected) => {
@@ -80,7 +149,7 @@ fishTest.each(LINES)("fish completes %p", async (line, expected) => {
   expect(words.toSorted()).toEqual(expected.toSorted());
 });
 
-zshTest("zsh completes what is typed before a tab", async () => {
+zshTest("zsh completes words, and leaves their meanings out of the line", async () => {
   const settings = join(folder, "settings.zsh");
   writeFileSync(
     settings,
@@ -88,8 +157,14 @@ zshTest("zsh completes what is typed before a tab", async () => {
     autoload -U compinit && compinit -u -d '${folder}/dump'
     ${completionScript("zsh")}`,
   );
-  const typed = `source ${settings}\nsixscope completion f\t\nexit\n`;
-  expect(await run(["script", "-qec", "zsh -f -i", "/dev/null"], typed)).toContain(
-    completionScript("fish"),
-  );
+  const lines = ["doct\t", "completion f\t", "keys rev\t me", "dns x @a\t", "doctor --j\t"];
+  const typed = `source ${settings}\n${lines.map((line) => `sixscope ${line}\n`).join("")}exit\n`;
+  await run(["script", "-qec", "zsh -f -i", "/dev/null"], typed);
+  const called = readFileSync(join(folder, "called"), "utf8");
+  expect(
+    called
+      .trim()
+      .split("\n")
+      .map((line) => line.trim()),
+  ).toEqual(["doctor", "completion fish", "keys revoke me", "dns x @all", "doctor --json"]);
 });

@@ -72,7 +72,7 @@ tlsTest(
     const key = "/etc/certificates/key.pem";
     expect(await doctor(open)).toMatch(
       new RegExp(
-        `^warning .*every user .* can read the key; chgrp sixscope ${key} && chmod 640`,
+        `^warning .*every user .* can read the key; .*; run: chgrp sixscope ${key} && chmod 640 ${key}$`,
         "m",
       ),
     );
@@ -116,16 +116,16 @@ machineTest("a restored keys file that belongs to root is a problem with advice"
     chmod 600 /var/lib/sixscope/keys.json
     systemd_shows ActiveState=failed \\
       'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)'`);
-  expect(said).toMatch(/^problem .*chown sixscope: \/var\/lib\/sixscope\/keys\.json/m);
+  expect(said).toMatch(/^problem .*; run: chown sixscope: \/var\/lib\/sixscope\/keys\.json$/m);
   expect(said).toMatch(
-    /^problem .*it is failed; .*systemctl reset-failed sixscope, and systemctl restart sixscope$/m,
+    /^problem .*it is failed; .*; run: systemctl reset-failed sixscope; systemctl restart sixscope$/m,
   );
 });
 
 machineTest("lines of the settings that systemd ignores are problems", async () => {
   const said = await doctor("settings 'export SIXSCOPE_LISTEN=[::1]:80' SIXSCOPE_LOG_LEVEL=debug");
   expect(said).toMatch(
-    /^problem .*\/etc\/sixscope\/sixscope\.env: systemd ignores line 4, or reads it otherwise; write NAME=value on one line, without export/m,
+    /^problem .* line 4 of \/etc\/sixscope\/sixscope\.env: systemd ignores it, or reads it otherwise; write NAME=value/m,
   );
   expect(said.match(/systemd ignores/g)).toHaveLength(1);
 });

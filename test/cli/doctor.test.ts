@@ -4,15 +4,11 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
-import { checkMetricsListener } from "../../src/cli/doctor/metrics.ts";
-import { checkKeys, checkListeners, checkTls } from "../../src/cli/doctor/service.ts";
-import { tryParseListenAddress } from "../../src/config/listen-address.ts";
-import { parseConfig } from "../../src/config/settings.ts";
+import { checkKeys, checkTls } from "../../src/cli/doctor/service.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
-import { freePort } from "../lab/port.ts";
-import { sixscope, startService } from "../lab/service.ts";
+import { sixscope } from "../lab/service.ts";
 
 /** Runs `sixscope doctor` with a keys file of its own, so that it does not look at an installed service. */
 const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]) =>
@@ -30,19 +26,21 @@ describe("the address", () => {
     ["an empty table", "", "problem"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkAddress(table, false, false)).toMatchObject({ state });
+    expect(checkAddress(table, [], false)).toMatchObject({ state });
   });
 
   test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
-    const { outcome, advice } = checkAddress("", true, false);
-    expect(outcome).toBe("net.ipv6.conf.all.disable_ipv6 is 1");
-    expect(advice).toStartWith("sysctl -w net.ipv6.conf.all.disable_ipv6=0");
+    const { outcome, run } = checkAddress("", ["all", "eth0"], false);
+    const names = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.eth0.disable_ipv6"];
+    expect(outcome).toBe(`${names.join(" and ")} is 1`);
+    const switches = names.map((name) => `/proc/sys/${name.replaceAll(".", "/")}`);
+    expect(run).toEndWith(`; echo 0 | tee ${switches.join(" ")}`);
   });
 
   test.each([
-    ["a kernel without IPv6", null, false],
-    ["disabled by a sysctl", "", true],
-    ["only loopback", LOOPBACK, false],
+    ["a kernel without IPv6", null, []],
+    ["disabled by a sysctl", "", ["all"]],
+    ["only loopback", LOOPBACK, []],
   ])("in a container, %s: the finding says which network to use", (_, table, isDisabled) => {
     expect(checkAddress(table, isDisabled, true).advice).toContain("--network=host");
   });
@@ -52,7 +50,7 @@ describe("the address", () => {
     const alone = ["unshare", "--net", "sh", "-c", off, "sh", process.execPath];
     const main = join(import.meta.dir, "../../src/main.ts");
     const { stdout } = await sixscope(["doctor"], {}, [...alone, main]);
-    expect(stdout).toContain("net.ipv6.conf.all.disable_ipv6 is 1");
+    expect(stdout).toMatch(/net\.ipv6\.conf\.all\.disable_ipv6\b.* is 1;/);
   });
 });
 
@@ -82,80 +80,6 @@ describe("the default route", () => {
   ];
   test.each(rows)("%s", (_, table, state) => {
     expect(checkDefaultRoute(table)).toMatchObject({ state });
-  });
-});
-
-describe("the listeners", () => {
-  const tls = { SIXSCOPE_TLS_CERT: "/cert", SIXSCOPE_TLS_KEY: "/key" };
-  const rows: [string, Record<string, string>, string][] = [
-    ["by default", {}, "ok"],
-    ["on loopback and a unix socket", { SIXSCOPE_LISTEN: "127.0.0.2:80,unix:/run/s" }, "ok"],
-    ["everywhere over plain HTTP", { SIXSCOPE_LISTEN: "[::]:80" }, "warning"],
-    [
-      "everywhere behind a trusted proxy",
-      { SIXSCOPE_LISTEN: "[::]:80", SIXSCOPE_TRUSTED_PROXIES: "2001:db8::7" },
-      "ok",
-    ],
-    ["everywhere over HTTPS", { SIXSCOPE_LISTEN: "[::]:443", ...tls }, "ok"],
-  ];
-  test.each(rows)("%s", (_, environment, state) => {
-    expect(checkListeners(parseConfig(environment))).toMatchObject({ state });
-  });
-});
-
-describe("the listeners for metrics", () => {
-  const at = (text: string) => {
-    const address = tryParseListenAddress(text);
-    if (address === null) throw new Error(text);
-    return checkMetricsListener(address);
-  };
-  const rows: [string, string, string, string][] = [
-    ["on loopback", "[::1]:0", "ok", "only this machine; the service can listen there"],
-    ["for every machine", "[::]:0", "warning", "without a key, and it can probe"],
-    ["of another machine", "[2001:db8::1]:9090", "problem", "does not have the address"],
-    ["at a unix socket", "unix:/nonexistent/metrics", "ok", "only this machine"],
-  ];
-  test.each(rows)("%s", async (_, text, state, said) => {
-    expect(await at(text)).toMatchObject({ state, outcome: expect.stringContaining(said) });
-  });
-
-  test("that another program uses", async () => {
-    const other = Bun.serve({ hostname: "::1", port: 0, fetch: () => new Response("no metrics") });
-    expect(await at(`[::1]:${other.port}`)).toMatchObject({
-      state: "problem",
-      outcome: expect.stringContaining("uses the port"),
-      advice: expect.stringContaining("SIXSCOPE_METRICS_LISTEN"),
-    });
-    await other.stop(true);
-  });
-
-  test("that the service has opened for every machine", async () => {
-    const listen = `[::]:${await freePort()}`;
-    await using _service = await startService({ SIXSCOPE_METRICS_LISTEN: listen });
-    expect(await at(listen)).toMatchObject({
-      state: "warning",
-      outcome: expect.stringContaining("; the service answers there"),
-    });
-  });
-
-  test("that the service has opened", async () => {
-    const port = await freePort();
-    const listen = `[::1]:${port}`;
-    await using _service = await startService({ SIXSCOPE_METRICS_LISTEN: listen });
-    expect(await at(listen)).toMatchObject({
-      state: "ok",
-      outcome: "only this machine; the service answers there",
-    });
-    const { stdout } = await doctor({
-      ...{ SIXSCOPE_METRICS_LISTEN: `${listen},[2001:db8::1]:1` },
-      ...Object.fromEntries(
-        ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
-      ),
-    });
-    expect(stdout).toMatch(
-      /^ok .* metrics at \[::1\]:\d+: only this machine; the service answers/m,
-    );
-    expect(stdout).toMatch(/^problem .* metrics at \[2001:db8::1\]:1: .*; see ip address$/m);
   });
 });
 
@@ -216,7 +140,7 @@ test("a keys file that every user can write to is a problem, unless its folder k
   expect(checkKeys(path, Date.now())).toMatchObject({
     state: "problem",
     outcome: "every user of this machine can add keys to it",
-    advice: expect.stringContaining(`chmod o-w ${path}`),
+    run: `chmod o-w ${path}`,
   });
   chmodSync(path, 0o644);
   expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
@@ -257,6 +181,7 @@ describe("sixscope doctor", () => {
       tried: "read the settings from the environment",
       outcome: expect.stringContaining('SIXSCOPE_LISTEN="nowhere"'),
       advice: expect.stringContaining("correct it"),
+      run: null,
     });
     const isProblem = ({ state }: { state: string }) => state === "problem";
     expect(findings.filter(isProblem)).toHaveLength(problems);

@@ -39,17 +39,20 @@ systemd_shows() {
  * Runs a shell script up to its first failing command, on a simulated machine where sixscope is installed
  * as a service. systemd does not answer until `systemd_shows` sets its answer. `sixscope` runs the command
  * as root, `as_service` as the service's user.
+ *
+ * @param options of unshare(1) for more that the machine has of its own
  */
-export async function onInstalledMachine(script: string): Promise<CommandResult> {
-  const child = Bun.spawn(
-    ["unshare", "--mount", "--propagation", "private", "sh", "-ec", SET_UP + script],
-    {
-      env: { ...labEnvironment, SOURCE: ROOT, BUN: process.execPath },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    },
-  );
+export async function onInstalledMachine(
+  script: string,
+  ...options: readonly string[]
+): Promise<CommandResult> {
+  const own = ["--mount", "--propagation", "private", ...options];
+  const child = Bun.spawn(["unshare", ...own, "sh", "-ec", SET_UP + script], {
+    env: { ...labEnvironment, SOURCE: ROOT, BUN: process.execPath },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const [stdout, stderr, status] = await Promise.all([
     child.stdout.text(),
     child.stderr.text(),

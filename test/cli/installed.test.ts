@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
-import { parseEnvironmentFile, parseShownEnvironment } from "../../src/cli/installed.ts";
+import { parseShownEnvironment } from "../../src/cli/installed.ts";
+import { parseEnvironmentFile } from "../../src/config/environment-file.ts";
 import { parseConfig, TOOL_SETTINGS } from "../../src/config/settings.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -19,7 +20,10 @@ const rows: [string, string, Record<string, string>, number[]][] = [
   ["comments", "#A='\n;B=2\n\nC=3#4", { C: "3#4" }, []],
   ["one name twice", "A=1\nA=2", { A: "2" }, []],
   ["a quote without an end", "A='1\nB=2", { B: "2" }, [1]],
-  ["a quote inside a value", `A=it's\nB=2`, { B: "2" }, [1]],
+  ["a quote inside a value", `A=it's\nB=2`, { A: "it's", B: "2" }, []],
+  ["a comment that continues", "# A=1 \\\nB=2", { B: "2" }, [1]],
+  ["a mark of the byte order", "\ufeffA=1", {}, [1]],
+  ["a space that is not one", "\u00a0A=1", {}, [1]],
   ["several quotes", `A="1" '2'`, {}, [1]],
   ["a backslash", "A=1\\n2\nB='\\'", {}, [1, 2]],
   ["a line that continues", "A=1, \\\n  2\nB=3", { B: "3" }, [1, 2]],
@@ -30,7 +34,9 @@ const rows: [string, string, Record<string, string>, number[]][] = [
   ["a colon", "A: 1", {}, [1]],
 ];
 test.each(rows)("an environment file with %s", (_, text, variables, others) => {
-  expect(parseEnvironmentFile(text)).toEqual({ variables, others });
+  const file = parseEnvironmentFile("/file", text);
+  expect(file.variables).toEqual(variables);
+  expect(file.unclear).toEqual(others);
 });
 
 const shown: [string, string, Record<string, string>][] = [
@@ -91,13 +97,13 @@ test("the sample contains every setting once, each with a valid value", () => {
   for (const name of Object.values(TOOL_SETTINGS)) known.delete(name);
   expect(names.toSorted()).toEqual([...known].toSorted());
   expect(() =>
-    parseConfig(parseEnvironmentFile(sample.replace(FILE_OF_URL, "")).variables),
+    parseConfig(parseEnvironmentFile("", sample.replace(FILE_OF_URL, "")).variables),
   ).not.toThrow();
 });
 
 test("the sample shows the defaults, and examples for settings without one", () => {
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
-  const shown = parseConfig(parseEnvironmentFile(sample.replace(FILE_OF_URL, "")).variables);
+  const shown = parseConfig(parseEnvironmentFile("", sample.replace(FILE_OF_URL, "")).variables);
   const { tls, targets, networkFiles, nats, location, valkey } = parseConfig({});
   const defaults = parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" });
   expect({ ...shown, tls, targets, networkFiles, nats, location, valkey }).toEqual(defaults);

@@ -24,7 +24,7 @@ const WHOLE = (minimum: number, maximum: number) =>
   `a whole number from ${minimum} to ${maximum}, in decimal digits`;
 const SECONDS = (minimum: number, maximum: number) =>
   `a number of seconds from ${minimum} to ${maximum}`;
-const LOCATIONS = "the name of a location, up to 32 names separated by commas, or all";
+const LOCATIONS = "the name or a tag of locations, up to 32 of them separated by commas, or all";
 const FORMATS = "one of mtr-report, mtr-json, atlas";
 const URLS = "a URL such as https://six.example.com";
 
@@ -47,6 +47,12 @@ const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[
     ["ping", "trace", "mtr", "mtu", "dns"].map((tool) => [
       `${tool} --from`,
       [LOCATIONS, "Amsterdam!", "a,,b", "a b", ""] as const,
+    ]),
+  ),
+  ...Object.fromEntries(
+    ["ping", "trace", "mtr", "mtu", "dns"].map((tool) => [
+      `${tool} --limit`,
+      [WHOLE(1, 32), "0", "33", "many", ""] as const,
     ]),
   ),
   ...Object.fromEntries(

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parsePrefix } from "../../src/addr/prefix.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
+import { parseEnvironmentFile } from "../../src/config/environment-file.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
 import { formatDnsServer } from "../../src/dns/server.ts";
 import { quote } from "../../src/util/text.ts";
@@ -35,6 +36,7 @@ describe("defaults", () => {
       plainHttpFrom: [],
       keylessFrom: [],
       keysFile: resolve("keys.json"),
+      statusSocket: resolve("keys.json.status"),
       valkey: null,
       networkFiles: { networksFile: null, asnFile: null },
       nats: null,
@@ -392,4 +394,45 @@ describe("problems", () => {
   test("do not include variables of other programs", () => {
     expect(problemsOf({ PATH: "/bin", SIX: "1" })).toEqual([]);
   });
+});
+
+describe("names that begin almost as ours", () => {
+  const rows: [string, boolean][] = [
+    ["SIXSCOP_LISTEN", true],
+    ["SIXSCOPEE_LISTEN", true],
+    ["SIX_SCOPE_LISTEN", true],
+    ["SIXSCOPELISTEN", true],
+    ["sixscope_listen", true],
+    ["SIXCOPE_LISTEN", true],
+    ["MIXSCOPE_LISTEN", true],
+    ["SIXTH_LISTEN", false],
+    ["SCOPE_LISTEN", false],
+    ["PATH", false],
+    ["SIX", false],
+  ];
+  test.each(rows)("%s: %p", (name, isOurs) => {
+    expect(problemsOf({ [name]: "[::1]:80" })).toHaveLength(Number(isOurs));
+  });
+
+  test("an API key in one is not shown", () => {
+    expect(problemsOf({ SIXSCOP_KEY: "sx_secret" })).toEqual([
+      "SIXSCOP_KEY: is not a setting; did you mean SIXSCOPE_KEY?",
+    ]);
+  });
+});
+
+test("problems of a file name their lines", () => {
+  const text = "# A\nSIXSCOPE_MAX_PROBES=many\nexport X=1\nSIXSCOPE_LISTEN=[::1]:80\nSIXSCOP_KEY=1";
+  const file = parseEnvironmentFile("/file", text);
+  try {
+    parseConfig({ ...file.variables, SIXSCOPE_LOG_LEVEL: "loud" }, "", [file]);
+    throw new Error("it is valid");
+  } catch (error) {
+    expect(error instanceof ConfigError && error.problems).toEqual([
+      expect.stringMatching(/^line 3 of \/file: systemd ignores it/),
+      expect.stringMatching(/^line 2 of \/file: SIXSCOPE_MAX_PROBES="many": must be/),
+      expect.stringMatching(/^SIXSCOPE_LOG_LEVEL="loud": must be/),
+      expect.stringMatching(/^line 5 of \/file: SIXSCOP_KEY="1": .* did you mean SIXSCOPE_KEY/),
+    ]);
+  }
 });

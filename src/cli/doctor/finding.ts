@@ -5,16 +5,23 @@ export interface Finding {
   readonly outcome: string;
   /** Null if there is nothing to do. */
   readonly advice: string | null;
+  /**
+   * The command that does it as root, word by word; a word in capitals is for what only the operator
+   * knows. Null if no command does.
+   */
+  readonly run: string | null;
 }
 
 /** The findings that one attempt can have. */
 export function trying(tried: string) {
   const finding =
     (state: Finding["state"]) =>
-    (outcome: string, advice: string): Finding => ({ state, tried, outcome, advice });
+    (outcome: string, advice: string, run: string | null = null): Finding => ({
+      ...{ state, tried, outcome, advice, run },
+    });
   return {
     /** It is as it should be. */
-    ok: (outcome: string): Finding => ({ state: "ok", tried, outcome, advice: null }),
+    ok: (outcome: string): Finding => ({ state: "ok", tried, outcome, advice: null, run: null }),
     /** It works and may fail later, or only some setups need it. */
     warning: finding("warning"),
     /** It does not work. */
@@ -24,8 +31,8 @@ export function trying(tried: string) {
   };
 }
 
-/** A finding as one line for people. */
-export function formatFinding({ state, tried, outcome, advice }: Finding): string {
+/** A finding as one line for people, which ends with the command. */
+export function formatFinding({ state, tried, outcome, advice, run }: Finding): string {
   const line = `${state.padEnd("problem".length)}  ${tried}: ${outcome}`;
-  return advice === null ? line : `${line}; ${advice}`;
+  return [line, advice ?? [], run === null ? [] : `run: ${run}`].flat().join("; ");
 }

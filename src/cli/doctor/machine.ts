@@ -1,11 +1,13 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
+import { listText } from "../../util/text.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, trying } from "./finding.ts";
+import { AUTHORITIES, type SetVariable, TRUST_ADVICE } from "./repair.ts";
 
 /** Checks that this process may open the raw socket that all probes but pings need. */
 export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
@@ -21,7 +23,7 @@ export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
   return warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy);
 }
 
-const DISABLED = "net.ipv6.conf.all.disable_ipv6";
+const CONF = "/proc/sys/net/ipv6/conf";
 
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
@@ -29,24 +31,38 @@ const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 /** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = readText("/proc/net/if_inet6"),
-  isDisabled: boolean = readText(`/proc/sys/${DISABLED.replaceAll(".", "/")}`)?.trim() === "1",
+  disabled: readonly string[] = disabledOn(),
   isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
   const GLOBAL_SCOPE = "00";
   const { ok, problem } = trying("find an IPv6 address of this machine");
   const inContainer = "run the container with --network=host, or in a network that has IPv6";
-  const missing = (outcome: string, advice: string) =>
-    problem(outcome, isContainer ? inContainer : advice);
+  const missing = (outcome: string, advice: string, run: string | null = null) =>
+    isContainer ? problem(outcome, inContainer) : problem(outcome, advice, run);
   if (table === null) return missing("the kernel has no IPv6", "boot without ipv6.disable=1");
-  if (isDisabled) {
-    const advice = `sysctl -w ${DISABLED}=0, and remove it from /etc/sysctl.conf and /etc/sysctl.d`;
-    return missing(`${DISABLED} is 1`, advice);
-  }
   const found = rowsOf(table).filter(([, , , scope, , name]) => scope === GLOBAL_SCOPE && name);
-  const advice = "ask your provider for an IPv6 prefix; see ip -6 address";
+  if (disabled.length > 0 && found.length === 0) {
+    const names = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
+    const advice = "enable it, also for the next boot; set addresses again that were set by hand";
+    const files = "grep -ls disable_ipv6 /etc/sysctl.conf /etc/sysctl.d/*";
+    const forget = `${files} | xargs -r sed -i '/disable_ipv6/s/^/#/'`;
+    const switches = disabled.map((name) => `${CONF}/${name}/disable_ipv6`);
+    const run = `${forget}; echo 0 | tee ${switches.join(" ")}`;
+    return missing(`${listText(names)} is 1`, advice, run);
+  }
   return found.length > 0
     ? ok(`found on ${lastColumns(found)}`)
-    : missing("only loopback and link-local addresses", advice);
+    : missing(
+        "only loopback and link-local addresses",
+        "ask your provider for an IPv6 address and gateway; see ip -6 address",
+        "ip -6 address add ADDRESS/64 dev DEVICE",
+      );
+}
+
+/** The interfaces where IPv6 is disabled, and `all` and `default`. */
+function disabledOn(): string[] {
+  const names = existsSync(CONF) ? readdirSync(CONF) : [];
+  return names.filter((name) => readText(`${CONF}/${name}/disable_ipv6`)?.trim() === "1");
 }
 
 /** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
@@ -68,19 +84,36 @@ export function checkDefaultRoute(table: string | null = readText("/proc/net/ipv
     : warning("there is no default route", advice);
 }
 
-/** Checks that a time service keeps the clock right. */
-export function checkClock(): Finding {
+/**
+ * Checks that a time service keeps the clock right, and that it is not behind what files say.
+ *
+ * @param latestMs a time that has passed: the newest of the service's files
+ */
+export function checkClock(latestMs: number, nowMs = Date.now()): Finding {
   /** The size of `struct timex`, and the result of a clock that is not synchronised; adjtimex(2). */
   const TIMEX_BYTES = 208;
   const TIME_ERROR = 5;
-  const now = new Date().toISOString();
-  const { ok, warning } = trying(`see whether the clock (${now}) is synchronised`);
+  const now = new Date(nowMs).toISOString();
+  const { ok, problem, warning } = trying(`see whether the clock (${now}) is right`);
+  const depends = "certificates and the expiry of keys depend on it";
+  if (nowMs < latestMs) {
+    const then = new Date(latestMs).toISOString();
+    const advice = `set it to the time in UTC; ${depends}`;
+    return problem(`it is behind: a file was written at ${then}`, advice, "date --utc --set=TIME");
+  }
   const state = libc().adjtimex(new Uint8Array(new ArrayBuffer(TIMEX_BYTES)));
-  const advice =
-    "timedatectl set-ntp true; certificates and the expiry of keys depend on the clock";
-  return state === TIME_ERROR
-    ? warning("no time service sets it", advice)
-    : ok("a time service sets it");
+  if (state !== TIME_ERROR) return ok("a time service sets it");
+  return warning("no time service sets it", depends, timeService());
+}
+
+/** The command that starts a time service; null if this machine has none to start, or gets its time from a host. */
+function timeService(): string | null {
+  const marks = [...CONTAINER_MARKS, "/run/systemd/container"];
+  if (marks.some((path) => existsSync(path))) return null;
+  const shown = Bun.which("timedatectl") && ["timedatectl", "show", "--property=CanNTP", "--value"];
+  const can = shown && Bun.spawnSync(shown, { stderr: "ignore" }).stdout.toString().trim();
+  if (can === "yes") return "timedatectl set-ntp true";
+  return Bun.which("apt-get") && "apt-get install systemd-timesyncd";
 }
 
 /**
@@ -94,7 +127,8 @@ export function checkExecutable(path: string): Finding {
   return length > 0
     ? problem(
         "it has some, which gives every user of this machine raw sockets",
-        `setcap -r ${path}; the unit gives the capability to the service alone`,
+        "the unit gives the capability to the service alone",
+        `setcap -r ${path}`,
       )
     : ok("it has none, as it should be");
 }
@@ -103,13 +137,16 @@ export function checkExecutable(path: string): Finding {
 export const RESOLVER_TIMEOUT_MS = 2000;
 
 /** Checks that each resolver answers, over each family that it has addresses of. */
-export async function checkResolvers(resolvers: Config["resolvers"]): Promise<readonly Finding[]> {
+export async function checkResolvers(
+  resolvers: Config["resolvers"],
+  set: SetVariable,
+): Promise<readonly Finding[]> {
   const findings = await Promise.all(
     RESOLVER_NAMES.map(async (name) => {
       const found = await Promise.all(
         ([6, 4] as const).flatMap((version) => {
           const servers = resolvers[name].filter(({ address }) => address.version === version);
-          return servers.length === 0 ? [] : [checkResolver(name, version, servers)];
+          return servers.length === 0 ? [] : [checkResolver(name, version, servers, set)];
         }),
       );
       // One family is enough.
@@ -119,10 +156,16 @@ export async function checkResolvers(resolvers: Config["resolvers"]): Promise<re
   return findings.flat();
 }
 
-async function checkResolver(name: ResolverName, version: 4 | 6, servers: readonly DnsServer[]) {
+async function checkResolver(
+  name: ResolverName,
+  version: 4 | 6,
+  servers: readonly DnsServer[],
+  set: SetVariable,
+) {
   const at = servers.map(formatDnsServer).join(", ");
   const { ok, problem, warning } = trying(`ask ${name} over IPv${version} (${at})`);
   const variable = `SIXSCOPE_${name.toUpperCase()}`;
+  const own = set(variable, "ADDRESS");
   const timeoutMs = RESOLVER_TIMEOUT_MS;
   // Every resolver knows the name servers of the root.
   const outcome = await createDnsClient({ servers }).query(".", "NS", { timeoutMs });
@@ -136,26 +179,38 @@ async function checkResolver(name: ResolverName, version: 4 | 6, servers: readon
       return warning(
         `${outcome.server} answers ${outcome.rcode}`,
         `ask its operator whether it serves this machine, or set ${variable}`,
+        own,
       );
     case "unreachable":
+      if (/CERT|certificate/i.test(outcome.reason)) {
+        const trust = set(AUTHORITIES, "AUTHORITY.pem");
+        return problem(`it is not trusted (${outcome.reason})`, TRUST_ADVICE, trust);
+      }
       return problem(
         `it cannot be reached (${outcome.reason})`,
         outcome.reason.startsWith("ECONNREFUSED")
           ? `start a resolver there, or set ${variable}`
           : `see ip -${version} route, or set ${variable} to your own resolver`,
+        own,
       );
     case "timeout":
     case "aborted":
       return problem(
         `no answer within ${timeoutMs / 1000} s`,
         `allow UDP and TCP port 53, or set ${variable} to your own resolver`,
+        own,
       );
   }
 }
 
 function asWarning(finding: Finding): Finding {
   return finding.state === "problem"
-    ? { ...finding, state: "warning", advice: `the other family is used; ${finding.advice}` }
+    ? {
+        ...finding,
+        state: "warning",
+        advice: `the other family is used; ${finding.advice}`,
+        run: null,
+      }
     : finding;
 }
 

@@ -1,25 +1,33 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import {
-  formatListenAddress,
-  isLoopback,
-  type ListenAddress,
-} from "../../config/listen-address.ts";
-import { type Config, REFUSING_ADVICE, refusingListeners } from "../../config/settings.ts";
+import { exposureOf } from "../../config/exposure.ts";
+import { formatListenAddress, type ListenAddress } from "../../config/listen-address.ts";
+import type { Config } from "../../config/settings.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "../../keys/key-file.ts";
 import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { CertificateError, outOfTime, readCertificate } from "../../server/certificate.ts";
+import { listenProblem } from "../../server/server.ts";
+import { type Status, settingsDigest } from "../../server/status.ts";
+import { errorCode } from "../../util/errors.ts";
+import { listText, plural, printable } from "../../util/text.ts";
 import { INSTALLED, type InstalledService, propertyOf, type Unit } from "../installed.ts";
+import { shellQuote } from "../key-store.ts";
 import { invocation } from "../terminal.ts";
 import { type Finding, trying } from "./finding.ts";
+import { RESTART, type SetVariable, shareWith } from "./repair.ts";
+
+const UNIT_FOLDER = `/etc/systemd/system/${INSTALLED.unit}.d`;
+
+/** The drop-in that gives the service its capabilities back. */
+const GRANT = `mkdir -p ${UNIT_FOLDER} && printf '[Service]\\nAmbientCapabilities=CAP_NET_RAW CAP_NET_BIND_SERVICE\\nCapabilityBoundingSet=CAP_NET_RAW CAP_NET_BIND_SERVICE\\n' > ${UNIT_FOLDER}/zz-capabilities.conf && systemctl daemon-reload && ${RESTART}`;
 
 /** Checks that the installed service has its user and its capability, and runs. */
-export function checkService({ user, userName, unit }: InstalledService): readonly Finding[] {
+export function checkUnit({ user, userName, unit }: InstalledService): readonly Finding[] {
   const named = trying(`find the service's user ${userName}`);
   const foundUser =
     user === null
-      ? named.problem("it does not exist", "systemd-sysusers sixscope.conf")
+      ? named.problem("it does not exist", "create it", "systemd-sysusers sixscope.conf")
       : named.ok(`uid ${user.uid}`);
   const state = propertyOf(unit, "ActiveState");
   if (state === "") {
@@ -28,44 +36,96 @@ export function checkService({ user, userName, unit }: InstalledService): readon
     const finding =
       process.geteuid?.() === 0
         ? warning("no answer", "check that systemd runs on this machine")
-        : unknown("no answer", "run: sudo sixscope doctor");
+        : unknown("no answer", "ask as root", "sudo sixscope doctor");
     return [foundUser, finding];
   }
   const capable = trying(`see whether ${INSTALLED.unit} has CAP_NET_RAW`);
   const hasCapability =
     propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
   const running = trying(`see whether ${INSTALLED.unit} runs`);
-  const reset = state === "failed" ? "systemctl reset-failed sixscope, and " : "";
-  const restart = `journalctl -u sixscope says why; then ${reset}systemctl restart sixscope`;
+  const reset = state === "failed" ? "systemctl reset-failed sixscope; " : "";
   return [
     foundUser,
     hasCapability
       ? capable.ok("it has")
-      : capable.problem(
-          "it does not, so targets can at most be pinged",
-          "set AmbientCapabilities=CAP_NET_RAW with systemctl edit sixscope",
+      : capable.problem("it does not, so targets can at most be pinged", "grant it", GRANT),
+    state === "active"
+      ? running.ok("it is active")
+      : running.problem(
+          `it is ${state}`,
+          "journalctl -u sixscope says why; when the other problems are solved",
+          reset + RESTART,
         ),
-    state === "active" ? running.ok("it is active") : running.problem(`it is ${state}`, restart),
   ];
 }
 
-/** Shows which machines get answers: without a certificate, others need a proxy. */
-export function checkListeners(config: Config): Finding {
-  const { ok, warning } = trying("see which machines get answers");
-  const open = config.listen.filter((address) => !isLoopback(address));
-  if (open.length === 0) return ok("only this one, for example a proxy on it");
-  if (refusingListeners(config).length > 0) {
-    return warning(
-      `only this one; ${listOf(open)} refuses all others, because it speaks plain HTTP`,
-      REFUSING_ADVICE,
-    );
+/** Shows what the running process says of itself, and whether it has the settings that are in the files. */
+export function checkStatus(
+  config: Config,
+  status: Status | null,
+  isInstalled: boolean,
+): readonly Finding[] {
+  const { ok, warning, unknown } = trying(`ask the process at ${config.statusSocket}`);
+  const run = isInstalled ? RESTART : null;
+  if (status === null) {
+    return isInstalled
+      ? [unknown("no answer", "it does not run, or not with these settings", run)]
+      : [];
   }
-  const which = config.tls === null ? "trusted proxies and listed networks" : "all over HTTPS";
-  return ok(`${which}, at ${listOf(open)}`);
+  const about = printable(status.about);
+  const found =
+    settingsDigest(config) === status.settings
+      ? ok(about)
+      : warning(`${about}; it runs with other settings than are set now`, "restart it", run);
+  if (status.withoutProbes === null) return [found];
+  const { problem } = trying("see whether the running process can probe");
+  return [
+    found,
+    problem(printable(status.withoutProbes), "grant CAP_NET_RAW", isInstalled ? GRANT : null),
+  ];
 }
 
-function listOf(addresses: readonly ListenAddress[]): string {
-  return addresses.map(formatListenAddress).join(", ");
+/** Shows who may do what, and each setting that is a risk. */
+export function checkExposure(
+  config: Config,
+  status: Status | null,
+  set: SetVariable,
+): readonly Finding[] {
+  const { ok, warning } = trying("see who may do what");
+  const { sentence, risks } = exposureOf(config, 0);
+  const found = risks.map(({ variable, text, advice, instead }) =>
+    warning(text, advice, instead === null ? null : set(variable, instead)),
+  );
+  return [ok(printable(status?.exposure ?? sentence)), ...found];
+}
+
+/** Binds each listen address, or finds the process that has it. */
+export function checkPorts(
+  config: Config,
+  status: Status | null,
+  service: InstalledService | null,
+  set: SetVariable,
+): readonly Finding[] {
+  const own = [status?.pid, propertyOf(service?.unit ?? [], "MainPID")].map(
+    (pid) => `(pid ${pid})`,
+  );
+  const check = (variable: string, all: readonly ListenAddress[]) =>
+    all.map((address) => {
+      const text = formatListenAddress(address);
+      const { ok, problem } = trying(`listen on ${text}`);
+      if (status?.urls.some((url) => url.replace(/^https?:\/\//, "") === text)) {
+        return ok("the service answers there");
+      }
+      const obstacle = listenProblem(address);
+      if (obstacle === null) return ok("it is free");
+      if (own.some((pid) => obstacle.includes(`${pid} uses`))) return ok("the service has it");
+      const [outcome = "", ...advice] = obstacle.split("; ");
+      const others = all.filter((other) => other !== address).map(formatListenAddress);
+      const run = set(variable, [...others, "ADDRESS:PORT"].join());
+      return problem(outcome, advice.join("; ") || `correct ${variable}`, run);
+    });
+  const scraped = check("SIXSCOPE_METRICS_LISTEN", config.metricsListen);
+  return [...check("SIXSCOPE_LISTEN", config.listen), ...scraped];
 }
 
 type TlsFiles = NonNullable<Config["tls"]>;
@@ -83,22 +143,29 @@ function originOf(path: string): string {
 }
 
 /** Checks that certificate and key can be read, match, and are valid for some time. */
-export function checkTls(tls: TlsFiles, nowMs: number): Finding {
+export function checkTls(tls: TlsFiles, nowMs: number, userName = ownName()): Finding {
   const DAY_MS = 86_400_000;
   // Clients such as certbot renew a certificate earlier than this.
   const FEW_DAYS = 14;
   const { certFile, keyFile } = tls;
   const { ok, problem, warning } = trying(`read certificate ${certFile} and key ${keyFile}`);
+  const isCopy = certFile.startsWith(`${INSTALLED.credentials}/tls_`);
+  const [certTo, keyTo] = [certFile, keyFile].map((file) =>
+    file.replace(`${INSTALLED.credentials}/tls_`, `${INSTALLED.tlsDirectory}/`),
+  );
+  const install = `install -m 0640 -g ${userName}`;
+  const renew = `${install} CERT.pem ${certTo} && ${install} KEY.pem ${keyTo}${isCopy ? ` && ${RESTART}` : ""}`;
   try {
     const certificate = readCertificate(tls);
     const reason = outOfTime(certificate, nowMs);
     if (reason !== null) {
-      return problem(`the certificate ${reason}`, "check the clock, or renew it");
+      const advice = "check the clock; or get a new one, with its key";
+      return problem(`the certificate ${reason}`, advice, renew);
     }
     if (everyUserMay("read", realpathSync(keyFile))) {
-      const group = `chgrp ${ownName()} ${keyFile} && chmod 640 ${keyFile}`;
-      const advice = `${group}; if it was so for long, renew it with a new key`;
-      return warning("every user of this machine can read the key", advice);
+      const advice = "if it was so for long, renew it with a new key";
+      const share = shareWith(userName, keyFile);
+      return warning("every user of this machine can read the key", advice, share);
     }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
     return days < FEW_DAYS
@@ -106,25 +173,45 @@ export function checkTls(tls: TlsFiles, nowMs: number): Finding {
       : ok(`they match and are valid for ${days} days`);
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
-    return problem(error.message, "give the service a matching pair that it can read");
+    const isDenied = errorCode(error.cause) === "EACCES";
+    const share = [certFile, keyFile].map((file) => shareWith(userName, file)).join(" && ");
+    return isDenied
+      ? problem(error.message, `let ${userName} read it, and enter its folder`, share)
+      : problem(error.message, "put a certificate and its own key there", renew);
   }
 }
 
-/** Checks that the keys file can be read and holds an active key. */
-export function checkKeys(path: string, nowMs: number): Finding {
+/** Names of keys that one line has at most. */
+const MAX_NAMES = 5;
+
+/** Checks that the keys file can be read, has an active key, and has the keys that are in use. */
+export function checkKeys(path: string, nowMs: number, used: readonly KeyRecord[] = []): Finding {
   const { ok, problem, warning } = trying(`read the keys file ${path}`);
-  const add = `create one: ${invocation()} keys add NAME`;
+  const add = `${invocation()} keys add NAME`;
+  const inUse = used.filter((key) => isActive(key, nowMs)).map(({ name }) => JSON.stringify(name));
+  const named = `keys in use: ${listText(inUse.slice(0, MAX_NAMES))}`;
+  const atRisk = `a restart loses the ${plural(inUse.length, "key")} in use; a new key writes them again`;
   try {
-    if (!existsSync(path)) return warning("it does not exist, so there are no keys", add);
-    const found = activeKeys({ ok, warning }, readKeyFile(path), nowMs, add);
-    if (everyUserMay("write", realpathSync(path))) {
-      const advice = `chmod o-w ${path}, and see which keys are in it: ${invocation()} keys list`;
-      return problem("every user of this machine can add keys to it", advice);
+    if (!existsSync(path)) {
+      return inUse.length > 0
+        ? problem(`it does not exist; ${named}`, atRisk, add)
+        : warning("it does not exist, so there are no keys", "create one", add);
     }
-    return found;
+    if (everyUserMay("write", realpathSync(path))) {
+      const advice = `see which keys are in it: ${invocation()} keys list`;
+      return problem("every user of this machine can add keys to it", advice, `chmod o-w ${path}`);
+    }
+    return activeKeys({ ok, warning }, readKeyFile(path), nowMs, add);
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
-    return problem(error.message, "correct or restore it; until then no key is valid");
+    const [outcome = ""] = error.message.split("; ");
+    if (errorCode(error.cause) === "EACCES") {
+      return problem(outcome, "give it to the service", `chown ${ownName()}: ${shellQuote(path)}`);
+    }
+    const aside = `mv ${shellQuote(path)} ${shellQuote(`${path}.broken`)} && ${add}`;
+    return inUse.length > 0
+      ? problem(`${error.message}; ${named}`, atRisk, aside)
+      : problem(error.message, "restore it from a backup; until then no key is valid");
   }
 }
 
@@ -136,7 +223,9 @@ export function activeKeys(
   add: string,
 ): Finding {
   const active = keys.filter((key) => isActive(key, nowMs)).length;
-  return active === 0 ? warning("no key is active", add) : ok(`active keys: ${active}`);
+  return active === 0
+    ? warning("no key is active", "create one", add)
+    : ok(`active keys: ${active}`);
 }
 
 /** Folders that systemd hides from a service unless a property has one of the values; systemd.exec(5). */

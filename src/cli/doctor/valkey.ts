@@ -6,6 +6,7 @@ import { readSharedKeys } from "../../valkey/keys.ts";
 import { GIVE_UP_MS } from "../../valkey/valkey.ts";
 import { invocation } from "../terminal.ts";
 import { trying } from "./finding.ts";
+import type { SetVariable } from "./repair.ts";
 import { activeKeys } from "./service.ts";
 
 /** How long the check waits for an answer, in milliseconds. */
@@ -19,7 +20,7 @@ return redis.call('ZCARD', KEYS[2])`,
 );
 
 /** Checks that Valkey can be used, answers fast enough, and has keys. */
-export async function checkValkey({ url, prefix }: ValkeyAddress, nowMs: number) {
+export async function checkValkey({ url, prefix }: ValkeyAddress, nowMs: number, set: SetVariable) {
   const names = namesBelow(prefix);
   const place = publicUrl(url);
   const { ok, problem, warning } = trying(`write to Valkey at ${place}`);
@@ -35,12 +36,13 @@ export async function checkValkey({ url, prefix }: ValkeyAddress, nowMs: number)
     const found = ms < GIVE_UP_MS ? ok(answer) : warning(answer, slow);
     const run: RunScript = (...call) => connection.run(...call, ANSWER_MS);
     const { keys } = await readSharedKeys(run, names.keys);
-    const add = `create one: ${invocation()} keys add NAME, or copy those of a file: ${invocation()} keys import FILE`;
+    const add = `${invocation()} keys add NAME`;
     return [found, activeKeys(trying(`read the keys in ${place}`), keys, nowMs, add)];
   } catch (error) {
     const advice =
       "check SIXSCOPE_VALKEY_URL, its password, and Valkey itself; until then each instance allows its part of the limits, and keys stay as last read for a day";
-    return [problem(reasonOf(error), advice)];
+    const run = set("SIXSCOPE_VALKEY_URL", "URL");
+    return [problem(reasonOf(error), advice, run)];
   } finally {
     connection.close();
   }

@@ -1,0 +1,104 @@
+import { readFileSync } from "node:fs";
+import { formatIp } from "../../addr/ip.ts";
+import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../../addr/ipv6.ts";
+import { type IcmpEngine, openIcmpIfAllowed } from "../../icmp/engine.ts";
+import { libc } from "../../platform/libc.ts";
+import { SOCK } from "../../platform/linux.ts";
+import { type Finding, trying } from "./finding.ts";
+
+/** A host on the own link answers in a few milliseconds, after neighbour discovery. */
+const TIMEOUT_MS = 1000;
+
+/** Types of ICMPv6 messages, RFC 4443 and RFC 4861. */
+const TYPE = { request: 128, reply: 129, neighbour: 136 } as const;
+
+/** Accepts ICMPv6 (58, because a small system has no names of protocols) at the beginning of every chain of the firewall; no other chain can then drop it. */
+const ACCEPT = `nft list chains | awk '$1 == "table" { t = $2 " " $3 } $1 == "chain" { c = $2 } /type filter hook (ingress|prerouting|input|output|postrouting)/ && t ~ /^(inet|ip6|netdev) / { print "insert rule", t, c, "meta l4proto 58 accept" }' | nft -f -`;
+
+/** Pings this machine and its gateways, and says where a request or a reply is lost. */
+export async function checkEcho(): Promise<readonly Finding[]> {
+  const icmp = openIcmpIfAllowed();
+  // Another check reports it.
+  if ("unavailable" in icmp) return [];
+  const rows = read("/proc/net/ipv6_route").split("\n");
+  const default6 = rows.map((row) => /^0{32} 00 0{32} 00 (?!0{32})(\w{32}) .* (\S+)$/.exec(row));
+  const hops = default6.flatMap((row) => (row === null ? [] : [row.slice(1)]));
+  const findings = [];
+  for (const [hex = "", device = ""] of [[`${"0".repeat(31)}1`, "lo"], ...hops]) {
+    findings.push(await checkTarget(icmp, ipv6FromBytes(Uint8Array.fromHex(hex)), device));
+  }
+  icmp.close();
+  return findings;
+}
+
+async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string) {
+  const isHere = device === "lo";
+  const { ok, problem, warning } = trying(
+    `ping ${isHere ? "this machine" : "the gateway"} at ${formatIp(target)}`,
+  );
+  const name = new TextEncoder().encode(`${device}\0`);
+  const scopeId = formatIp(target).startsWith("fe80:") ? libc().if_nametoindex(name) : 0;
+  const typesSeen = watchWire(target);
+  const before = echosIn();
+  const request = { target, scopeId, count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
+  const outcome = await icmp.ping(request);
+  const seen = typesSeen();
+  if (outcome.kind === "done" && outcome.samples.length > 0) return ok("it answers");
+  const dropped = (how: string) =>
+    problem(
+      `the firewall of this machine drops ICMPv6 ${how}`,
+      "accept it as RFC 4890 says, also in what loads the firewall at boot",
+      ACCEPT,
+    );
+  const code = outcome.kind === "unreachable" ? outcome.code : null;
+  if (code === "EPERM" || code === "EACCES") return dropped(`on its way out (${code})`);
+  if (code !== null)
+    return problem(`it cannot be sent (${code})`, "see ip -6 route and ip -6 address");
+  if (seen.has(TYPE.reply)) return dropped("on its way in: the reply came to the interface");
+  if (isHere && echosIn() > before)
+    return dropped("on its way out: the request came in, and no reply left");
+  if (isHere) return dropped("on its way in: the request left");
+  if (seen.has(TYPE.neighbour) && !seen.has(TYPE.request)) {
+    return dropped("on its way in: the gateway's neighbour advertisement came to the interface");
+  }
+  const reason = outcome.kind === "done" ? outcome.lost[0]?.reason : outcome.kind;
+  return warning(
+    `no answer (${reason})`,
+    "some gateways answer no pings; see ip -6 neighbour, and the gateway's firewall",
+  );
+}
+
+/**
+ * Watches the interfaces, which see what comes before the firewall of this machine, and what leaves after
+ * it; packet(7). The function returned gives the types of ICMPv6 that were to or from an address, none
+ * without the right to watch.
+ */
+function watchWire(target: Ipv6Address): () => ReadonlySet<number> {
+  const [AF_PACKET, ETH_P_IPV6, HEADER_BYTES] = [17, 0xdd86, 40];
+  const fd = libc().socket(AF_PACKET, SOCK.dgram | SOCK.nonblock | SOCK.cloexec, ETH_P_IPV6);
+  return () => {
+    const types = new Set<number>();
+    const packet = new Uint8Array(new ArrayBuffer(2048));
+    const wanted = ipv6ToBytes(target).toHex();
+    while (Number(libc().recv(fd, packet, packet.length, 0)) > HEADER_BYTES) {
+      const type = packet[HEADER_BYTES] ?? 0;
+      const at = type === TYPE.request ? 24 : 8;
+      if (packet.subarray(at, at + 16).toHex() === wanted) types.add(type);
+    }
+    libc().close(fd);
+    return types;
+  };
+}
+
+/** How many echo requests this machine has let in. */
+function echosIn(): number {
+  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(read("/proc/net/snmp6"))?.[1] ?? 0);
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,98 @@
+import { formatPrefix, type Prefix } from "../addr/prefix.ts";
+import { listText, plural } from "../util/text.ts";
+import { formatListenAddress, isLoopback, type ListenAddress } from "./listen-address.ts";
+import { type Config, REFUSING_ADVICE, refusingListeners } from "./settings.ts";
+
+/** A setting that lets others do more, or less, than most operators mean. */
+export interface Risk {
+  readonly variable: string;
+  /** A clause. */
+  readonly text: string;
+  readonly advice: string;
+  /** The value that ends it, an empty text for the default; null if only the operator knows one. */
+  readonly instead: string | null;
+}
+
+/**
+ * One sentence about the rights of everyone by the settings, and the settings that are risks.
+ *
+ * @param keys how many API keys are valid; null if the process is an agent, which nobody reaches over HTTP
+ */
+export function exposureOf(config: Config, keys: number | null) {
+  const { nats, location, tls, plainHttpFrom, keylessFrom, trustedProxies, targets } = config;
+  const but = targets.deny.length > 0 ? ` but ${prefixes(targets.deny)}` : "";
+  const also = targets.allow.length > 0 ? ` and ${prefixes(targets.allow)}` : "";
+  const whole = `any address${but}, private ones included (SIXSCOPE_TARGETS=any)`;
+  const probe = `may probe ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
+  const asked = nats && location ? [`whoever asks ${location} at NATS ${probe}`] : [];
+  const refusing = refusingListeners(config);
+  const open = others(config.listen).filter((address) => !refusing.includes(address));
+  const scraped = others(config.metricsListen);
+  const through = of(trustedProxies.prefixes, (list) => `anyone behind the proxies at ${list}`);
+  const plain = open.length > 0 ? of(plainHttpFrom, (list) => `clients in ${list}`) : [];
+  const isPublic = open.length > 0 && tls !== null;
+  const visitors = isPublic
+    ? `anyone who reaches ${addresses(open)}, also from the Internet,`
+    : [...through, ...plain].join(" and ") || "this machine";
+  const metrics = "read metrics and probe without a key";
+  const holders = `holders of ${keys === 0 ? "keys (there are none)" : plural(keys ?? 0, "key")}`;
+  const clauses = [
+    `${visitors} may look up names`,
+    `${holders} ${probe}`,
+    ...of(keylessFrom, (list) => `so may clients in ${list} without a key`),
+    ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
+    ...asked,
+  ];
+  const lists = [
+    ["SIXSCOPE_KEYLESS_FROM", keylessFrom, "everyone may probe without a key"],
+    ["SIXSCOPE_PLAIN_HTTP_FROM", plainHttpFrom, "others can read API keys on their way"],
+    ["SIXSCOPE_TRUSTED_PROXIES", trustedProxies.prefixes, "everyone can pass for any client"],
+    [
+      "SIXSCOPE_TARGETS_ALLOW",
+      targets.mode === "any" ? [] : targets.allow,
+      "any target is allowed",
+    ],
+  ] as const;
+  const risks: Risk[] = lists.flatMap(([variable, list, what]) =>
+    of(list.filter(isWide), (wide) => {
+      const text = `${wide} is not a network but the Internet, so ${what}`;
+      const instead = list.filter((prefix) => !isWide(prefix)).map(formatPrefix);
+      return { variable, text, advice: "name only your own networks", instead: instead.join() };
+    }),
+  );
+  if (isPublic && targets.mode === "any" && targets.deny.length === 0) {
+    const text = `other machines reach ${addresses(open)}, and holders of keys may probe private networks from here`;
+    const advice = "set SIXSCOPE_TARGETS=global, or deny your networks";
+    risks.push({ variable: "SIXSCOPE_TARGETS", text, advice, instead: "global" });
+  }
+  if (refusing.length > 0) {
+    const text = `${addresses(refusing)} refuses every other machine, because it speaks plain HTTP`;
+    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice: REFUSING_ADVICE, instead: null });
+  }
+  if (scraped.length > 0) {
+    const local = config.metricsListen.map((address) =>
+      formatListenAddress(
+        address.kind === "tcp" && scraped.includes(address)
+          ? { ...address, hostname: "localhost" }
+          : address,
+      ),
+    );
+    const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;
+    const advice = "listen on localhost, or let a firewall pass Prometheus alone";
+    risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice, instead: local.join() });
+  }
+  return { sentence: (keys === null ? asked : clauses).join("; "), risks };
+}
+
+/** True for a prefix wider than a registry gives to one network; private networks begin with `f`. */
+function isWide(prefix: Prefix): boolean {
+  const isShort = prefix.length < (prefix.network.version === 4 ? 8 : 12);
+  return isShort && !formatPrefix(prefix).startsWith("f");
+}
+
+const others = (list: readonly ListenAddress[]) => list.filter((address) => !isLoopback(address));
+/** Something about networks, or nothing without any. */
+const of = <T>(list: readonly Prefix[], about: (text: string) => T): T[] =>
+  list.length > 0 ? [about(prefixes(list))] : [];
+const prefixes = (list: readonly Prefix[]) => listText(list.map(formatPrefix));
+const addresses = (list: readonly ListenAddress[]) => listText(list.map(formatListenAddress));

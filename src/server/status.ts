@@ -1,0 +1,125 @@
+/** The state of a running service or agent, for `doctor` and `keys` on the same machine. */
+import { readFileSync, rmSync } from "node:fs";
+import { z } from "zod";
+import type { Services } from "../api/endpoint.ts";
+import { once } from "../api/schemas.ts";
+import { exposureOf } from "../config/exposure.ts";
+import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
+import { formatKeys } from "../keys/key-file.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import { reasonOf } from "../util/errors.ts";
+import type { Log } from "../util/log.ts";
+import { VERSION } from "../util/version.ts";
+import { isAbandoned } from "./listener.ts";
+
+/** A process on the same machine answers at once. */
+const ANSWER_MS = 2000;
+
+/** The owner and root may connect. */
+const OTHERS_MASK = 0o177;
+
+const statusSchema = once(() =>
+  z.object({
+    role: z.enum(["service", "agent"]),
+    pid: z.int().min(1),
+    /** Of the settings it started with. */
+    settings: z.string(),
+    /** Where it listens, also for metrics. */
+    urls: z.array(z.string()),
+    /** Why it cannot probe, or only ping; null if it can. */
+    withoutProbes: z.string().nullable(),
+    keysFile: z.string(),
+    /** The text of a keys file with the keys in memory; without any for those of Valkey. */
+    keys: z.string(),
+    /** Sentences for people: who it is, what it may do, what it is connected to, and who may do what. */
+    about: z.string(),
+    exposure: z.string(),
+  }),
+);
+
+/** The answer of a process about itself. */
+export type Status = z.infer<ReturnType<typeof statusSchema>>;
+
+/** A text that differs if a setting of the process or of an environment file differs, and tells no secret. */
+export function settingsDigest(config: Config): string {
+  const text = JSON.stringify(config, (_, value) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+}
+
+/** The parts of a process that its status shows. */
+interface Parts extends Pick<Services, "icmp" | "locations"> {
+  /** Null in an agent. */
+  readonly keyring: Keyring | null;
+  readonly urls: readonly string[];
+  readonly valkey: { readonly isUp: boolean } | null;
+}
+
+function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Parts): Status {
+  const withoutProbes = "unavailable" in icmp ? icmp : icmp.withoutRaw;
+  const { isConnected } = locations ?? {};
+  const role = keyring ? "service" : "agent";
+  const since = new Date(performance.timeOrigin).toISOString();
+  const places = locations?.known.byWord.get(ALL_LOCATIONS) ?? [];
+  const [, capabilities] =
+    /^CapEff:\s*0*(\w+)/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  const facts = [
+    `${role} ${VERSION} (pid ${process.pid}) since ${since}, capabilities ${capabilities}`,
+    ...(isConnected == null
+      ? []
+      : [
+          `NATS ${isConnected ? "is" : "is not"} connected, places: ${places.join(", ") || "none"}`,
+        ]),
+    ...(valkey ? [`Valkey ${valkey.isUp ? "answers" : "does not answer"}`] : []),
+  ];
+  return {
+    role,
+    pid: process.pid,
+    settings: settingsDigest(config),
+    urls: [...urls],
+    withoutProbes: withoutProbes?.unavailable ?? null,
+    keysFile: config.keysFile,
+    keys: formatKeys(keyring && !valkey ? keyring.records() : []),
+    about: facts.join("; "),
+    exposure: exposureOf(config, keyring?.activeCount() ?? null).sentence,
+  };
+}
+
+/**
+ * Answers whoever connects to the unix socket of the settings, which only this user and root may. Without
+ * it, as in a folder that cannot be written to, the process runs as well.
+ *
+ * @returns the function that closes it
+ */
+export function offerStatus(config: Config, parts: Parts, log: Log): () => void {
+  const { statusSocket: socket } = config;
+  const umask = process.umask(OTHERS_MASK);
+  try {
+    if (isAbandoned(socket)) rmSync(socket);
+    const fetch = () => Response.json(statusOf(config, parts));
+    const server = Bun.serve({ development: false, unix: socket, fetch });
+    return () => {
+      void server.stop(true);
+      rmSync(socket, { force: true });
+    };
+  } catch (error) {
+    log.info(`doctor cannot ask this process: ${reasonOf(error)}`, { socket });
+    return () => {};
+  } finally {
+    process.umask(umask);
+  }
+}
+
+/** The state of the process that has these settings; null if none runs, or if this user may not ask it. */
+export async function askStatus({ statusSocket }: Config): Promise<Status | null> {
+  try {
+    const response = await fetch("http://localhost/", {
+      unix: statusSocket,
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    return statusSchema().parse(await response.json());
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,275 @@
+/** A mistake of an operator, and what doctor must say of it. */
+export interface AdviceRow {
+  readonly name: string;
+  /** The shell commands that make it. */
+  readonly make: string;
+  /** The line of doctor that shows it, as an extended regular expression. */
+  readonly finds: string;
+  /** The sed commands that fill in the words in capitals. */
+  readonly choose?: string;
+  /** True for a mistake that a container cannot correct. */
+  readonly isWhole?: true;
+  /** True for the rows of the quick tests, one of each kind. */
+  readonly isQuick?: true;
+  /** Where the service answers afterwards. */
+  readonly base?: string;
+}
+
+const ENV = "/etc/sixscope/sixscope.env";
+const KEYS = "/var/lib/sixscope/keys.json";
+const set = (...lines: string[]) =>
+  `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} >> ${ENV}; systemctl restart sixscope || true`;
+const TLS = `mkdir -p /etc/pair /root/new; certificate /etc/pair; certificate /root/new
+  ${set("SIXSCOPE_TLS_CERT=/etc/pair/cert.pem", "SIXSCOPE_TLS_KEY=/etc/pair/key.pem")}`;
+const PAIR = "s|CERT.pem|/root/new/cert.pem|; s|KEY.pem|/root/new/key.pem|";
+const HTTPS = "https://[::1]:8080";
+const NFT = (rule: string) =>
+  `nft add table inet lab; nft 'add chain inet lab ${rule.split(" ")[0]} { type filter hook ${rule.split(" ")[0]} priority 0; }'; nft add rule inet lab ${rule}`;
+
+export const ADVICE_ROWS: readonly AdviceRow[] = [
+  {
+    name: "the keys file has vanished while its keys are in use",
+    isQuick: true,
+    make: `works; rm ${KEYS}`,
+    finds: "^problem .*it does not exist; keys in use",
+  },
+  {
+    name: "the keys file does not parse while its keys are in use",
+    make: `works; echo broken > ${KEYS}`,
+    finds: "^problem .*does not parse.*keys in use",
+  },
+  {
+    name: "the keys file is unreadable",
+    make: `chown root: ${KEYS}`,
+    finds: "^problem .*cannot read the keys file.*EACCES",
+  },
+  {
+    name: "every user can write the keys file",
+    make: `chmod 666 ${KEYS}; chmod 755 /var/lib/sixscope`,
+    finds: "^problem .*every user of this machine can add keys",
+  },
+  {
+    name: "another program has the port",
+    isQuick: true,
+    make: `systemctl stop sixscope
+      $BUN -e 'Bun.listen({ hostname: "::1", port: 8080, socket: { data() {} } }); console.log("taken")' > /run/taken & SERVERS=$!
+      until test -s /run/taken; do sleep 0.02; done; systemctl restart sixscope || true`,
+    finds: "^problem .*listen on \\[::1\\]:8080: bun.* uses the port",
+    choose: "s/ADDRESS:PORT/[::1]:8081/",
+    base: "http://[::1]:8081",
+  },
+  {
+    name: "a typing error in the name of a setting",
+    make: set("SIXSCOPE_RATE_KEYS=5000"),
+    finds: "^problem .*line 5 of .*did you mean SIXSCOPE_RATE_KEY[?]",
+  },
+  {
+    name: "a name that begins almost as ours",
+    make: set("SIXSCOP_RATE_KEY=5000"),
+    finds: "^problem .*line 5 of .*SIXSCOP_RATE_KEY.*did you mean SIXSCOPE_RATE_KEY[?]",
+  },
+  {
+    name: "export in front of a setting",
+    isQuick: true,
+    make: set("export SIXSCOPE_RATE_KEY=5000"),
+    finds: "^problem .*line 5 of .*systemd ignores it",
+  },
+  {
+    name: "a colon in place of the equals sign",
+    make: set("SIXSCOPE_RATE_KEY: 5000"),
+    finds: "^problem .*line 5 of .*systemd ignores it",
+  },
+  {
+    name: "a line that is no setting",
+    make: set("these are my settings"),
+    finds: "^problem .*line 5 of .*systemd ignores it",
+  },
+  {
+    name: "a policy that does not exist",
+    make: set("SIXSCOPE_TARGETS=private"),
+    finds: "^problem .*SIXSCOPE_TARGETS=.private.: must be any or global",
+    choose: "s/VALUE/any/",
+  },
+  {
+    name: "a denied prefix that is not one",
+    make: set("SIXSCOPE_TARGETS_DENY=10.0.0.0/33"),
+    finds: "^problem .*SIXSCOPE_TARGETS_DENY=.* must be",
+    choose: "s|VALUE|10.0.0.0/8|",
+  },
+  {
+    name: "a certificate with another key",
+    make: `${TLS}; cp /root/new/key.pem /etc/pair/key.pem; chgrp sixscope /etc/pair/key.pem; systemctl restart sixscope`,
+    finds: "^problem .*does not belong to the certificate",
+    choose: `${PAIR}; s|$| \\&\\& systemctl restart sixscope|`,
+    base: HTTPS,
+  },
+  {
+    name: "a key that every user can read",
+    make: `${TLS}; chmod 644 /etc/pair/key.pem; chgrp root /etc/pair/key.pem`,
+    finds: "^warning .*every user of this machine can read the key",
+    base: HTTPS,
+  },
+  {
+    name: "a certificate and key that the service cannot read",
+    make: `${TLS}; chgrp root /etc/pair/*; chmod 600 /etc/pair/*`,
+    finds: "^problem .*cannot read the certificate.*EACCES",
+    base: HTTPS,
+  },
+  {
+    name: "secrets in a file that every user can read",
+    make: `${set("SIXSCOPE_KEY=sx_secret")}; chmod 644 ${ENV}`,
+    finds: "^warning .*SIXSCOPE_KEY has a secret",
+  },
+  {
+    name: "metrics for every machine",
+    make: set("SIXSCOPE_METRICS_LISTEN=[::]:9090"),
+    finds: "^warning .*may read metrics and probe without a key",
+  },
+  {
+    name: "a public listener and any target",
+    make: `${TLS}; ${set("SIXSCOPE_LISTEN=[::]:8080", "SIXSCOPE_TARGETS_ALLOW=::1")}`,
+    finds: "^warning .*holders of keys may probe private networks",
+    base: HTTPS,
+  },
+  {
+    name: "probes for the whole Internet without a key",
+    make: set("SIXSCOPE_KEYLESS_FROM=::/0,10.0.0.0/8"),
+    finds: "^warning .*::/0 is not a network but the Internet",
+  },
+  {
+    name: "ICMPv6 dropped on its way in",
+    make: NFT("input icmpv6 type echo-request drop"),
+    finds: "^problem .*ping this machine.*drops ICMPv6 on its way in",
+  },
+  {
+    name: "replies dropped on their way in",
+    isQuick: true,
+    make: NFT("input icmpv6 type echo-reply drop"),
+    finds: "^problem .*ping this machine.*on its way in: the reply came",
+  },
+  {
+    name: "ICMPv6 dropped on its way out",
+    make: NFT("output icmpv6 type echo-request drop"),
+    finds: "^problem .*ping this machine.*on its way out .EPERM",
+  },
+  {
+    name: "replies dropped on their way out",
+    make: NFT("output icmpv6 type echo-reply drop"),
+    finds: "^problem .*ping this machine.*on its way out: the request came in",
+  },
+  {
+    name: "replies of the gateway dropped on their way in, those of this machine accepted",
+    make: `ip netns add gateway; ip link set far netns gateway
+      ip -n gateway link set far up; ip -n gateway address add fe80::1/64 dev far nodad
+      ip -6 route replace default via fe80::1 dev uplink
+      nft add table ip6 lab; nft 'add chain ip6 lab input { type filter hook input priority 0; policy drop; }'
+      nft add rule ip6 lab input iif lo accept`,
+    finds: "^problem .*ping the gateway at fe80::1.*on its way in",
+  },
+  {
+    name: "IPv6 is disabled",
+    isWhole: true,
+    make: "echo 1 > /proc/sys/net/ipv6/conf/uplink/keep_addr_on_down; echo 1 > /proc/sys/net/ipv6/conf/uplink/disable_ipv6",
+    finds: "^problem .*disable_ipv6 is 1",
+  },
+  {
+    name: "no CAP_NET_RAW",
+    isWhole: true,
+    make: `mkdir -p /etc/systemd/system/sixscope.service.d
+      printf '[Service]\\nAmbientCapabilities=\\n' > /etc/systemd/system/sixscope.service.d/none.conf
+      systemctl daemon-reload; systemctl restart sixscope`,
+    finds: "^problem .*(has CAP_NET_RAW|can probe)",
+  },
+  {
+    name: "a wrong password of Valkey",
+    make: `redis-server --bind ::1 --port 6391 --requirepass right --save '' > /run/valkey 2>&1 & SERVERS=$!
+      until grep -q 'Ready to accept' /run/valkey; do sleep 0.02; done
+      echo SIXSCOPE_VALKEY_URL='valkey://:right@[::1]:6391' >> ${ENV}; sixscope keys import > /dev/null
+      sed -i 's/:right@/:wrong@/' ${ENV}; chmod 640 ${ENV}; systemctl restart sixscope`,
+    finds: "^problem .*write to Valkey at",
+    choose: "s#=URL#=valkey://:right@[::1]:6391#",
+  },
+  {
+    name: "credentials of NATS that every user can read",
+    isQuick: true,
+    make: `nats-server -a ::1 -p 4333 > /run/nats 2>&1 & SERVERS=$!
+      until grep -q 'Server is ready' /run/nats; do sleep 0.02; done
+      sixscope agent --new-key /etc/sixscope/nats.nk > /dev/null; chmod 644 /etc/sixscope/nats.nk
+      ${set("SIXSCOPE_NATS_URL=nats://[::1]:4333", "SIXSCOPE_NATS_CREDS=/etc/sixscope/nats.nk", "SIXSCOPE_LOCATION=ams")}`,
+    finds: "^(warning .*see who can read /etc/sixscope/nats.nk|problem .*connect to NATS)",
+  },
+  {
+    name: "a place that the NATS server does not allow",
+    make: `echo 'listen: "[::1]:4334"
+      authorization { users = [ { user: x, password: y, permissions: { subscribe: ["sixscope.ask.ams", "sixscope.roll-call", "_INBOX.>"], publish: ">" } } ] }
+      no_auth_user: x' > /run/nats.conf
+      nats-server -c /run/nats.conf > /run/nats 2>&1 & SERVERS=$!
+      until grep -q 'Server is ready' /run/nats; do sleep 0.02; done
+      ${set("SIXSCOPE_NATS_URL=nats://[::1]:4334", "SIXSCOPE_LOCATION=amsterdam")}`,
+    finds: "^problem .*connect to NATS.*ermissions",
+    choose: "s/PLACE/ams/",
+  },
+  {
+    name: "a resolver that is dead",
+    make: `$BUN $TESTS/lab/root-server.ts > /run/dns & SERVERS=$!
+      until test -s /run/dns; do sleep 0.02; done`,
+    finds: "^problem .*resolver_b over IPv6",
+    choose: "s/ADDRESS/[::1]:5300/",
+  },
+  {
+    name: "a resolver over TLS that is not trusted",
+    make: `mkdir -p /etc/pair; certificate /etc/pair; chmod 644 /etc/pair/cert.pem
+      $BUN $TESTS/lab/root-server.ts /etc/pair > /run/dns & SERVERS=$!
+      until test -s /run/dns; do sleep 0.02; done
+      ${set("SIXSCOPE_RESOLVER_B=tls://[::1]:5301#x")}`,
+    finds: "^problem .*resolver_b over IPv6",
+    choose: "s#AUTHORITY.pem#/etc/pair/cert.pem#",
+  },
+];
+
+/** Shell functions that make certificates, and judge. */
+const JUDGE = `
+  certificate() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days "\${2:-60}" -subj /CN=x \\
+      -keyout "$1/key.pem" -out "$1/cert.pem" 2> /dev/null
+    chgrp sixscope "$1"/*.pem; chmod 640 "$1"/*.pem
+  }
+  doctor() { sixscope doctor > /run/said 2>&1 || true; }
+  ended() {
+    kill $(cat /run/pid 2> /dev/null) $SERVERS 2> /dev/null || true
+    wait 2> /dev/null || true
+  }
+  trap ended EXIT
+  works() {
+    $BUN -e 'const [base, key] = process.argv.slice(1);
+      for (let round = 0; round < 100; round++) {
+        const response = await fetch(base + "/ping/::1?count=1", { headers: { "X-API-Key": key }, tls: { rejectUnauthorized: false } }).catch(() => null);
+        if (response?.status === 200) process.exit(0);
+        await Bun.sleep(50);
+      }
+      process.exit(1)' "\${BASE:-http://[::1]:8080}/api/v1" "$KEY"
+  }
+`;
+
+/** The script of a row: it prints `done`, or why the advice is wrong. It needs the variables BUN and TESTS, the path of the tests. */
+export function adviceScript({ make, finds, choose = "", base }: AdviceRow): string {
+  return `${JUDGE}
+    systemctl restart sixscope
+    KEY=$(sixscope keys add me | head -n 1)
+    sixscope keys add other > /dev/null
+    ${base === undefined ? "" : `BASE='${base}'`}
+    ${make}
+    doctor
+    grep -E '${finds}' /run/said > /run/found || { echo "NOT FOUND"; cat /run/said /run/log 2> /dev/null; exit 1; }
+    sed -n 's/.*; run: //p' /run/found | head -n 1 > /run/advice
+    test -s /run/advice || { echo "NO COMMAND"; cat /run/found; exit 1; }
+    # From source, the program has a longer name; the operator fills in what only they know.
+    sed -i 's/bun run sixscope/sixscope/; s/ NAME$/ fresh/; ${choose}' /run/advice
+    cd /root; sh -e /run/advice > /run/ran 2>&1 || { echo "FAILED"; cat /run/advice /run/ran /run/log 2> /dev/null; exit 1; }
+    doctor
+    if grep -E '${finds}' /run/said; then echo "FOUND AGAIN"; cat /run/advice /run/log 2> /dev/null; exit 1; fi
+    works || { echo "LOST"; cat /run/said /run/log 2> /dev/null; exit 1; }
+    sixscope keys list > /run/keys
+    for name in me other; do grep -q "^$name *active" /run/keys || { echo "KEY LOST"; exit 1; }; done
+    echo done`;
+}

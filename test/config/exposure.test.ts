@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import { exposureOf } from "../../src/config/exposure.ts";
+import { parseConfig } from "../../src/config/settings.ts";
+
+const ANY = "any address, private ones included (SIXSCOPE_TARGETS=any)";
+const TLS = { SIXSCOPE_TLS_CERT: "/cert", SIXSCOPE_TLS_KEY: "/key" };
+const PUBLIC = { SIXSCOPE_LISTEN: "[::]:443", ...TLS };
+
+describe("one sentence says who may do what", () => {
+  const rows: [string, Record<string, string>, number | null, string][] = [
+    ["by default", {}, 3, `this machine may look up names; holders of 3 keys may probe ${ANY}`],
+    [
+      "without keys",
+      {},
+      0,
+      `this machine may look up names; holders of keys (there are none) may probe ${ANY}`,
+    ],
+    [
+      "to everyone",
+      { ...PUBLIC, SIXSCOPE_TARGETS: "global" },
+      1,
+      "anyone who reaches [::]:443, also from the Internet, may look up names; holders of 1 key may probe global addresses",
+    ],
+    [
+      "behind a proxy",
+      { SIXSCOPE_TRUSTED_PROXIES: "::1", SIXSCOPE_TARGETS_DENY: "fd00::/8" },
+      1,
+      "anyone behind the proxies at ::1/128 may look up names; holders of 1 key may probe any address but fd00::/8, private ones included (SIXSCOPE_TARGETS=any)",
+    ],
+    [
+      "in a closed network",
+      {
+        SIXSCOPE_LISTEN: "[::]:80",
+        SIXSCOPE_PLAIN_HTTP_FROM: "10.0.0.0/8",
+        SIXSCOPE_KEYLESS_FROM: "10.1.0.0/16",
+        SIXSCOPE_METRICS_LISTEN: "[::]:9090",
+      },
+      1,
+      `clients in 10.0.0.0/8 may look up names; holders of 1 key may probe ${ANY}; so may clients in 10.1.0.0/16 without a key; whoever reaches [::]:9090 may read metrics and probe without a key`,
+    ],
+    [
+      "of a listener that refuses all others",
+      { SIXSCOPE_LISTEN: "[::]:80" },
+      1,
+      `this machine may look up names; holders of 1 key may probe ${ANY}`,
+    ],
+    [
+      "of an agent",
+      { SIXSCOPE_NATS_URL: "nats://[::1]", SIXSCOPE_LOCATION: "ams" },
+      null,
+      `whoever asks ams at NATS may probe ${ANY}`,
+    ],
+  ];
+  test.each(rows)("%s", (_, environment, keys, sentence) => {
+    expect(exposureOf(parseConfig(environment), keys).sentence).toBe(sentence);
+  });
+});
+
+describe("settings that are risks, and what to set instead", () => {
+  const rows: [string, Record<string, string>, [string, string | null][]][] = [
+    ["none by default", {}, []],
+    ["public and any", PUBLIC, [["SIXSCOPE_TARGETS", "global"]]],
+    ["public and global", { ...PUBLIC, SIXSCOPE_TARGETS: "global" }, []],
+    ["public, and private networks denied", { ...PUBLIC, SIXSCOPE_TARGETS_DENY: "fc00::/7" }, []],
+    [
+      "all of IPv6 without a key",
+      { SIXSCOPE_KEYLESS_FROM: "::/0" },
+      [["SIXSCOPE_KEYLESS_FROM", ""]],
+    ],
+    [
+      "both halves of IPv4, and a network",
+      { SIXSCOPE_KEYLESS_FROM: "0.0.0.0/1,128.0.0.0/1,10.0.0.0/8" },
+      [["SIXSCOPE_KEYLESS_FROM", "10.0.0.0/8"]],
+    ],
+    [
+      "all global addresses",
+      { SIXSCOPE_KEYLESS_FROM: "2000::/3" },
+      [["SIXSCOPE_KEYLESS_FROM", ""]],
+    ],
+    ["private networks, however wide", { SIXSCOPE_KEYLESS_FROM: "fc00::/7,fe80::/10" }, []],
+    ["every proxy", { SIXSCOPE_TRUSTED_PROXIES: "::/0,unix" }, [["SIXSCOPE_TRUSTED_PROXIES", ""]]],
+    ["plain HTTP", { SIXSCOPE_PLAIN_HTTP_FROM: "0.0.0.0/0" }, [["SIXSCOPE_PLAIN_HTTP_FROM", ""]]],
+    [
+      "a policy that forbids nothing",
+      { SIXSCOPE_TARGETS: "global", SIXSCOPE_TARGETS_ALLOW: "::/0" },
+      [["SIXSCOPE_TARGETS_ALLOW", ""]],
+    ],
+    ["a list that changes nothing", { SIXSCOPE_TARGETS_ALLOW: "::/0" }, []],
+    [
+      "metrics for every machine",
+      { SIXSCOPE_METRICS_LISTEN: "[::]:9090,unix:/run/m" },
+      [["SIXSCOPE_METRICS_LISTEN", "localhost:9090,unix:/run/m"]],
+    ],
+    [
+      "a listener that refuses all others",
+      { SIXSCOPE_LISTEN: "[::]:80" },
+      [["SIXSCOPE_LISTEN", null]],
+    ],
+  ];
+  test.each(rows)("%s", (_, environment, expected) => {
+    const { risks } = exposureOf(parseConfig(environment), 1);
+    expect(risks.map(({ variable, instead }) => [variable, instead])).toEqual(expected);
+    for (const { variable, instead } of risks.filter(({ instead }) => instead !== null)) {
+      const better = parseConfig({ ...environment, [variable]: instead ?? "" });
+      expect(exposureOf(better, 1).risks).toEqual([]);
+    }
+  });
+});
