@@ -99,7 +99,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   stopCounting();
-  shared?.valkey.close();
+  await shared?.stop();
   keyring.close();
   networks?.close();
   renewal?.close();

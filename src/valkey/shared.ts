@@ -24,14 +24,18 @@ export function openShared(
   const keyring = createKeyring(copy, log);
   const run: RunScript = (...call) => valkey.run(...call, KEYS_MS);
   const keys = createSharedKeys(run, valkey.names.keys, keyring, copy, log);
+  const rateLimiter = createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey);
   return {
     valkey,
     keyring,
     keys,
-    rateLimiter: createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey),
+    rateLimiter,
     targetShare: createTargetLeases(valkey),
     readiness: () =>
-      valkey.isUp ? "ready" : "ready, without Valkey: this instance allows its part of the limits",
+      valkey.isUp
+        ? "ready"
+        : "ready, without Valkey: this instance allows its part of what is left",
     start: () => valkey.start(keys.follow),
+    stop: () => valkey.leave(rateLimiter.unused()),
   };
 }
