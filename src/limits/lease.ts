@@ -29,7 +29,7 @@ export interface Answer {
 }
 
 /** A lease is used without asking in the tick of its answer and in the next one, which are as long in milliseconds. */
-const TICK_MS = 250;
+const TICK_MS = 500;
 
 /** The part of a limit that is leased at once. */
 const LEASED_PART = 1 / 10;

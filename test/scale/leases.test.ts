@@ -1,4 +1,4 @@
-/** What a fleet grants one client, through hundreds of seeded histories of failures. */
+/** A fleet and one client, through seeded histories of failures. */
 import { describe, expect, test } from "bun:test";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { Fleet, type Instance } from "./simulation.ts";
@@ -24,7 +24,7 @@ interface History {
   readonly way: Way;
   /** Mean milliseconds between two requests. */
   readonly everyMs: number;
-  /** What happens, and when; at 59 s all is well again. */
+  /** Events and their times; at 59 s all is well again. */
   readonly events: readonly (readonly [ms: number, event: (fleet: Fleet) => unknown])[];
 }
 

@@ -18,7 +18,7 @@ interface Bucket {
   readonly own: Map<string, number>;
 }
 
-/** What `take.lua` does to one bucket, again; `test/scale/valkey-scripts.test.ts` compares the two. */
+/** As `take.lua` for one bucket; `test/scale/valkey-scripts.test.ts` compares the two. */
 export function takeFrom(
   buckets: Map<string, Bucket>,
   key: string,

@@ -392,7 +392,7 @@ describe("a call that has no answer", () => {
     replies.push([2]);
     expect(await valkey.ask(any, [], [])).toEqual([2]);
     for (let count = 0; count < 2; count++) expect(await giveUp()).toEqual([true, 0]);
-    expect(await giveUp()).toEqual([false, 1]);
+    expect(await giveUp()).toEqual([false, 2]);
     expect(await valkey.ask(any, [], [])).toBeNull();
     outcomes.length = 2;
     expect(outcomes).toEqual(["answered", "given_up"]);
