@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { followFiles } from "../platform/followed-files.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
-import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
+import { isActive, KeyFileError, type KeyRecord, PIECE, readKeyPieces } from "./key-file.ts";
 import { mergeKeys, revokedKeys } from "./merge.ts";
 
 /** How often the keys of running requests are checked, in milliseconds. */
 const CHECK_MS = 200;
 
-/** Keys with their SHA-256, by its first 32 bits: the others are compared in constant time. */
-type Entries = ReadonlyMap<number, { readonly sha256: Buffer; readonly record: KeyRecord }[]>;
+/** Keys by their SHA-256, which whoever looks for a key cannot choose. */
+type Entries = Map<string, KeyRecord>;
 
 /** See `createKeyring`. */
 export type Keyring = ReturnType<typeof createKeyring>;
@@ -22,33 +22,37 @@ export type Keyring = ReturnType<typeof createKeyring>;
 export function createKeyring(path: string, log: Log) {
   let entries: Entries = new Map();
   let isUsable = false;
-  const records = () => [...entries.values()].flat().map(({ record }) => record);
+  const records = () => [...entries.values()];
   const activeCount = (nowMs = Date.now()) =>
     records().filter((record) => isActive(record, nowMs)).length;
-  const recordOf = (sha256: Buffer) =>
-    entries
-      .get(sha256.readUInt32BE())
-      ?.find((entry) => crypto.timingSafeEqual(entry.sha256, sha256))?.record;
-  const findHash = (sha256: Buffer, nowMs: number): KeyRecord | null => {
-    const record = recordOf(sha256);
+  const findHash = (sha256: string, nowMs: number): KeyRecord | null => {
+    const record = entries.get(sha256);
     return record !== undefined && isActive(record, nowMs) ? record : null;
   };
-  const use = (keys: readonly KeyRecord[]) => {
-    const wasRevoked = ({ sha256 }: KeyRecord) => recordOf(Buffer.from(sha256, "hex"))?.revoked;
-    const restored = keys.filter((key) => key.revoked === undefined && wasRevoked(key));
-    const names = restored.map(({ name }) => name).join(", ");
+  /** Uses other keys, which come in pieces, once all have come; those that were revoked stay so. */
+  function* use(pieces: Iterable<readonly KeyRecord[]>): Generator<void, true> {
+    const next = new Map(revokedKeys(records()).map((key) => [key.sha256, key]));
+    const restored: string[] = [];
+    for (const piece of pieces) {
+      for (const key of piece) {
+        if (key.revoked === undefined && next.get(key.sha256)?.revoked) restored.push(key.name);
+        put(next, key);
+      }
+      if (piece.length === PIECE) yield;
+    }
+    const names = restored.join(", ");
     if (names)
       log.warn("keys stay revoked that the keys file has as valid; revoke them", { names });
-    entries = entriesOf(mergeKeys(keys, revokedKeys(records())));
+    entries = next;
     isUsable = true;
-  };
+    return true;
+  }
   const { read, ...file } = followFiles([path], log, {
     read() {
       if (entries.size > 0 && !existsSync(path)) {
         throw new KeyFileError(`the keys file ${path} has vanished`);
       }
-      use(readKeyFile(path));
-      return true;
+      return use(readKeyPieces(path));
     },
     onRenewed: () => log.info("keys file read again", { file: path, active: activeCount() }),
     fallback: () =>
@@ -65,21 +69,25 @@ export function createKeyring(path: string, log: Log) {
     records,
     /** How many keys are valid now. */
     activeCount,
-    /** Uses other keys than those of the file. */
-    use,
+    /** Adds keys, merged with those that it has; returns them as they are now. */
+    merge: (keys: readonly KeyRecord[]) => keys.map((key) => put(entries, key)),
+    /** Forgets all keys but those that were revoked. */
+    forget: () => void use([]).next(),
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
-      isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
+      isWellFormedApiKey(key) ? findHash(hashApiKey(key).toString("hex"), nowMs) : null,
     /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
     hold({ sha256 }: KeyRecord, end: () => void): () => void {
-      const hash = Buffer.from(sha256, "hex");
-      const checks = setInterval(() => findHash(hash, Date.now()) ?? end(), CHECK_MS);
+      const checks = setInterval(() => findHash(sha256, Date.now()) ?? end(), CHECK_MS);
       return () => clearInterval(checks);
     },
   };
 }
 
-function entriesOf(records: readonly KeyRecord[]): Entries {
-  const entries = records.map((record) => ({ sha256: Buffer.from(record.sha256, "hex"), record }));
-  return Map.groupBy(entries, ({ sha256 }) => sha256.readUInt32BE());
+/** Adds a key, merged with what is known of it, and returns it as it is then. */
+function put(entries: Entries, key: KeyRecord): KeyRecord {
+  const own = entries.get(key.sha256);
+  const [merged = key] = own === undefined ? [] : mergeKeys([own], [key]);
+  entries.set(key.sha256, merged);
+  return merged;
 }

@@ -8,11 +8,11 @@ const POLL_INTERVAL_MS = 500;
 /** How the content of files is used. */
 interface Use {
   /**
-   * Reads the files and uses their content; false if it is what is used already.
+   * Reads the files and uses their content, perhaps step by step; false if it is what is used already.
    *
    * @throws Error if it cannot be used
    */
-  read(): boolean;
+  read(): boolean | Generator<void, boolean>;
   /** Called when they were read again and their content is new. */
   onRenewed(): void;
   /** The content that stays in use if they cannot be used, as the end of a line in the log. */
@@ -31,17 +31,34 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
   let timer: Timer | undefined;
   /** How often the files were read again, by outcome. */
   const reads = { done: 0, failed: 0 };
-  const read = () => {
+  function* steps(): Generator<void, "done" | "same" | "failed"> {
     seen = fingerprint(paths);
     try {
-      return use.read() ? "done" : "same";
+      const isNew = use.read();
+      return (typeof isNew === "boolean" ? isNew : yield* isNew) ? "done" : "same";
     } catch (error) {
       log.error(`${reasonOf(error)}; ${use.fallback()}`);
       return "failed";
     }
+  }
+  const read = () => {
+    const reading = steps();
+    let step = reading.next();
+    while (!step.done) step = reading.next();
+    return step.value;
   };
-  const reload = () => {
-    const outcome = read();
+  let reading: ReturnType<typeof steps>;
+  const reload = async () => {
+    // A later one takes its place.
+    const own = steps();
+    reading = own;
+    let step = own.next();
+    while (!step.done) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (reading !== own) return;
+      step = own.next();
+    }
+    const outcome = step.value;
     if (outcome !== "same") reads[outcome] += 1;
     if (outcome === "done") use.onRenewed();
   };
@@ -52,7 +69,7 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
     /** Reads the files again. */
     reload,
     /** Calls `onChange`, which by default is `reload`, after each change and until it reads the files, until `close`. */
-    watch(onChange = reload): void {
+    watch(onChange: () => unknown = reload): void {
       timer = setInterval(() => {
         if (fingerprint(paths) !== seen) onChange();
       }, POLL_INTERVAL_MS).unref();

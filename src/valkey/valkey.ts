@@ -117,7 +117,7 @@ export function createValkey(
   };
   /** Takes part in the count of the instances; returns the revision of the keys. */
   const countMe = async (): Promise<string | null> => {
-    const subject = [names.instances, names.keys];
+    const subject = [names.instances, names.keys[1]];
     const count = (): Promise<z.infer<ReturnType<typeof BEAT.result>>> =>
       run(BEAT, subject, [id, GONE_MS]).catch((error) => {
         // Again after a pause.
