@@ -179,7 +179,7 @@ export class Fleet {
         takeFrom(this.#buckets, key, args.slice(2 + 8 * at, 10 + 8 * at), [window, parts, now]);
       return [now, ...keys.flatMap(each)];
     }
-    if (keys[1] === "keys") {
+    if (keys[1] === "keys:changes") {
       this.#members.set(id, nowMs);
       for (const [other, seenMs] of this.#members)
         if (seenMs <= nowMs - Number(args[1])) this.#members.delete(other);
