@@ -56,7 +56,7 @@ function fileStore(path: string): KeyStore {
     place: path,
     reader: "a service that reads this file",
     read: async () => readKeyFile(path),
-    change: async (change) => changeFile(path, change),
+    change: (change) => changeFile(path, change),
   };
 }
 
@@ -149,13 +149,13 @@ export function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function changeFile(path: string, change: Change): void {
+async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;
   const folder = openFolder(dirname(path));
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
     if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
-    writeKeyFile(path, change(readKeyFile(path)));
+    await writeKeyFile(path, change(readKeyFile(path)));
   } finally {
     closeSync(folder);
   }

@@ -1,18 +1,8 @@
-import {
-  closeSync,
-  fchmodSync,
-  fchownSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { readRegularFile } from "../platform/regular-file.ts";
+import { readRegularBytes } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
@@ -44,7 +34,7 @@ const HEAD = /^\s*\{\s*"version":\s*1,\s*"keys":\s*\[/;
 const RECORD = /\s*(\{[^{}]*\})\s*([,\]])/y;
 
 /** Keys that are parsed at once, which takes a millisecond. */
-export const PIECE = 200;
+const PIECE = 200;
 
 /** The row of the keys file for one key, without the key itself. */
 export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
@@ -73,18 +63,19 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
   return [...readKeyPieces(path)].flat();
 }
 
-/** As `readKeyFile`, in pieces that take a millisecond each; all but the last have `PIECE` keys. */
+/** As `readKeyFile`, in pieces that take some milliseconds each. */
 export function* readKeyPieces(path: string): Generator<readonly KeyRecord[]> {
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readRegularFile(path);
+    bytes = readRegularBytes(path);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return;
     const user = ownName();
     const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
     throw accessError("read", path, error, advice);
   }
-  yield* parseKeys(text, `the keys file ${path}`);
+  yield [];
+  yield* parseKeys(bytes.toString("utf8"), `the keys file ${path}`);
 }
 
 /**
@@ -133,19 +124,19 @@ function unparsable(source: string, cause: unknown): KeyFileError {
   return new KeyFileError(`${source} does not parse: ${reason}`, { cause });
 }
 
-/** The text of a keys file. */
-function formatKeys(keys: readonly KeyRecord[]): string {
-  return `${JSON.stringify({ version: 1, keys }, null, 2)}\n`;
-}
-
 /**
- * As `writeKeyFile` for a file of the service's own, without blocking for long.
+ * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part; it
+ * does not block for long.
+ *
+ * A new file gets mode 0600; an existing file keeps its mode and owner. A symbolic link is replaced,
+ * not followed.
  *
  * @throws KeyFileError if the file cannot be written
  */
-export async function writeKeyCopy(path: string, keys: readonly KeyRecord[]): Promise<void> {
+export async function writeKeyFile(path: string, keys: readonly KeyRecord[]): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}.tmp`;
   try {
+    const existing = lstatSync(path, { throwIfNoEntry: false });
     const file = await open(temporary, "wx", 0o600);
     try {
       await file.write('{"version":1,"keys":[');
@@ -154,6 +145,10 @@ export async function writeKeyCopy(path: string, keys: readonly KeyRecord[]): Pr
         await file.write((at > 0 ? "," : "") + rows.join());
       }
       await file.write("\n]}\n");
+      if (existing?.isFile()) {
+        await file.chmod(existing.mode & PERMISSIONS);
+        await file.chown(existing.uid, existing.gid);
+      }
       await file.sync();
       await rename(temporary, path);
     } catch (error) {
@@ -161,38 +156,6 @@ export async function writeKeyCopy(path: string, keys: readonly KeyRecord[]): Pr
       throw error;
     } finally {
       await file.close();
-    }
-  } catch (error) {
-    throw accessError("write", path, error, `let ${ownName()} write to ${dirname(path)}`);
-  }
-}
-
-/**
- * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part.
- *
- * A new file gets mode 0600; an existing file keeps its mode and owner. A symbolic link is replaced,
- * not followed.
- *
- * @throws KeyFileError if the file cannot be written
- */
-export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
-  const temporary = `${path}.${crypto.randomUUID()}.tmp`;
-  try {
-    const existing = lstatSync(path, { throwIfNoEntry: false });
-    const file = openSync(temporary, "wx", 0o600);
-    try {
-      writeFileSync(file, formatKeys(keys));
-      if (existing?.isFile()) {
-        fchmodSync(file, existing.mode & PERMISSIONS);
-        fchownSync(file, existing.uid, existing.gid);
-      }
-      fsyncSync(file);
-      renameSync(temporary, path);
-    } catch (error) {
-      rmSync(temporary, { force: true });
-      throw error;
-    } finally {
-      closeSync(file);
     }
   } catch (error) {
     throw accessError("write", path, error, `let ${ownName()} write to ${dirname(path)}`);

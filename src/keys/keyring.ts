@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { followFiles } from "../platform/followed-files.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
-import { isActive, KeyFileError, type KeyRecord, PIECE, readKeyPieces } from "./key-file.ts";
+import { isActive, KeyFileError, type KeyRecord, readKeyPieces } from "./key-file.ts";
 import { mergeKeys, revokedKeys } from "./merge.ts";
 
 /** How often the keys of running requests are checked, in milliseconds. */
@@ -12,33 +12,41 @@ const CHECK_MS = 200;
 type Entries = Map<string, KeyRecord>;
 
 /** See `createKeyring`. */
-export type Keyring = ReturnType<typeof createKeyring>;
+export type Keyring = Awaited<ReturnType<typeof createKeyring>>;
 
 /**
  * The keys of a file, which it reads again after each change. If the file exists and cannot be used, it
  * logs an error; then no key is valid. A key that it has seen revoked stays so until the process ends,
  * whatever the file says later.
  */
-export function createKeyring(path: string, log: Log) {
+export async function createKeyring(path: string, log: Log) {
   let entries: Entries = new Map();
   let isUsable = false;
+  let reading = 0;
   const records = () => [...entries.values()];
-  const activeCount = (nowMs = Date.now()) =>
-    records().filter((record) => isActive(record, nowMs)).length;
+  const activeCount = (nowMs = Date.now()) => {
+    let count = 0;
+    for (const record of entries.values()) if (isActive(record, nowMs)) count += 1;
+    return count;
+  };
   const findHash = (sha256: string, nowMs: number): KeyRecord | null => {
     const record = entries.get(sha256);
     return record !== undefined && isActive(record, nowMs) ? record : null;
   };
-  /** Uses other keys, which come in pieces, once all have come; those that were revoked stay so. */
-  function* use(pieces: Iterable<readonly KeyRecord[]>): Generator<void, true> {
-    const next = new Map(revokedKeys(records()).map((key) => [key.sha256, key]));
+  const revoked = (): Entries => new Map(revokedKeys(records()).map((key) => [key.sha256, key]));
+  /** Reads the keys without blocking for long, and uses them once all are read; those that were revoked stay so. */
+  const readPieces = async () => {
+    const own = ++reading;
+    const next = revoked();
     const restored: string[] = [];
-    for (const piece of pieces) {
+    for (const piece of readKeyPieces(path)) {
       for (const key of piece) {
         if (key.revoked === undefined && next.get(key.sha256)?.revoked) restored.push(key.name);
         put(next, key);
       }
-      if (piece.length === PIECE) yield;
+      await new Promise(setImmediate);
+      // The file has changed again.
+      if (own !== reading) return false;
     }
     const names = restored.join(", ");
     if (names)
@@ -46,19 +54,19 @@ export function createKeyring(path: string, log: Log) {
     entries = next;
     isUsable = true;
     return true;
-  }
+  };
   const { read, ...file } = followFiles([path], log, {
-    read() {
+    async read() {
       if (entries.size > 0 && !existsSync(path)) {
         throw new KeyFileError(`the keys file ${path} has vanished`);
       }
-      return use(readKeyPieces(path));
+      return await readPieces();
     },
     onRenewed: () => log.info("keys file read again", { file: path, active: activeCount() }),
     fallback: () =>
       isUsable ? "the old keys stay in use" : "until it can be used, no key is valid",
   });
-  read();
+  await read();
   return {
     ...file,
     /** True if the file could be used, at the start or since. */
@@ -72,7 +80,9 @@ export function createKeyring(path: string, log: Log) {
     /** Adds keys, merged with those that it has; returns them as they are now. */
     merge: (keys: readonly KeyRecord[]) => keys.map((key) => put(entries, key)),
     /** Forgets all keys but those that were revoked. */
-    forget: () => void use([]).next(),
+    forget() {
+      entries = revoked();
+    },
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
       isWellFormedApiKey(key) ? findHash(hashApiKey(key).toString("hex"), nowMs) : null,

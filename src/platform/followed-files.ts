@@ -8,11 +8,11 @@ const POLL_INTERVAL_MS = 500;
 /** How the content of files is used. */
 interface Use {
   /**
-   * Reads the files and uses their content, perhaps step by step; false if it is what is used already.
+   * Reads the files and uses their content; false if it is what is used already.
    *
    * @throws Error if it cannot be used
    */
-  read(): boolean | Generator<void, boolean>;
+  read(): boolean | Promise<boolean>;
   /** Called when they were read again and their content is new. */
   onRenewed(): void;
   /** The content that stays in use if they cannot be used, as the end of a line in the log. */
@@ -31,34 +31,17 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
   let timer: Timer | undefined;
   /** How often the files were read again, by outcome. */
   const reads = { done: 0, failed: 0 };
-  function* steps(): Generator<void, "done" | "same" | "failed"> {
+  const read = async () => {
     seen = fingerprint(paths);
     try {
-      const isNew = use.read();
-      return (typeof isNew === "boolean" ? isNew : yield* isNew) ? "done" : "same";
+      return (await use.read()) ? "done" : "same";
     } catch (error) {
       log.error(`${reasonOf(error)}; ${use.fallback()}`);
       return "failed";
     }
-  }
-  const read = () => {
-    const reading = steps();
-    let step = reading.next();
-    while (!step.done) step = reading.next();
-    return step.value;
   };
-  let reading: ReturnType<typeof steps>;
   const reload = async () => {
-    // A later one takes its place.
-    const own = steps();
-    reading = own;
-    let step = own.next();
-    while (!step.done) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      if (reading !== own) return;
-      step = own.next();
-    }
-    const outcome = step.value;
+    const outcome = await read();
     if (outcome !== "same") reads[outcome] += 1;
     if (outcome === "done") use.onRenewed();
   };

@@ -1,6 +1,6 @@
 import { statSync, utimesSync } from "node:fs";
 import { z } from "zod";
-import { KeyFileError, type KeyRecord, parseRecords, writeKeyCopy } from "../keys/key-file.ts";
+import { KeyFileError, type KeyRecord, parseRecords, writeKeyFile } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -192,7 +192,7 @@ export function createSharedKeys(
     isSaving = true;
     isUnsaved = false;
     try {
-      await writeKeyCopy(copy, keyring.records());
+      await writeKeyFile(copy, keyring.records());
     } catch (error) {
       log.error(`${reasonOf(error)}; the keys are in memory only`);
     }
