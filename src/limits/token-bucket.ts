@@ -132,18 +132,12 @@ export class BucketTable {
 
   /** The bucket of a slot; an unused one if its window has ended. */
   #read(at: number, nowSeconds: number): Bucket {
-    const words = this.#words;
-    const word = this.#isActive(at, nowSeconds) ? (index: number) => words[at + index] ?? 0 : null;
-    return {
-      start: word?.(START) ?? nowSeconds,
-      opened: word?.(5) ?? nowSeconds,
-      used: word?.(6) ?? 0,
-      held: word?.(7) ?? 0,
-      others: word?.(8) ?? 0,
-      answered: word?.(9) ?? 0,
-      asked: word?.(10) ?? 0,
-      waiting: word?.(11) ?? 0,
-    };
+    const [start, opened, used, held, others, answered, asked, waiting] = (
+      this.#isActive(at, nowSeconds)
+        ? this.#words.subarray(at + START, at + SLOT_WORDS)
+        : [nowSeconds, nowSeconds, 0, 0, 0, 0, 0, 0]
+    ) as [number, number, number, number, number, number, number, number];
+    return { start, opened, used, held, others, answered, asked, waiting };
   }
 
   #write(at: number, bucket: Bucket): void {

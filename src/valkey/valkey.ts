@@ -31,9 +31,6 @@ const ASSUMED_INSTANCES = 20;
 /** Buckets that are given back in one call, which takes Valkey about a millisecond. */
 const RETURNED_AT_ONCE = 500;
 
-/** How long giving back may take at the end, in milliseconds. */
-const LEAVE_MS = 1_000;
-
 /** Instances that are believed, so that no count makes limits vanish. */
 const MAX_INSTANCES = 100_000;
 
@@ -197,14 +194,13 @@ export function createValkey(
       stopBeats?.();
       stopBeats = null;
       const returned = problem === null ? [...unused] : [];
-      const untilMs = clock.nowMs() + LEAVE_MS;
       try {
-        do {
+        while (problem === null) {
           const some = returned.splice(0, RETURNED_AT_ONCE);
           const keys = [names.instances, ...some.map(([key]) => key)];
-          const args = [id, ...some.flatMap(([, ...each]) => each)];
-          if (problem === null) await run(LEAVE, keys, args, untilMs - clock.nowMs());
-        } while (returned.length > 0 && clock.nowMs() < untilMs);
+          await run(LEAVE, keys, [id, ...some.flatMap(([, ...each]) => each)]);
+          if (returned.length === 0) break;
+        }
       } catch {
         // Valkey forgets an instance that is silent, and a window ends.
       }
