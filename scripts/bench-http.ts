@@ -42,7 +42,7 @@ if (Bun.which("wrk") === null) {
 const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const started: Server[] = [];
 const key = generateApiKey();
-writeKeyFile(join(folder, "keys.json"), [
+await writeKeyFile(join(folder, "keys.json"), [
   {
     name: "bench",
     sha256: hashApiKey(key).toString("hex"),
@@ -78,7 +78,7 @@ try {
   await compare(PATHS[0], false, [logged, refusing]);
   await compare(PATHS[0], false, [ours, observed]);
   memory();
-  middleware();
+  await middleware();
 } finally {
   for (const { stop } of started) stop();
   // nginx removes its own file meanwhile.
@@ -129,7 +129,7 @@ function memory(): void {
 }
 
 /** Nanoseconds of each step of the middleware, and the memory that five million addresses leave behind. */
-function middleware(): void {
+async function middleware(): Promise<void> {
   const log = createLog({ level: "info", format: "text", priorities: false, write: () => {} });
   const trust = {
     trustedProxies: { unix: true, prefixes: [] },
@@ -137,7 +137,7 @@ function middleware(): void {
     keylessFrom: [],
   };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
-  const keyring = createKeyring(join(folder, "none.json"), log);
+  const keyring = await createKeyring(join(folder, "none.json"), log);
   const limiter = createRateLimiter({ anonymous: 1e9, prefix: 1e9 });
   const subject = { kind: "address", address: tryParseIp("2001:db8::1") } as const;
   const wrongKey = generateApiKey();

@@ -1,6 +1,6 @@
 /**
- * Measures the cost of Valkey: CPU and latency of a request without it, with it, and while it is away; and
- * the rate of three instances that count together. `bun run bench valkey`. It needs wrk, and redis-server or
+ * Measures the cost of Valkey: CPU and latency of a request without it, with it, and while it is away; the
+ * calls that a client of 50 requests a second causes; and the rate of three instances that count together. `bun run bench valkey`. It needs wrk, and redis-server or
  * valkey-server.
  *
  * All servers listen on loopback and are loaded one after the other, round by round; each figure is the
@@ -42,6 +42,7 @@ try {
   const away = await start("with Valkey frozen", { SIXSCOPE_VALKEY_URL: frozen.url });
   frozen.signal("SIGSTOP");
   for (const connections of [1, 32]) await compare([alone, shared, away], connections);
+  await calls(others);
   await together(others);
   console.log("\nresident memory after the load");
   for (const { name, pid } of started) {
@@ -72,6 +73,30 @@ async function compare(servers: readonly Server[], connections: number): Promise
       `p99 ${of("p99Ms").toFixed(2)} ms`.padStart(13),
     ];
     console.log(columns.join(" "));
+  }
+}
+
+/** Sends 50 requests a second for ten seconds, to one instance and to all in turn. */
+async function calls(servers: readonly Server[]): Promise<void> {
+  const [one] = servers as [Server];
+  const ways = [
+    ["one instance", [one]],
+    ["three in turn", servers],
+  ] as const;
+  const count = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await valkey.cli("INFO", "commandstats"))?.[1]);
+  console.log("\ncalls to Valkey for a request, at 50 requests a second of one client");
+  for (const [name, used] of ways) {
+    const before = await count();
+    for (let request = 0; request < 500; request++) {
+      await Promise.all([fetch(used[request % used.length]?.url ?? ""), Bun.sleep(20)]);
+    }
+    const all = (await count()) - before;
+    // Each instance says twice a second that it is there.
+    const beats = 2 * 10 * servers.length;
+    console.log(
+      `${name.padEnd(20)} ${((all - beats) / 500).toFixed(2).padStart(8)}, ${(all / 500).toFixed(2)} with the beats`,
+    );
   }
 }
 

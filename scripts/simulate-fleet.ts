@@ -46,14 +46,16 @@ async function measureCheck(): Promise<number> {
   const [calls, atOnce] = [40_000, CONNECTIONS];
   await using server = await ValkeyServer.start();
   const connections = Array.from({ length: CONNECTIONS }, () => createConnection(server.url));
-  await Promise.all(connections.map((each) => each.run(TAKE, ["a"], [60, 1, 100, 0, 0], 10_000)));
+  await Promise.all(
+    connections.map((each) => each.run(TAKE, ["a"], [60, 2, "one", 100, 0, 0, 0, 0, 1, 0], 10_000)),
+  );
   const before = cpuMicros(server.pid);
   for (let done = 0; done < calls; done += atOnce) {
     const check = (_: unknown, at: number) =>
       connections[at]?.run(
         TAKE,
         [`limit:${done + at}`, `limit:64:${at}`],
-        [60, 1, 100, 0, 0, 1e9, 0, 0],
+        [60, 2, "one", 100, 0, 0, 0, 0, 1, 0, "one", 1e9, 0, 0, 0, 0, 1, 0],
         10_000,
       );
     await Promise.all(Array.from({ length: atOnce }, check));

@@ -5,7 +5,7 @@ import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-addr
 import {
   KeyFileError,
   type KeyRecord,
-  parseKeys,
+  parseRecords,
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
@@ -57,7 +57,9 @@ export async function keysInUse(config: Config): Promise<readonly KeyRecord[]> {
     return [];
   }
   const status = await askStatus(config);
-  return status?.keysFile === config.keysFile ? parseKeys(status.keys, "the running service") : [];
+  return status?.keysFile === config.keysFile
+    ? parseRecords(status.keys, "the running service")
+    : [];
 }
 
 /**
@@ -81,7 +83,7 @@ function fileStore(path: string, config: Config): KeyStore {
     async change(change) {
       // A new file in place of one that has vanished must not replace the keys that are in use.
       const used = existsSync(path) ? [] : await keysInUse(config);
-      changeFile(path, (keys) => change(used.length > 0 ? mergeKeys(keys, used) : keys));
+      await changeFile(path, (keys) => change(used.length > 0 ? mergeKeys(keys, used) : keys));
     },
   };
 }
@@ -175,13 +177,13 @@ export function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function changeFile(path: string, change: Change): void {
+async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;
   const folder = openFolder(dirname(path));
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
     if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
-    writeKeyFile(path, change(readKeyFile(path)));
+    await writeKeyFile(path, change(readKeyFile(path)));
   } finally {
     closeSync(folder);
   }

@@ -114,10 +114,12 @@ export async function importKeys(given: string | undefined, environment: NodeJS.
   let clashing: readonly KeyRecord[] = [];
   await store.change((keys) => {
     const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
-    const fresh = records.filter(({ sha256 }) => keys.every((other) => other.sha256 !== sha256));
+    const known = new Set(keys.map(({ sha256 }) => sha256));
+    const fresh = records.filter(({ sha256 }) => !known.has(sha256));
     const active = new Set(keys.filter(isActiveNow).map(({ name }) => name));
-    clashing = fresh.filter((key) => isActiveNow(key) && active.has(key.name));
-    added = fresh.filter((key) => !clashing.includes(key));
+    const clashes = (key: KeyRecord) => isActiveNow(key) && active.has(key.name);
+    clashing = fresh.filter(clashes);
+    added = fresh.filter((key) => !clashes(key));
     return mergeKeys(keys, added, revokedKeys(records));
   });
   const text = `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}`;

@@ -37,9 +37,10 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const { log, lines } = openLog(config, environment);
   // Loaded only if it is used: what is alone must not start later, or grow.
   const shared =
-    config.valkey && (await import("../valkey/shared.ts")).openShared(config.valkey, config, log);
+    config.valkey &&
+    (await (await import("../valkey/shared.ts")).openShared(config.valkey, config, log));
   const icmp = openIcmpOrReason(config, shared?.targetShare);
-  const keyring = shared?.keyring ?? createKeyring(config.keysFile, log);
+  const keyring = shared?.keyring ?? (await createKeyring(config.keysFile, log));
   const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
   const opened = await openServices(config, icmp, log, metrics?.countQueries);
   const { networks, probeSlots } = opened;
@@ -53,7 +54,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
     manager.reload(() => {
-      if (shared === null) keyring.reload();
+      if (shared === null) void keyring.reload();
       networks?.reload();
       renewal?.reload();
     }),
@@ -99,7 +100,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   await exposed?.stop(0);
   stopCounting();
   closeStatus();
-  shared?.valkey.close();
+  await shared?.stop();
   keyring.close();
   networks?.close();
   renewal?.close();

@@ -9,7 +9,7 @@ export interface ValkeyAddress {
 export function namesBelow(prefix: string) {
   return {
     instances: `${prefix}instances`,
-    keys: `${prefix}keys`,
+    keys: [`${prefix}keys`, `${prefix}keys:changes`] as const,
     limit: (bucket: string) => `${prefix}limit:${bucket}`,
     target: (network: string) => `${prefix}target:${network}`,
   };

@@ -1,17 +1,8 @@
-import {
-  closeSync,
-  fchmodSync,
-  fchownSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { readRegularFile } from "../platform/regular-file.ts";
+import { readRegularBytes } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
@@ -38,6 +29,13 @@ const keyRecordSchema = () =>
 const keyFileSchema = () =>
   z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
+/** The beginning of a keys file, and one of its records. */
+const HEAD = /^\s*\{\s*"version":\s*1,\s*"keys":\s*\[/;
+const RECORD = /\s*(\{[^{}]*\})\s*([,\]])/y;
+
+/** Keys that are parsed at once, which takes a millisecond. */
+const PIECE = 200;
+
 /** The row of the keys file for one key, without the key itself. */
 export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
@@ -62,64 +60,102 @@ export function isActive({ revoked, expires }: KeyRecord, nowMs: number): boolea
  * @throws KeyFileError if the file cannot be read or parsed
  */
 export function readKeyFile(path: string): readonly KeyRecord[] {
-  let text: string;
+  return [...readKeyPieces(path)].flat();
+}
+
+/** As `readKeyFile`, in pieces that take some milliseconds each. */
+export function* readKeyPieces(path: string): Generator<readonly KeyRecord[]> {
+  let bytes: Buffer;
   try {
-    text = readRegularFile(path);
+    bytes = readRegularBytes(path);
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return [];
+    if (errorCode(error) === "ENOENT") return;
     const user = ownName();
     const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
     throw accessError("read", path, error, advice);
   }
-  return parseKeys(text, `the keys file ${path}`);
+  yield [];
+  yield* parseKeys(bytes.toString("utf8"), `the keys file ${path}`);
 }
 
 /**
- * The keys in the text of a keys file.
+ * The keys in the text of a keys file, in pieces.
  *
  * @param source where it comes from, for messages
  * @throws KeyFileError if it cannot be parsed
  */
-export function parseKeys(text: string, source: string): readonly KeyRecord[] {
+function* parseKeys(text: string, source: string): Generator<readonly KeyRecord[]> {
+  const head = HEAD.exec(text)?.[0].length ?? 0;
+  // A record has no braces inside, so each one is found without parsing the whole file.
+  const record = new RegExp(RECORD);
+  record.lastIndex = head;
+  let rows: string[] = [];
+  for (let found = head > 0 ? record.exec(text) : null; found !== null; found = record.exec(text)) {
+    const [, row = "", end] = found;
+    rows.push(row);
+    if (rows.length < PIECE && end === ",") continue;
+    yield parseRecords(rows, source);
+    rows = [];
+    if (end !== "," && /^\s*\}\s*$/.test(text.slice(record.lastIndex))) return;
+  }
+  // A file in another form, or one that does not parse.
   try {
-    return keyFileSchema().parse(JSON.parse(text)).keys;
+    yield keyFileSchema().parse(JSON.parse(text)).keys;
   } catch (error) {
-    const reason = error instanceof z.ZodError ? z.prettifyError(error) : reasonOf(error);
-    throw new KeyFileError(`${source} does not parse: ${reason}`, { cause: error });
+    throw unparsable(source, error);
   }
 }
 
-/** The text of a keys file. */
-export function formatKeys(keys: readonly KeyRecord[]): string {
-  return `${JSON.stringify({ version: 1, keys }, null, 2)}\n`;
+/**
+ * The keys in texts of one record each.
+ *
+ * @throws KeyFileError if one cannot be parsed
+ */
+export function parseRecords(texts: readonly string[], source: string): readonly KeyRecord[] {
+  try {
+    return keyFileSchema().shape.keys.parse(JSON.parse(`[${texts.join()}]`));
+  } catch (error) {
+    throw unparsable(source, error);
+  }
+}
+
+function unparsable(source: string, cause: unknown): KeyFileError {
+  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : reasonOf(cause);
+  return new KeyFileError(`${source} does not parse: ${reason}`, { cause });
 }
 
 /**
- * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part.
+ * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part; it
+ * does not block for long.
  *
  * A new file gets mode 0600; an existing file keeps its mode and owner. A symbolic link is replaced,
  * not followed.
  *
  * @throws KeyFileError if the file cannot be written
  */
-export function writeKeyFile(path: string, keys: readonly KeyRecord[]): void {
+export async function writeKeyFile(path: string, keys: readonly KeyRecord[]): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}.tmp`;
   try {
     const existing = lstatSync(path, { throwIfNoEntry: false });
-    const file = openSync(temporary, "wx", 0o600);
+    const file = await open(temporary, "wx", 0o600);
     try {
-      writeFileSync(file, formatKeys(keys));
-      if (existing?.isFile()) {
-        fchmodSync(file, existing.mode & PERMISSIONS);
-        fchownSync(file, existing.uid, existing.gid);
+      await file.write('{"version":1,"keys":[');
+      for (let at = 0; at < keys.length; at += PIECE) {
+        const rows = keys.slice(at, at + PIECE).map((key) => `\n${JSON.stringify(key)}`);
+        await file.write((at > 0 ? "," : "") + rows.join());
       }
-      fsyncSync(file);
-      renameSync(temporary, path);
+      await file.write("\n]}\n");
+      if (existing?.isFile()) {
+        await file.chmod(existing.mode & PERMISSIONS);
+        await file.chown(existing.uid, existing.gid);
+      }
+      await file.sync();
+      await rename(temporary, path);
     } catch (error) {
-      rmSync(temporary, { force: true });
+      await rm(temporary, { force: true });
       throw error;
     } finally {
-      closeSync(file);
+      await file.close();
     }
   } catch (error) {
     throw accessError("write", path, error, `let ${ownName()} write to ${dirname(path)}`);

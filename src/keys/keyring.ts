@@ -2,64 +2,77 @@ import { existsSync } from "node:fs";
 import { followFiles } from "../platform/followed-files.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
-import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
+import { isActive, KeyFileError, type KeyRecord, readKeyPieces } from "./key-file.ts";
 import { mergeKeys, revokedKeys } from "./merge.ts";
 
 /** How often the keys of running requests are checked, in milliseconds. */
 const CHECK_MS = 200;
 
-/** Keys with their SHA-256, by its first 32 bits: the others are compared in constant time. */
-type Entries = ReadonlyMap<number, { readonly sha256: Buffer; readonly record: KeyRecord }[]>;
+/** Keys by their SHA-256, which whoever looks for a key cannot choose. */
+type Entries = Map<string, KeyRecord>;
 
 /** See `createKeyring`. */
-export type Keyring = ReturnType<typeof createKeyring>;
+export type Keyring = Awaited<ReturnType<typeof createKeyring>>;
 
 /**
  * The keys of a file, which it reads again after each change. If the file exists and cannot be used, it
  * logs an error; then no key is valid. A key that it has seen revoked stays so until the process ends,
  * whatever the file says later.
  */
-export function createKeyring(path: string, log: Log) {
+export async function createKeyring(path: string, log: Log) {
   let entries: Entries = new Map();
   let isUsable = false;
-  const records = () => [...entries.values()].flat().map(({ record }) => record);
-  const activeCount = (nowMs = Date.now()) =>
-    records().filter((record) => isActive(record, nowMs)).length;
-  const recordOf = (sha256: Buffer) =>
-    entries
-      .get(sha256.readUInt32BE())
-      ?.find((entry) => crypto.timingSafeEqual(entry.sha256, sha256))?.record;
-  const findHash = (sha256: Buffer, nowMs: number): KeyRecord | null => {
-    const record = recordOf(sha256);
+  let reading = 0;
+  const records = () => [...entries.values()];
+  const activeCount = (nowMs = Date.now()) => {
+    let count = 0;
+    for (const record of entries.values()) if (isActive(record, nowMs)) count += 1;
+    return count;
+  };
+  const findHash = (sha256: string, nowMs: number): KeyRecord | null => {
+    const record = entries.get(sha256);
     return record !== undefined && isActive(record, nowMs) ? record : null;
   };
-  const use = (keys: readonly KeyRecord[]) => {
-    const wasRevoked = ({ sha256 }: KeyRecord) => recordOf(Buffer.from(sha256, "hex"))?.revoked;
-    const restored = keys.filter((key) => key.revoked === undefined && wasRevoked(key));
+  const revoked = (): Entries => new Map(revokedKeys(records()).map((key) => [key.sha256, key]));
+  /** Reads the keys without blocking for long, and uses them once all are read; those that were revoked stay so. */
+  const readPieces = async () => {
+    const own = ++reading;
+    const next = revoked();
+    const restored: KeyRecord[] = [];
+    for (const piece of readKeyPieces(path)) {
+      for (const key of piece) {
+        if (key.revoked === undefined && next.get(key.sha256)?.revoked) restored.push(key);
+        put(next, key);
+      }
+      await new Promise(setImmediate);
+      // The file has changed again.
+      if (own !== reading) return false;
+    }
     const names = namesOf(restored);
     if (names)
       log.warn("keys stay revoked that the keys file has as valid; revoke them", { names });
-    const valid = records().filter((key) => isActive(key, Date.now()));
-    entries = entriesOf(mergeKeys(keys, revokedKeys(records())));
+    const gone = records().filter((key) => !next.has(key.sha256) && isActive(key, Date.now()));
+    if (gone.length > 0) {
+      log.warn("keys are no longer in the keys file, and are rejected", { names: namesOf(gone) });
+    }
+    entries = next;
     isUsable = true;
-    const gone = namesOf(valid.filter(({ sha256 }) => !recordOf(Buffer.from(sha256, "hex"))));
-    if (gone) log.warn("keys are no longer in the keys file, and are rejected", { names: gone });
+    return true;
   };
   const { read, ...file } = followFiles([path], log, {
-    read() {
+    async read() {
       if (entries.size > 0 && !existsSync(path)) {
         throw new KeyFileError(
           `the keys file ${path} has vanished; sixscope keys add writes it again`,
         );
       }
-      use(readKeyFile(path));
-      return true;
+      return await readPieces();
     },
     onRenewed: () => log.info("keys file read again", { file: path, active: activeCount() }),
     fallback: () =>
       isUsable ? "the old keys stay in use" : "until it can be used, no key is valid",
   });
-  read();
+  await read();
   return {
     ...file,
     /** True if the file could be used, at the start or since. */
@@ -70,15 +83,18 @@ export function createKeyring(path: string, log: Log) {
     records,
     /** How many keys are valid now. */
     activeCount,
-    /** Uses other keys than those of the file. */
-    use,
+    /** Adds keys, merged with those that it has; returns them as they are now. */
+    merge: (keys: readonly KeyRecord[]) => keys.map((key) => put(entries, key)),
+    /** Forgets all keys but those that were revoked. */
+    forget() {
+      entries = revoked();
+    },
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
-      isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
+      isWellFormedApiKey(key) ? findHash(hashApiKey(key).toString("hex"), nowMs) : null,
     /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
     hold({ sha256 }: KeyRecord, end: () => void): () => void {
-      const hash = Buffer.from(sha256, "hex");
-      const checks = setInterval(() => findHash(hash, Date.now()) ?? end(), CHECK_MS);
+      const checks = setInterval(() => findHash(sha256, Date.now()) ?? end(), CHECK_MS);
       return () => clearInterval(checks);
     },
   };
@@ -93,7 +109,10 @@ function namesOf(keys: readonly KeyRecord[]): string {
   return names.join(", ") + more;
 }
 
-function entriesOf(records: readonly KeyRecord[]): Entries {
-  const entries = records.map((record) => ({ sha256: Buffer.from(record.sha256, "hex"), record }));
-  return Map.groupBy(entries, ({ sha256 }) => sha256.readUInt32BE());
+/** Adds a key, merged with what is known of it, and returns it as it is then. */
+function put(entries: Entries, key: KeyRecord): KeyRecord {
+  const own = entries.get(key.sha256);
+  const [merged = key] = own === undefined ? [] : mergeKeys([own], [key]);
+  entries.set(key.sha256, merged);
+  return merged;
 }

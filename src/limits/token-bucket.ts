@@ -1,5 +1,6 @@
 import type { IpAddress } from "../addr/ip.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
+import { type Bucket, counted, type Rule } from "./lease.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
@@ -17,23 +18,19 @@ export type RateLimitSubject =
       readonly limit: number;
     };
 
-/** A bucket that is about to be counted over all instances. */
-export interface OpenBucket {
+/** A bucket that all instances count. */
+export interface SharedBucket {
   /** The same for the same clients at every instance, and no other's. */
   readonly name: string;
   readonly limit: number;
-  /** Tokens used as far as this instance knows. */
-  readonly used: number;
-  /** The Unix second when the window began. */
-  readonly startSeconds: number;
-  /** Takes over what all instances have used. */
-  learn(used: number, startSeconds: number, granted: number, nowSeconds: number): RateLimitState;
+  /** Changes it, after its window has started if there was none; returns what it is then. */
+  change(edit: (bucket: Bucket) => void): Bucket;
 }
 
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
 type BucketKey = readonly [number, number, number, number];
 
-/** Buckets per table. A table takes 3.7 MB; it fills up at two thousand new clients per second. */
+/** Buckets per table. A table takes 6.3 MB; it fills up at two thousand new clients per second. */
 const SLOTS = 131_072;
 
 /** Buckets that newcomers share by network while the table, or the network's part of it, is full. */
@@ -48,14 +45,12 @@ const NETWORK_COUNTERS = 16_384;
 /** Slots searched for a key, so that a lookup takes constant time under any flood. */
 const MAX_SEARCHED_SLOTS = 16;
 
-/**
- * A slot is the four words of its key, the tokens used as far as known, the Unix second when its window
- * began (0: never), and the tokens that this instance let its client use.
- */
-const SLOT_WORDS = 7;
-const USED = 4;
-const START = 5;
-const OWN = 6;
+/** A slot is the four words of its key, and those of a `Bucket`; a start of 0 means that it was never used. */
+const SLOT_WORDS = 12;
+const START = 4;
+
+/** Seconds that the clock of this machine may be behind the one that a window was begun by. */
+const BEHIND_SECONDS = 1;
 
 /** Clients of a unix socket that sends no address share one bucket, under an address that no client has. */
 const UNKNOWN_CLIENT: BucketKey = [0, 0, 0, 0];
@@ -85,59 +80,69 @@ export class BucketTable {
     this.#seed = seed;
   }
 
-  /**
-   * Takes tokens from the key's bucket, or none if it has fewer. Taking 0 does not start a window.
-   *
-   * @param instances among which the limit is divided, because they do not count together
-   */
-  take(key: BucketKey, limit: number, tokens: number, nowSeconds: number, instances = 1) {
-    const share = instances === 1 ? limit : Math.max(1, Math.floor(limit / instances));
+  /** Takes tokens from the key's bucket, or none if it has fewer. Taking 0 does not start a window. */
+  take(key: BucketKey, limit: number, tokens: number, nowSeconds: number, rule: Rule = counted) {
     // A request that can never be granted starts no window.
-    const isTaken = tokens > 0 && tokens <= share;
+    const isTaken = tokens > 0 && tokens <= limit;
     const at = isTaken ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
-    const words = this.#words;
-    const [used, startSeconds, own] = this.#isActive(at, nowSeconds)
-      ? (words.subarray(at + USED) as unknown as [number, number, number])
-      : [0, nowSeconds, 0];
-    const left = Math.min(limit - used, share - own);
-    const allowed = left >= Math.max(1, tokens);
-    if (allowed && tokens > 0) {
-      words[at + USED] = used + tokens;
-      words[at + OWN] = own + tokens;
+    const bucket = this.#read(at, nowSeconds);
+    const allowed = rule(bucket, limit).left >= Math.max(1, tokens);
+    if (allowed && isTaken) {
+      bucket.used += tokens;
+      this.#write(at, bucket);
     }
-    return stateOf(allowed, share, allowed ? left - tokens : left, startSeconds, nowSeconds);
+    const { promised } = rule(bucket, limit);
+    return stateOf(allowed, limit, promised, bucket.start, nowSeconds);
   }
 
-  /** The key's bucket for the count of all instances; its window starts if there is none. */
-  open(key: BucketKey, nowSeconds: number): Pick<OpenBucket, "name" | "used" | "startSeconds"> {
+  /** True if the key's bucket has as many tokens. */
+  has(key: BucketKey, limit: number, tokens: number, nowSeconds: number, rule: Rule): boolean {
+    const bucket = this.#read(this.#find(key, nowSeconds), nowSeconds);
+    return rule(bucket, limit).left >= Math.max(1, tokens);
+  }
+
+  /** Changes the key's bucket, after its window has started if there was none. */
+  change(key: BucketKey, nowSeconds: number, edit: (bucket: Bucket) => void): Bucket {
     const at = this.#open(key, nowSeconds);
+    const bucket = this.#read(at, nowSeconds);
+    edit(bucket);
+    this.#write(at, bucket);
+    return bucket;
+  }
+
+  /** The name of the key's bucket for all instances. */
+  nameOf(key: BucketKey, nowSeconds: number): string {
+    return this.#nameAt(this.#open(key, nowSeconds));
+  }
+
+  /** The buckets whose window has not ended, with their names. */
+  *active(nowSeconds: number): Generator<[name: string, bucket: Bucket]> {
+    for (let at = 0; at < this.#words.length; at += SLOT_WORDS) {
+      if (this.#isActive(at, nowSeconds)) yield [this.#nameAt(at), this.#read(at, nowSeconds)];
+    }
+  }
+
+  #nameAt(at: number): string {
+    const key = [...this.#words.subarray(at, at + START)] as unknown as BucketKey;
     // Newcomers that share a bucket here share one there, so a flood fills Valkey no more than the table.
-    const isShared = at >= this.#slots * SLOT_WORDS;
-    return {
-      name: isShared
-        ? `network:${wideNetwork(key)}`
-        : key.map((word) => word.toString(16)).join(":"),
-      used: this.#words[at + USED] as number,
-      startSeconds: this.#words[at + START] as number,
-    };
+    return at >= this.#slots * SLOT_WORDS
+      ? `network:${wideNetwork(key)}`
+      : key.map((word) => word.toString(16)).join(":");
   }
 
-  /** Takes over what all instances have used, with the tokens that were granted here. */
-  learn(
-    key: BucketKey,
-    limit: number,
-    used: number,
-    startSeconds: number,
-    granted: number,
-    nowSeconds: number,
-  ): RateLimitState {
-    const at = this.#open(key, nowSeconds);
-    const words = this.#words;
-    const own = words[at + START] === startSeconds ? (words[at + OWN] as number) : 0;
-    words[at + USED] = used;
-    words[at + START] = startSeconds;
-    words[at + OWN] = own + granted;
-    return stateOf(granted > 0, limit, limit - used, startSeconds, nowSeconds);
+  /** The bucket of a slot; an unused one if its window has ended. */
+  #read(at: number, nowSeconds: number): Bucket {
+    const [start, opened, used, held, others, answered, asked, waiting] = (
+      this.#isActive(at, nowSeconds)
+        ? this.#words.subarray(at + START, at + SLOT_WORDS)
+        : [nowSeconds, nowSeconds, 0, 0, 0, 0, 0, 0]
+    ) as [number, number, number, number, number, number, number, number];
+    return { start, opened, used, held, others, answered, asked, waiting };
+  }
+
+  #write(at: number, bucket: Bucket): void {
+    const { start, opened, used, held, others, answered, asked, waiting } = bucket;
+    this.#words.set([start, opened, used, held, others, answered, asked, waiting], at + START);
   }
 
   /** Where the key's bucket is, after its window has started if there was none. */
@@ -150,9 +155,8 @@ export class BucketTable {
     }
     const words = this.#words;
     words.set(key, at);
-    words[at + USED] = 0;
-    words[at + OWN] = 0;
-    words[at + START] = nowSeconds;
+    words.fill(0, at + START, at + SLOT_WORDS);
+    words.fill(nowSeconds, at + START, at + START + 2);
     return at;
   }
 
@@ -200,7 +204,7 @@ export class BucketTable {
   /** A clock that was set back ends the window instead of extending it. */
   #isActive(at: number, nowSeconds: number): boolean {
     const start = this.#words[at + START] as number;
-    return nowSeconds >= start && nowSeconds < start + WINDOW_SECONDS;
+    return nowSeconds + BEHIND_SECONDS >= start && nowSeconds < start + WINDOW_SECONDS;
   }
 }
 
@@ -219,49 +223,54 @@ export function createRateLimiter(
   { anonymous, prefix }: { readonly anonymous: number; readonly prefix: number },
   nowMs = Date.now,
 ) {
-  const addresses = new BucketTable();
-  const prefixes = new BucketTable();
-  const keys = new BucketTable();
+  const tables = {
+    address: new BucketTable(),
+    prefix: new BucketTable(),
+    key: new BucketTable(),
+  };
+  const nowSeconds = () => Math.floor(nowMs() / 1000);
+  /** The bucket of a subject, and that of its /64. */
+  const bucketsOf = (subject: RateLimitSubject) => {
+    const place = (kind: keyof typeof tables, key: BucketKey, limit: number) =>
+      ({ kind, table: tables[kind], key, limit }) as const;
+    if (subject.kind === "key") {
+      return [place("key", keyOfHash(subject.sha256), subject.limit)] as const;
+    }
+    const { address } = subject;
+    const own = place("address", keyOfAddress(address), anonymous);
+    if (address?.version !== 6 || prefix === 0) return [own] as const;
+    return [own, place("prefix", keyOfPrefix(address), prefix)] as const;
+  };
   return {
     /**
      * Takes tokens from every bucket of the subject, or none if one of them has fewer.
      *
-     * @param instances among which the limits are divided, because they do not count together
+     * @param rule what a bucket has left
      */
-    take(subject: RateLimitSubject, tokens: number, instances = 1): RateLimitState {
-      const now = Math.floor(nowMs() / 1000);
-      if (subject.kind === "key") {
-        return keys.take(keyOfHash(subject.sha256), subject.limit, tokens, now, instances);
-      }
-      const { address } = subject;
-      const key = keyOfAddress(address);
-      if (address?.version !== 6 || prefix === 0) {
-        return addresses.take(key, anonymous, tokens, now, instances);
-      }
-      const prefixKey = keyOfPrefix(address);
-      const wider = prefixes.take(prefixKey, prefix, 0, now, instances);
-      const isEnough = wider.remaining >= Math.max(1, tokens);
+    take(subject: RateLimitSubject, tokens: number, rule: Rule = counted): RateLimitState {
+      const now = nowSeconds();
+      const [own, wider] = bucketsOf(subject);
       // A /64 without tokens must not fill more slots of the address table.
-      const own = addresses.take(key, anonymous, isEnough ? tokens : 0, now, instances);
-      const allowed = own.allowed && isEnough;
-      const charged = allowed ? prefixes.take(prefixKey, prefix, tokens, now, instances) : wider;
-      return { ...tighter(own, charged), allowed };
+      const isEnough = wider?.table.has(wider.key, wider.limit, tokens, now, rule) ?? true;
+      const state = own.table.take(own.key, own.limit, isEnough ? tokens : 0, now, rule);
+      if (wider === undefined) return state;
+      const allowed = state.allowed && isEnough;
+      const charged = wider.table.take(wider.key, wider.limit, allowed ? tokens : 0, now, rule);
+      return { ...tighter(state, charged), allowed };
     },
-    /** The buckets of a subject as this instance knows them, for the count of all instances. */
-    open(subject: RateLimitSubject): readonly OpenBucket[] {
-      const now = Math.floor(nowMs() / 1000);
-      const open = (kind: string, table: BucketTable, key: BucketKey, limit: number) => {
-        const { name, used, startSeconds } = table.open(key, now);
-        const learn: OpenBucket["learn"] = (...count) => table.learn(key, limit, ...count);
-        return { name: `${kind}:${name}`, limit, used, startSeconds, learn };
-      };
-      if (subject.kind === "key") {
-        return [open("key", keys, keyOfHash(subject.sha256), subject.limit)];
+    /** The buckets of a subject, to be counted over all instances. */
+    open(subject: RateLimitSubject): readonly SharedBucket[] {
+      return bucketsOf(subject).map(({ kind, table, key, limit }) => ({
+        name: `${kind}:${table.nameOf(key, nowSeconds())}`,
+        limit,
+        change: (edit) => table.change(key, nowSeconds(), edit),
+      }));
+    },
+    /** All buckets whose window has not ended, with their names. */
+    *active(): Generator<[name: string, bucket: Bucket]> {
+      for (const [kind, table] of Object.entries(tables)) {
+        for (const [name, bucket] of table.active(nowSeconds())) yield [`${kind}:${name}`, bucket];
       }
-      const { address } = subject;
-      const own = open("address", addresses, keyOfAddress(address), anonymous);
-      if (address?.version !== 6 || prefix === 0) return [own];
-      return [own, open("prefix", prefixes, keyOfPrefix(address), prefix)];
     },
   };
 }
@@ -289,7 +298,7 @@ function stateOf(
     allowed,
     /** Requests per window. */
     limit,
-    /** Tokens left; the limit of a key can be lowered during its window. */
+    /** Tokens left at least; the limit of a key can be lowered during its window. */
     remaining: Math.max(0, left),
     /** The Unix second in which the window ends and the bucket is full again. */
     resetSeconds,

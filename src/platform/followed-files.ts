@@ -12,7 +12,7 @@ interface Use {
    *
    * @throws Error if it cannot be used
    */
-  read(): boolean;
+  read(): boolean | Promise<boolean>;
   /** Called when they were read again and their content is new. */
   onRenewed(): void;
   /** The content that stays in use if they cannot be used, as the end of a line in the log. */
@@ -31,17 +31,17 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
   let timer: Timer | undefined;
   /** How often the files were read again, by outcome. */
   const reads = { done: 0, failed: 0 };
-  const read = () => {
+  const read = async () => {
     seen = fingerprint(paths);
     try {
-      return use.read() ? "done" : "same";
+      return (await use.read()) ? "done" : "same";
     } catch (error) {
       log.error(`${reasonOf(error)}; ${use.fallback()}`);
       return "failed";
     }
   };
-  const reload = () => {
-    const outcome = read();
+  const reload = async () => {
+    const outcome = await read();
     if (outcome !== "same") reads[outcome] += 1;
     if (outcome === "done") use.onRenewed();
   };
@@ -52,7 +52,7 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
     /** Reads the files again. */
     reload,
     /** Calls `onChange`, which by default is `reload`, after each change and until it reads the files, until `close`. */
-    watch(onChange = reload): void {
+    watch(onChange: () => unknown = reload): void {
       timer = setInterval(() => {
         if (fingerprint(paths) !== seen) onChange();
       }, POLL_INTERVAL_MS).unref();

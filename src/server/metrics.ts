@@ -36,7 +36,7 @@ export interface Sources extends Services {
   readonly renewal: CertificateRenewal | null;
   readonly locations: Locations | null;
   readonly networks: Networks | null;
-  readonly shared: ReturnType<typeof openShared> | null;
+  readonly shared: Awaited<ReturnType<typeof openShared>> | null;
 }
 
 /** Counts what happens, and shows it with the state of the service. */

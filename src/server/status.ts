@@ -5,7 +5,6 @@ import type { Services } from "../api/endpoint.ts";
 import { once } from "../api/schemas.ts";
 import { exposureOf } from "../config/exposure.ts";
 import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
-import { formatKeys } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -29,8 +28,8 @@ const statusSchema = once(() =>
     /** Why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
     keysFile: z.string(),
-    /** The text of a keys file with the keys in memory; without any for those of Valkey. */
-    keys: z.string(),
+    /** The texts of the records of the keys in memory; without those of Valkey. */
+    keys: z.array(z.string()),
     /** Sentences for people: who it is, what it may do, what it is connected to, and who may do what. */
     about: z.string(),
     exposure: z.string(),
@@ -80,7 +79,7 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
     urls: [...urls],
     withoutProbes: withoutProbes?.unavailable ?? null,
     keysFile: config.keysFile,
-    keys: formatKeys(keyring && !valkey ? keyring.records() : []),
+    keys: keyring && !valkey ? keyring.records().map((key) => JSON.stringify(key)) : [],
     about: facts.join("; "),
     exposure: exposureOf(config, keyring?.activeCount() ?? null).sentence,
   };

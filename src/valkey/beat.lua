@@ -1,10 +1,10 @@
 -- Counts the instance ARGV[1]; forgets those that were silent for ARGV[2] milliseconds.
--- KEYS: the sorted set of the instances, and the hash of the API keys.
--- Returns the time in milliseconds, the number of instances, and the revision of the keys.
+-- KEYS: the sorted set of the instances, and the stream of the changes of API keys.
+-- Returns the time in milliseconds, the number of instances, and the id of the last change.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-if redis.call('HSTRLEN', KEYS[2], 'revision') > 64 then return redis.error_reply('TOOLONG the revision of the keys') end
-return {now, redis.call('ZCARD', KEYS[1]), redis.call('HGET', KEYS[2], 'revision')}
+local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+return {now, redis.call('ZCARD', KEYS[1]), last and last[1] or false}

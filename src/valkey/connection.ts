@@ -72,6 +72,7 @@ export function createConnection(
      * Runs a script and returns its result.
      *
      * @param limitMs how long the answer may take; the first call has the time to connect instead
+     * @param onResult called with the result, also if it comes later
      * @throws ValkeyError also for a result that is not as the script's schema says
      */
     async run<T>(
@@ -79,18 +80,23 @@ export function createConnection(
       keys: readonly string[],
       args: readonly (string | number)[],
       limitMs: number,
+      onResult?: (result: T) => void,
     ): Promise<T> {
       const rest = [String(keys.length), ...keys, ...args.map(String)];
-      const reply = client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
-        if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
-        return client.send("EVAL", [source, ...rest]);
-      });
-      try {
-        const result = await within(isOpen ? limitMs : CONNECT_MS, reply);
+      const limit = isOpen ? limitMs : CONNECT_MS;
+      const result = (async () => {
+        const reply = await client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
+          if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
+          return client.send("EVAL", [source, ...rest]);
+        });
         isOpen = true;
-        const { success, data } = schema().safeParse(result);
-        if (success) return data;
-        throw new ValkeyError("its answer is not one of Valkey", "refused");
+        const { success, data } = schema().safeParse(reply);
+        if (!success) throw new ValkeyError("its answer is not one of Valkey", "refused");
+        onResult?.(data);
+        return data;
+      })();
+      try {
+        return (await within(limit, result)) as T;
       } catch (error) {
         throw error instanceof ValkeyError ? error : explain(error, isOpen);
       }

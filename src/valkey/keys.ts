@@ -1,12 +1,6 @@
 import { statSync, utimesSync } from "node:fs";
 import { z } from "zod";
-import {
-  formatKeys,
-  KeyFileError,
-  type KeyRecord,
-  parseKeys,
-  writeKeyFile,
-} from "../keys/key-file.ts";
+import { KeyFileError, type KeyRecord, parseRecords, writeKeyFile } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -20,47 +14,83 @@ export const MAX_AGE_MS = 86_400_000;
 /** How often the copy on disk is marked as current, in milliseconds. */
 const MARK_MS = 60_000;
 
-/** Bytes of the keys in Valkey, enough for some 40,000. */
-const MAX_BYTES = 8 * 1024 * 1024;
+/** Keys in Valkey, with those that were revoked; each takes some 300 bytes there and in memory. */
+const MAX_KEYS = 500_000;
 
-/** The keys are a hash: the text of a keys file, and a revision that every change makes new. */
-const READ = script(
-  `if redis.call('HSTRLEN', KEYS[1], 'file') > ${MAX_BYTES} then return redis.error_reply('TOOLONG the keys') end
-return redis.call('HMGET', KEYS[1], 'revision', 'file')`,
-  () => z.tuple([z.string().max(64).nullable(), z.string().nullable()]),
+/** Keys that are written, and about those that are read, at once, which takes some milliseconds. */
+const WRITTEN_AT_ONCE = 100;
+const READ_AT_ONCE = 500;
+
+/** The name of the keys, a hash of records by SHA-256, and that of the stream of the last changes. */
+type Names = readonly [keys: string, changes: string];
+
+/** Texts that begin with a name or an id, each followed by its value. */
+const pairs = () => z.array(z.string().max(1024)).max(20_000);
+
+/** Some keys, where to go on, and the id of the last change. */
+const PAGE = script(
+  `if redis.call('HLEN', KEYS[1]) > ${MAX_KEYS} then return redis.error_reply('TOOLONG the keys') end
+local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ${READ_AT_ONCE})
+local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+return {page[1], page[2], last and last[1] or false}`,
+  () => z.tuple([z.string().max(20), pairs(), z.string().max(64).nullable()]),
 );
 
-const WRITE = script(source, () => z.literal([0, 1]));
+/** The changes after one; null if the stream has it no more. */
+const CHANGES = script(
+  `if #redis.call('XRANGE', KEYS[2], ARGV[1], ARGV[1]) == 0 then return false end
+return redis.call('XRANGE', KEYS[2], '(' .. ARGV[1], '+')`,
+  () => z.array(z.tuple([z.string().max(64), pairs()])).nullable(),
+);
 
-/**
- * Reads the keys that instances share, and their revision, which is null if there are none yet.
- *
- * @throws ValkeyError; KeyFileError if they cannot be parsed
- */
-export async function readSharedKeys(run: RunScript, name: string) {
-  const [revision, file] = await run(READ, [name], []);
-  return { revision, keys: file === null ? [] : parseKeys(file, `${name} in Valkey`) };
+const WRITE = script(source, () => z.string().max(64).nullable());
+
+const recordsOf = (texts: readonly string[], [name]: Names) =>
+  parseRecords(
+    texts.filter((_, at) => at % 2 === 1),
+    `${name} in Valkey`,
+  );
+
+/** The keys that instances share, in pieces, and the id of the last change before each. */
+async function* readPages(run: RunScript, names: Names) {
+  let cursor = "0";
+  do {
+    const [next, texts, last] = await run(PAGE, names, [cursor]);
+    yield { last, page: recordsOf(texts, names) };
+    cursor = next;
+  } while (cursor !== "0");
 }
 
 /**
- * Writes the keys that instances share, unless someone else has changed them.
+ * Reads the keys that instances share, and the id of the last change, which is null if there was none yet.
  *
- * @param before the revision that they replace
- * @returns the new revision; null if it was not `before` any more
- * @throws ValkeyError; KeyFileError if they are too many
+ * @throws ValkeyError; KeyFileError if they cannot be parsed
+ */
+export async function readSharedKeys(run: RunScript, names: Names) {
+  const pages = await Array.fromAsync(readPages(run, names));
+  return { revision: pages[0]?.last ?? null, keys: mergeKeys(pages.flatMap(({ page }) => page)) };
+}
+
+/**
+ * Writes keys that instances share, unless someone else has changed any.
+ *
+ * @param before the last change that is known
+ * @returns the id of the new last change; null if it was not `before` any more
+ * @throws ValkeyError
  */
 async function writeSharedKeys(
   run: RunScript,
-  name: string,
+  names: Names,
   before: string | null,
   keys: readonly KeyRecord[],
 ): Promise<string | null> {
-  const text = formatKeys(keys);
-  if (Buffer.byteLength(text) > MAX_BYTES) {
-    throw new KeyFileError(`the keys would take more than ${MAX_BYTES} bytes in Valkey`);
+  let last: string | null = before ?? "";
+  for (let at = 0; at < keys.length && last !== null; at += WRITTEN_AT_ONCE) {
+    const some = keys.slice(at, at + WRITTEN_AT_ONCE);
+    const texts = some.flatMap((key) => [key.sha256, JSON.stringify(key)]);
+    last = await run(WRITE, names, [last, ...texts]);
   }
-  const revision = crypto.randomUUID();
-  return (await run(WRITE, [name], [before ?? "", revision, text])) === 1 ? revision : null;
+  return last;
 }
 
 /**
@@ -71,13 +101,17 @@ async function writeSharedKeys(
  */
 export async function changeSharedKeys(
   run: RunScript,
-  name: string,
+  names: Names,
   change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
 ): Promise<void> {
   for (;;) {
-    const { revision, keys } = await readSharedKeys(run, name);
+    const { revision, keys } = await readSharedKeys(run, names);
+    const known = new Set(keys.map((key) => JSON.stringify(key)));
     const changed = mergeKeys(keys, change(keys));
-    if ((await writeSharedKeys(run, name, revision, changed)) !== null) return;
+    if (changed.length > MAX_KEYS)
+      throw new KeyFileError(`there would be more than ${MAX_KEYS} keys in Valkey`);
+    const fresh = changed.filter((key) => !known.has(JSON.stringify(key)));
+    if ((await writeSharedKeys(run, names, revision, fresh)) !== null) return;
   }
 }
 
@@ -91,47 +125,78 @@ export type SharedKeys = ReturnType<typeof createSharedKeys>;
  */
 export function createSharedKeys(
   run: RunScript,
-  name: string,
+  names: Names,
   keyring: Keyring,
   copy: string,
   log: Log,
 ) {
-  /** The revision in use, and the last one that cannot be used. */
+  /** The last change in use, and the last one that cannot be used. */
   let used: string | null = null;
   let unusable: string | null | undefined;
   /** When the keys were last as Valkey has them, and when that was noted on disk. */
   let currentMs = statSync(copy, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   let markedMs = 0;
+  /** True if the copy is older than the keys, and while it is written. */
+  let isUnsaved = false;
+  let isSaving = false;
   const ageMs = () => Date.now() - currentMs;
   const areOutdated = () => ageMs() > MAX_AGE_MS;
 
-  /** Merges the keys of Valkey and those in use, and writes back what Valkey has lost or never knew. */
-  const merge = async () => {
-    const { revision, keys } = await readSharedKeys(run, name);
-    const own = keyring.records();
-    const revoked = revokedKeys(own);
-    if (revision === null && areOutdated() && revoked.length < own.length) {
-      throw new KeyFileError(
-        `Valkey has no keys, and the copy ${copy} is too old; to use it, run: sixscope keys import ${copy}`,
-      );
+  /** Merges keys of Valkey with those in use; returns those that Valkey must be told. */
+  const take = (keys: readonly KeyRecord[]) => {
+    const known = keys.map((key) => JSON.stringify(key));
+    return keyring.merge(keys).filter((key, at) => JSON.stringify(key) !== known[at]);
+  };
+  /** Merges all keys of Valkey and those in use. */
+  const mergeAll = async (revision: string | null) => {
+    if (areOutdated()) {
+      const own = keyring.records();
+      if (revision === null && revokedKeys(own).length < own.length) {
+        throw new KeyFileError(
+          `Valkey has no keys, and the copy ${copy} is too old; to use it, run: sixscope keys import ${copy}`,
+        );
+      }
+      keyring.forget();
     }
-    const merged = mergeKeys(keys, areOutdated() ? revoked : own);
-    keyring.use(merged);
+    const missing = new Map(keyring.records().map((key) => [key.sha256, key]));
+    const lacking: KeyRecord[] = [];
+    let first: string | null | undefined;
+    for await (const { last, page } of readPages(run, names)) {
+      first ??= last;
+      for (const { sha256 } of page) missing.delete(sha256);
+      lacking.push(...take(page));
+    }
+    return { last: first ?? null, lacking: [...lacking, ...missing.values()] };
+  };
+  /** Takes over what has changed, and writes back what Valkey has lost or never knew. */
+  const merge = async (revision: string | null) => {
+    const changes = used === null ? null : await run(CHANGES, names, [used]);
+    const { last, lacking } =
+      changes === null
+        ? await mergeAll(revision)
+        : {
+            last: changes.at(-1)?.[0] ?? used,
+            lacking: changes.flatMap(([, texts]) => take(recordsOf(texts, names))),
+          };
     const active = keyring.activeCount();
-    if (formatKeys(merged) === formatKeys(keys)) {
-      used = revision;
-      log.info("took over the keys in Valkey", { active });
-    } else {
-      used = await writeSharedKeys(run, name, revision, merged);
-      // Someone else has changed them: the next beat merges again.
-      if (used === null) return;
+    used = lacking.length === 0 ? last : await writeSharedKeys(run, names, last, lacking);
+    if (lacking.length > 0 && used !== null)
       log.warn("gave Valkey keys or revocations that it did not have", { active });
-    }
+    // If someone else has changed them, the next beat merges again.
+    if (lacking.length === 0) log.info("took over the keys in Valkey", { active });
+    isUnsaved = true;
+  };
+  /** Writes the copy, one after the other. */
+  const save = async () => {
+    if (isSaving || !isUnsaved) return;
+    isSaving = true;
+    isUnsaved = false;
     try {
-      writeKeyFile(copy, merged);
+      await writeKeyFile(copy, keyring.records());
     } catch (error) {
       log.error(`${reasonOf(error)}; the keys are in memory only`);
     }
+    isSaving = false;
   };
   return {
     /** Milliseconds since the keys were last as Valkey has them. */
@@ -139,14 +204,15 @@ export function createSharedKeys(
     /** True if a key that was revoked may still be among them. */
     areOutdated,
     /**
-     * Merges with the keys of Valkey if its revision is another one.
+     * Merges with the keys of Valkey if they have changed.
      *
-     * @param revision null if Valkey has no keys
+     * @param revision the id of the last change; null if Valkey has no keys
      * @throws ValkeyError
      */
     async follow(revision: string | null): Promise<void> {
       try {
-        if (revision !== used || (revision === null && keyring.records().length > 0)) await merge();
+        if (revision !== used || (revision === null && keyring.records().length > 0))
+          await merge(revision);
       } catch (error) {
         if (!(error instanceof KeyFileError)) throw error;
         if (revision !== unusable) log.error(`${reasonOf(error)}; the old keys stay in use`);
@@ -154,6 +220,7 @@ export function createSharedKeys(
         return;
       }
       currentMs = Date.now();
+      void save();
       if (currentMs - markedMs < MARK_MS) return;
       markedMs = currentMs;
       try {

@@ -1,68 +1,98 @@
 import { z } from "zod";
+import { learn, leased, question, shared, tickOf, uncertain } from "../limits/lease.ts";
 import {
   type RateLimiter,
   type RateLimitState,
   type RateLimitSubject,
-  tighter,
   WINDOW_SECONDS,
 } from "../limits/token-bucket.ts";
 import { script } from "./connection.ts";
 import source from "./take.lua" with { type: "text" };
 import type { Valkey } from "./valkey.ts";
 
-/** `RateLimiter.take` for all instances. */
-export const TAKE = script(source, () => z.custom<readonly [0 | 1, number, ...number[]]>(isTaken));
+/** Asks for leases of a client's buckets. */
+export const TAKE = script(source, () => z.custom<readonly [number, ...number[]]>(isAnswer));
 
-/** True for 0 or 1, the time, and two numbers for each bucket, whose window has begun and not ended. Not a schema of numbers, which would take 3 µs of each request. */
-function isTaken(reply: unknown): boolean {
-  if (!Array.isArray(reply) || reply.length < 2 || reply[0] > 1) return false;
-  const now = reply[1];
+/** A client that is spread over the instances gets at most this part of each one's share of the rest at once. */
+const SPREAD_PARTS = 2;
+
+/** True for the time, and three numbers for each bucket, whose window has begun and not ended. Not a schema of numbers, which would take 3 µs of each call. */
+function isAnswer(reply: unknown): boolean {
+  if (!Array.isArray(reply) || reply.length < 4 || reply.length % 3 !== 1) return false;
+  const now = reply[0];
   return reply.every(
     (each, at) =>
       Number.isInteger(each) &&
       each >= 0 &&
       each <= 0xffff_ffff &&
-      (at < 3 || at % 2 === 0 || (each <= now && now < each + WINDOW_SECONDS)),
+      (at % 3 !== 1 || (each <= now && now < each + WINDOW_SECONDS)),
   );
 }
 
 /** See `createSharedLimiter`. */
 export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
 
-/** The rate limits that several instances count together; each counts its part while Valkey is down. */
+/** The rate limits that several instances count together, by leases of tokens; see `take.lua` and `lease.ts`. */
 export function createSharedLimiter(
   local: RateLimiter,
-  valkey: Pick<Valkey, "ask" | "instances" | "isUp" | "names">,
+  valkey: Pick<Valkey, "ask" | "id" | "instances" | "isUp" | "names" | "nowMs" | "upMs">,
 ) {
-  const takeFromAll = async (subject: RateLimitSubject, tokens: number) => {
-    const buckets = local.open(subject);
-    const numbers = await valkey.ask(
+  const takeAfterAsking = async (subject: RateLimitSubject, tokens: number) => {
+    const { id, instances, names } = valkey;
+    const asked = local.open(subject).map((bucket) => ({
+      ...bucket,
+      ...bucket.change((known) => {
+        known.waiting += tokens;
+      }),
+    }));
+    const tick = tickOf(valkey.nowMs());
+    const reply = await valkey.ask(
       TAKE,
-      buckets.map(({ name }) => valkey.names.limit(name)),
+      asked.map(({ name }) => names.limit(name)),
       [
         WINDOW_SECONDS,
-        tokens,
-        ...buckets.flatMap(({ limit, used, startSeconds }) => [limit, used, startSeconds]),
+        SPREAD_PARTS * instances,
+        ...asked.flatMap((bucket) => [
+          nameOf(id, bucket.opened),
+          ...question(bucket, bucket.limit, instances, tick),
+        ]),
       ],
+      // Also if it is late: what Valkey has counted for this instance can be used.
+      ([, ...numbers]) => {
+        for (const [index, { change, limit, opened }] of asked.entries()) {
+          const [start = 0, held = 0, others = 0] = numbers.slice(3 * index);
+          change((known) => {
+            if (known.opened === opened) learn(known, { start, held, others }, limit, tick);
+          });
+        }
+      },
     );
-    const [allowed, now, ...counts] = numbers ?? [0, 0];
-    if (counts.length !== 2 * buckets.length) return local.take(subject, tokens, valkey.instances);
-    return buckets
-      .map(({ learn }, index) => {
-        const [used = 0, start = 0] = counts.slice(2 * index);
-        return learn(used, start, allowed === 1 ? tokens : 0, now);
-      })
-      .reduce(tighter);
+    for (const { change } of asked) {
+      change((known) => {
+        known.waiting = Math.max(0, known.waiting - tokens);
+      });
+    }
+    const rule = reply === null ? shared(valkey.instances) : leased(instances, "answered");
+    return local.take(subject, tokens, rule);
   };
   return {
-    /** As `RateLimiter.take`. This instance alone can know enough to refuse at once. */
+    /** As `RateLimiter.take`. Valkey is asked only if the lease does not do, and the bucket is not used up. */
     take(subject: RateLimitSubject, tokens: number): RateLimitState | Promise<RateLimitState> {
-      const { isUp, instances } = valkey;
-      const known = local.take(subject, isUp ? 0 : tokens, isUp ? 1 : instances);
-      if (!isUp || tokens === 0) return known;
-      return known.remaining >= tokens
-        ? takeFromAll(subject, tokens)
-        : { ...known, allowed: false };
+      const { instances, isUp } = valkey;
+      if (!isUp) return local.take(subject, tokens, shared(instances));
+      const state = local.take(subject, tokens, leased(instances, tickOf(valkey.nowMs())));
+      if (tokens === 0 || state.allowed) return { ...state, allowed: true };
+      const { remaining } = local.take(subject, 0, uncertain(tickOf(valkey.upMs)));
+      return remaining >= tokens ? takeAfterAsking(subject, tokens) : state;
+    },
+    /** The leases that are not used up: the bucket's name, that of the instance in it, what it holds, and what it has used. */
+    *unused(): Generator<readonly [key: string, name: string, held: number, used: number]> {
+      for (const [name, { opened, held, used }] of local.active()) {
+        if (held > used) yield [valkey.names.limit(name), nameOf(valkey.id, opened), held, used];
+      }
     },
   };
 }
+
+/** The name of an instance in a bucket: one for each window, so that what is left of the last one is not used again. */
+const nameOf = (id: string, opened: number) => `${id}.${opened}`;

@@ -13,7 +13,7 @@ import { createValkey } from "./valkey.ts";
 const KEYS_MS = 2_000;
 
 /** Opens all that instances share. It is loaded only if Valkey is configured, and connects only in `start`. */
-export function openShared(
+export async function openShared(
   address: ValkeyAddress,
   { keysFile, rate }: Pick<Config, "keysFile" | "rate">,
   log: Log,
@@ -21,17 +21,21 @@ export function openShared(
   const valkey = createValkey(address, log);
   // Beside the file that an instance alone would use, which is not touched.
   const copy = `${keysFile}.copy`;
-  const keyring = createKeyring(copy, log);
+  const keyring = await createKeyring(copy, log);
   const run: RunScript = (...call) => valkey.run(...call, KEYS_MS);
   const keys = createSharedKeys(run, valkey.names.keys, keyring, copy, log);
+  const rateLimiter = createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey);
   return {
     valkey,
     keyring,
     keys,
-    rateLimiter: createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey),
+    rateLimiter,
     targetShare: createTargetLeases(valkey),
     readiness: () =>
-      valkey.isUp ? "ready" : "ready, without Valkey: this instance allows its part of the limits",
+      valkey.isUp
+        ? "ready"
+        : "ready, without Valkey: this instance allows its part of what is left",
     start: () => valkey.start(keys.follow),
+    stop: () => valkey.leave(rateLimiter.unused()),
   };
 }

@@ -3,7 +3,7 @@ import { namesBelow, type ValkeyAddress } from "../config/valkey-address.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import source from "./beat.lua" with { type: "text" };
+import beatSource from "./beat.lua" with { type: "text" };
 import {
   createConnection,
   type Script,
@@ -11,9 +11,13 @@ import {
   type ValkeyConnection,
   ValkeyError,
 } from "./connection.ts";
+import leaveSource from "./leave.lua" with { type: "text" };
 
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
 export const GIVE_UP_MS = 50;
+
+/** Calls without an answer, one after the other, that make an outage; fewer are a pause. */
+const SILENT_CALLS = 3;
 
 /** How often an instance says that it is there and asks whether the keys have changed, in milliseconds. */
 export const BEAT_MS = 500;
@@ -21,13 +25,21 @@ export const BEAT_MS = 500;
 /** An instance that has not said so for this long is not there, in milliseconds. */
 const GONE_MS = 5_000;
 
+/** Among how many an instance that Valkey has not counted yet divides, because there may be others. */
+const ASSUMED_INSTANCES = 20;
+
+/** Buckets that are given back in one call, which takes Valkey about a millisecond. */
+const RETURNED_AT_ONCE = 500;
+
 /** Instances that are believed, so that no count makes limits vanish. */
 const MAX_INSTANCES = 100_000;
 
-const BEAT = script(source, () => {
+const BEAT = script(beatSource, () => {
   const count = z.int().min(1).max(MAX_INSTANCES);
   return z.tuple([z.int().min(0), count, z.string().max(64).nullable()]);
 });
+
+const LEAVE = script(leaveSource, () => z.literal(1));
 
 /** Beats in a row that must count fewer instances: one that is there says so in this time. */
 const FEWER_BEATS = GONE_MS / BEAT_MS;
@@ -51,17 +63,22 @@ export function createValkey(
   connect = () => createConnection(url, clock),
 ) {
   const names = namesBelow(prefix);
-  const id = crypto.randomUUID();
+  const id = crypto.randomUUID().slice(-12);
   let connection: ValkeyConnection | null = null;
   /** Why it is down; null while it is up, and undefined before the first beat. */
   let problem: string | null | undefined;
   let stopBeats: (() => void) | null = null;
-  let instances = 1;
+  let instances: number | null = null;
   let beatsWithFewer = 0;
-  let aheadMs = 0;
+  let aheadMs = Date.now() - clock.nowMs();
+  let upMs = 0;
+  /** Calls that were given up one after the other, and when the last one was. */
+  let silent = 0;
+  let givenUpMs = 0;
 
   /**
-   * The result of a script; without one in time, the connection is given up.
+   * The result of a script. A late answer is only its own call's failure; after several in a row, Valkey
+   * is down, and the connection is given up.
    *
    * @throws ValkeyError
    */
@@ -70,24 +87,43 @@ export function createValkey(
     keys: readonly string[],
     args: readonly (string | number)[],
     limitMs = GIVE_UP_MS,
+    onResult?: (result: T) => void,
   ): Promise<T> => {
     connection ??= connect();
     const used = connection;
+    const startMs = clock.nowMs();
     try {
-      return await used.run(wanted, keys, args, limitMs);
+      const result = await used.run(wanted, keys, args, limitMs, onResult);
+      silent = 0;
+      return result;
     } catch (error) {
-      const isUsable = error instanceof ValkeyError && error.failure === "refused";
-      if (!isUsable) used.close();
-      if (!isUsable && connection === used) connection = null;
+      const failure = error instanceof ValkeyError ? error.failure : "lost";
+      if (failure === "silent" && startMs >= givenUpMs) {
+        givenUpMs = clock.nowMs();
+        silent += 1;
+      }
+      if (failure === "silent" && problem === null && silent < SILENT_CALLS) throw error;
+      if (failure !== "refused") {
+        silent = 0;
+        used.close();
+        if (connection === used) connection = null;
+      }
+      enter(reasonOf(error));
       throw error;
     }
   };
   /** Takes part in the count of the instances; returns the revision of the keys. */
   const countMe = async (): Promise<string | null> => {
-    const subject = [names.instances, names.keys];
-    const [nowMs, counted, revision] = await run(BEAT, subject, [id, GONE_MS]);
-    aheadMs = nowMs - Date.now();
-    const isFewer = counted < instances && beatsWithFewer < FEWER_BEATS;
+    const subject = [names.instances, names.keys[1]];
+    const count = (): Promise<z.infer<ReturnType<typeof BEAT.result>>> =>
+      run(BEAT, subject, [id, GONE_MS]).catch((error) => {
+        // Again after a pause.
+        if (connection === null || error.failure !== "silent") throw error;
+        return count();
+      });
+    const [nowMs, counted, revision] = await count();
+    aheadMs = nowMs - clock.nowMs();
+    const isFewer = counted < (instances ?? 0) && beatsWithFewer < FEWER_BEATS;
     beatsWithFewer = isFewer ? beatsWithFewer + 1 : 0;
     if (!isFewer) instances = counted;
     return revision;
@@ -100,26 +136,33 @@ export function createValkey(
     if (reason !== null) beatsWithFewer = 0;
     if (before !== undefined && stateOf(before) === stateOf(reason)) return;
     if (reason === null) {
+      upMs = valkey.nowMs();
       log.info("Valkey answers; all instances count together", { instances });
     } else {
-      const message = "Valkey does not answer, so each instance allows its part of the limits";
-      log.warn(message, { reason, instances });
+      const message = "Valkey does not answer, so each instance allows its part of what is left";
+      log.warn(message, { reason, instances: valkey.instances });
     }
   };
   const valkey = {
     names,
+    /** The name of this instance, which no other has, nor this one after a restart. */
+    id,
     run,
     /** Called after each call of a request. */
     onCall: undefined as ((ms: number, outcome: CallOutcome) => void) | undefined,
     get isUp() {
       return problem === null;
     },
+    /** Since when, in Unix milliseconds by Valkey's clock; what it said before, it may have forgotten. */
+    get upMs() {
+      return upMs;
+    },
     /** Instances that Valkey counted last, with this one; if it was away, it must count them first. */
     get instances() {
-      return instances;
+      return instances ?? ASSUMED_INSTANCES;
     },
     /** Unix time in milliseconds by Valkey's clock, as far as it is known. */
-    nowMs: () => Date.now() + aheadMs,
+    nowMs: () => clock.nowMs() + aheadMs,
     /**
      * Connects, and again whenever it is down, until `close`; resolves after the first attempt.
      *
@@ -140,23 +183,45 @@ export function createValkey(
       stopBeats = () => {};
       await beat();
     },
-    close(): void {
+    /**
+     * Gives back what is left of leases, says that this instance is gone, and closes the connection.
+     *
+     * @param unused as `SharedLimiter.unused`
+     */
+    async leave(
+      unused: Iterable<readonly [key: string, ...args: (string | number)[]]>,
+    ): Promise<void> {
       stopBeats?.();
       stopBeats = null;
+      const returned = problem === null ? [...unused] : [];
+      try {
+        while (problem === null) {
+          const some = returned.splice(0, RETURNED_AT_ONCE);
+          const keys = [names.instances, ...some.map(([key]) => key)];
+          await run(LEAVE, keys, [id, ...some.flatMap(([, ...each]) => each)]);
+          if (returned.length === 0) break;
+        }
+      } catch {
+        // Valkey forgets an instance that is silent, and a window ends.
+      }
       connection?.close();
       connection = null;
     },
-    /** The result of a script for a request; null if Valkey is down or does not answer in time. */
-    async ask<T>(...call: Parameters<typeof run<T>>): Promise<T | null> {
+    /** The result of a script for a request; null if Valkey is down or does not answer in time. `onResult` gets it also later. */
+    async ask<T>(
+      wanted: Script<T>,
+      keys: readonly string[],
+      args: readonly (string | number)[],
+      onResult?: (result: T) => void,
+    ): Promise<T | null> {
       if (problem !== null) return null;
       const startMs = clock.nowMs();
       const ended = (outcome: CallOutcome) => valkey.onCall?.(clock.nowMs() - startMs, outcome);
       try {
-        const result = await run(...call);
+        const result = await run(wanted, keys, args, GIVE_UP_MS, onResult);
         ended("answered");
         return result;
       } catch (error) {
-        enter(reasonOf(error));
         const isSilent = error instanceof ValkeyError && error.failure === "silent";
         ended(isSilent ? "given_up" : "failed");
         return null;

@@ -91,7 +91,7 @@ describe("keys add", () => {
   test("an expired name can be used again, and is listed once", async () => {
     const created = "2020-01-01T00:00:00.000Z";
     const expired = { name: "me", sha256: "0".repeat(64), created, expires: created };
-    writeKeyFile(file, [expired]);
+    await writeKeyFile(file, [expired]);
     expect((await keys("add", "me")).status).toBe(0);
     expect((await keys("list")).stdout.match(/^me +\w+/gm)).toEqual([
       expect.stringMatching(/^me +active$/),
@@ -266,7 +266,7 @@ test("a link at the path of the temporary file is not followed", async () => {
   writeFileSync(victim, "untouched");
   const { pid } = process;
   symlinkSync(victim, `${file}.${pid}.tmp`);
-  writeKeyFile(file, []);
+  await writeKeyFile(file, []);
   expect(readFileSync(victim, "utf8")).toBe("untouched");
   expect(lstatSync(file).isFile()).toBe(true);
 });

@@ -73,31 +73,31 @@ describe("an API key", () => {
 describe("the keys file", () => {
   const record = { name: "me", sha256: "0".repeat(64), created };
 
-  test("is created with mode 0600 and keeps the mode that it gets", () => {
-    writeKeyFile(file, []);
+  test("is created with mode 0600 and keeps the mode that it gets", async () => {
+    await writeKeyFile(file, []);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     chmodSync(file, 0o640);
-    writeKeyFile(file, [record]);
+    await writeKeyFile(file, [record]);
     expect(statSync(file).mode & 0o777).toBe(0o640);
     expect(readKeyFile(file)).toEqual([record]);
     expect(readdirSync(folder)).toEqual(["keys.json"]);
   });
 
-  test("is not written through a symbolic link in the way of the temporary file", () => {
+  test("is not written through a symbolic link in the way of the temporary file", async () => {
     const victim = join(folder, "victim");
     writeFileSync(victim, "untouched");
     const id = "00000000-0000-4000-8000-000000000000";
     using _ = spyOn(crypto, "randomUUID").mockReturnValue(id);
     symlinkSync(victim, `${file}.${id}.tmp`);
-    expect(() => writeKeyFile(file, [])).toThrow(KeyFileError);
+    await expect(writeKeyFile(file, [])).rejects.toThrow(KeyFileError);
     expect(readFileSync(victim, "utf8")).toBe("untouched");
   });
 });
 
 describe("a keyring", () => {
-  test("finds a key until it expires or is revoked", () => {
+  test("finds a key until it expires or is revoked", async () => {
     const [plain, expiring, revoked] = [generateApiKey(), generateApiKey(), generateApiKey()];
-    writeKeyFile(file, [
+    await writeKeyFile(file, [
       { name: "plain", sha256: hashApiKey(plain).toString("hex"), created },
       {
         name: "expiring",
@@ -107,7 +107,7 @@ describe("a keyring", () => {
       },
       { name: "revoked", sha256: hashApiKey(revoked).toString("hex"), created, revoked: created },
     ]);
-    const keyring = createKeyring(
+    const keyring = await createKeyring(
       file,
       createLog({ level: "info", format: "text", priorities: false, write: () => {} }),
     );

@@ -1,8 +1,8 @@
 /** Copies of the keys that lose and regain each other. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isActive, type KeyRecord, parseKeys } from "../../src/keys/key-file.ts";
-import { mergeKeys } from "../../src/keys/merge.ts";
+import { isActive, type KeyRecord } from "../../src/keys/key-file.ts";
+import { mergeKeys, revokedKeys } from "../../src/keys/merge.ts";
 import { createLog } from "../../src/util/log.ts";
 import type { RunScript } from "../../src/valkey/connection.ts";
 import { changeSharedKeys, createSharedKeys } from "../../src/valkey/keys.ts";
@@ -65,40 +65,56 @@ describe("a merge of keys", () => {
   });
 });
 
-/** The hash of the keys in Valkey, which may vanish. */
+/** The keys in Valkey, which may vanish, by SHA-256, and the changes of them. */
 interface Stored {
-  readonly revision: string;
-  readonly file: string;
+  readonly keys: ReadonlyMap<string, string>;
+  readonly changes: readonly (readonly [id: string, texts: readonly string[]])[];
 }
 
-/** A Valkey that runs the two scripts of the keys, and can lose its data or go back to older ones. */
+const NAMES = ["keys", "changes"] as const;
+
+const EMPTY: Stored = { keys: new Map(), changes: [] };
+
+/** A Valkey that runs the scripts of the keys, and can lose its data or go back to older ones. */
 function fakeValkey() {
-  let stored: Stored | null = null;
-  const snapshots: (Stored | null)[] = [null];
+  let stored = EMPTY;
+  let count = 0;
+  const snapshots = [EMPTY];
+  const revision = () => stored.changes.at(-1)?.[0] ?? null;
   const run: RunScript = async (wanted, _, args) => {
     // Others may be served in between.
     for (let turn = 0; turn < 3; turn++) await Promise.resolve();
-    let reply: unknown = [stored?.revision ?? null, stored?.file ?? null];
-    if (args.length > 0) {
-      const [before, revision, file] = args.map(String) as [string, string, string];
-      const isSame = (stored?.revision ?? "") === before;
-      if (isSame) {
-        stored = { revision, file };
-        snapshots.push(stored);
+    const [first = "", ...texts] = args.map(String);
+    const reply = () => {
+      if (wanted.source.includes("HSCAN")) return pageFrom(Number(first));
+      if (!wanted.source.includes("HSET")) {
+        const at = stored.changes.findIndex(([id]) => id === first);
+        return at < 0 ? null : stored.changes.slice(at + 1);
       }
-      reply = Number(isSame);
-    }
-    return wanted.result().parse(reply);
+      if ((revision() ?? "") !== first) return null;
+      const pairs = texts.flatMap((text, at) => (at % 2 === 0 ? [[text, texts[at + 1]]] : []));
+      const keys = new Map([...stored.keys, ...(pairs as [string, string][])]);
+      // An id comes again if Valkey goes back, but not with the same time.
+      stored = { keys, changes: [...stored.changes.slice(-3), [`${count++}`, texts]] };
+      snapshots.push(stored);
+      return revision();
+    };
+    return wanted.result().parse(reply());
+  };
+  /** Two keys at once. */
+  const pageFrom = (at: number) => {
+    const rows = [...stored.keys].slice(at, at + 2);
+    return [at + 2 < stored.keys.size ? `${at + 2}` : "0", rows.flat(), revision()];
   };
   return {
     run,
     get revision() {
-      return stored?.revision ?? null;
+      return revision();
     },
-    keys: () => (stored === null ? [] : parseKeys(stored.file, "Valkey")),
+    keys: () => mergeKeys([...stored.keys.values()].map((text): KeyRecord => JSON.parse(text))),
     /** Takes back one of the states that it has had, or is empty. */
     lose(which: number) {
-      stored = snapshots[which % snapshots.length] ?? null;
+      stored = snapshots[which % snapshots.length] ?? EMPTY;
     },
   };
 }
@@ -109,9 +125,13 @@ function fakeKeyring() {
   const seen = new Set<string>();
   return {
     seen,
-    use(next: readonly KeyRecord[]) {
-      keys = next;
-      for (const { sha256, revoked } of next) if (revoked !== undefined) seen.add(sha256);
+    merge(more: readonly KeyRecord[]) {
+      keys = mergeKeys(keys, more);
+      for (const { sha256, revoked } of keys) if (revoked !== undefined) seen.add(sha256);
+      return more.map(({ sha256 }) => keys.find((key) => key.sha256 === sha256) as KeyRecord);
+    },
+    forget() {
+      keys = revokedKeys(keys);
     },
     records: () => keys,
     activeCount: () => 0,
@@ -135,13 +155,13 @@ test("three instances never let a key come back that one of them knows as revoke
       const instances = [0, 1, 2].map(() => {
         const keyring = fakeKeyring();
         // biome-ignore lint/suspicious/noExplicitAny: the part of a keyring that is used
-        const keys = createSharedKeys(valkey.run, "keys", keyring as any, "/nowhere/copy", LOG);
+        const keys = createSharedKeys(valkey.run, NAMES, keyring as any, "/nowhere/copy", LOG);
         return { keyring, follow: () => keys.follow(valkey.revision) };
       });
       const follow = (which: readonly number[]) =>
         Promise.all(which.map((index) => instances[index]?.follow()));
       const change = (edit: (keys: readonly KeyRecord[]) => readonly KeyRecord[]) =>
-        changeSharedKeys(valkey.run, "keys", edit);
+        changeSharedKeys(valkey.run, NAMES, edit);
       /** Revoked by the operator, and not lost since. */
       const ordered = new Set<string>();
       for (const each of steps) {

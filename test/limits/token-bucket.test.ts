@@ -165,22 +165,6 @@ describe("a request that counts as several", () => {
     expect(remainingOf(states)).toEqual(remaining);
   });
 
-  test("takes as much of the part of an instance that counts alone", () => {
-    const { limiter } = setUp({ anonymous: 11, prefix: 0 });
-    const subject = { kind: "address", address: address("192.0.2.1") } as const;
-    const states = [3, 3, 2].map((tokens) => limiter.take(subject, tokens, 2));
-    expect(states.map(({ allowed }) => allowed)).toEqual([true, false, true]);
-    expect(states.map(({ limit, remaining }) => [limit, remaining])).toEqual([
-      [5, 2],
-      [5, 2],
-      [5, 0],
-    ]);
-    const [bucket] = limiter.open(subject);
-    expect(bucket?.learn(8, START_SECONDS, 3, START_SECONDS)).toMatchObject({ remaining: 3 });
-    // It has let its client use eight, which is more than its part.
-    expect(limiter.take(subject, 1, 2)).toMatchObject({ allowed: false, remaining: 0 });
-  });
-
   test("20,000 random requests of four addresses: what is granted fits each limit, and would not fit otherwise", () => {
     const { clock, limiter } = setUp({ anonymous: 12, prefix: 20 });
     const hosts = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"].map(address);

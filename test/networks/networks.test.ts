@@ -283,6 +283,7 @@ describe("networks", () => {
     file("::/0,new", "own");
     file(encodeMmdb([["192.0.2.0/24", { asn: 2 }]]), "asn");
     networks.reload();
+    await Bun.sleep(0);
     expect(lines).toEqual([
       expect.stringMatching(/level=info .*msg="networks read again" .*content="networks: 1"/),
       expect.stringMatching(/level=info .*content="Test-ASN of 2026-11-01"/),

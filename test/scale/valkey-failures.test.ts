@@ -46,13 +46,13 @@ const FAILURES: readonly Failure[] = [
   },
   {
     name: "frozen",
-    reason: "no answer within 50 ms",
+    reason: "no answer within",
     break: async (server) => server.signal("SIGSTOP"),
     heal: async (server) => server.signal("SIGCONT"),
   },
   {
     name: "accepting commands that it does not run",
-    reason: "no answer within 50 ms",
+    reason: "no answer within",
     break: (server) => server.cli("CLIENT", "PAUSE", "600000", "WRITE"),
     heal: (server) => server.cli("CLIENT", "UNPAUSE"),
   },
@@ -110,10 +110,10 @@ describe("a Valkey that is", () => {
     const responses = await floodAs("192.0.2.2");
     expect(responses.length).toBe(3 * 8 * 12);
     expect(granted(responses)).toBe(3 * PART);
-    expect(new Set(responses.map(({ limit }) => limit))).toEqual(new Set([PART]));
+    expect(new Set(responses.map(({ limit }) => limit))).toEqual(new Set([LIMIT]));
     for (const service of services) {
       expect(await readiness(service)).toBe(
-        "200 ready, without Valkey: this instance allows its part of the limits\n",
+        "200 ready, without Valkey: this instance allows its part of what is left\n",
       );
       await until(async () => said(service).includes(reason));
     }
@@ -122,9 +122,8 @@ describe("a Valkey that is", () => {
     await instances.areUp(true);
     for (const service of services) expect(await readiness(service)).toBe("200 ready\n");
     const healed = await floodAs("192.0.2.3");
-    const counted = healed.filter(({ limit }) => limit === LIMIT);
-    expect(granted(counted)).toBeLessThanOrEqual(LIMIT);
-    if (counted.length === healed.length) expect(granted(counted)).toBe(LIMIT);
+    expect(granted(healed)).toBeLessThanOrEqual(1.1 * LIMIT);
+    expect(granted(healed)).toBeGreaterThan(LIMIT / 2);
   });
 });
 
@@ -199,9 +198,33 @@ scaleTest("requests that wait when Valkey freezes are answered too", async () =>
   const responses = await stopped;
   expect(responses.length).toBe(3 * 16 * 20);
   expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 429]));
-  // The limit that they had counted together, and then the part of each instance.
-  expect(granted(responses)).toBeLessThanOrEqual(LIMIT + 3 * PART);
+  expect(granted(responses)).toBeLessThanOrEqual(1.1 * LIMIT);
 });
+
+scaleTest(
+  "a pause of 120 ms refuses nobody, and a frozen Valkey no client of its lease and share",
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using instances = await startInstances(server, SETTINGS);
+    const [service] = instances.services as [Service];
+    const ask = (requests: number) =>
+      flood([service], 1, requests, () => send(service, "192.0.2.1"));
+    expect(granted(await ask(50))).toBe(50);
+    server.signal("SIGSTOP");
+    setTimeout(() => server.signal("SIGCONT"), 120);
+    expect(granted(await ask(10))).toBe(10);
+    // On a machine so slow that more calls were late, this is an outage.
+    await instances.areUp(true);
+    server.signal("SIGSTOP");
+    await instances.areUp(false);
+    const before = granted(await ask(40));
+    // Its lease is nine at most, and a third of the 30 that were left is ten.
+    expect(before).toBeWithin(8, 20);
+    server.signal("SIGCONT");
+    await instances.areUp(true);
+    expect(60 + before + granted(await ask(40))).toBeLessThanOrEqual(LIMIT);
+  },
+);
 
 scaleTest("a client keeps to its limit though Valkey has lost all counts", async () => {
   await using server = await ValkeyServer.start();
@@ -215,10 +238,7 @@ scaleTest("a client keeps to its limit though Valkey has lost all counts", async
   const after = await flood([service], 1, 60, () => send(service, "192.0.2.1"));
   // On a machine so slow that the window of the first request has ended, there are new tokens.
   const isOver = Date.now() / 1000 >= (before[0]?.resetSeconds ?? 0);
-  const all = [...before, ...after];
-  if (!isOver) expect(granted(all)).toBeLessThanOrEqual(LIMIT);
-  // Nor has a moment without an answer made the instance decide alone.
-  if (!isOver && all.every(({ limit }) => limit === LIMIT)) expect(granted(all)).toBe(LIMIT);
+  if (!isOver) expect(granted([...before, ...after])).toBe(LIMIT);
 });
 
 scaleTest("each change of state is one line in the log", async () => {
@@ -265,7 +285,7 @@ describe("a server with TLS and a password", () => {
       let client = 0;
       // On a busy machine, an answer may take longer than an instance waits for it.
       do responses = await floodAs(`192.0.2.${++client}`);
-      while (responses.some(({ limit }) => limit !== LIMIT));
+      while (granted(responses) !== LIMIT && client < 5);
       expect(granted(responses)).toBe(LIMIT);
       const doctor = await sixscope(["doctor"], { ...trusted, SIXSCOPE_VALKEY_URL: url });
       expect(doctor.stdout).toMatch(

@@ -60,7 +60,7 @@ describe("a key", () => {
       expect((await keys("list")).stdout).toMatch(/^one +active +7\/min /m);
       expect((await keys("revoke", "one")).status).toBe(0);
       await all(instances.services, key, "UNAUTHORIZED");
-      expect(await server.cli("HGET", "sixscope:keys", "file")).not.toContain(key);
+      expect(await server.cli("HVALS", "sixscope:keys")).not.toContain(key);
     },
   );
 
@@ -122,15 +122,16 @@ describe("a key", () => {
     const keys = keysIn(server);
     const bad = (await keys("add", "bad")).stdout.split("\n")[0] ?? "";
     await all(services, bad, "OK");
-    const older = await server.cli("HGET", "sixscope:keys", "file");
+    const older = (await server.cli("HGETALL", "sixscope:keys")).split("\n");
+    const change = ["XADD", "sixscope:keys:changes", "*", ...older.slice(0, 2)];
     await keys("revoke", "bad");
     // One instance knows it; the others may not yet.
     await all(services.slice(0, 1), bad, "UNAUTHORIZED");
     const isBack = async () => (await keys("list")).stdout.match(/^bad +revoked/m) !== null;
     const losses = [
       () => server.cli("FLUSHALL"),
-      () => server.cli("HSET", "sixscope:keys", "file", older, "revision", crypto.randomUUID()),
-      () => server.cli("DEL", "sixscope:keys"),
+      () => server.cli("HSET", "sixscope:keys", ...older).then(() => server.cli(...change)),
+      () => server.cli("DEL", "sixscope:keys", "sixscope:keys:changes"),
     ];
     for (const lose of losses) {
       await lose();
@@ -148,10 +149,9 @@ describe("a key", () => {
     const names = Array.from({ length: 12 }, (_, index) => `key-${index}`);
     const ends = await Promise.all(names.map((name) => keys("add", name)));
     expect(ends.map(({ stderr }) => stderr)).toEqual(names.map(() => ""));
-    const file: { keys: { name: string }[] } = JSON.parse(
-      await server.cli("HGET", "sixscope:keys", "file"),
-    );
-    expect(file.keys.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    const records = (await server.cli("HVALS", "sixscope:keys")).split("\n");
+    const stored = records.map((text): string => JSON.parse(text).name);
+    expect(stored.toSorted()).toEqual(names.toSorted());
   });
 });
 
@@ -215,7 +215,7 @@ describe("the copy of the keys", () => {
     await using server = await ValkeyServer.start();
     await using service = await startService({ SIXSCOPE_VALKEY_URL: server.url });
     await all([service], service.key, "OK");
-    await server.cli("HSET", "sixscope:keys", "file", "nonsense", "revision", "other");
+    await server.cli("XADD", "sixscope:keys:changes", "*", "one", "nonsense");
     await service.says("sixscope:keys in Valkey does not parse");
     expect(await pingStatus(service, service.key)).toBe("OK");
   });
@@ -237,9 +237,10 @@ describe("keys import", () => {
     expect((await keys("import", file)).stdout).toBe(
       `Copied 0 of 3 ${place}; the others were in it already.\n`,
     );
-    expect(JSON.parse(await server.cli("HGET", "sixscope:keys", "file"))).toEqual(
-      JSON.parse(before),
-    );
+    const records = (await server.cli("HVALS", "sixscope:keys")).split("\n");
+    const stored = records.map((text): { created: string } => JSON.parse(text));
+    const inOrder = stored.toSorted((a, b) => (a.created < b.created ? -1 : 1));
+    expect(inOrder).toEqual(JSON.parse(before).keys);
     expect(readFileSync(file, "utf8")).toBe(before);
 
     const other = join(folder, "other.json");

@@ -11,10 +11,11 @@ import { createLog } from "../../src/util/log.ts";
 import { type Client, createConnection, script } from "../../src/valkey/connection.ts";
 import { createSharedLimiter, TAKE } from "../../src/valkey/limiter.ts";
 import { createTargetLeases } from "../../src/valkey/target-leases.ts";
-import { createValkey, type Valkey } from "../../src/valkey/valkey.ts";
+import { createValkey } from "../../src/valkey/valkey.ts";
 import { VirtualClock } from "../icmp/fake.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
+import { takeFrom } from "./simulation.ts";
 
 const missing = labMissing ?? valkeyMissing;
 const scaleTest = testWith(missing);
@@ -42,57 +43,70 @@ const SUBJECTS: readonly RateLimitSubject[] = [
 const TIMED = script(
   TAKE.source
     .replace("redis.call('TIME')[1]", "ARGV[#ARGV]")
-    .replace("start + window - now", "1000"),
-  TAKE.result,
+    .replace("from + window - now", "1000"),
+  () => z.array(z.int()),
 );
 
-scaleTest("three instances grant and say at every step what one would", async () => {
+scaleTest("Valkey leases what its model does, whatever it is told", async () => {
   const connection = createConnection(server.url);
   let run = 0;
-  const steps = fc.array(
-    fc.record({
-      instance: fc.nat(2),
-      subject: fc.constantFrom(...SUBJECTS),
-      tokens: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.integer({ min: 0, max: 6 })),
-      seconds: fc.oneof({ weight: 8, arbitrary: fc.nat(3) }, fc.nat(70)),
-    }),
-    { minLength: 1, maxLength: 60 },
-  );
+  const nowSeconds = 1_800_000_000;
+  const count = fc.nat(40);
+  const call = fc.record({
+    seconds: fc.oneof({ weight: 8, arbitrary: fc.nat(3) }, fc.nat(70)),
+    name: fc.constantFrom("a", "b", "c"),
+    told: fc.tuple(count, count, count, count),
+    startedAgo: fc.nat(90),
+    wanted: fc.tuple(fc.nat(6), fc.nat(10)),
+    parts: fc.constantFrom(2, 6),
+  });
   await fc.assert(
-    fc.asyncProperty(steps, async (taken) => {
-      let nowSeconds = 1_800_000_000;
-      const limits = { anonymous: 3, prefix: 5 };
-      const nowMs = () => nowSeconds * 1000;
-      const one = createRateLimiter(limits, nowMs);
-      const valkey = {
-        isUp: true,
-        instances: 3,
-        names: namesBelow(`property-${run++}:`),
-        ask: (async (_, keys, args) =>
-          await connection.run(TIMED, keys, [...args, nowSeconds], 60_000)) as Valkey["ask"],
-      };
-      const three = [1, 2, 3].map(() =>
-        createSharedLimiter(createRateLimiter(limits, nowMs), valkey),
-      );
-      for (const { instance, subject, tokens, seconds } of taken) {
-        nowSeconds += seconds;
-        const wanted = one.take(subject, tokens);
-        const state = await three[instance]?.take(subject, tokens);
-        // No token is taken, so nobody is asked.
-        if (tokens === 0) continue;
-        // The address and its /64 can both have too few, and this instance may know of one of them.
-        const hasTwo = subject.kind === "address" && subject.address?.version === 6;
-        // It may also know of fewer tokens that are used, but enough to refuse.
-        if (wanted.allowed || (tokens === 1 && !hasTwo)) expect(state).toEqual(wanted);
-        else {
-          expect(state?.allowed).toBe(false);
-          if (!hasTwo) expect(state?.remaining).toBeWithin(wanted.remaining, Math.max(1, tokens));
-        }
+    fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 30 }), async (calls) => {
+      const keys = [`model-${run++}`, `model-${run++}`];
+      const model: Parameters<typeof takeFrom>[0] = new Map();
+      let now = nowSeconds;
+      for (const { seconds, name, told, startedAgo, wanted, parts } of calls) {
+        now += seconds;
+        const each = [name, ...told, now - startedAgo, ...wanted];
+        const args = [60, parts, ...each, ...each, now];
+        const times = [60, parts, now] as const;
+        const expected = keys.flatMap((key) => takeFrom(model, key, each, times));
+        expect(await connection.run(TIMED, keys, args, 60_000)).toEqual([now, ...expected]);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 100 },
   );
   connection.close();
+});
+
+scaleTest("an instance that stops gives back what it has not used", async () => {
+  const address = { url: server.url, prefix: "leaving:" };
+  const opened = async () => {
+    const valkey = createValkey(address, LOG);
+    await valkey.start(async () => {});
+    const limiter = createSharedLimiter(
+      createRateLimiter({ anonymous: 100, prefix: 1000 }, valkey.nowMs),
+      valkey,
+    );
+    const take = async () => (await limiter.take(SUBJECTS[0] as RateLimitSubject, 1)).remaining;
+    return { valkey, limiter, take };
+  };
+  const [one, two] = [await opened(), await opened()];
+  for (let count = 0; count < 30; count++) await one.take();
+  const unused = [...one.limiter.unused()];
+  expect(unused.length).toBe(2);
+  for (const [, , held, used] of unused) expect([used, held > used]).toEqual([30, true]);
+  const bucket = "leaving:limit:address:20010db8:0:0:1";
+  expect(Number(await server.cli("HGET", bucket, "taken"))).toBeGreaterThan(30);
+  await one.valkey.leave(unused);
+  expect(await server.cli("HGET", bucket, "taken")).toBe("30");
+  expect(await server.cli("ZCARD", "leaving:instances")).toBe("1");
+  expect(await two.take()).toBe(69);
+  // Again, from someone who does not know it yet: nothing is given back twice.
+  await one.valkey.start(async () => {});
+  await one.valkey.leave(unused);
+  expect(await server.cli("HGET", bucket, "taken")).toBe("31");
+  await two.valkey.leave(two.limiter.unused());
 });
 
 describe("probes to a /64", () => {
@@ -129,7 +143,7 @@ describe("probes to a /64", () => {
       const alone = await send(limits.slice(0, 1), 2500);
       expect(alone).toBeGreaterThan(333);
       expect(alone).toBeLessThanOrEqual(1000);
-      for (const valkey of valkeys) valkey.close();
+      for (const valkey of valkeys) await valkey.leave([]);
     },
   );
 
@@ -149,7 +163,7 @@ describe("probes to a /64", () => {
 });
 
 describe("what answers otherwise than Valkey", () => {
-  const NUMBERS = [1, 2];
+  const NUMBERS = [1, 2, 3];
   const ODD = [
     1,
     "OK",
@@ -172,18 +186,18 @@ describe("what answers otherwise than Valkey", () => {
   ];
   /** Buckets that would make a client unlimited, or lock it out beyond its window. */
   const BUCKETS = [
-    [2, 100, 0, 100],
-    [1, 100, -1, 100],
-    [1, 100, 2 ** 32, 100],
-    [1, 100, 0, 101],
-    [1, 100, 0, 40],
-    [1, 100, 0, Number.NaN],
-    [1, 1e300, 0, 1e300],
-    [1, 100, "0", 100],
-    [1, 100, null, 100],
-    [1, 100, [0], 100],
-    [1, 100, 0],
-    [1, 100, 0, 100, 0, 100],
+    [100, 101, 1, 0],
+    [100, 40, 1, 0],
+    [100, 100, -1, 0],
+    [100, 100, 2 ** 32, 0],
+    [100, 100, 1, -1],
+    [100, Number.NaN, 1, 0],
+    [1e300, 1e300, 1, 0],
+    [100, "100", 1, 0],
+    [100, null, 1, 0],
+    [100, [100], 1, 0],
+    [100, 100, 1],
+    [100, 100, 1, 0, 100],
   ];
   const rows = (...replies: unknown[]) => replies.map((reply) => ({ reply }));
   const [SUBJECT] = SUBJECTS as [RateLimitSubject];
@@ -214,11 +228,11 @@ describe("what answers otherwise than Valkey", () => {
       const states = [];
       for (let count = 0; count < 3; count++) states.push(await limiter.take(SUBJECT, 1));
       expect(states.map(({ allowed, limit }) => [allowed, limit])).toEqual([
-        [true, 2],
-        [true, 2],
-        [false, 2],
+        [true, 4],
+        [true, 4],
+        [false, 4],
       ]);
-      valkey.close();
+      await valkey.leave([]);
     },
   );
 
@@ -226,7 +240,7 @@ describe("what answers otherwise than Valkey", () => {
     const valkey = await opened(reply, true);
     expect(valkey.isUp).toBe(false);
     expect(valkey.nowMs()).toBeGreaterThan(0);
-    valkey.close();
+    await valkey.leave([]);
   });
 
   test.each(rows(...ODD, ...BUCKETS, 2, -1))("grants no lease: $reply", async ({ reply }) => {
@@ -239,7 +253,7 @@ describe("what answers otherwise than Valkey", () => {
     taken.push(...Array.from({ length: 2000 }, () => limit.take(target, source, 1)));
     expect(taken.filter(Boolean).length).toBe(250);
     expect(valkey.isUp).toBe(false);
-    valkey.close();
+    await valkey.leave([]);
   });
 });
 
@@ -259,14 +273,17 @@ describe("values in Valkey that sixscope did not write", () => {
     const [subject] = SUBJECTS as [RateLimitSubject];
     await limiter.take(subject, 1);
     const [key = ""] = (await server.cli("KEYS", `odd-${used.length}:limit:*`)).split("\n");
-    await server.cli("SET", key, `${used} ${Math.floor(nowMs() / 1000)}`);
+    const [name = ""] = [...limiter.unused()].map(([, own]) => own);
+    const start = `${Math.floor(nowMs() / 1000)}`;
+    const odd = ["taken", used, "unnamed", used, "start", start, ...(name ? [name, used] : [])];
+    await server.cli("HSET", key, ...odd);
     const states = [];
     for (let count = 0; count < 6; count++) states.push(await limiter.take(subject, 1));
     expect(states.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(3);
     expect(states.at(-1)?.allowed).toBe(false);
     // Nor does one client's bucket make all others count alone.
     expect(valkey.isUp).toBe(true);
-    valkey.close();
+    await valkey.leave([]);
   });
 });
 
@@ -311,7 +328,7 @@ test("instances that Valkey has forgotten count until they had the time to say t
   expect(await beats(10)).toBe(4);
   counts(2);
   expect(await beats(1)).toBe(2);
-  valkey.close();
+  await valkey.leave([]);
 });
 
 /** The greatest number of times within one second. */
@@ -324,10 +341,11 @@ function mostInASecond(times: readonly number[]): number {
 }
 
 describe("a call that has no answer", () => {
-  test("is given up after 50 ms by the clock, and the next ones do not wait", async () => {
+  test("is given up after 50 ms by the clock; after three in a row, the next ones do not wait", async () => {
     const timers: { delayMs: number; action: () => void }[] = [];
+    let nowMs = 0;
     const clock = {
-      nowMs: () => 0,
+      nowMs: () => nowMs,
       after(delayMs: number, action: () => void) {
         const timer = { delayMs, action };
         timers.push(timer);
@@ -355,16 +373,29 @@ describe("a call that has no answer", () => {
 
     const any = script("return 1", () => z.array(z.int()));
     expect(await valkey.ask(any, [], [])).toEqual([1, 0, 1, 0]);
-    const pending = valkey.ask(any, [], []);
-    expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 50]);
-    timers[1]?.action();
-    // One more turn of the event loop reads what has come meanwhile.
-    expect(timers.at(-1)?.delayMs).toBe(1);
-    timers.at(-1)?.action();
-    expect(await pending).toBeNull();
-    expect([valkey.isUp, closed]).toEqual([false, 1]);
+    const giveUp = async () => {
+      const pending = [valkey.ask(any, [], []), valkey.ask(any, [], [])];
+      expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 50, 50]);
+      nowMs += 50;
+      for (let call = 0; call < 2; call++) {
+        timers[1]?.action();
+        timers.splice(1, 1);
+      }
+      // One more turn of the event loop reads what has come meanwhile.
+      expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 1, 1]);
+      for (const { action } of timers.splice(1)) action();
+      expect(await Promise.all(pending)).toEqual([null, null]);
+      return [valkey.isUp, closed];
+    };
+    // Calls at the same time wait for the same answer, so they count as one.
+    expect([await giveUp(), await giveUp()]).toEqual(Array(2).fill([true, 0]));
+    replies.push([2]);
+    expect(await valkey.ask(any, [], [])).toEqual([2]);
+    for (let count = 0; count < 2; count++) expect(await giveUp()).toEqual([true, 0]);
+    expect(await giveUp()).toEqual([false, 2]);
     expect(await valkey.ask(any, [], [])).toBeNull();
+    outcomes.length = 2;
     expect(outcomes).toEqual(["answered", "given_up"]);
-    valkey.close();
+    await valkey.leave([]);
   });
 });

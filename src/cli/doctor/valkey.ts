@@ -40,7 +40,7 @@ export async function checkValkey({ url, prefix }: ValkeyAddress, nowMs: number,
     return [found, activeKeys(trying(`read the keys in ${place}`), keys, nowMs, add)];
   } catch (error) {
     const advice =
-      "check SIXSCOPE_VALKEY_URL, its password, and Valkey itself; until then each instance allows its part of the limits, and keys stay as last read for a day";
+      "check SIXSCOPE_VALKEY_URL, its password, and Valkey itself; until then each instance allows its part of what is left, and keys stay as last read for a day";
     const run = set("SIXSCOPE_VALKEY_URL", "URL");
     return [problem(reasonOf(error), advice, run)];
   } finally {
