@@ -40,14 +40,14 @@ async function measureCheck(): Promise<number> {
   const [calls, atOnce] = [40_000, 64];
   await using server = await ValkeyServer.start();
   const connection = createConnection(server.url);
-  await connection.run(TAKE, ["a"], [60, 1, 100, 0, 0], 1000);
+  await connection.run(TAKE, ["a"], [60, 2, "one", 100, 0, 0, 0, 0, 1, 0], 1000);
   const before = cpuMicros(server.pid);
   for (let done = 0; done < calls; done += atOnce) {
     const check = (_: unknown, at: number) =>
       connection.run(
         TAKE,
         [`limit:${done + at}`, `limit:64:${at}`],
-        [60, 1, 100, 0, 0, 1e9, 0, 0],
+        [60, 2, "one", 100, 0, 0, 0, 0, 1, 0, "one", 1e9, 0, 0, 0, 0, 1, 0],
         10_000,
       );
     await Promise.all(Array.from({ length: atOnce }, check));
