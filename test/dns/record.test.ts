@@ -15,8 +15,8 @@ function decode(code: number, data: Uint8Array): ResourceRecord {
   return decodeRecord(record, new ByteReader(data), new NameReader());
 }
 
-test("the types are in the order of the interface, with their numbers", () => {
-  expect(RECORD_TYPES.map((type) => [type, typeCode(type)])).toEqual([
+test("the types are in the order of the interface, with their numbers; all others follow", () => {
+  expect(RECORD_TYPES.slice(0, 18).map((type) => [type, typeCode(type)])).toEqual([
     ["AAAA", 28],
     ["A", 1],
     ["MX", 15],
@@ -51,7 +51,9 @@ describe("a type as text", () => {
 
   test.each([
     ["nothing", ""],
-    ["an unknown name", "LOC"],
+    ["an unknown name", "LOCATION"],
+    ["a pseudo-record", "OPT"],
+    ["a type of answers alone", "NXNAME"],
     ["a property of every object", "constructor"],
     ["all types", "ANY"],
     ["no number", "TYPE"],

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
+import { certificateFault } from "../../dns/codes.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
@@ -137,13 +138,16 @@ async function checkResolver(name: ResolverName, version: 4 | 6, servers: readon
         `${outcome.server} answers ${outcome.rcode}`,
         `ask its operator whether it serves this machine, or set ${variable}`,
       );
-    case "unreachable":
+    case "unreachable": {
+      const certificate = certificateFault(outcome.reason);
+      if (certificate) return problem(certificate.fault, certificate.advice);
       return problem(
         `it cannot be reached (${outcome.reason})`,
         outcome.reason.startsWith("ECONNREFUSED")
           ? `start a resolver there, or set ${variable}`
           : `see ip -${version} route, or set ${variable} to your own resolver`,
       );
+    }
     case "timeout":
     case "aborted":
       return problem(
