@@ -97,8 +97,8 @@ const FIELDS: Partial<Record<NamedType, readonly (keyof typeof READERS)[]>> = {
   L32: ["uint16", "ipv4"],
   LP: ["uint16", "name"],
   /** RFC 7043. */
-  EUI48: ["eui"],
-  EUI64: ["eui"],
+  EUI48: ["eui48"],
+  EUI64: ["eui64"],
   /** RFC 7344. */
   CDS: ["uint16", "uint8", "uint8", "hex"],
   CDNSKEY: ["uint16", "uint8", "uint8", "base64"],
@@ -134,7 +134,16 @@ const READERS = {
   time: (reader) => timeText(reader.uint32()),
   salt: (reader) => reader.take(reader.uint8()).toHex().toUpperCase() || "-",
   hash: (reader) => base32Text(reader.take(reader.uint8())),
-  eui: (reader) => (reader.take(reader.remaining).toHex().match(/../g) ?? []).join("-"),
+  eui48: (reader) =>
+    reader
+      .take(6)
+      .toHex()
+      .replace(/\B(?=(..)+$)/g, "-"),
+  eui64: (reader) =>
+    reader
+      .take(8)
+      .toHex()
+      .replace(/\B(?=(..)+$)/g, "-"),
   type: (reader) => typeName(reader.uint16()),
   types: (reader) => readTypeCodes(reader).map(typeName).join(" "),
   certificateType: (reader) => certificateTypeName(reader.uint16()),
