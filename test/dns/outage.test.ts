@@ -104,6 +104,10 @@ describe("5 s after an outage every question is answered", () => {
         isOut: each,
       })),
     ],
+    [
+      "at 1.2 s, out from the start",
+      [{ delayMs: 1200, loss: 0, isOut: (nowMs) => nowMs < OUTAGE_MS[1] }],
+    ],
     ["at 2 s", [{ delayMs: 2000, loss: 0, isOut }]],
   ])("%s", async (_, paths) => {
     for (const everyMs of INTERVALS_MS) {
