@@ -18,7 +18,10 @@ import {
 export const DNSSEC_VERDICTS = ["secure", "insecure", "bogus", "unreachable"] as const;
 
 /** The kinds of difference between the replies of resolvers. */
-export const DIFFERENCES = ["records", "ttl", "rcode", "dnssec"] as const;
+export const DIFFERENCES = ["records", "chain", "ttl", "rcode", "dnssec"] as const;
+
+/** The kinds of hints at why the replies of resolvers differ. */
+const FINDINGS = ["filtered", "perhaps-filtered", "stale", "place"] as const;
 
 /** The kinds of outcome that a caller can see. */
 const OUTCOMES = [
@@ -73,6 +76,7 @@ export function dnsDetails() {
       .strictObject({
         name: text("The name as it was asked for, in presentation form."),
         type: text("The type that was asked for."),
+        class: z.literal("CH").exactOptional().describe("The class, unless it is IN."),
       })
       .describe("What the resolver was asked."),
     server: text("Address and port of the server that answered.").exactOptional(),
@@ -82,6 +86,10 @@ export function dnsDetails() {
       "Whether the server says that it validated the answer with DNSSEC.",
     ).exactOptional(),
     extendedErrors: list(extendedError(), "The server's extended errors.").exactOptional(),
+    nsid: text("With `nsid=yes`: the name of the server that answered, RFC 5001.").exactOptional(),
+    clientSubnet: text(
+      "The network of clients that the answer is for, and how much of it was used, RFC 7871.",
+    ).exactOptional(),
     incomplete: z
       .literal(true)
       .exactOptional()
@@ -113,7 +121,8 @@ export const dnssecVerdict = once(() =>
   }),
 );
 
-const dnsReply = once(() =>
+/** The schema of the reply of one of several resolvers. */
+export const dnsReply = once(() =>
   named("DnsReply", "What one of several resolvers said.", {
     resolver: resolverName(),
     outcome: oneOf(
@@ -127,14 +136,35 @@ const dnsReply = once(() =>
   }),
 );
 
+const dnsFinding = once(() =>
+  named("DnsFinding", "A hint at why the reply of a resolver differs from others.", {
+    resolver: resolverName(),
+    code: oneOf(
+      FINDINGS,
+      "`filtered`: it says that it blocks the name; `perhaps-filtered`: it denies a name that others know; `stale`: its answer is older than its TTL; `place`: where the answer is from.",
+    ),
+    text: text("The same in a sentence."),
+  }),
+);
+
 /** The fields that `resolver=all` adds to the details. */
 export function comparison() {
   return {
     resolvers: list(dnsReply(), "With `resolver=all`: what each one said.").exactOptional(),
-    agree: flag("With `resolver=all`: whether nothing but TTLs differs.").exactOptional(),
+    agree: flag(
+      "With `resolver=all`: whether nothing but TTLs differs; absent if fewer than two have answered.",
+    ).exactOptional(),
     differences: list(
       z.enum(DIFFERENCES),
-      "With `resolver=all`: what differs; `ttl` if the records differ in nothing else.",
+      "With `resolver=all`: what differs between those that have answered; `ttl` if the records differ in nothing else, `chain` if their CNAME records do.",
+    ).exactOptional(),
+    unanswered: list(
+      resolverName(),
+      "With `resolver=all`: those that have not answered; they are not compared.",
+    ).exactOptional(),
+    findings: list(
+      dnsFinding(),
+      "With `resolver=all`: what the resolvers say or show of their answers.",
     ).exactOptional(),
   };
 }

@@ -68,6 +68,8 @@ export interface OtherLocations {
 export interface Services {
   readonly config: Config;
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
+  /** The server in place of all resolvers, if a command has chosen one: results of `/dns` show it as the resolver. */
+  readonly resolverTitle?: string | undefined;
   /** The engine, or the reason why the service has no raw socket. */
   readonly icmp: IcmpEngine | NoIcmp;
   readonly probeSlots: ProbeSlots;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { tryParseIp } from "../addr/ip.ts";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
-import { bogusReason } from "../dns/codes.ts";
+import { blockReason, bogusReason, certificateFault, errorText } from "../dns/codes.ts";
 import { remedyFor } from "../icmp/engine.ts";
 import { printable, quote } from "../util/text.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
@@ -61,6 +61,22 @@ const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?
   REFERRAL: ["only referred to other servers"],
   TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
 };
+
+/** Attempts that a message lists; the details have all. */
+const MAX_ATTEMPTS = 3;
+
+/** The outcome of each attempt at a server. */
+function attemptsText(attempts: ValueOf<ReturnType<typeof dnsDetails>["attempts"]>): string {
+  const texts = attempts.map(
+    ({ server, outcome }) => `${server}: ${certificateFault(outcome)?.fault ?? outcome}`,
+  );
+  const shown = [...new Set(texts)].slice(0, MAX_ATTEMPTS).join(", ");
+  return shown || "no server was asked, because too many other questions wait";
+}
+
+function blockedText(resolver: string, hostname: string, reason: string): string {
+  return `${resolver} blocks ${quote(hostname)}, as it says (${reason}); ask another resolver, or its operator.`;
+}
 
 /** Every error code: status, meaning, details and message. */
 export const ERRORS = {
@@ -155,9 +171,11 @@ export const ERRORS = {
     status: 404,
     meaning: "the name does not exist",
     details: query,
-    message({ hostname, resolver }, aliasOf) {
+    message({ hostname, resolver, extendedErrors = [] }, aliasOf) {
       const isAddress = tryParseIp(hostname) !== null;
       const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
       const source = `according to ${resolver} (NXDOMAIN)`;
       if (aliasOf !== undefined) {
         return `${name} is an alias of ${quote(aliasOf)}, which does not exist ${source}; its owner must correct the CNAME record.`;
@@ -200,8 +218,8 @@ export const ERRORS = {
     status: 500,
     meaning: "the resolver did not answer in time",
     details: query,
-    message: ({ hostname, resolver }) =>
-      `${resolver} did not answer in time for ${quote(hostname)}; try again, or try another resolver.`,
+    message: ({ hostname, resolver, attempts }) =>
+      `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); try again, or try another resolver.`,
   }),
   RESOLVER_FAILURE: kind({
     status: 500,
@@ -212,8 +230,10 @@ export const ERRORS = {
         "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
       ),
     }),
-    message({ hostname, resolver, rcode, extendedErrors = [], dnssec }, unreachable) {
+    message({ hostname, resolver, rcode, extendedErrors = [], dnssec, attempts }, unreachable) {
       const name = quote(hostname);
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
       if (rcode === "SHORTAGE") {
         return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
       }
@@ -223,8 +243,10 @@ export const ERRORS = {
         return `${resolver} says that the DNSSEC data for ${name} is bogus${why}; the owner of its zone must repair the signatures.`;
       }
       const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
-      const cause = unreachable ?? extendedErrors[0]?.name;
-      const why = cause === undefined ? "" : ` (${cause})`;
+      const causes = unreachable
+        ? attemptsText(attempts)
+        : extendedErrors.map(errorText).join(", ");
+      const why = causes && ` (${causes})`;
       return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.`;
     },
   }),

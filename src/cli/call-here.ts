@@ -32,6 +32,8 @@ export type CallEndpoint = (
 /** The choices of a tool that runs here; a service makes them by its settings. */
 export interface OwnChoices {
   readonly config?: Partial<Pick<Config, "pingIntervalMs" | "probeTimeoutMs" | "resolvers">>;
+  /** The text of the one server that is asked. */
+  readonly resolverTitle?: string | undefined;
   /** Values beyond the bounds of a parameter. */
   readonly values?: Readonly<Record<string, unknown>>;
 }
@@ -39,7 +41,7 @@ export interface OwnChoices {
 /** Does the work in this process, with the resolvers of this machine as `resolver_a`. */
 export function callHere(
   environment: NodeJS.ProcessEnv,
-  { config, values }: OwnChoices,
+  { config, resolverTitle, values }: OwnChoices,
 ): CallEndpoint {
   return async ({ endpoint, parameters }, signal, onEvent) => {
     const settings = { ...configHere(environment), ...config };
@@ -50,7 +52,10 @@ export function callHere(
     const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent };
     try {
       const read = readParameters(endpoint.parameters, sentTexts(parameters));
-      const result = await endpoint.handle({ ...read, ...values }, call, services);
+      const result = await endpoint.handle({ ...read, ...values }, call, {
+        ...services,
+        resolverTitle,
+      });
       return { json: typeof result === "string" ? result : JSON.stringify(result), error: null };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

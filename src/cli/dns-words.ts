@@ -1,15 +1,21 @@
 import { Argument, type Command, InvalidArgumentError } from "commander";
 import { tryParseIp } from "../addr/ip.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
+import { createDnsClient, MAX_SERVERS } from "../dns/client.ts";
+import { parseHostname } from "../dns/hostname.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
-import { tryParseDnsServer } from "../dns/server.ts";
+import { type DnsServer, tryParseDnsServer } from "../dns/server.ts";
 import { configHere, type OwnChoices } from "./call-here.ts";
 
 /** The meaning of the words of `sixscope dns`. */
 interface DnsWords {
   readonly parameters: Readonly<Record<string, string>>;
   readonly config: NonNullable<OwnChoices["config"]>;
+  readonly resolverTitle?: string;
 }
+
+/** A server by its name: `tls://dns.example:853`, with a port and a path if need be. */
+const NAMED_SERVER = /^((?:tls|https):\/\/)?([^\s:/@#?[\]]+)(:\d{1,5})?(\/[^\s#]*)?$/;
 
 /** Adds the words of `sixscope dns`, as dig(1) takes them: a name, a type, a server. */
 export function addDnsWords(command: Command): void {
@@ -24,12 +30,12 @@ export function addDnsWords(command: Command): void {
     });
 }
 
-/** Reads the words; ends the command if they are wrong. */
-export function readDnsWords(
+/** Reads the words, and looks up the server if it has a name; ends the command if they are wrong. */
+export async function readDnsWords(
   words: readonly string[],
   command: Command,
   environment: NodeJS.ProcessEnv,
-): DnsWords {
+): Promise<DnsWords> {
   const { reverse } = command.opts<{ reverse?: string }>();
   const rest = words.filter((word) => !word.startsWith("@"));
   const [server, ...servers] = words.filter((word) => word.startsWith("@"));
@@ -42,12 +48,37 @@ export function readDnsWords(
   if (/^@(resolver_\w+|all)$/.test(server)) {
     return { parameters: { ...parameters, resolver: server.slice(1) }, config: {} };
   }
-  const parsed = tryParseDnsServer(server.slice(1));
-  if (parsed === null) {
+  const { resolvers } = configHere(environment);
+  const resolverTitle = server.slice(1);
+  const parsed = tryParseDnsServer(resolverTitle);
+  const found = parsed ? [parsed] : await lookUpServer(resolverTitle, resolvers.resolver_a);
+  if (found === null) {
     return command.error(
-      `error: ${server} is not a server; write @resolver_b, @all or @address[:port]`,
+      `error: ${server} is not a server; write @resolver_b, @all, @address[:port] or @name[:port]`,
     );
   }
-  const { resolvers } = configHere(environment);
-  return { parameters, config: { resolvers: { ...resolvers, resolver_a: [parsed] } } };
+  if (found.length === 0) {
+    return command.error(`error: ${server} has no address that the resolver of this machine knows`);
+  }
+  return { parameters, config: { resolvers: { ...resolvers, resolver_a: found } }, resolverTitle };
+}
+
+/** The servers at the addresses of a name, IPv6 first; null if the text does not name a server. */
+async function lookUpServer(text: string, servers: readonly DnsServer[]) {
+  const [, scheme = "", host = "", port = "", path = ""] = NAMED_SERVER.exec(text) ?? [];
+  const name = parseHostname(host, "AAAA");
+  if (!name.ok || (scheme === "https://") !== (path !== "")) return null;
+  const client = createDnsClient({ servers });
+  const outcomes = await Promise.all(
+    (["AAAA", "A"] as const).map((type) => client.query(name.name, type)),
+  );
+  const records = outcomes.flatMap((outcome) => ("records" in outcome ? outcome.records : []));
+  const certificateName = scheme && `#${name.name}`;
+  return records
+    .filter(({ type }) => type === "AAAA" || type === "A")
+    .flatMap(({ type, value }) => {
+      const address = type === "A" ? value : `[${value}]`;
+      return tryParseDnsServer(`${scheme}${address}${port}${path}${certificateName}`) ?? [];
+    })
+    .slice(0, MAX_SERVERS);
 }

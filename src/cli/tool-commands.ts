@@ -72,7 +72,7 @@ export function addTool(
     }
     const words =
       tool.name === "dns"
-        ? readDnsWords(args, command, environment)
+        ? await readDnsWords(args, command, environment)
         : { parameters: subject ? { [subject[0]]: args[0] ?? "" } : {}, config: {} };
     read(parameters, words.parameters, command);
     const chosen = readOptions(rows, command, server === undefined);
@@ -92,7 +92,7 @@ export function addTool(
     }
     const callEndpoint = server
       ? callServer(server, key)
-      : callHere(environment, { config, values: chosen.values });
+      : callHere(environment, { ...words, config, values: chosen.values });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts } };
     const output = { json, stream, format: format && formats?.[format] };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));

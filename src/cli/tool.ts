@@ -113,7 +113,9 @@ function reportOf({ name }: Tool, { result, error }: Omit<Outcome, "location">) 
 
 /** The report of a tool: its table, which a terminal changes while the tool runs, then its end. */
 function toolView(tool: Tool, { endpoint, parameters }: Question, screen: Screen): View {
-  const { draft, report } = reporterOf(tool.name);
+  const { report, ...reporter } = reporterOf(tool.name);
+  // The replies of resolvers are tables of their own, which do not grow.
+  const draft = tool.name === "dns" ? undefined : reporter.draft;
   const [subject = ""] = Object.keys(endpoint.parameters).map((name) => parameters[name] ?? "");
   const isListed = tool.name === "ping";
   let listed = 0;

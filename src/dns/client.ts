@@ -39,6 +39,8 @@ export interface QueryOptions extends QuestionFlags {
   readonly timeoutMs?: number;
   /** Ends the question with the outcome `aborted`. */
   readonly signal?: AbortSignal;
+  /** Whose share of the questions under way it uses. */
+  readonly owner?: string;
 }
 
 /** A stub resolver without a cache. */
@@ -65,9 +67,9 @@ export function createDnsClient({
   const remembered = alternateFamilies(servers).map((server) => rememberServer(server, context));
   const permits = createSemaphore(maxQuestions);
   return {
-    async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, ...flags } = {}) {
+    async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, owner, ...flags } = {}) {
       const question = createQuestion(name, type, flags);
-      return inquire(context, remembered, question, { timeoutMs, permits, signal });
+      return inquire(context, remembered, question, { timeoutMs, permits, signal, owner });
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Names of codes, from the IANA registries of DNS RCODEs and of extended DNS errors (RFC 8914). */
+/** Names of codes, from IANA registries: DNS parameters, extended DNS errors (RFC 8914), types of certificates, DNSSEC algorithms. */
 import registries from "./registries.json" with { type: "json" };
 
 /** The reason that a resolver gives for its answer; RFC 8914. */
@@ -11,9 +11,21 @@ export interface ExtendedError {
   readonly text?: string;
 }
 
+const nameIn = (registry: Readonly<Record<string, string>>, code: number) => registry[code];
+
 /** The response code's name in upper case, `RCODE` and the number for one without a name. */
 export function rcodeName(rcode: number): string {
-  return (registries.rcodes as Readonly<Record<string, string>>)[rcode] ?? `RCODE${rcode}`;
+  return nameIn(registries.rcodes, rcode) ?? `RCODE${rcode}`;
+}
+
+/** The name of the type of a certificate (RFC 4398 section 2.1), or its number. */
+export function certificateTypeName(type: number): string {
+  return nameIn(registries.certificateTypes, type) ?? String(type);
+}
+
+/** The name of a DNSSEC algorithm, or its number. */
+export function algorithmName(algorithm: number): string {
+  return nameIn(registries.algorithms, algorithm) ?? String(algorithm);
 }
 
 /** The name of an extended error's INFO-CODE; undefined if the registry has none. */
@@ -27,4 +39,59 @@ const BOGUS_CODES: readonly number[] = [6, 7, 8, 9, 10, 11, 12, 25];
 /** The error by which a resolver says that the answer is bogus: DNSSEC proves it false or incomplete. */
 export function bogusReason(errors: readonly ExtendedError[]): ExtendedError | undefined {
   return errors.find(({ code }) => BOGUS_CODES.includes(code));
+}
+
+/** INFO-CODEs by which a resolver says that it does not want to answer: Blocked, Censored, Filtered; RFC 8914 section 4. */
+const BLOCK_CODES: readonly number[] = [15, 16, 17];
+
+/** Why a resolver blocks a name, in its words; undefined if it does not say that it does. */
+export function blockReason(errors: readonly ExtendedError[]): string | undefined {
+  const reason = errors.find(({ code }) => BLOCK_CODES.includes(code));
+  return reason && errorText(reason);
+}
+
+/** The error by which a resolver says that its answer is older than its TTL; RFC 8767. */
+export function staleReason(errors: readonly ExtendedError[]): ExtendedError | undefined {
+  return errors.find(({ code }) => code === 3 || code === 19);
+}
+
+/** An extended error as messages have it: its name, and its text if it has one. */
+export function errorText({ code, name = `extended error ${code}`, text }: ExtendedError): string {
+  return text === undefined ? name : `${name}: ${text}`;
+}
+
+const CLOCK_OR_OWNER =
+  "check the clock of this machine; if it is right, tell the operator of the server";
+const TRUST =
+  "if you trust the server, set NODE_EXTRA_CA_CERTS to the PEM file of its certificate's authority";
+
+/** Errors of certificates, and what to do about them; RFC 5280 section 6. */
+const CERTIFICATE_FAULTS: Readonly<Record<string, readonly [fault: string, advice: string]>> = {
+  CERT_HAS_EXPIRED: ["its certificate has expired", CLOCK_OR_OWNER],
+  CERT_NOT_YET_VALID: ["its certificate is not valid yet", CLOCK_OR_OWNER],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    "its certificate is for other names",
+    "write the name in the certificate behind the address: tls://192.0.2.1#dns.example",
+  ],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ["its certificate is self-signed", TRUST],
+  SELF_SIGNED_CERT_IN_CHAIN: [
+    "its certificate is from an authority that is not trusted here",
+    TRUST,
+  ],
+  UNABLE_TO_GET_ISSUER_CERT: [
+    "its certificate is from an authority that is not trusted here",
+    TRUST,
+  ],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
+    "its certificate is from an authority that is not trusted here",
+    TRUST,
+  ],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ["its certificate comes without that of its authority", TRUST],
+};
+
+/** The fault of a server's certificate by the outcome of an attempt, `CODE over TLS`, and what to do; undefined for other outcomes. */
+export function certificateFault(outcome: string) {
+  const [code = ""] = outcome.split(" ");
+  const [fault, advice] = CERTIFICATE_FAULTS[code] ?? [];
+  return fault && advice ? { fault: `${fault} (${outcome})`, advice } : undefined;
 }

@@ -60,7 +60,7 @@ export function startExchange(
   const query = createQuery(question, withEdns);
   /** The transports that can still bring the response; null before the socket is open. */
   const waiting = new Map<Transport, DnsSocket | null>();
-  let lastAsked: Transport = server.protocol ?? "udp";
+  let lastAsked: Transport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
   let junk = 0;
   let forgeries = 0;
   /** The response to use if TCP fails. */
@@ -165,10 +165,14 @@ export function startExchange(
     get transport(): Transport {
       return retry?.transport ?? lastAsked;
     },
-    /** Ends the exchange without an event. Returns the response that waits for TCP to confirm it, if any. */
-    stop(): ServerResult | null {
+    /** The response that waits for TCP to confirm it, if any. */
+    get fallback(): ServerResult | null {
+      return retry === null ? fallback : retry.fallback;
+    },
+    /** Ends the exchange without an event. */
+    stop(): void {
       closeAll(false);
-      return retry === null ? fallback : retry.stop();
+      retry?.stop();
     },
   };
 }

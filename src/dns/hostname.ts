@@ -47,6 +47,9 @@ const GUARD = "x";
  * because the client has no search list.
  */
 export function parseHostname(input: string, type: RecordType): ParsedHostname {
+  // Tools put a dot behind every name, also behind an address.
+  const ip = type === "PTR" ? tryParseIp(input.replace(/\.$/, "")) : null;
+  if (ip !== null) return { ok: true, name: reverseName(ip) };
   if (isPresentationForm(input)) return parsePresentationForm(input);
   // Composed first: an ASCII character and a combining mark can be one letter.
   const text = input.normalize("NFC");

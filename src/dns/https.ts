@@ -17,6 +17,8 @@ export function openHttps(server: DnsServer, events: SocketEvents, ca?: string):
         events.message(await post(server, message, stop.signal, ca));
       } catch (error) {
         if (stop.signal.aborted) return;
+        // The rest of the response is not read.
+        stop.abort();
         events.failed(error instanceof HttpError ? error.message : (errorCode(error) ?? "UNKNOWN"));
       }
     },
@@ -24,7 +26,7 @@ export function openHttps(server: DnsServer, events: SocketEvents, ca?: string):
   };
 }
 
-/** The server did not answer with a DNS message; the message is `HTTP_` and the status. */
+/** The server did not answer with a DNS message; the message is `HTTP_` and the status, or what is wrong. */
 class HttpError extends Error {}
 
 async function post(
@@ -36,17 +38,33 @@ async function post(
   const { path = "", name } = server;
   const response = await fetch(`https://${formatSocketAddress(server)}${path}`, {
     method: "POST",
-    headers: { "content-type": MEDIA_TYPE, accept: MEDIA_TYPE, ...(name && { host: name }) },
+    headers: {
+      "content-type": MEDIA_TYPE,
+      accept: MEDIA_TYPE,
+      "accept-encoding": "identity",
+      ...(name && { host: name }),
+    },
     body: Uint8Array.from(message),
     redirect: "error",
     // Every server has it (RFC 8484 section 5.2), and some have nothing else.
     protocol: "http2",
+    // A few bytes could become any number of them.
+    decompress: false,
     signal,
     tls: { ...(name !== undefined && { serverName: name }), ...(ca !== undefined && { ca }) },
   });
-  const type = response.headers.get("content-type")?.split(";")[0];
-  const body = await response.bytes();
-  if (response.status === 200 && type === MEDIA_TYPE && body.length <= MAX_RESPONSE_BYTES)
-    return body;
-  throw new HttpError(`HTTP_${response.status}`);
+  const { status, headers, body } = response;
+  if (status !== 200) throw new HttpError(`HTTP_${status}`);
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== MEDIA_TYPE) throw new HttpError("HTTP_MEDIA_TYPE");
+  const coding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (coding !== "identity") throw new HttpError("HTTP_CONTENT_CODING");
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body ?? []) {
+    bytes += piece.length;
+    if (bytes > MAX_RESPONSE_BYTES) throw new HttpError("HTTP_TOO_LARGE");
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }

@@ -39,12 +39,13 @@ interface Terms {
   readonly permits: Semaphore;
   /** Ends the question with the outcome `aborted`. */
   readonly signal: AbortSignal | undefined;
+  readonly owner: string | undefined;
 }
 
 /**
  * Asks one question. Its servers are asked one after the other, a failure leads to the next at once, and
- * earlier attempts go on. If all servers have failed before, all are asked at once, and the question ends
- * early if they stay silent.
+ * earlier attempts go on. If all servers are dead, as far as is known, all are asked at once, and the
+ * question ends early if they stay silent.
  *
  * @throws what is not an error of the network
  */
@@ -52,7 +53,7 @@ export function inquire(
   context: ExchangeContext,
   servers: readonly RememberedServer[],
   question: Question,
-  { timeoutMs, permits, signal }: Terms,
+  { timeoutMs, permits, signal, owner }: Terms,
 ): Promise<DnsOutcome> {
   const { promise, resolve, reject } = Promise.withResolvers<DnsOutcome>();
   const { clock } = context;
@@ -69,11 +70,11 @@ export function inquire(
   let leave = () => {};
 
   const elapsedMs = () => clock.nowMs() - askedMs;
-  const haveAllFailed = () => servers.every(({ hasFailed }) => hasFailed);
+  const areAllDead = () => servers.every(({ isDead }) => isDead);
 
   function start(): void {
     queue = inOrder(servers);
-    isHopeless = haveAllFailed();
+    isHopeless = areAllDead();
     if (isHopeless) {
       const patienceMs = Math.max(...servers.map((server) => server.patienceMs));
       dueMs = [Math.min(elapsedMs() + patienceMs, timeoutMs), timeoutMs];
@@ -95,10 +96,11 @@ export function inquire(
 
   function tick(): void {
     dueMs = dueMs.slice(1);
+    const isLast = dueMs.length === 0;
     for (const { server, startMs, result } of attempts) {
-      if (result === null) server.fail(startMs);
+      if (result === null) server.fail(startMs, isLast || isHopeless);
     }
-    if (dueMs.length === 0 || (isHopeless && haveAllFailed())) {
+    if (isLast || (isHopeless && areAllDead())) {
       end(null);
       return;
     }
@@ -126,7 +128,8 @@ export function inquire(
   function receive(attempt: RunningAttempt, result: ServerResult): void {
     const { server, startMs } = attempt;
     if (result.kind !== "unreachable") server.succeed(startMs);
-    else if (!isShortage(result.code)) server.fail(startMs);
+    else if (!isShortage(result.code)) server.fail(startMs, true);
+    if (isOver) return;
     const isAnswered = keep(attempt, result);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
@@ -146,10 +149,10 @@ export function inquire(
   function end(resolution: Resolution | null): void {
     if (isOver) return;
     const isTimeout = stop();
-    const { name, type } = question;
+    const { name, type, class: asked } = question;
     resolve({
       ...(resolution ?? conclude(resolutions, isTimeout)),
-      question: { name, type },
+      question: { name, type, ...(asked === "CH" && { class: asked }) },
       queryTimeMs: Math.round(elapsedMs()),
       attempts: attempts.map((attempt) => describe(attempt, clock)),
     });
@@ -163,7 +166,9 @@ export function inquire(
     let isSilent = false;
     for (const attempt of attempts) {
       if (attempt.result !== null) continue;
-      const fallback = attempt.exchange.stop();
+      const { server, exchange, startMs } = attempt;
+      const { fallback } = exchange;
+      server.leave(exchange, startMs);
       if (fallback === null) isSilent = true;
       else keep(attempt, fallback);
     }
@@ -179,7 +184,7 @@ export function inquire(
     abort();
   } else {
     signal?.addEventListener("abort", abort);
-    leave = permits.acquire(start);
+    leave = permits.acquire(start, owner);
     if (attempts.length === 0) wait();
   }
   return promise;

@@ -1,6 +1,7 @@
 import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
 import { safeText } from "../util/text.ts";
 import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
+import { plainText, tryReadAddress } from "./data.ts";
 import { DnsFormatError, decodeName, encodeName, NameReader } from "./name.ts";
 import {
   decodeRecord,
@@ -19,8 +20,19 @@ export interface Question extends QuestionFlags {
   readonly type: RecordType;
 }
 
-/** Bits that a question sets beside its name and type. */
+/** The classes of records that can be asked for, with their numbers; RFC 1035 section 3.2.4. */
+export const CLASSES = { IN: 1, CH: 3 } as const;
+
+/** The parts of a question beside its name and type. */
 export interface QuestionFlags {
+  /** Without it, IN: the Internet's. CH has what servers say of themselves; RFC 4892. */
+  readonly class?: keyof typeof CLASSES;
+  /** Asks for the server's name; RFC 5001. */
+  readonly nsid?: boolean;
+  /** Asks a server for what it knows itself: without the RD bit, RFC 1035 section 4.1.1. */
+  readonly isIterative?: boolean;
+  /** Does not try UDP before TCP; of no effect on a server over TLS or HTTPS. */
+  readonly overTcp?: boolean;
   /** Asks for signatures: the DO bit, RFC 3225. */
   readonly dnssec?: boolean;
   /** Asks for the answer even if the server's DNSSEC validation fails: the CD bit, RFC 4035 section 3.2.2. */
@@ -48,7 +60,7 @@ export interface Message {
   readonly flags: number;
   /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
   readonly rcode: string;
-  /** The records of the answer section that have class IN. */
+  /** The records of the answer section that have the class of the question. */
   readonly answers: readonly ResourceRecord[];
   /** The type numbers of all records in the answer section. */
   readonly answerTypes: readonly number[];
@@ -58,6 +70,10 @@ export interface Message {
   readonly soa: ResourceRecord | null;
   /** At most eight, in order; null without an OPT record. */
   readonly extendedErrors: readonly ExtendedError[] | null;
+  /** The server's name, in hex if it is not printable; RFC 5001. */
+  readonly nsid?: string;
+  /** The client's network for which the answer was chosen, and how much of it was used: `2001:db8::/56/48`; RFC 7871. */
+  readonly clientSubnet?: string;
 }
 
 /** Bytes of the header. */
@@ -79,9 +95,6 @@ export const OPCODE_MASK = 0x7800;
 
 const RCODE_MASK = 0x000f;
 
-/** The Internet's class of records; RFC 1035 section 3.2.4. */
-const CLASS_IN = 1;
-
 const SOA = typeCode("SOA");
 
 /** Bytes of an OPT record without options; RFC 6891 section 6.1.2. */
@@ -90,8 +103,8 @@ const OPT_BYTES = 11;
 /** The bit of the OPT record's TTL that asks for signatures; RFC 3225 section 3. */
 const DNSSEC_OK = 0x8000;
 
-/** The number of the EDNS option for extended errors; RFC 8914 section 2. */
-const EXTENDED_ERROR_OPTION = 15;
+/** The numbers of EDNS options; RFC 5001, RFC 7871, RFC 8914 section 2. */
+const OPTION = { nsid: 3, clientSubnet: 8, extendedError: 15 } as const;
 
 /** Bytes of a datagram that we ask for: passes every usual path without fragments; dnsflagday.net/2020. */
 const EDNS_PAYLOAD_BYTES = 1232;
@@ -99,7 +112,7 @@ const EDNS_PAYLOAD_BYTES = 1232;
 /** Extended errors kept of one response; resolvers send one to three. */
 const MAX_EXTENDED_ERRORS = 8;
 
-/** Characters kept of an extended error's text; RFC 8914 section 2 recommends short ones. */
+/** Characters kept of an extended error's text (RFC 8914 section 2 recommends short ones), and bytes of a server's name. */
 const MAX_EXTENDED_TEXT_LENGTH = 256;
 
 /**
@@ -115,7 +128,7 @@ export function createQuestion(name: string, type: RecordType, flags: QuestionFl
  * A query with a random ID (RFC 5452 section 9.2) and random case of its letters
  * (draft-vixie-dnsext-dns0x20), except for PTR: middleboxes change the case of reverse names.
  *
- * @param withEdns true to add an OPT record (RFC 6891): 1232 bytes, no options
+ * @param withEdns true to add an OPT record (RFC 6891): 1232 bytes, no options but NSID
  * @param fillRandom fills the bytes with random ones that are not predictable; for tests
  */
 export function createQuery(
@@ -123,27 +136,30 @@ export function createQuery(
   withEdns: boolean,
   fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void = (bytes) => crypto.getRandomValues(bytes),
 ): Query {
-  const { wireName, type, dnssec, checkingDisabled } = question;
+  const { wireName, type, dnssec, checkingDisabled, nsid, isIterative } = question;
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
   fillRandom(random);
   const id = new ByteReader(random).uint16();
   const nameEnd = HEADER_BYTES + wireName.length;
-  const bytes = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES : 0));
+  const optionBytes = nsid ? 4 : 0;
+  const bytes = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES + optionBytes : 0));
   const view = new DataView(bytes.buffer);
   view.setUint16(0, id);
   // AD asks for the resolver's DNSSEC verdict without the signatures; RFC 6840 section 5.7.
-  const flags = FLAG.recursionDesired | FLAG.authenticated;
+  const flags = FLAG.authenticated | (isIterative ? 0 : FLAG.recursionDesired);
   view.setUint16(2, flags | (checkingDisabled ? FLAG.checkingDisabled : 0));
   view.setUint16(4, 1);
   bytes.set(wireName, HEADER_BYTES);
   if (type !== "PTR") randomizeCase(bytes.subarray(HEADER_BYTES, nameEnd), random.subarray(2));
   view.setUint16(nameEnd, typeCode(type));
-  view.setUint16(nameEnd + 2, CLASS_IN);
+  view.setUint16(nameEnd + 2, CLASSES[question.class ?? "IN"]);
   if (withEdns) {
     view.setUint16(10, 1);
     view.setUint16(nameEnd + 5, OPT_CODE);
     view.setUint16(nameEnd + 7, EDNS_PAYLOAD_BYTES);
     view.setUint16(nameEnd + 11, dnssec ? DNSSEC_OK : 0);
+    view.setUint16(nameEnd + 13, optionBytes);
+    if (nsid) view.setUint16(nameEnd + 15, OPTION.nsid);
   }
   return { id, question, bytes };
 }
@@ -190,15 +206,17 @@ function readMessage(reader: ByteReader): Message {
   const authorityEnd = answerCount + reader.uint16();
   const recordCount = authorityEnd + reader.uint16();
   if (questionCount > 1) throw new DnsFormatError(`a message with ${questionCount} questions`);
+  let askedClass: number = CLASSES.IN;
   if (questionCount === 1) {
     names.read(reader);
-    reader.take(4);
+    reader.take(2);
+    askedClass = reader.uint16();
   }
   const answers: ResourceRecord[] = [];
   const answerTypes: number[] = [];
   const authorityTypes: number[] = [];
   let soa: ResourceRecord | null = null;
-  let extendedErrors: readonly ExtendedError[] | null = null;
+  let options: ReturnType<typeof readOptions> | null = null;
   let rcode = flags & RCODE_MASK;
   for (let index = 0; index < recordCount; index++) {
     const owner = names.read(reader);
@@ -210,11 +228,11 @@ function readMessage(reader: ByteReader): Message {
     const data = new ByteReader(reader.bytes, reader.offset, reader.offset + dataBytes);
     reader.offset = data.end;
     if (code === OPT_CODE) {
-      if (extendedErrors !== null) throw new DnsFormatError("more than one OPT record");
+      if (options !== null) throw new DnsFormatError("more than one OPT record");
       if (owner !== ".") throw new DnsFormatError("an OPT record whose owner is not the root");
-      extendedErrors = readExtendedErrors(data);
+      options = readOptions(data);
       rcode |= (ttl >>> 24) << 4;
-    } else if (recordClass === CLASS_IN && index < authorityEnd) {
+    } else if (recordClass === askedClass && index < authorityEnd) {
       if (index < answerCount) answers.push(decodeRecord({ owner, code, ttl }, data, names));
       else if (code === SOA) soa ??= decodeRecord({ owner, code, ttl }, data, names);
     }
@@ -228,21 +246,40 @@ function readMessage(reader: ByteReader): Message {
     answerTypes,
     authorityTypes,
     soa,
-    extendedErrors,
+    ...(options ?? { extendedErrors: null }),
   };
 }
 
 /** Reads the options of an OPT record; RFC 6891 section 6.1.2. */
-function readExtendedErrors(options: ByteReader): readonly ExtendedError[] {
-  const errors: ExtendedError[] = [];
+function readOptions(options: ByteReader) {
+  const extendedErrors: ExtendedError[] = [];
+  let nsid: string | undefined;
+  let clientSubnet: string | undefined;
   while (options.remaining > 0) {
     const option = options.uint16();
     const data = new ByteReader(options.take(options.uint16()));
-    if (option !== EXTENDED_ERROR_OPTION || errors.length === MAX_EXTENDED_ERRORS) continue;
-    const code = data.uint16();
-    const name = extendedErrorName(code);
-    const text = safeText(data.take(data.remaining), MAX_EXTENDED_TEXT_LENGTH);
-    errors.push({ code, ...(name !== undefined && { name }), ...(text !== "" && { text }) });
+    if (option === OPTION.nsid) {
+      nsid = readNsid(data);
+    } else if (option === OPTION.clientSubnet) {
+      const family = data.uint16();
+      const lengths = [...data.take(2)];
+      const address = tryReadAddress(family, data.take(data.remaining));
+      if (address !== null) clientSubnet = [address, ...lengths].join("/");
+    } else if (option === OPTION.extendedError && extendedErrors.length < MAX_EXTENDED_ERRORS) {
+      const code = data.uint16();
+      const name = extendedErrorName(code);
+      const text = safeText(data.take(data.remaining), MAX_EXTENDED_TEXT_LENGTH);
+      extendedErrors.push({ code, ...(name && { name }), ...(text !== "" && { text }) });
+    }
   }
-  return errors;
+  return {
+    extendedErrors,
+    ...(nsid !== undefined && { nsid }),
+    ...(clientSubnet !== undefined && { clientSubnet }),
+  };
+}
+
+function readNsid(data: ByteReader): string {
+  const bytes = data.take(data.remaining).subarray(0, MAX_EXTENDED_TEXT_LENGTH);
+  return bytes.every((byte) => byte >= 0x20 && byte <= 0x7e) ? plainText(bytes) : bytes.toHex();
 }

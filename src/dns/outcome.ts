@@ -25,6 +25,10 @@ interface FromServer {
   readonly authenticated: boolean;
   /** Why the server answered as it did, in its own words; RFC 8914. */
   readonly extendedErrors: readonly ExtendedError[];
+  /** The server's name, if it was asked for and said it; RFC 5001. */
+  readonly nsid?: string;
+  /** The client's network that the server chose the answer for; RFC 7871. */
+  readonly clientSubnet?: string;
   /** The CNAME chain in order, then the requested records; of a failure, the chain as far as it is known. */
   readonly records: readonly DnsRecord[];
   /** The SOA record that came with a negative answer, or null; RFC 2308 section 3. */
@@ -68,7 +72,7 @@ export interface Attempt {
  */
 export type DnsOutcome = Resolution & {
   /** The question, with the name in canonical form. */
-  readonly question: Pick<Question, "name" | "type">;
+  readonly question: Pick<Question, "name" | "type"> & { readonly class?: "CH" };
   /** Milliseconds from the question to the outcome, rounded. */
   readonly queryTimeMs: number;
   /** Every attempt at a server, in order. */
@@ -97,13 +101,15 @@ export function resolutionOf(server: string, question: Question, result: ServerR
     const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
     return { ...from, kind: "unreachable", rcode, reason: outcomeName(result) };
   }
-  const { flags, rcode, extendedErrors, soa } = result.message;
+  const { flags, rcode, extendedErrors, soa, nsid, clientSubnet } = result.message;
   const { kind, records } = interpret(result.message, question);
   const said = {
     ...from,
     rcode,
     authenticated: (flags & FLAG.authenticated) !== 0,
     extendedErrors: extendedErrors ?? [],
+    ...(nsid !== undefined && { nsid }),
+    ...(clientSubnet !== undefined && { clientSubnet }),
     records: records.map(({ type, value, ttl }) => ({ type, value, ttl })),
   };
   const characters = records.reduce((sum, { value }) => sum + value.length, 0);

@@ -1,16 +1,22 @@
 import type { ByteReader } from "../util/bytes.ts";
+import { algorithmName, certificateTypeName } from "./codes.ts";
 import {
+  base32Text,
   base64Text,
   hexText,
   plainText,
   quotedText,
   readIpv4,
   readIpv6,
+  readLocation,
+  readPrefixes,
   readTexts,
+  readTypeCodes,
   readUnknown,
   timeText,
 } from "./data.ts";
 import { DnsFormatError, type NameReader } from "./name.ts";
+import registries from "./registries.json" with { type: "json" };
 import { readServiceBinding } from "./service-binding.ts";
 
 /** A record as the interface shows it. */
@@ -27,103 +33,139 @@ export interface ResourceRecord extends DnsRecord {
   readonly owner: string;
 }
 
-interface RecordRow {
-  /** The type's number in the IANA registry of resource record types. */
-  readonly code: number;
-  /** Reads the data in presentation form; the reader ends where the data ends. */
-  read(reader: ByteReader, names: NameReader): string;
-}
+/** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
+export const OPT_CODE = 41;
 
-const readName: RecordRow["read"] = (reader, names) => names.read(reader);
-
-/** Some bytes as numbers, then the rest in hex. */
-const hashText = (reader: ByteReader, numbers: number) =>
-  [...reader.take(numbers), hexText(reader)].join(" ");
-
-/** The record types with a text form of their own: those of the interface in its order, then further ones. A new type is a new row. */
-const ROWS = {
+/** The fields of the data of each type that has a text form of its own, in order. A type without a row has the form of RFC 3597. A new form is a new row. */
+const FIELDS: Partial<Record<NamedType, readonly (keyof typeof READERS)[]>> = {
   /** RFC 3596 section 2.1. */
-  AAAA: { code: 28, read: readIpv6 },
-  /** RFC 1035 section 3.4.1. */
-  A: { code: 1, read: readIpv4 },
-  /** RFC 1035 section 3.3.9; RFC 7505 defines the null MX `0 .`. */
-  MX: { code: 15, read: (reader, names) => `${reader.uint16()} ${names.read(reader)}` },
-  /** RFC 1035 section 3.3.14. */
-  TXT: { code: 16, read: readTexts },
-  /** RFC 1035 section 3.3.11. */
-  NS: { code: 2, read: readName },
-  /** RFC 1035 section 3.3.1. */
-  CNAME: { code: 5, read: readName },
-  /** RFC 1035 section 3.3.13. */
-  SOA: {
-    code: 6,
-    read(reader, names) {
-      const servers = `${names.read(reader)} ${names.read(reader)}`;
-      const times = Array.from({ length: 5 }, () => reader.uint32());
-      return `${servers} ${times.join(" ")}`;
-    },
-  },
-  /** RFC 1035 section 3.3.12. */
-  PTR: { code: 12, read: readName },
+  AAAA: ["ipv6"],
+  /** RFC 1035 section 3; RFC 7505 defines the null MX `0 .`. */
+  A: ["ipv4"],
+  NS: ["name"],
+  CNAME: ["name"],
+  SOA: ["name", "name", "uint32", "uint32", "uint32", "uint32", "uint32"],
+  PTR: ["name"],
+  HINFO: ["string", "string"],
+  MINFO: ["name", "name"],
+  MB: ["name"],
+  MG: ["name"],
+  MR: ["name"],
+  MX: ["uint16", "name"],
+  TXT: ["strings"],
+  SPF: ["strings"],
+  /** RFC 1183. */
+  RP: ["name", "name"],
+  AFSDB: ["uint16", "name"],
+  RT: ["uint16", "name"],
+  X25: ["string"],
+  /** RFC 1876. */
+  LOC: ["location"],
+  /** RFC 2230. */
+  KX: ["uint16", "name"],
   /** RFC 2782. */
-  SRV: {
-    code: 33,
-    read: (reader, names) =>
-      `${reader.uint16()} ${reader.uint16()} ${reader.uint16()} ${names.read(reader)}`,
-  },
-  /** RFC 8659 section 4.1. */
-  CAA: {
-    code: 257,
-    read: (reader) =>
-      `${reader.uint8()} ${plainText(reader.take(reader.uint8()))} ${quotedText(reader.take(reader.remaining))}`,
-  },
-  /** RFC 9460. */
-  HTTPS: { code: 65, read: readServiceBinding },
-  SVCB: { code: 64, read: readServiceBinding },
-  /** RFC 4034 section 5.1. */
-  DS: { code: 43, read: (reader) => `${reader.uint16()} ${hashText(reader, 2)}` },
-  /** RFC 4034 section 2.1. */
-  DNSKEY: {
-    code: 48,
-    read: (reader) =>
-      `${reader.uint16()} ${reader.uint8()} ${reader.uint8()} ${base64Text(reader)}`,
-  },
-  /** RFC 6698 section 2.1. */
-  TLSA: { code: 52, read: (reader) => hashText(reader, 3) },
-  /** RFC 4255 section 3.1. */
-  SSHFP: { code: 44, read: (reader) => hashText(reader, 2) },
+  SRV: ["uint16", "uint16", "uint16", "name"],
+  /** RFC 3123. */
+  APL: ["prefixes"],
   /** RFC 3403 section 4.1. */
-  NAPTR: {
-    code: 35,
-    read(reader, names) {
-      const order = `${reader.uint16()} ${reader.uint16()}`;
-      const texts = Array.from({ length: 3 }, () => quotedText(reader.take(reader.uint8())));
-      return `${order} ${texts.join(" ")} ${names.read(reader)}`;
-    },
-  },
-  /** RFC 4034 section 3.1. */
-  RRSIG: {
-    code: 46,
-    read(reader, names): string {
-      const covered = typeName(reader.uint16());
-      const numbers = `${reader.uint8()} ${reader.uint8()} ${reader.uint32()}`;
-      const times = `${timeText(reader.uint32())} ${timeText(reader.uint32())}`;
-      return `${covered} ${numbers} ${times} ${reader.uint16()} ${names.read(reader)} ${base64Text(reader)}`;
-    },
-  },
-} satisfies Record<string, RecordRow>;
+  NAPTR: ["uint16", "uint16", "string", "string", "string", "name"],
+  /** RFC 4034. */
+  DS: ["uint16", "uint8", "uint8", "hex"],
+  DNSKEY: ["uint16", "uint8", "uint8", "base64"],
+  RRSIG: ["type", "uint8", "uint8", "uint32", "time", "time", "uint16", "name", "base64"],
+  NSEC: ["name", "types"],
+  /** RFC 2535. */
+  SIG: ["type", "uint8", "uint8", "uint32", "time", "time", "uint16", "name", "base64"],
+  KEY: ["uint16", "uint8", "uint8", "base64"],
+  /** RFC 4255 section 3.1. */
+  SSHFP: ["uint8", "uint8", "hex"],
+  /** RFC 4398 section 2. */
+  CERT: ["certificateType", "uint16", "algorithm", "base64"],
+  /** RFC 4431. */
+  DLV: ["uint16", "uint8", "uint8", "hex"],
+  /** RFC 4701. */
+  DHCID: ["base64"],
+  /** RFC 5155 sections 3 and 4. */
+  NSEC3: ["uint8", "uint8", "uint16", "salt", "hash", "types"],
+  NSEC3PARAM: ["uint8", "uint8", "uint16", "salt"],
+  /** RFC 6672. */
+  DNAME: ["name"],
+  /** RFC 6698 section 2.1, and RFC 8162. */
+  TLSA: ["uint8", "uint8", "uint8", "hex"],
+  SMIMEA: ["uint8", "uint8", "uint8", "hex"],
+  /** RFC 6742 section 2. */
+  L32: ["uint16", "ipv4"],
+  LP: ["uint16", "name"],
+  /** RFC 7043. */
+  EUI48: ["eui48"],
+  EUI64: ["eui64"],
+  /** RFC 7344. */
+  CDS: ["uint16", "uint8", "uint8", "hex"],
+  CDNSKEY: ["uint16", "uint8", "uint8", "base64"],
+  /** RFC 7477 section 2.1. */
+  CSYNC: ["uint32", "uint16", "types"],
+  /** RFC 7553 section 4. */
+  URI: ["uint16", "uint16", "text"],
+  /** RFC 7929 section 2. */
+  OPENPGPKEY: ["base64"],
+  /** RFC 8659 section 4.1. */
+  CAA: ["uint8", "tag", "text"],
+  /** RFC 8976 section 2. */
+  ZONEMD: ["uint32", "uint8", "uint8", "hex"],
+  /** RFC 9460. */
+  HTTPS: ["serviceBinding"],
+  SVCB: ["serviceBinding"],
+};
 
-/** A record type with a text form of its own. */
-type NamedType = keyof typeof ROWS;
+/** Reads one field of a record's data as text; `rest` fields end where the data ends. */
+const READERS = {
+  uint8: (reader) => String(reader.uint8()),
+  uint16: (reader) => String(reader.uint16()),
+  uint32: (reader) => String(reader.uint32()),
+  name: (reader, names) => names.read(reader),
+  ipv4: readIpv4,
+  ipv6: readIpv6,
+  string: (reader) => quotedText(reader.take(reader.uint8())),
+  strings: readTexts,
+  tag: (reader) => plainText(reader.take(reader.uint8())),
+  text: (reader) => quotedText(reader.take(reader.remaining)),
+  hex: hexText,
+  base64: base64Text,
+  time: (reader) => timeText(reader.uint32()),
+  salt: (reader) => reader.take(reader.uint8()).toHex().toUpperCase() || "-",
+  hash: (reader) => base32Text(reader.take(reader.uint8())),
+  eui48: (reader) =>
+    reader
+      .take(6)
+      .toHex()
+      .replace(/\B(?=(..)+$)/g, "-"),
+  eui64: (reader) =>
+    reader
+      .take(8)
+      .toHex()
+      .replace(/\B(?=(..)+$)/g, "-"),
+  type: (reader) => typeName(reader.uint16()),
+  types: (reader) => readTypeCodes(reader).map(typeName).join(" "),
+  certificateType: (reader) => certificateTypeName(reader.uint16()),
+  algorithm: (reader) => algorithmName(reader.uint8()),
+  location: readLocation,
+  prefixes: readPrefixes,
+  serviceBinding: readServiceBinding,
+} satisfies Record<string, (reader: ByteReader, names: NameReader) => string>;
 
-/** One of the record types that a caller can ask for; `TYPE` and its number for one without a row (RFC 3597 section 5). */
+/** A record type with a name in the IANA registry. */
+type NamedType = keyof typeof registries.types;
+
+/** One of the record types that a caller can ask for; `TYPE` and its number for one without a name (RFC 3597 section 5). */
 export type RecordType = NamedType | `TYPE${number}`;
 
-/** The record types that a caller can ask for by name. */
-export const RECORD_TYPES = Object.keys(ROWS) as readonly NamedType[];
+const NAMES = Object.keys(registries.types) as readonly NamedType[];
+
+/** The record types that a caller can ask for by name: those of the interface in its order, then further ones. */
+export const RECORD_TYPES = NAMES.filter((type) => isData(registries.types[type]));
 
 const TYPES_BY_CODE = new Map<number, NamedType>(
-  RECORD_TYPES.map((type) => [ROWS[type].code, type]),
+  NAMES.map((type) => [registries.types[type], type]),
 );
 
 /** The type that a text names, in any case; null for none, and for numbers that are not types of records (RFC 6895 section 3.1). */
@@ -132,25 +174,33 @@ export function tryParseRecordType(text: string): RecordType | null {
   const named = RECORD_TYPES.find((type) => type === upper);
   if (named !== undefined) return named;
   const [, digits] = /^TYPE(0|[1-9][0-9]{0,4})$/.exec(upper) ?? [];
-  const code = Number(digits);
-  const isData = (code >= 1 && code <= 127 && code !== OPT_CODE) || (code >= 256 && code <= 65_534);
-  return isData ? typeName(code) : null;
+  return isData(Number(digits)) ? typeName(Number(digits)) : null;
 }
 
-/** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
-export const OPT_CODE = 41;
+function isData(code: number): boolean {
+  return (code >= 1 && code <= 127 && code !== OPT_CODE) || (code >= 256 && code <= 65_534);
+}
 
 /** The number of a record type. */
 export function typeCode(type: RecordType): number {
-  return type in ROWS ? ROWS[type as NamedType].code : Number(type.slice("TYPE".length));
+  return registries.types[type as NamedType] ?? Number(type.slice("TYPE".length));
 }
 
 function typeName(code: number): RecordType {
   return TYPES_BY_CODE.get(code) ?? `TYPE${code}`;
 }
 
+/** The data of a record as it compares: names without regard to case, RFC 4343. */
+export function comparableValue(type: RecordType, value: string): string {
+  const fields = FIELDS[type as NamedType] ?? [];
+  const lower = (name: string) => name.toLowerCase();
+  if (fields.includes("serviceBinding")) return value.replace(/ \S+/, lower);
+  if (!fields.includes("name") || fields.includes("base64")) return value;
+  return fields.includes("string") ? value.replace(/\S+$/, lower) : lower(value);
+}
+
 /**
- * Reads a record's data; the reader spans exactly the data. A type without a row has the text of RFC
+ * Reads a record's data; the reader spans exactly the data. A type without fields has the text of RFC
  * 3597 section 5. Throws DnsFormatError if the data is longer than its content, OutOfBoundsError if it
  * is shorter.
  */
@@ -160,8 +210,10 @@ export function decodeRecord(
   names: NameReader,
 ): ResourceRecord {
   const type = typeName(code);
-  const row: RecordRow | undefined = ROWS[type as NamedType];
-  const value = row === undefined ? readUnknown(reader) : row.read(reader, names);
+  const fields = FIELDS[type as NamedType];
+  const texts = fields?.map((field) => READERS[field](reader, names)) ?? [readUnknown(reader)];
+  // The last field can be empty.
+  const value = texts.filter(Boolean).join(" ");
   if (reader.remaining > 0) {
     throw new DnsFormatError(`the data of a ${type} record is ${reader.remaining} bytes too long`);
   }

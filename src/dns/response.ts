@@ -128,7 +128,7 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   if (firstOwner >= POINTER) restored.set(wireName, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
-  if (isReferral(message)) return { kind: "referral" };
+  if (isReferral(message, query.question)) return { kind: "referral" };
   if (!message.answerTypes.includes(TYPE.DNAME)) return { kind: "message", message };
   const answers = message.answers.map((record) =>
     record.type === "CNAME" ? { ...record, value: restoreCase(record.value, query) } : record,
@@ -150,11 +150,18 @@ function restoreCase(target: string, query: Query): string {
   return query.question.name.slice(0, shared) + target.slice(shared);
 }
 
-/** True if a server that does not ask others names those that know; RFC 2308 section 2.2. */
-function isReferral({ rcode, flags, answerTypes, authorityTypes }: Message): boolean {
-  const knows = (flags & (FLAG.authoritative | FLAG.recursionAvailable)) !== 0;
-  if (rcode !== "NOERROR" || answerTypes.length > 0 || knows) return false;
-  return authorityTypes.includes(TYPE.NS) && !authorityTypes.includes(TYPE.SOA);
+/**
+ * True if a server that does not ask others names those that know, RFC 2308 section 2.2; or if one that was
+ * asked for what it knows itself knows nothing.
+ */
+function isReferral(
+  { rcode, flags, answerTypes, authorityTypes }: Message,
+  { isIterative }: Question,
+): boolean {
+  const knowing = FLAG.authoritative | (isIterative ? 0 : FLAG.recursionAvailable);
+  if (rcode !== "NOERROR" || answerTypes.length > 0 || (flags & knowing) !== 0) return false;
+  const hasServers = isIterative || authorityTypes.includes(TYPE.NS);
+  return hasServers && !authorityTypes.includes(TYPE.SOA);
 }
 
 function tryDecodeMessage(bytes: Uint8Array): Message | null {

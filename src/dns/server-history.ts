@@ -1,13 +1,27 @@
-import { type ExchangeContext, startExchange } from "./exchange.ts";
+import { type Exchange, type ExchangeContext, startExchange } from "./exchange.ts";
 import { createQuestion } from "./message.ts";
 import { type DnsServer, formatDnsServer } from "./server.ts";
 
-/** Milliseconds that a server has to answer a check, and at least between two checks of it. */
-const CHECK_TIMEOUT_MS = 1000;
+/** Milliseconds in which an answer shows that a server is alive, as long as a question waits for one. */
+const TRIAL_MS = 5000;
 
-/** The least and the most milliseconds to wait where no server has answered lately. */
+/** Milliseconds between two checks of a server that has failed. */
+const CHECK_INTERVAL_MS = 1000;
+
+/** Milliseconds between two exchanges with a server that has failed that go on when their question has ended. */
+const LEFT_INTERVAL_MS = 250;
+
+/** The least milliseconds to wait where no server has answered lately. */
 const MIN_PATIENCE_MS = 250;
-const MAX_PATIENCE_MS = 750;
+
+/**
+ * Milliseconds for which a server counts as dead after a question that it did not answer: within two more
+ * seconds, the first question or check after its return is answered, also by a slow server.
+ */
+const DEAD_MS = 3000;
+
+/** Milliseconds between a question and the next attempt: servers that usually take longer are asked behind the others. */
+const SLOW_MS = 1000;
 
 /** The part of a new response time in the smoothed one; RFC 6298 section 2. */
 const SMOOTHING = 1 / 8;
@@ -23,8 +37,11 @@ export function rememberServer(address: DnsServer, context: ExchangeContext) {
   const { clock } = context;
   let hasFailed = false;
   let lastSuccessMs = Number.NEGATIVE_INFINITY;
+  /** The end of the last question that it did not answer. */
+  let deadMs = Number.NEGATIVE_INFINITY;
+  let lastCheckMs = Number.NEGATIVE_INFINITY;
+  let lastLeftMs = Number.NEGATIVE_INFINITY;
   let smoothedMs = 0;
-  let isChecking = false;
 
   /** Remembers any response to what was sent at `sentMs`. */
   const succeed = (sentMs: number) => {
@@ -33,48 +50,66 @@ export function rememberServer(address: DnsServer, context: ExchangeContext) {
     lastSuccessMs = nowMs;
     hasFailed = false;
   };
+  const isSlow = () => smoothedMs >= SLOW_MS;
+  /** Ends an exchange when an answer would not be in time. */
+  const expire = (exchange: Exchange, sentMs: number) =>
+    clock.after(Math.max(0, sentMs + TRIAL_MS - clock.nowMs()), () => exchange.stop());
   return {
     address,
     /** As results show it: `[2001:db8::53]:53`. */
     text: formatDnsServer(address),
-    /** True if it was silent or unreachable when it was asked last. */
-    get hasFailed() {
-      return hasFailed;
+    /** The place among the servers to ask: 0 for one that answers fast, 2 for one that was silent or unreachable when it was asked last. */
+    get rank() {
+      return hasFailed ? 2 : Number(isSlow());
     },
-    /** Milliseconds after which a server that has failed is taken for dead: four times its usual response time. */
+    /** True if it has failed, and a question has ended lately without its answer. */
+    get isDead() {
+      return hasFailed && clock.nowMs() - deadMs < DEAD_MS;
+    },
+    /** Milliseconds after which a dead server is given up: four times its usual response time. */
     get patienceMs() {
-      return Math.min(Math.max(4 * smoothedMs, MIN_PATIENCE_MS), MAX_PATIENCE_MS);
+      return Math.max(4 * smoothedMs, MIN_PATIENCE_MS);
     },
     succeed,
-    /** Remembers that there was no response to what was sent at `sentMs`, unless it answered something else since. */
-    fail(sentMs: number): void {
-      if (lastSuccessMs < sentMs) hasFailed = true;
+    /**
+     * Remembers that there was no response to what was sent at `sentMs`, unless it answered something else since.
+     *
+     * @param isFinal true if the question does not wait for it any longer
+     */
+    fail(sentMs: number, isFinal: boolean): void {
+      if (lastSuccessMs >= sentMs) return;
+      hasFailed = true;
+      if (isFinal) deadMs = clock.nowMs();
     },
-    /** Asks a server that has failed in the background if it answers again, at most once a second. */
+    /** Asks a server that has failed or is slow in the background if it answers, at most once a second. */
     check(): void {
-      if (!hasFailed || isChecking) return;
-      isChecking = true;
       const sentMs = clock.nowMs();
-      const end = () => {
-        exchange.stop();
-        cancel();
-        isChecking = false;
-      };
-      const cancel = clock.after(CHECK_TIMEOUT_MS, end);
+      if (!(hasFailed || isSlow()) || sentMs - lastCheckMs < CHECK_INTERVAL_MS) return;
+      lastCheckMs = sentMs;
       const exchange = startExchange(context, address, CHECK, {
         done: ({ kind }) => {
-          if (kind === "unreachable") return;
-          succeed(sentMs);
-          end();
+          cancel();
+          if (kind !== "unreachable") succeed(sentMs);
         },
         // A question that meets the same error reports it.
-        broken: () => {},
+        broken: () => cancel(),
       });
+      const cancel = expire(exchange, sentMs);
+    },
+    /** Ends an exchange whose question has ended. Of a server that has failed, some go on: any answer shows that it is alive. */
+    leave(exchange: Exchange, sentMs: number): void {
+      const nowMs = clock.nowMs();
+      if (!hasFailed || nowMs - lastLeftMs < LEFT_INTERVAL_MS) {
+        exchange.stop();
+      } else {
+        lastLeftMs = nowMs;
+        expire(exchange, sentMs);
+      }
     },
   };
 }
 
-/** The servers in the order in which to ask them: those that have failed come last. */
+/** The servers in the order in which to ask them: those that are slow and those that have failed come last. */
 export function inOrder(servers: readonly RememberedServer[]): RememberedServer[] {
-  return servers.toSorted((a, b) => Number(a.hasFailed) - Number(b.hasFailed));
+  return servers.toSorted((a, b) => a.rank - b.rank);
 }

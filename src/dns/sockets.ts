@@ -6,6 +6,9 @@ import { createTlsOpener } from "./tls.ts";
 import type { DnsSocket, SocketEvents, Sockets, Transport } from "./transport.ts";
 import { createUdpOpener } from "./udp.ts";
 
+/** Queries on their way to one server over TLS or HTTPS: as many as questions of a client. */
+const MAX_OUTSTANDING = 256;
+
 type Open = (server: DnsServer, events: SocketEvents) => DnsSocket | Promise<DnsSocket>;
 
 /**
@@ -17,8 +20,30 @@ export function systemSockets(clock: Clock = systemClock, ca?: string): Sockets 
   const open: Readonly<Record<Transport, Open>> = {
     udp: createUdpOpener(clock),
     tcp: openTcp,
-    tls: createTlsOpener(clock, ca),
-    https: (server, events) => openHttps(server, events, ca),
+    tls: bounded(createTlsOpener(clock, ca)),
+    https: bounded((server, events) => openHttps(server, events, ca)),
   };
   return { open: async (transport, server, events) => open[transport](server, events) };
+}
+
+/** Refuses a query to a server that has too many to answer; it counts as a shortage of this machine. */
+function bounded(open: (server: DnsServer, events: SocketEvents) => DnsSocket): Open {
+  const outstanding = new Map<DnsServer, number>();
+  const add = (server: DnsServer, change: number) =>
+    outstanding.set(server, (outstanding.get(server) ?? 0) + change);
+  return (server, events) => {
+    if (outstanding.get(server) === MAX_OUTSTANDING) {
+      const text = `${MAX_OUTSTANDING} queries wait for the server`;
+      throw Object.assign(new Error(text), { code: "ENOBUFS" });
+    }
+    add(server, 1);
+    const socket = open(server, events);
+    return {
+      send: (message) => socket.send(message),
+      close(isClean) {
+        add(server, -1);
+        socket.close(isClean);
+      },
+    };
+  };
 }

@@ -6,6 +6,9 @@ import type { DnsSocket, SocketEvents } from "./transport.ts";
 /** Milliseconds that a connection without queries stays open. */
 const IDLE_MS = 10_000;
 
+/** Connections to one server: the one that takes queries, and those that wait for late responses. */
+const MAX_CONNECTIONS = 4;
+
 /** A query on its way. */
 interface Query {
   readonly message: Uint8Array;
@@ -16,7 +19,7 @@ interface Query {
 
 interface TlsConnection {
   send(query: Query): void;
-  /** No longer waits for the response to a query. A connection that left one unanswered may be dead, so it takes no other. */
+  /** No longer waits for the response to a query. A connection that left one unanswered may be dead, so it takes no other before it answers. */
   withdraw(query: Query): void;
 }
 
@@ -29,10 +32,16 @@ interface TlsConnection {
 export function createTlsOpener(clock: Clock, ca?: string) {
   /** The connections that take further queries. */
   const current = new Map<DnsServer, TlsConnection>();
+  /** How many are open. */
+  const open = new Map<DnsServer, number>();
   const send = (server: DnsServer, query: Query) =>
     current.getOrInsertComputed(server, connect).send(query);
 
+  const count = (server: DnsServer, change: number) =>
+    open.set(server, (open.get(server) ?? 0) + change).get(server) as number;
+
   const connect = (server: DnsServer): TlsConnection => {
+    count(server, 1);
     // Loaded at the first use, because few services need it.
     const { connect } = process.getBuiltinModule("node:tls");
     const socket = connect({
@@ -45,6 +54,7 @@ export function createTlsOpener(clock: Clock, ca?: string) {
     const pending = new Map<number, Query>();
     let lastId = 0;
     let hasAnswered = false;
+    let isOpen = true;
     let cancelIdle = () => {};
 
     const retire = () => {
@@ -53,14 +63,18 @@ export function createTlsOpener(clock: Clock, ca?: string) {
     const receive = (message: Uint8Array) => {
       const id = idOf(message);
       const query = pending.get(id);
-      if (query === undefined) return;
+      if (query === undefined || !isOpen) return;
       pending.delete(id);
+      current.getOrInsert(server, connection);
       hasAnswered = true;
       query.connection = null;
       if (pending.size === 0) cancelIdle = clock.after(IDLE_MS, () => end("EOF"));
       query.events.message(withId(message, idOf(query.message)));
     };
     const end = (code: string) => {
+      if (!isOpen) return;
+      isOpen = false;
+      count(server, -1);
       cancelIdle();
       retire();
       socket.destroy();
@@ -85,7 +99,7 @@ export function createTlsOpener(clock: Clock, ca?: string) {
         socket.write(frameMessage(withId(query.message, lastId)));
       },
       withdraw(query) {
-        retire();
+        if (count(server, 0) < MAX_CONNECTIONS) retire();
         for (const [id, other] of pending) if (other === query) pending.delete(id);
         query.connection = null;
         if (pending.size === 0) end("EOF");

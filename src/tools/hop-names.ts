@@ -2,6 +2,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { notGlobal } from "../addr/policy.ts";
 import type { SocketAddress } from "../addr/socket-address.ts";
+import type { Call } from "../api/endpoint.ts";
 import { type DnsClient, lookupHostname } from "../dns/client.ts";
 import { createSemaphore } from "../dns/semaphore.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
@@ -10,8 +11,8 @@ import { type Clock, pause, systemClock } from "../util/clock.ts";
 export const NAMES_MS = 1500;
 /** The same for a resolver that has not answered anything since the first hop did. */
 export const SILENT_RESOLVER_MS = 250;
-/** Names of hops asked for at once, over all traces: a part of what a resolver's client allows, so that `/dns` goes on. */
-const MAX_QUESTIONS = 64;
+/** Names of hops asked for at once, over all traces, half of them for one owner: a part of what a resolver's client allows, so that `/dns` goes on. */
+const MAX_QUESTIONS = 128;
 
 /** Names that are asked for in one run, and characters of a name that are kept: one without escapes has no more. */
 const MAX_NAMES = 256;
@@ -28,7 +29,7 @@ const permits = createSemaphore(MAX_QUESTIONS);
 export function hopNames(
   client: DnsClient,
   servers: readonly SocketAddress[],
-  signal: AbortSignal,
+  { signal, owner }: Pick<Call, "signal" | "owner">,
   onName: () => void,
   clock: Clock = systemClock,
 ) {
@@ -42,20 +43,20 @@ export function hopNames(
   /** Asks for what every resolver knows, because names of hops can be slow. */
   const check = async () => {
     // A fault shows in the other questions.
-    const outcome = await client.query(".", "NS", { signal: stop }).catch(() => null);
+    const outcome = await client.query(".", "NS", { signal: stop, owner }).catch(() => null);
     isAlive = !["timeout", "unreachable", "aborted"].includes(outcome?.kind ?? "timeout");
   };
   const find = async (key: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
     const release = permits.acquire(async () => {
-      const name = await lookupHostname(client, address, { signal: stop });
+      const name = await lookupHostname(client, address, { signal: stop, owner });
       if (name !== null && !stop.aborted) {
         names.set(key, name.slice(0, MAX_CHARACTERS));
         onName();
       }
       finish();
-    });
+    }, owner);
     await done;
     release();
   };

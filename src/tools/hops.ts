@@ -65,7 +65,7 @@ export async function openPathRun(
   const { targetResolver: name, probeTimeoutMs } = config;
   const traceMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
   const run = await openRun(target, traceMs + longestMs, call, services);
-  const names = hopNames(resolvers[name], config.resolvers[name], call.signal, onName);
+  const names = hopNames(resolvers[name], config.resolvers[name], call, onName);
   return { ...run, names: wanted === "yes" ? names : { ...names, ask() {} } };
 }
 

@@ -150,7 +150,7 @@ export async function openRun(
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
-  const { destination, addresses } = await resolveTarget(parsed, services, signal, icmp);
+  const { destination, addresses } = await resolveTarget(parsed, services, { signal, owner }, icmp);
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
   const release = await takeSlot(probeSlots, owner, signal);

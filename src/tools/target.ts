@@ -3,7 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { objectionTo } from "../addr/policy.ts";
 import { preferenceOf } from "../addr/selection.ts";
-import type { Services } from "../api/endpoint.ts";
+import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, invalidAddress } from "../api/errors.ts";
 import { lookupAddresses } from "../dns/client.ts";
 import { learnTranslators } from "../dns/dns64.ts";
@@ -54,10 +54,10 @@ type AddressUse = (typeof ADDRESS_USES)[number];
 export async function resolveTarget(
   target: Target,
   services: Services,
-  signal: AbortSignal,
+  caller: Pick<Call, "signal" | "owner">,
   { route }: Pick<IcmpEngine, "route">,
 ) {
-  const found = "name" in target ? await lookUp(target, services, signal) : [target.address];
+  const found = "name" in target ? await lookUp(target, services, caller) : [target.address];
   const judged = found.map((address) => {
     const objection = objectionTo(address, services.config.targets);
     const type = classifyIpv6(address);
@@ -105,10 +105,13 @@ function scopeOf(target: Target, address: Ipv6Address): number {
 async function lookUp(
   { text, name }: Extract<Target, { name: string }>,
   { config: { targetResolver: resolver }, resolvers }: Services,
-  signal: AbortSignal,
+  { signal, owner }: Pick<Call, "signal" | "owner">,
 ): Promise<Ipv6Address[]> {
   learnTranslators(resolvers[resolver]);
-  const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, { signal });
+  const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, {
+    signal,
+    owner,
+  });
   const reply = { resolver, outcome };
   requireAnswer(reply, text);
   if (addresses.length === 0) {

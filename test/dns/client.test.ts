@@ -169,13 +169,14 @@ describe("an outcome", () => {
       const other = name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase();
       return replyTo(query, { rcode: 2, question: { name: other, ...rest } });
     };
-    const { ask, network } = start({
+    const { ask, network, clock } = start({
       [V6]: { udp: foldsFailure, tcp: silent },
       [V4]: { udp: silent },
     });
     expect(await ask("a.example", "AAAA", 500, 500)).toMatchObject({ kind: "failure" });
     expect(network.asked().slice(0, 3)).toEqual([`${V6} udp`, `${V6} tcp`, `${V4} udp`]);
     expect(network.asked().slice(3)).toEqual([`${V6} udp`, `${V6} tcp`]);
+    await clock.advance(5000);
     expect(network.openCount).toBe(0);
   });
 
@@ -201,14 +202,15 @@ describe("the deadline holds to the millisecond whatever a server does", () => {
     const { ask, network, clock } = start({ [V6]: behaviour });
     expect(await ask("a", "AAAA", 4999)).toBeUndefined();
     expect(network.openCount).toBeGreaterThan(0);
-    await clock.advance(1);
+    // An answer to the second attempt would still show that the server is alive.
+    await clock.advance(1001);
     expect(network.openCount).toBe(0);
     const again = start({ [V6]: behaviour });
     expect(await again.ask("a", "AAAA", 5000)).toMatchObject({
       kind: "timeout",
       queryTimeMs: 5000,
     });
-    await again.clock.advance(1000);
+    await again.clock.advance(5000);
     expect(again.clock.pending).toBe(0);
   });
 
@@ -268,7 +270,7 @@ describe("TCP", () => {
       queryTimeMs: afterMs,
     });
     expect(network.openCount).toBe(0);
-    await clock.advance(1000);
+    await clock.advance(5000);
     expect(clock.pending).toBe(0);
   });
 });
@@ -396,7 +398,7 @@ describe("several servers", () => {
 });
 
 describe("many questions", () => {
-  test("500 at once are all answered right, with at most 256 sockets", async () => {
+  test("500 at once are all answered right, with at most 128 sockets", async () => {
     const byName: Behaviour = (query) => {
       const number = Number(/\d+/.exec(askedName(query))?.[0]);
       return replyTo(query, {
@@ -411,7 +413,8 @@ describe("many questions", () => {
     expect(values).toEqual(
       values.map((_, at) => `2001:db8::${at.toString(16)}`).with(0, "2001:db8::"),
     );
-    expect(network.mostOpen).toBe(256);
+    // Half of the permits of one owner.
+    expect(network.mostOpen).toBe(128);
     expect(network.openCount).toBe(0);
   });
 
@@ -425,13 +428,14 @@ describe("many questions", () => {
     expect((await all).map(({ kind }) => kind)).toEqual(Array(40).fill("answer"));
     // At most two attempts for each question.
     expect(network.mostOpen).toBeLessThanOrEqual(16);
+    await clock.advance(1000);
     expect(network.openCount).toBe(0);
   });
 
   test("truncated answers do not starve each other of the socket for TCP", async () => {
     const { client, network } = start(
       { [V6]: { udp: truncates, tcp: answers } },
-      { maxQuestions: 2 },
+      { maxQuestions: 4 },
     );
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, at) => client.query(`n${at}`, "AAAA")),
@@ -458,7 +462,7 @@ describe("many questions", () => {
     client.query("first", "AAAA");
     client.query("second", "AAAA", { timeoutMs: 9000 });
     expect(await ask("third", "AAAA", 5000)).toMatchObject({ kind: "timeout", queryTimeMs: 5000 });
-    await clock.advance(4000);
+    await clock.advance(9000);
     expect(network.openCount).toBe(0);
   });
 
@@ -498,12 +502,14 @@ describe("the caller's signal", () => {
     one.abort();
     expect(await first).toMatchObject({ kind: "aborted", queryTimeMs: 1500 });
     await settle();
-    expect(network.openCount).toBe(2);
+    // One attempt goes on, because any answer would show that the server is alive.
+    expect(network.openCount).toBe(3);
     other.abort();
     expect(await second).toMatchObject({ kind: "aborted", queryTimeMs: 1500 });
     await settle();
+    expect(network.openCount).toBe(1);
+    await clock.advance(5000);
     expect(network.openCount).toBe(0);
-    await clock.advance(1000);
     expect(clock.pending).toBe(0);
   });
 
@@ -519,6 +525,7 @@ describe("the caller's signal", () => {
     expect(network.arrivals.map(({ query }) => askedName(query).toLowerCase())).toEqual(
       Array(3).fill("first."),
     );
+    await clock.advance(5000);
     expect(clock.pending).toBe(0);
   });
 
@@ -634,6 +641,7 @@ describe("lookups", () => {
     expect(name).toBeUndefined();
     await clock.advance(1);
     expect(name).toBeNull();
+    await clock.advance(5000);
     expect(network.openCount).toBe(0);
   });
 

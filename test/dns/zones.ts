@@ -120,6 +120,33 @@ unknown TYPE65280 \\# 0
 unknown TYPE65280 \\# 40 ${"00".repeat(40)}
 signature RRSIG A 13 3 300 20300101000000 20200101000000 12345 types.example. mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
 alias CNAME https
+loc LOC 51 30 12.748 N 0 7 39.611 W 24.50m 30m 10000m 10m
+loc LOC 0 0 0.001 S 179 59 59.999 E -100.05m 0.05m 1m 2m
+apl APL 1:192.168.32.0/21 !1:192.168.38.0/28 2:2001:db8::/32 2:::/0
+cert CERT PGP 12345 RSASHA256 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
+cert CERT 65534 0 0 AAEC
+hinfo HINFO "a CPU" "an \\"OS\\""
+rp RP First.Last.Example. Text.Example.
+uri URI 10 1 "ftp://host.example/\\"a b"
+eui EUI48 00-00-5e-00-53-2A
+eui EUI64 00-00-5e-ef-10-00-00-2a
+pgp OPENPGPKEY mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
+smime SMIMEA 3 1 1 ${"00112233445566778899AABBCCDDEEFF".repeat(2)}
+csync CSYNC 4294967295 3 A NS AAAA TYPE65280
+zonemd ZONEMD 2018031500 1 1 ${"00112233445566778899AABBCCDDEEFF".repeat(3)}
+cds CDS 60485 5 1 2BB183AF5F22588179A53B0A98631FAD1A292118
+cds CDNSKEY 257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
+dname DNAME Other.Example.
+dname2 DNAME .
+nsec NSEC a.b.Types.Example. A MX RRSIG NSEC TYPE1234 CAA
+afsdb AFSDB 1 AFS.Example.
+kx KX 10 KX.Example.
+minfo MINFO a.example. B.Example.
+rt RT 10 a.example.
+l32 L32 10 192.0.2.1
+lp LP 10 Locator.Example.
+dhcid DHCID AAIBY2/AuCccgoJbsaxcQc9TUapptP69lOjxfNuVAA2kjEA=
+spf SPF "v=spf1 -all" "x"
 ${LONG_CHAIN}
 `,
   "8.b.d.0.1.0.0.2.ip6.arpa": `

@@ -1,7 +1,9 @@
 /** The HTTP contract against a listening service: each row of the error table, over IPv4 and IPv6. */
+
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { connect } from "node:net";
 import type { ErrorCode } from "../../src/api/errors.ts";
+import { RECORD_TYPES } from "../../src/dns/record.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
@@ -83,26 +85,7 @@ type Row = [
   details: Record<string, unknown>,
 ];
 
-const TYPES = [
-  "AAAA",
-  "A",
-  "MX",
-  "TXT",
-  "NS",
-  "CNAME",
-  "SOA",
-  "PTR",
-  "SRV",
-  "CAA",
-  "HTTPS",
-  "SVCB",
-  "DS",
-  "DNSKEY",
-  "TLSA",
-  "SSHFP",
-  "NAPTR",
-  "RRSIG",
-];
+const TYPES = RECORD_TYPES;
 
 /** The details of an error for which the resolver sent this response code to the AAAA question. */
 function said(hostname: string, rcode: string, more: object = {}) {

@@ -60,7 +60,7 @@ describe("the message", () => {
     ["an address whose chain ends at a missing name (RFC 2317)", "192.0.2.1", nameError(SHOWN_LINK), "HOSTNAME_NOT_FOUND",
       'The reverse name of "192.0.2.1" is an alias of "gone.example", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record.'],
     ["no answer in time", "www.example", { kind: "timeout" }, "RESOLVER_TIMEOUT",
-      'resolver_a did not answer in time for "www.example"; try again, or try another resolver.'],
+      'resolver_a did not answer in time for "www.example" ([2001:db8::53]:53: x); try again, or try another resolver.'],
     ["a refusal", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED" }, "RESOLVER_FAILURE",
       'resolver_a failed with REFUSED for "www.example"; try again, or try another resolver.'],
     ["a referral", "www.example", { ...FROM, kind: "failure", rcode: "REFERRAL" }, "RESOLVER_FAILURE",
@@ -74,7 +74,13 @@ describe("the message", () => {
     ["a bogus answer", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 22 }, { code: 7, name: "Signature Expired" }] }, "RESOLVER_FAILURE",
       'resolver_a says that the DNSSEC data for "www.example" is bogus (Signature Expired); the owner of its zone must repair the signatures.'],
     ["a closed port", "www.example", { ...FROM, kind: "unreachable", rcode: "UNREACHABLE", reason: "ECONNREFUSED" }, "RESOLVER_FAILURE",
-      'resolver_a could not be reached for "www.example" (ECONNREFUSED); try again, or try another resolver.'],
+      'resolver_a could not be reached for "www.example" ([2001:db8::53]:53: x); try again, or try another resolver.'],
+    ["a blocked name", "www.example", { ...nameError(), extendedErrors: [{ code: 15, name: "Blocked", text: "ads" }] }, "HOSTNAME_NOT_FOUND",
+      'resolver_a blocks "www.example", as it says (Blocked: ads); ask another resolver, or its operator.'],
+    ["a refusal by a filter", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED", extendedErrors: [{ code: 17, name: "Filtered" }] }, "RESOLVER_FAILURE",
+      'resolver_a blocks "www.example", as it says (Filtered); ask another resolver, or its operator.'],
+    ["a lame zone", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 22, name: "No Reachable Authority", text: "at delegation example." }, { code: 23, name: "Network Error" }] }, "RESOLVER_FAILURE",
+      'resolver_a failed with SERVFAIL for "www.example" (No Reachable Authority: at delegation example., Network Error); try again, or try another resolver.'],
     ["no socket left", "www.example", { ...FROM, kind: "unreachable", rcode: "SHORTAGE", reason: "EMFILE" }, "RESOLVER_FAILURE",
       'This service had no socket left (EMFILE) to ask resolver_a for "www.example"; try again later, or tell its operator.'],
   ])("%s", (_, hostname, resolution, code, message) => {
@@ -134,7 +140,7 @@ describe("the message", () => {
         probeSlots: new ProbeSlots(1),
         querySlots: new ProbeSlots(1),
       },
-      new AbortController().signal,
+      { signal: new AbortController().signal, owner: "" },
       { route: () => "ENETUNREACH" },
     );
     await expect(resolved).rejects.toMatchObject({

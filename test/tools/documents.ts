@@ -295,7 +295,7 @@ const ATTEMPTS: DnsResult["details"]["attempts"] = [
   { server: "[2001:db8::52]:53", transport: "udp", ms: 1001, outcome: "timeout" },
   { server: "[2001:db8::53]:853", transport: "tls", ms: 17, outcome: "NOERROR" },
 ];
-const QUESTION = { name: "xn--bcher-kva.example.", type: "AAAA" };
+const QUESTION = { name: "xn--bcher-kva.example.", type: "AAAA", class: "CH" as const };
 const RECORDS = [
   { type: "CNAME", value: "web.example.com.", ttl: 300 },
   { type: "AAAA", value: "64:ff9b::c000:201", ttl: 299 },
@@ -308,6 +308,8 @@ const SAID = {
   rcode: "NOERROR",
   authenticated: true,
   extendedErrors: EDE,
+  nsid: "fra1",
+  clientSubnet: "2001:db8::/56/48",
   incomplete: true,
   soa: SOA,
   dns64: [DNS64],
@@ -326,6 +328,8 @@ export const DNS: DnsResult = {
 const COMPARED = {
   agree: false,
   differences: ["records", "rcode"],
+  unanswered: ["resolver_c"],
+  findings: [{ resolver: "resolver_b", code: "stale", text: "resolver_b gives an old answer." }],
 } satisfies Partial<DnsResult["details"]>;
 
 /** The answers of three resolvers: one has another record, and one has none. */

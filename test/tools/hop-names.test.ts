@@ -49,7 +49,7 @@ function start(
   } as unknown as DnsClient;
   const parsed = servers.map((text) => tryParseSocketAddress(text) as SocketAddress);
   const caller = new AbortController();
-  const names = hopNames(client, parsed, caller.signal, onName, clock);
+  const names = hopNames(client, parsed, { signal: caller.signal, owner: "" }, onName, clock);
   return { clock, asked, aborted, names, caller, startMs: clock.nowMs() };
 }
 
@@ -98,7 +98,13 @@ test("a name that comes after all were given up changes nothing", async () => {
   const clock = new VirtualClock();
   let told = 0;
   const onName = () => void told++;
-  const names = hopNames(client, [], new AbortController().signal, onName, clock);
+  const names = hopNames(
+    client,
+    [],
+    { signal: new AbortController().signal, owner: "" },
+    onName,
+    clock,
+  );
   names.ask(FIRST);
   const known = await clock.run(names.known());
   resolve({ kind: "answer", records: [{ type: "PTR", value: "late.example." }] });

@@ -464,7 +464,7 @@ test("a target's name is looked up before a slot is taken", async () => {
     {
       query: async () => {
         running.push(tools.probeSlots.running);
-        return { kind: "timeout" };
+        return { kind: "timeout", attempts: [] };
       },
     } as unknown as DnsClient,
   );

@@ -54,6 +54,8 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "validate.details.embeddedIPv4[].mechanism": "the same in words",
   "validate.details.network.source": "the same in words",
   "dns.details.differences[]": "the verdict, in words",
+  "dns.details.unanswered[]": "the verdict",
+  "dns.details.findings[].*": "the verdict has their texts",
   "dns.*transport": "the same in capitals",
   "dns.details.resolvers[].outcome": "the same in words",
   "dns.details.resolvers[].question.*": "the question of all",
@@ -180,7 +182,7 @@ describe("what is not a text or a number", () => {
     ["a path of mtr that does not reach the target", mtrWith({}), "7 rounds (target not reached) and 3 rounds", true],
     ["an incomplete chain", dnsWith({}), "Incomplete", true],
     ["a complete one", dnsWith({ incomplete: undefined }), "Incomplete", false],
-    ["an authenticated answer", dnsWith({ ...withoutDnssec, authenticated: true }), "DNSSEC      validated, as the resolver says", true],
+    ["an authenticated answer", dnsWith({ ...withoutDnssec, authenticated: true }), "DNSSEC          validated, as the resolver says", true],
     ["another answer", dnsWith({ ...withoutDnssec, authenticated: false }), "\nDNSSEC", false],
     ["a cone NAT", textOf("validate", VALIDATIONS[2] as object), "cone NAT", true],
     ["flags of a registry", textOf("validate", VALIDATIONS[2] as object), "may be a source: yes, may be a destination: yes, routers may forward it: yes, globally reachable: not applicable, reserved by the protocol: no", true],
@@ -268,7 +270,7 @@ describe("a draft", () => {
   });
 
   test("is of no other tool", () => {
-    for (const tool of ["my-ip", "validate", "dns"] as const) {
+    for (const tool of ["my-ip", "validate"] as const) {
       expect(reporterOf(tool).draft).toBeUndefined();
     }
   });

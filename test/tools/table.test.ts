@@ -17,6 +17,10 @@ const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 /** Parameters that the form of the page lacks. */
 const WITHOUT_LABEL: Readonly<Record<string, string>> = {
   resolver: "the page compares all resolvers",
+  class: "the page asks as most programs do",
+  nsid: "the same",
+  transport: "the same",
+  recursion: "the same",
   from: "the page offers the locations that answer",
   limit: "the page asks as many as it may",
 };

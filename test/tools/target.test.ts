@@ -40,7 +40,12 @@ async function resolve(
   } as Services;
   const { asked, route } = machine(sources);
   const signal = new AbortController().signal;
-  const resolved = await resolveTarget(parseTarget("name.example"), services, signal, { route });
+  const resolved = await resolveTarget(
+    parseTarget("name.example"),
+    services,
+    { signal, owner: "" },
+    { route },
+  );
   const list = resolved.addresses?.map(({ ip, use }) => `${ip} ${use}`);
   return { ip: formatIpv6(resolved.destination.target), list, asked };
 }
@@ -108,7 +113,7 @@ describe("a zone as a URI has it", () => {
     const services = { config: parseConfig({}) } as Services;
     const signal = new AbortController().signal;
     const { route } = machine({});
-    const resolved = resolveTarget(parseTarget(text), services, signal, { route });
+    const resolved = resolveTarget(parseTarget(text), services, { signal, owner: "" }, { route });
     if (scopeId === null)
       await expect(resolved).rejects.toMatchObject({ code: "INVALID_PARAMETER" });
     else expect((await resolved).destination.scopeId).toBe(scopeId);

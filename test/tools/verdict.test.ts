@@ -221,10 +221,10 @@ describe("of a look-up", () => {
     [["CNAME"], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
     [["CNAME"], { incomplete: true }, "incomplete", "resolver_b follows the CNAME chain of www.example.com only so far; its end may have AAAA records."],
     [["AAAA"], { dnssec: { verdict: "insecure", resolver: "resolver_b" } }, "answer", "resolver_b has 1 AAAA record for www.example.com. Its DNSSEC verdict is insecure."],
-    [["AAAA"], { agree: true, differences: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree."],
-    [["AAAA"], { agree: true, differences: ["ttl"] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree; only TTLs differ."],
-    [["AAAA"], { agree: false, differences: ["records"] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records."],
-    [["AAAA"], { agree: false, differences: ["records", "rcode", "dnssec"] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records, response codes and DNSSEC verdicts."],
+    [["AAAA"], { agree: true, differences: [], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree."],
+    [["AAAA"], { agree: true, differences: ["ttl"], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree; only TTLs differ."],
+    [["AAAA"], { agree: false, differences: ["records"], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records."],
+    [["AAAA"], { agree: false, differences: ["records", "rcode", "dnssec"], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records, response codes and DNSSEC verdicts."],
   ];
   test.each(rows)("%j, %j", (types, said, code, text) => {
     const records: DnsResult["records"] = types.map(record);

@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
+import { certificateFault } from "../../dns/codes.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
 import { listText } from "../../util/text.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, trying } from "./finding.ts";
-import { AUTHORITIES, type SetVariable, TRUST_ADVICE } from "./repair.ts";
+import { AUTHORITIES, type SetVariable } from "./repair.ts";
 
 /** Checks that this process may open the raw socket that all probes but pings need. */
 export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
@@ -181,10 +182,12 @@ async function checkResolver(
         `ask its operator whether it serves this machine, or set ${variable}`,
         own,
       );
-    case "unreachable":
-      if (/CERT|certificate/i.test(outcome.reason)) {
-        const trust = set(AUTHORITIES, "AUTHORITY.pem");
-        return problem(`it is not trusted (${outcome.reason})`, TRUST_ADVICE, trust);
+    case "unreachable": {
+      const certificate = certificateFault(outcome.reason);
+      if (certificate) {
+        const isUntrusted = certificate.advice.includes(AUTHORITIES);
+        const run = isUntrusted ? set(AUTHORITIES, "AUTHORITY.pem") : own;
+        return problem(certificate.fault, certificate.advice, run);
       }
       return problem(
         `it cannot be reached (${outcome.reason})`,
@@ -193,6 +196,7 @@ async function checkResolver(
           : `see ip -${version} route, or set ${variable} to your own resolver`,
         own,
       );
+    }
     case "timeout":
     case "aborted":
       return problem(

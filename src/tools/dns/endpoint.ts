@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../../api/dns-schemas.ts";
+import {
+  comparison,
+  dnsDetails,
+  dnsRecord,
+  dnsReply,
+  dnssecVerdict,
+} from "../../api/dns-schemas.ts";
 import { endpoint } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
 import { choiceParameter } from "../../api/parameters.ts";
@@ -23,9 +29,9 @@ import { withoutFinalDot } from "../../dns/name.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
-import { listText, plural } from "../../util/text.ts";
+import { plural } from "../../util/text.ts";
 import { takeSlot, verdictField } from "../run.ts";
-import { compareReplies } from "./comparison.ts";
+import { type Compared, compareReplies, comparisonText, replyDocument } from "./comparison.ts";
 import example from "./example.json" with { type: "json" };
 import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
 
@@ -80,7 +86,7 @@ export const dns = endpoint({
     resolver: choiceParameter([...RESOLVER_NAMES, "all"], {
       default: "resolver_a",
       description:
-        "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of `resolver_a`.",
+        "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of the first that has records, or else of the first that answers.",
       example: "resolver_a",
       price: (resolver) => (resolver === "all" ? RESOLVER_NAMES.length : 1),
     }),
@@ -91,7 +97,34 @@ export const dns = endpoint({
       option: { flags: "--dnssec", help: "ask for the resolver's DNSSEC verdict" },
       label: "Ask for DNSSEC",
     }),
+    class: choiceParameter(["IN", "CH"], {
+      default: "IN",
+      description:
+        "The class of the records: CH for those that servers have of themselves, such as `id.server` with type TXT.",
+      example: "IN",
+      option: { flags: "--chaos", help: "ask for records of class CH, such as id.server TXT" },
+    }),
+    nsid: choiceParameter(["no", "yes"], {
+      default: "no",
+      description: "Whether to ask for the name of the server that answers (NSID).",
+      example: "no",
+      option: { flags: "--nsid", help: "ask for the name of the server that answers" },
+    }),
+    transport: choiceParameter(["any", "tcp"], {
+      default: "any",
+      description:
+        "The transport: with `tcp`, UDP is not tried first. Resolvers over TLS or HTTPS are always asked over those.",
+      example: "any",
+      option: { flags: "--tcp", help: "do not try UDP first" },
+    }),
+    recursion: choiceParameter(["yes", "no"], {
+      default: "yes",
+      description: "Whether the resolver may ask others, or only says what it knows itself.",
+      example: "yes",
+      option: { flags: "--norecurse", help: "ask only for what the resolver knows itself" },
+    }),
   },
+  events: () => ({ reply: dnsReply() }),
   response: dnsResult,
   example,
   errors: [
@@ -102,8 +135,13 @@ export const dns = endpoint({
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle({ hostname, type, resolver, dnssec }, call, { resolvers, querySlots }) {
+  async handle(parameters, call, { resolvers, resolverTitle, querySlots }) {
+    const { hostname, type, resolver, dnssec } = parameters;
     const { signal, owner } = call;
+    const asked = {
+      ...{ signal, owner, class: parameters.class, nsid: parameters.nsid === "yes" },
+      ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
+    };
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"
@@ -112,22 +150,28 @@ export const dns = endpoint({
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
       const client = resolvers[name];
-      const query = (flags: QuestionFlags) => client.query(parsed.name, type, { signal, ...flags });
+      const query = (flags: QuestionFlags) =>
+        client.query(parsed.name, type, { ...asked, ...flags });
       if (type === "AAAA") learnTranslators(client);
       const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
-      return {
-        resolver: name,
+      const reply = {
+        // A server that a command has chosen has its own text in place of the name.
+        resolver: (resolverTitle as ResolverName | undefined) ?? name,
         outcome,
         translations: translationsIn(client, outcome),
         ...(dnssec === "yes" && { verdict: await verdictOn(outcome, query) }),
       };
+      if (outcome.kind !== "aborted") call.onEvent?.("reply", replyDocument(reply));
+      return reply;
     };
-    const asked = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
+    const names = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
     const atOnce = querySlots.tryTake(owner);
     if (atOnce === null || dnssec === "yes") call.allowSeconds(LONGEST_MS / 1000);
     const release = atOnce ?? (await takeSlot(querySlots, owner, signal, TOO_MANY));
-    const replies = await Promise.all(asked.map(ask)).finally(release);
-    const [first] = replies as [Reply, ...Reply[]];
+    const replies = await Promise.all(names.map(ask)).finally(release);
+    const first = (replies.find(({ outcome }) => outcome.kind === "answer") ??
+      replies.find(({ outcome }) => isDecisive(outcome)) ??
+      replies[0]) as Reply;
     const comparison = resolver === "all" && compareReplies(replies);
     const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});
     const said = { ...detailsOf(first), ...comparison };
@@ -153,36 +197,23 @@ async function verdictOn(
   return isDecisive(unchecked) ? "bogus" : "unreachable";
 }
 
-const DIFFERENT = {
-  records: "records",
-  ttl: "TTLs",
-  rcode: "response codes",
-  dnssec: "DNSSEC verdicts",
-} as const;
-
 /** The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers. */
 export function dnsVerdict(
   resolver: ResolverName,
   records: DnsResult["records"],
-  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec" | "agree" | "differences">,
+  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec"> & Partial<Compared>,
 ) {
   const { type } = said.question;
   const name = said.question.name === "." ? "the root" : withoutFinalDot(said.question.name);
   const asked = records.filter((record) => record.type === type).length;
   const code = asked > 0 ? "answer" : said.incomplete ? "incomplete" : "no-data";
-  const [only] = said.differences ?? [];
   const sentences = [
     code === "answer" && `${resolver} has ${plural(asked, `${type} record`)} for ${name}.`,
     code === "no-data" && `${resolver} says that ${name} exists and has no ${type} record.`,
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
     said.dnssec && `Its DNSSEC verdict is ${said.dnssec.verdict}.`,
-    said.agree !== undefined &&
-      (only === undefined
-        ? "The three resolvers agree."
-        : said.agree
-          ? "The three resolvers agree; only TTLs differ."
-          : `The three resolvers differ in their ${listText(said.differences?.map((each) => DIFFERENT[each]) ?? [])}.`),
+    comparisonText(said),
   ];
   return { code, text: sentences.filter(Boolean).join(" ") } as const;
 }

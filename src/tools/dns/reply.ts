@@ -24,6 +24,7 @@ export function detailsOf({ outcome, verdict, resolver, translations = [] }: Rep
   const dnssec = verdict !== undefined && { dnssec: { verdict, resolver } };
   if (!("server" in outcome)) return { question, attempts, ...dnssec };
   const { server, transport, rcode, authenticated, extendedErrors, soa, incomplete } = outcome;
+  const { nsid, clientSubnet } = outcome;
   return {
     question,
     server,
@@ -31,6 +32,8 @@ export function detailsOf({ outcome, verdict, resolver, translations = [] }: Rep
     rcode,
     authenticated,
     extendedErrors,
+    ...(nsid !== undefined && { nsid }),
+    ...(clientSubnet !== undefined && { clientSubnet }),
     ...(incomplete && { incomplete: true as const }),
     ...(soa !== null && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
     ...(translations.length > 0 && { dns64: translations }),

@@ -21,7 +21,12 @@ export interface DnsDocument {
 }
 
 /** The records of a name, from one resolver or from each of three. */
-export const dnsReport: Reporter<DnsDocument> = {
+export const dnsReport: Reporter<DnsDocument, Reply> = {
+  draft(subject, replies): DnsDocument {
+    const resolvers = replies.toSorted((a, b) => (a.resolver < b.resolver ? -1 : 1));
+    const question = resolvers[0]?.question ?? { name: subject, type: "" };
+    return { hostname: subject, details: { question, resolvers, attempts: [] } };
+  },
   report({ hostname, records = [], queryTime, details }): Report {
     const { question, resolvers } = details;
     const isThere = records.some(({ type }) => type === question.type);
@@ -30,7 +35,7 @@ export const dnsReport: Reporter<DnsDocument> = {
       title: hostname,
       verdict: verdict && details.agree === false ? { ...verdict, tone: "warn" } : verdict,
       facts: factsOf(
-        ["Question", `${question.name} ${question.type}`],
+        ["Question", [question.name, question.class, question.type].filter(Boolean).join(" ")],
         ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
         ["Location", details.location],
       ),
@@ -74,12 +79,15 @@ const OUTCOMES: Readonly<Record<Reply["outcome"], string | null>> = {
 /** Outcomes whose records can be compared. */
 const ANSWERS: readonly Reply["outcome"][] = ["answer", "no-data", "name-error"];
 
+/** Near enough for a mark; the comparison is exact. */
+const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
+
 /** The reply of one of several resolvers; a record that others do not have is marked. */
 function replyTable(reply: Reply, replies: readonly Reply[]): Table {
   const answers = replies.filter(({ outcome }) => ANSWERS.includes(outcome));
   const isEverywhere = ({ type, value }: DnsRecord) =>
     answers.every(({ records }) =>
-      records.some((other) => other.type === type && other.value === value),
+      records.some((other) => other.type === type && isSame(other.value, value)),
     );
   return {
     heading: reply.resolver,
@@ -94,7 +102,7 @@ function replyFacts(
   outcome: string | null = null,
 ): FactRow[] {
   const { server, transport, rcode, queryTime, extendedErrors = [], dns64 = [] } = reply;
-  const { authenticated, dnssec, soa, incomplete, attempts = [] } = reply;
+  const { authenticated, dnssec, soa, incomplete, attempts = [], nsid, clientSubnet } = reply;
   const time = queryTime === undefined ? "" : `, ${queryTime} ms`;
   const asked =
     attempts.length > 1 || attempts.some((each) => each.outcome !== rcode) ? attempts : [];
@@ -110,6 +118,8 @@ function replyFacts(
     dnssec
       ? ["DNSSEC", dnssec.verdict, dnssec.verdict === "bogus" && "bad"]
       : ["DNSSEC", authenticated && "validated, as the resolver says"],
+    ["Server's name", nsid],
+    ["For clients in", clientSubnet],
     ...dns64.map(translatorFact),
     ["Incomplete", incomplete && "the CNAME chain goes on", "warn"],
     ...extendedErrors.map(({ code, name, text }): FactRow => {
