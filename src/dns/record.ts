@@ -145,7 +145,8 @@ export function typeCode(type: RecordType): number {
   return type in ROWS ? ROWS[type as NamedType].code : Number(type.slice("TYPE".length));
 }
 
-function typeName(code: number): RecordType {
+/** The type of a number; `TYPE` and the number for one without a name. */
+export function typeName(code: number): RecordType {
   return TYPES_BY_CODE.get(code) ?? `TYPE${code}`;
 }
 

@@ -15,17 +15,16 @@ import {
   whole,
 } from "../../api/schemas.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
-import { QUERY_TIMEOUT_MS } from "../../dns/client.ts";
+import { QUERY_TIMEOUT_MS, type QueryOptions } from "../../dns/client.ts";
 import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
 import { parseHostname } from "../../dns/hostname.ts";
-import type { QuestionFlags } from "../../dns/message.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
-import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
 import { listText, plural } from "../../util/text.ts";
 import { takeSlot, verdictField } from "../run.ts";
 import { compareReplies } from "./comparison.ts";
+import { checkDnssec } from "./dnssec.ts";
 import example from "./example.json" with { type: "json" };
 import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
 
@@ -86,10 +85,10 @@ export const dns = endpoint({
     }),
     dnssec: choiceParameter(["no", "yes"], {
       default: "no",
-      description: "Whether to ask for signatures and for the resolver's DNSSEC verdict.",
+      description: "Whether to ask for signatures and to validate them from the trust anchor down.",
       example: "no",
-      option: { flags: "--dnssec", help: "ask for the resolver's DNSSEC verdict" },
-      label: "Ask for DNSSEC",
+      option: { flags: "--dnssec", help: "show signatures and validate them" },
+      label: "Validate DNSSEC",
     }),
   },
   response: dnsResult,
@@ -102,7 +101,7 @@ export const dns = endpoint({
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle({ hostname, type, resolver, dnssec }, call, { resolvers, querySlots }) {
+  async handle({ hostname, type, resolver, dnssec }, call, { config, resolvers, querySlots }) {
     const { signal, owner } = call;
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
@@ -112,14 +111,17 @@ export const dns = endpoint({
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
       const client = resolvers[name];
-      const query = (flags: QuestionFlags) => client.query(parsed.name, type, { signal, ...flags });
+      const query = (flags: QueryOptions) => client.query(parsed.name, type, { signal, ...flags });
       if (type === "AAAA") learnTranslators(client);
       const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
+      const checked =
+        dnssec === "yes" &&
+        (await checkDnssec(outcome, { client, anchors: config.trustAnchors, signal, query }));
       return {
         resolver: name,
         outcome,
         translations: translationsIn(client, outcome),
-        ...(dnssec === "yes" && { verdict: await verdictOn(outcome, query) }),
+        ...(checked && { dnssec: checked, verdict: checked.verdict }),
       };
     };
     const asked = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
@@ -139,19 +141,6 @@ export const dns = endpoint({
 
 /** The records of a name. */
 export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
-
-/** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
-async function verdictOn(
-  outcome: DnsOutcome,
-  query: (flags: QuestionFlags) => Promise<DnsOutcome>,
-): Promise<Required<Reply>["verdict"]> {
-  if (isDecisive(outcome)) {
-    return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
-  }
-  if (outcome.kind !== "failure") return "unreachable";
-  const unchecked = await query({ dnssec: true, checkingDisabled: true });
-  return isDecisive(unchecked) ? "bogus" : "unreachable";
-}
 
 const DIFFERENT = {
   records: "records",
@@ -176,7 +165,7 @@ export function dnsVerdict(
     code === "no-data" && `${resolver} says that ${name} exists and has no ${type} record.`,
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
-    said.dnssec && `Its DNSSEC verdict is ${said.dnssec.verdict}.`,
+    said.dnssec && `DNSSEC: ${said.dnssec.verdict}.`,
     said.agree !== undefined &&
       (only === undefined
         ? "The three resolvers agree."

@@ -7,6 +7,7 @@ import {
   tonedVerdict,
   translatorFact,
 } from "../report.ts";
+import { chainTables, dnssecFacts } from "./dnssec-report.ts";
 import type { DnsResult } from "./endpoint.ts";
 
 type Reply = NonNullable<DnsResult["details"]["resolvers"]>[number];
@@ -34,7 +35,10 @@ export const dnsReport: Reporter<DnsDocument> = {
         ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
         ["Location", details.location],
       ),
-      tables: resolvers?.map((reply) => replyTable(reply, resolvers)) ?? [recordTable(records)],
+      tables: resolvers?.flatMap((reply) => [
+        replyTable(reply, resolvers),
+        ...chainTables(reply.dnssec, `, as ${reply.resolver} answers`),
+      ]) ?? [recordTable(records), ...chainTables(details.dnssec)],
       isAnswered: isThere,
     };
   },
@@ -107,9 +111,9 @@ function replyFacts(
           `${server} over ${transport?.toUpperCase()}, ${rcode}${time}`,
           rcode !== "NOERROR" && "warn",
         ],
-    dnssec
-      ? ["DNSSEC", dnssec.verdict, dnssec.verdict === "bogus" && "bad"]
-      : ["DNSSEC", authenticated && "validated, as the resolver says"],
+    ...(dnssec
+      ? dnssecFacts(dnssec)
+      : [["DNSSEC", authenticated && "validated, as the resolver says"] as const]),
     ...dns64.map(translatorFact),
     ["Incomplete", incomplete && "the CNAME chain goes on", "warn"],
     ...extendedErrors.map(({ code, name, text }): FactRow => {
