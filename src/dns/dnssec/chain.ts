@@ -190,7 +190,7 @@ export class Chain {
       (denials) => prove(denials, denied),
       (zone) =>
         type === TYPE.DS
-          ? `${nameText(name)} is not signed: ${zone} has no DS record for it, and opts out of proving so.`
+          ? `${nameText(name)} counts as not signed: ${zone} has no DS record for it, and opts out of proving so.`
           : `${nameText(name)} is in a part of ${zone} that opts out of proofs, so a zone that is not signed may have it.`,
     );
   }
@@ -293,7 +293,7 @@ export class Chain {
     const parent = nameText(proven.zone.link.zone);
     return problem(
       "insecure",
-      `${nameText(name)} is not signed: ${parent} proves that it has no DS record.`,
+      `${nameText(name)} counts as not signed: ${parent} proves that it has no DS record.`,
     );
   }
 
