@@ -40,29 +40,20 @@ export interface Sections {
  * The bytes before, and the number of, the names in the data of types whose names have a canonical form:
  * RFC 4034 section 6.2, without NSEC and HINFO by RFC 6840 section 5.1. NAPTR has texts before its name.
  */
-const NAMES_IN_DATA: Readonly<Record<number, readonly [before: number, names: number]>> = {
-  2: [0, 1],
-  3: [0, 1],
-  4: [0, 1],
-  5: [0, 1],
-  6: [0, 2],
-  7: [0, 1],
-  8: [0, 1],
-  9: [0, 1],
-  12: [0, 1],
-  14: [0, 2],
-  15: [2, 1],
-  17: [0, 2],
-  18: [2, 1],
-  21: [2, 1],
-  24: [18, 1],
-  26: [2, 2],
-  30: [0, 1],
-  33: [6, 1],
-  36: [2, 1],
-  39: [0, 1],
-  46: [18, 1],
-};
+const LAYOUTS: readonly (readonly [before: number, names: number, types: readonly number[]])[] = [
+  [0, 1, [2, 3, 4, 5, 7, 8, 9, 12, 30, 39]],
+  [0, 2, [6, 14, 17]],
+  [2, 1, [15, 18, 21, 36]],
+  [2, 2, [26]],
+  [6, 1, [33]],
+  [18, 1, [24, 46]],
+];
+
+const LAYOUT_OF = new Map(
+  LAYOUTS.flatMap(([before, names, types]) =>
+    types.map((type) => [type, [before, names]] as const),
+  ),
+);
 
 /** Reads the record sets of a message. Null for bytes that break the format. */
 export function tryReadSections(message: Uint8Array): Sections | null {
@@ -129,7 +120,7 @@ function append<T>(lists: Map<string, T[]>, key: string, item: T): void {
 }
 
 function canonicalData(type: number, data: ByteReader, names: NameReader): Uint8Array {
-  let [before, nameCount] = NAMES_IN_DATA[type] ?? [0, 0];
+  let [before, nameCount] = LAYOUT_OF.get(type) ?? [0, 0];
   if (type === TYPE.NAPTR) {
     const texts = new ByteReader(data.bytes, data.offset, data.end);
     texts.take(4);

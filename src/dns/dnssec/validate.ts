@@ -115,6 +115,10 @@ async function checkAnswer(
   for (let aliases = 0; aliases <= MAX_ALIASES; aliases++) {
     const set = findSet(answers, name, code);
     if (set !== undefined) {
+      if (isNameError) {
+        const text = `The answer has ${setText(set)}, and says that there is no such name.`;
+        problems.push(problem("bogus", text));
+      }
       return `${await check(set)} signs ${setText(set)}, and every signature from ${anchorText(chain, name)} down is valid.`;
     }
     const alias = findAlias(answers, name);

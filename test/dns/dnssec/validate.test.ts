@@ -170,6 +170,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["not valid yet", { tamper: resign(WWW, "example.com.", { inception: 7200 }) }, "bogus", /becomes valid only in 2 hours \(2026-11-22 10:00 UTC\)/],
   ["ends before it begins", { tamper: resign(WWW, "example.com.", { inception: 60, expires: -60 }) }, "bogus", /expired/],
   ["by a key that the zone does not have", { tamper: resign(WWW, "example.com.", { key: new TestKey("foreign", 13, 256) }) }, "bogus", /by key \d+ proves nothing: example\.com has no such key/],
+  ["records of a name that does not exist", { tamper: on(WWW, (reply) => ({ ...reply, rcode: "NXDOMAIN" })) }, "bogus", /says that there is no such name/],
   ["other data", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.slice(1) })) }, "bogus", /does not match the records/],
   ["a shorter signature", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: each.data.subarray(0, -1) } : each) })) }, "bogus", /does not match/],
   ["a signature cut within its header", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: each.data.subarray(0, 10) } : each) })) }, "indeterminate", /MALFORMED/],
