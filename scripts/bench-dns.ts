@@ -14,9 +14,11 @@ import {
   tryParseSocketAddress,
 } from "../src/addr/socket-address.ts";
 import { createDnsClient } from "../src/dns/client.ts";
+import { validate } from "../src/dns/dnssec/validate.ts";
 import { createQuery, createQuestion, decodeMessage } from "../src/dns/message.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
 import { AF_INET6, SOCK, SOCKADDR } from "../src/platform/linux.ts";
+import { World } from "../test/dns/dnssec/signed-world.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
 import { labMissing, programMissing } from "../test/lab/lab.ts";
 import { median } from "./measure.ts";
@@ -295,6 +297,43 @@ async function compareQueryTime(server: SocketAddress): Promise<void> {
   );
 }
 
+/** The CPU time of a DNSSEC verdict with four zones, without that of asking. */
+async function measureVerdicts(): Promise<void> {
+  console.log("\nDNSSEC: CPU of a verdict on four zones, replies at hand, median of 200");
+  for (const algorithm of [8, 13, 14, 15]) {
+    for (const [denial, iterations] of [
+      ["nsec", 0],
+      ["nsec3", 0],
+      ["nsec3", 100],
+    ] as const) {
+      const zone = { algorithm, denial, iterations };
+      const names = [".", "com.", "example.com.", "a.example.com."];
+      const world = new World(names.map((name) => ({ ...zone, name, records: ["www AAAA ::1"] })));
+      const name = "nothing.a.example.com.";
+      const reply = world.reply(name, "AAAA");
+      const replies = new Map<string, ReturnType<World["reply"]>>();
+      const ask = async (asked: string, type: string) => {
+        const known = replies.get(`${asked} ${type}`) ?? world.reply(asked, type);
+        replies.set(`${asked} ${type}`, known);
+        return known;
+      };
+      const options = { name, type: "AAAA", reply, ask, anchors: world.anchors() } as const;
+      const check = () => validate({ ...options, dateMs: world.now * 1000 });
+      const { verdict } = await check();
+      const tookMs: number[] = [];
+      for (let round = 0; round < 200; round++) {
+        const started = process.cpuUsage();
+        await check();
+        const { user, system } = process.cpuUsage(started);
+        tookMs.push((user + system) / 1000);
+      }
+      console.log(
+        `  algorithm ${algorithm}, ${denial} with ${iterations} iterations: ${median(tookMs).toFixed(2)} ms, ${verdict}`,
+      );
+    }
+  }
+}
+
 const missing = labMissing ?? programMissing("knotd") ?? programMissing("dig");
 if (missing !== null) {
   console.error(`no measurement: ${missing}`);
@@ -306,6 +345,7 @@ try {
   measureDecoding(await tenRecords(knot.endpoint));
   await compareQueryTime(knot.endpoint);
   await measureFailOver(knot.endpoint);
+  await measureVerdicts();
 } finally {
   await knot.stop();
 }

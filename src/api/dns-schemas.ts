@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { VERDICTS } from "../dns/dnssec/chain.ts";
 import { TRANSPORTS } from "../dns/transport.ts";
 import {
   extendedError,
@@ -11,11 +12,12 @@ import {
   oneOf,
   resolverName,
   text,
+  type ValueOf,
   whole,
 } from "./schemas.ts";
 
-/** The DNSSEC verdicts of a resolver. */
-export const DNSSEC_VERDICTS = ["secure", "insecure", "bogus", "unreachable"] as const;
+/** The claims of a resolver about DNSSEC. */
+const CLAIMS = ["secure", "none", "bogus", "no-answer"] as const;
 
 /** The kinds of difference between the replies of resolvers. */
 export const DIFFERENCES = ["records", "chain", "ttl", "rcode", "dnssec"] as const;
@@ -110,16 +112,83 @@ export function dnsDetails() {
   };
 }
 
-/** The schema of a resolver's DNSSEC verdict. */
-export const dnssecVerdict = once(() =>
-  named("DnssecVerdict", "The verdict of a resolver, and which one gave it.", {
-    verdict: oneOf(
-      DNSSEC_VERDICTS,
-      "`secure` and `insecure`: an answer with and without the AD flag; `bogus`: an answer only with checking disabled; `unreachable`: no answer.",
-    ),
-    resolver: resolverName(),
+const keyFields = () => ({
+  keyTag: whole("The key's tag.", 0, 65_535),
+  algorithm: text("The signature algorithm's name."),
+});
+
+const dnssecSet = once(() =>
+  named("DnssecSet", "A record set, or the proof that there is none, which was checked.", {
+    name: text("Its name."),
+    type: text("Its type."),
+    signature: z
+      .strictObject({
+        ...keyFields(),
+        inception: z.iso.datetime().describe("When the signature begins to be valid."),
+        expires: z.iso.datetime().describe("When it ceases to be valid."),
+        daysLeft: z.number().describe("Days until then, with one decimal; negative if it is over."),
+      })
+      .exactOptional()
+      .describe("The signature that counts; of a proof, the first to expire."),
+    proof: list(
+      z.strictObject({
+        record: text("The NSEC or NSEC3 record."),
+        proves: text("What it proves."),
+      }),
+      "The records of a proof.",
+    ).exactOptional(),
+    fault: text("What is wrong with it.").exactOptional(),
   }),
 );
+
+const dnssecZone = once(() =>
+  named("DnssecZone", "A zone of the chain of trust.", {
+    zone: text("Its name."),
+    status: oneOf(VERDICTS, "Whether its keys are trusted."),
+    fault: text("Why they are not.").exactOptional(),
+    ds: list(
+      z.strictObject({ ...keyFields(), digest: text("The digest's name.") }),
+      "Its DS records in the zone above, or its trust anchors.",
+    ),
+    keys: list(
+      z.strictObject({
+        ...keyFields(),
+        trusted: flag("Whether a DS record or trust anchor is about it."),
+      }),
+      "Its DNSKEY records.",
+    ),
+    sets: list(dnssecSet(), "What was checked with its keys."),
+  }),
+);
+
+/** The schema of our own DNSSEC verdict, and of what the resolver claims. */
+export const dnssecVerdict = once(() =>
+  named("DnssecVerdict", "The service's own DNSSEC verdict, and what the resolver claims.", {
+    verdict: oneOf(
+      VERDICTS,
+      "`secure`: signed and valid from the trust anchor down; `insecure`: proven not to be signed; `bogus`: a signature or proof is wrong or missing; `indeterminate`: it cannot be found out.",
+    ),
+    text: text("What was found, and where, in one to three sentences."),
+    chain: list(dnssecZone(), "The zones that were checked, each behind the one above it."),
+    resolver: z
+      .strictObject({
+        name: resolverName(),
+        claim: oneOf(
+          CLAIMS,
+          "`secure`: it answers with the AD flag; `none`: without; `bogus`: it fails twice, and answers if it must not check; `no-answer`: it does not answer.",
+        ),
+        validates: z
+          .boolean()
+          .nullable()
+          .describe("Whether it validates; null if that does not show."),
+        extendedErrors: list(extendedError(), "Its extended errors."),
+      })
+      .describe("What the resolver claims, which may differ from the verdict."),
+  }),
+);
+
+/** Our own DNSSEC verdict, and what the resolver claims. */
+export type DnssecDetails = ValueOf<ReturnType<typeof dnssecVerdict>>;
 
 /** The schema of the reply of one of several resolvers. */
 export const dnsReply = once(() =>

@@ -238,8 +238,12 @@ export const ERRORS = {
         return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
       }
       const reason = bogusReason(extendedErrors);
-      if (reason !== undefined || dnssec?.verdict === "bogus") {
-        const why = reason === undefined ? "" : ` (${reason.name})`;
+      if (dnssec !== undefined && dnssec.verdict !== "indeterminate") {
+        const why = reason === undefined ? rcode : `${rcode}, ${reason.name}`;
+        return `${resolver} does not answer for ${name} (${why}). DNSSEC: ${dnssec.verdict}. ${dnssec.text}`;
+      }
+      if (reason !== undefined) {
+        const why = ` (${reason.name})`;
         return `${resolver} says that the DNSSEC data for ${name} is bogus${why}; the owner of its zone must repair the signatures.`;
       }
       const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];

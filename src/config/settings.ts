@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
+import { parseTrustAnchors, ROOT_ANCHORS, TrustAnchorError } from "../dns/dnssec/anchors.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -107,12 +108,13 @@ export function parseConfig(
   const natsUrl = optional(NATS_URL, parseNatsUrl);
   const natsCreds = optional(NATS_CREDS, absolutePath);
   if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
-  const urlFromFile = (path: string) => parseValkeyUrl(readSecret(absolutePath(path)));
+  const urlFromFile = (path: string) => parseValkeyUrl(readFileOf(absolutePath(path)));
   const urls = [optional(VALKEY_URL, parseValkeyUrl), optional(VALKEY_URL_FILE, urlFromFile)];
   if (environment[VALKEY_URL] && environment[VALKEY_URL_FILE]) {
     report(VALKEY_URL_FILE, [`${VALKEY_URL} is set too; set one of them`]);
   }
   const valkeyUrl = urls.find((url) => url !== null);
+  const anchorsFromFile = (path: string) => parseAnchors(readFileOf(absolutePath(path)));
   const valkeyPrefix = read("SIXSCOPE_VALKEY_PREFIX", "sixscope:", parseValkeyPrefix);
   const stateFolder = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const runtimeFolder = environment["RUNTIME_DIRECTORY"]?.split(":")[0];
@@ -148,6 +150,8 @@ export function parseConfig(
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
       resolver_c: read("SIXSCOPE_RESOLVER_C", QUAD9, parseServers),
     },
+    /** The keys from which DNSSEC is validated. */
+    trustAnchors: optional("SIXSCOPE_TRUST_ANCHORS", anchorsFromFile) ?? ROOT_ANCHORS,
     targetResolver: read("SIXSCOPE_TARGET_RESOLVER", "resolver_a", choice(RESOLVER_NAMES)),
     /** Requests a minute; `prefix` is for an IPv6 /64, and 0 means no limit. */
     rate: {
@@ -344,8 +348,17 @@ function parseValkeyPrefix(text: string): string {
     : refuse("must be 1 to 64 printable ASCII characters without spaces");
 }
 
-/** The content of a file that keeps a secret. */
-function readSecret(path: string): string {
+function parseAnchors(text: string) {
+  try {
+    return parseTrustAnchors(text);
+  } catch (error) {
+    if (!(error instanceof TrustAnchorError)) throw error;
+    return refuse(`is not a file of DS or DNSKEY records: ${error.message}`);
+  }
+}
+
+/** The content of a file that a setting names. */
+function readFileOf(path: string): string {
   try {
     return readRegularFile(path).trim();
   } catch (error) {

@@ -35,6 +35,8 @@ interface FromServer {
   readonly soa: ResourceRecord | null;
   /** True if the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
   readonly incomplete: boolean;
+  /** The message, if the question asked for signatures. */
+  readonly message?: Uint8Array;
 }
 
 /** The result of a question at one server or at all of them; see DnsOutcome. */
@@ -111,6 +113,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
     ...(nsid !== undefined && { nsid }),
     ...(clientSubnet !== undefined && { clientSubnet }),
     records: records.map(({ type, value, ttl }) => ({ type, value, ttl })),
+    ...(question.dnssec && { message: result.bytes }),
   };
   const characters = records.reduce((sum, { value }) => sum + value.length, 0);
   if (characters > MAX_ANSWER_CHARACTERS) {

@@ -186,7 +186,8 @@ export function typeCode(type: RecordType): number {
   return registries.types[type as NamedType] ?? Number(type.slice("TYPE".length));
 }
 
-function typeName(code: number): RecordType {
+/** The type of a number; `TYPE` and the number for one without a name. */
+export function typeName(code: number): RecordType {
   return TYPES_BY_CODE.get(code) ?? `TYPE${code}`;
 }
 

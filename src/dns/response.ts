@@ -14,7 +14,7 @@ import type { RecordType, ResourceRecord } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
 export type DnsResponse =
-  | { readonly kind: "message"; readonly message: Message }
+  | { readonly kind: "message"; readonly message: Message; readonly bytes: Uint8Array }
   /** The server names others to ask and has not asked them itself; RFC 2308 section 2.2. */
   | { readonly kind: "referral" }
   | { readonly kind: "malformed" };
@@ -111,7 +111,7 @@ function lowerCase(byte: number): number {
 function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
   const message = tryDecodeMessage(bytes);
   return message?.answers.length === 0 && BARE_FAILURES.includes(message.rcode)
-    ? { kind: "message", message }
+    ? { kind: "message", message, bytes }
     : null;
 }
 
@@ -129,11 +129,12 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
   if (isReferral(message, query.question)) return { kind: "referral" };
-  if (!message.answerTypes.includes(TYPE.DNAME)) return { kind: "message", message };
+  const kind = "message";
+  if (!message.answerTypes.includes(TYPE.DNAME)) return { kind, message, bytes: restored };
   const answers = message.answers.map((record) =>
     record.type === "CNAME" ? { ...record, value: restoreCase(record.value, query) } : record,
   );
-  return { kind: "message", message: { ...message, answers } };
+  return { kind, message: { ...message, answers }, bytes: restored };
 }
 
 /**

@@ -6,6 +6,7 @@ import { parsePrefix } from "../../src/addr/prefix.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { parseEnvironmentFile } from "../../src/config/environment-file.ts";
 import { ConfigError, parseConfig } from "../../src/config/settings.ts";
+import { ROOT_ANCHORS } from "../../src/dns/dnssec/anchors.ts";
 import { formatDnsServer } from "../../src/dns/server.ts";
 import { quote } from "../../src/util/text.ts";
 
@@ -43,6 +44,7 @@ describe("defaults", () => {
       location: null,
       locationTags: [],
       locationsExpected: [],
+      trustAnchors: ROOT_ANCHORS,
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
@@ -289,6 +291,20 @@ describe("Valkey", () => {
     expect(problems).toEqual([
       "SIXSCOPE_WINDOW_COLOUR: is not a setting; see docs/configuration.md",
     ]);
+  });
+
+  test("trust anchors are in a file", () => {
+    const file = join(tmpdir(), `sixscope-anchors-${process.pid}`);
+    writeFileSync(file, `; ours\nlab. IN DS 1 13 2 ${"ab".repeat(32)}\n`);
+    expect(parseConfig({ SIXSCOPE_TRUST_ANCHORS: file }).trustAnchors).toMatchObject([
+      { zone: "lab.", tag: 1, algorithm: 13, digestType: 2 },
+    ]);
+    writeFileSync(file, "lab. IN DS 1 13 2 abab\n");
+    expect(problemsOf({ SIXSCOPE_TRUST_ANCHORS: file })).toEqual([
+      `SIXSCOPE_TRUST_ANCHORS="${file}": is not a file of DS or DNSKEY records: line 1: the digest of the DS record is cut short or not in hex`,
+    ]);
+    rmSync(file);
+    expect(problemsOf({ SIXSCOPE_TRUST_ANCHORS: file }).join()).toContain("cannot be read: ENOENT");
   });
 
   test("the URL can be in a file, and not in both places", () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
+import { parseTrustAnchors, type ROOT_ANCHORS } from "../../src/dns/dnssec/anchors.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
@@ -31,6 +32,8 @@ const DEAD = "dead.example";
 let knot: KnotServer;
 let unbound: Unbound;
 let client: DnsClient;
+/** The keys that unbound trusts, and a closed network with all zones. */
+let trustAnchors: typeof ROOT_ANCHORS;
 
 beforeAll(async () => {
   if (missing !== null) return;
@@ -43,11 +46,13 @@ beforeAll(async () => {
     return "records" in outcome ? outcome.records.map(({ value }) => value) : [];
   };
   const keys = await keysOf("secure.example");
+  const anchors = signed.flatMap((name) => keys.map((key) => `${name}. DNSKEY ${key}`));
+  trustAnchors = parseTrustAnchors(anchors.join("\n"));
   unbound = await startUnbound({
     zones: [...NAMES].reverse(),
     server: knot.endpoint,
     // The keys of one zone for both, so that the other one is bogus.
-    trustAnchors: signed.flatMap((name) => keys.map((key) => `${name}. DNSKEY ${key}`)),
+    trustAnchors: anchors,
   });
   client = createDnsClient({ servers: [unbound.endpoint] });
 });
@@ -89,37 +94,36 @@ describe("the verdict", () => {
       return (await dns.handle(
         parameters,
         { signal, allowSeconds() {} } as never,
-        { resolvers, querySlots: new ProbeSlots(1) } as never,
+        { resolvers, querySlots: new ProbeSlots(1), config: { trustAnchors } } as never,
       )) as { details: object };
     } catch (error) {
       return (error as { body: { error: { details: object } } }).body.error;
     }
   }
 
+  // biome-ignore format: a table
   testWithUnbound.each([
-    ["www.secure.example", "secure", { rcode: "NOERROR", authenticated: true }],
-    ["missing.secure.example", "secure", { rcode: "NXDOMAIN", authenticated: true }],
-    ["www.insecure.example", "insecure", { rcode: "NOERROR", authenticated: false }],
-    ["www.bogus.example", "bogus", { rcode: "SERVFAIL", authenticated: false }],
-  ])("%s is %s", async (name, verdict, details) => {
+    ["www.secure.example", "secure", { claim: "secure", validates: true }, { rcode: "NOERROR", authenticated: true }],
+    ["missing.secure.example", "secure", { claim: "secure", validates: true }, { rcode: "NXDOMAIN", authenticated: true }],
+    ["www.insecure.example", "indeterminate", { claim: "none", validates: null }, { rcode: "NOERROR", authenticated: false }],
+    ["www.bogus.example", "bogus", { claim: "bogus", validates: true }, { rcode: "SERVFAIL", authenticated: false }],
+    [`www.${DEAD}`, "indeterminate", { claim: "no-answer", validates: null }, { rcode: "SERVFAIL" }],
+  ])("%s is %s", async (name, verdict, claim, details) => {
     expect(await ask(name)).toMatchObject({
-      details: { ...details, dnssec: { verdict, resolver: "resolver_a" } },
+      details: { ...details, dnssec: { verdict, resolver: { name: "resolver_a", ...claim } } },
     });
   });
 
-  testWithUnbound("an error about a bogus name says so, with the resolver's reason", async () => {
-    expect(await ask("www.bogus.example")).toMatchObject({
-      code: "RESOLVER_FAILURE",
-      message: expect.stringMatching(
-        /^resolver_a says that the DNSSEC data for "www.bogus.example" is bogus \(.*\); the owner/,
-      ),
-      details: { attempts: [{ outcome: "SERVFAIL" }] },
-    });
-  });
-
-  testWithUnbound("a resolver that answers nothing is unreachable", async () => {
-    expect(await ask(`www.${DEAD}`)).toMatchObject({
-      details: { dnssec: { verdict: "unreachable" } },
-    });
-  });
+  testWithUnbound(
+    "an error about a bogus name says why, and what the resolver claims",
+    async () => {
+      expect(await ask("www.bogus.example")).toMatchObject({
+        code: "RESOLVER_FAILURE",
+        message: expect.stringMatching(
+          /^resolver_a does not answer for "www.bogus.example" \(SERVFAIL, .*\)\. DNSSEC: bogus\. No key of bogus\.example matches its trust anchor \(key tag \d+, \d+\)\. The resolver refuses the answer, too\.$/,
+        ),
+        details: { attempts: [{ outcome: "SERVFAIL" }] },
+      });
+    },
+  );
 });

@@ -1,5 +1,6 @@
 /** Documents with everything that each tool can report; each value occurs once. */
 
+import type { DnssecDetails } from "../../src/api/dns-schemas.ts";
 import { type DnsResult, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
 import { type MtrResult, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
 import { type MtuResult, mtuText } from "../../src/tools/mtu/endpoint.ts";
@@ -301,6 +302,46 @@ const RECORDS = [
   { type: "AAAA", value: "64:ff9b::c000:201", ttl: 299 },
 ];
 
+const ZSK = { keyTag: 46_024, algorithm: "ECDSAP256SHA256" };
+const KSK = { keyTag: 51_928, algorithm: "RSASHA256" };
+
+/** A verdict with all that one can have. */
+const dnssecOf = (
+  name: "resolver_a" | "resolver_b",
+  verdict: "secure" | "bogus",
+): DnssecDetails => ({
+  verdict,
+  text: `The signature of web.example.com AAAA is ${verdict}.`,
+  chain: [
+    {
+      ...{ zone: "example.com.", status: "bogus", fault: "No key of example.com matches." },
+      ds: [{ ...KSK, digest: "SHA-256" }],
+      keys: [
+        { ...KSK, trusted: true },
+        { ...ZSK, trusted: false },
+      ],
+      sets: [
+        {
+          ...{ name: "web.example.com.", type: "AAAA", fault: "It expired." },
+          signature: {
+            ...ZSK,
+            ...{
+              inception: "2026-11-01T00:00:00Z",
+              expires: "2026-12-01T00:00:00Z",
+              daysLeft: 8.7,
+            },
+          },
+        },
+        {
+          ...{ name: "x.example.com.", type: "TXT" },
+          proof: [{ record: "a.example.com. NSEC z.example.com. A", proves: "x does not exist" }],
+        },
+      ],
+    },
+  ],
+  resolver: { name, claim: verdict, validates: true, extendedErrors: EDE },
+});
+
 const SAID = {
   question: QUESTION,
   server: "[2001:db8::53]:853",
@@ -313,7 +354,7 @@ const SAID = {
   incomplete: true,
   soa: SOA,
   dns64: [DNS64],
-  dnssec: { verdict: "secure", resolver: "resolver_b" },
+  dnssec: dnssecOf("resolver_b", "secure"),
   attempts: ATTEMPTS,
 } satisfies Partial<DnsResult["details"]>;
 
@@ -344,14 +385,14 @@ export const COMPARISON: DnsResult = {
       {
         ...{ resolver: "resolver_a", outcome: "answer", records: RECORDS, queryTime: 1018 },
         ...SAID,
-        dnssec: { verdict: "secure", resolver: "resolver_a" },
+        dnssec: dnssecOf("resolver_a", "secure"),
       },
       {
         ...{ resolver: "resolver_b", outcome: "failure", records: [], queryTime: 41 },
         ...{ question: QUESTION, server: "[2001:db8::54]:53", transport: "tcp" },
         ...{ rcode: "SERVFAIL", authenticated: false },
         extendedErrors: [{ code: 6, name: "DNSSEC Bogus" }],
-        dnssec: { verdict: "bogus", resolver: "resolver_b" },
+        dnssec: dnssecOf("resolver_b", "bogus"),
         attempts: [{ server: "[2001:db8::54]:53", transport: "tcp", ms: 41, outcome: "SERVFAIL" }],
       },
       {

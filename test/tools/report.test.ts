@@ -59,7 +59,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "dns.*transport": "the same in capitals",
   "dns.details.resolvers[].outcome": "the same in words",
   "dns.details.resolvers[].question.*": "the question of all",
-  "dns.details.resolver*dnssec.resolver": "the resolver whose answer it is",
+  "dns.details.*dnssec.resolver.name": "the resolver whose answer it is",
   "ping.results[].details.reason": "the address that replied",
   "ping.details.lost[].reason": "the same in words",
   "trace.details.reason": "the verdict",
@@ -373,7 +373,9 @@ test("the details of a DNS error are a report, those of another error are none",
   expect(shown).toMatchObject({ title: "no.example", verdict: null, isAnswered: false });
   expect(shown.tables.map(({ heading }) => heading)).toEqual([
     "resolver_a",
+    "Chain of trust, as resolver_a answers",
     "resolver_b",
+    "Chain of trust, as resolver_b answers",
     "resolver_c",
   ]);
   expect(explain?.({ hostname: "a..b", reason: "an empty label" })).toBeUndefined();

@@ -220,7 +220,7 @@ describe("of a look-up", () => {
     [[], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
     [["CNAME"], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
     [["CNAME"], { incomplete: true }, "incomplete", "resolver_b follows the CNAME chain of www.example.com only so far; its end may have AAAA records."],
-    [["AAAA"], { dnssec: { verdict: "insecure", resolver: "resolver_b" } }, "answer", "resolver_b has 1 AAAA record for www.example.com. Its DNSSEC verdict is insecure."],
+    [["AAAA"], { dnssec: { verdict: "insecure" } as never }, "answer", "resolver_b has 1 AAAA record for www.example.com. DNSSEC: insecure."],
     [["AAAA"], { agree: true, differences: [], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree."],
     [["AAAA"], { agree: true, differences: ["ttl"], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers agree; only TTLs differ."],
     [["AAAA"], { agree: false, differences: ["records"], unanswered: [] }, "answer", "resolver_b has 1 AAAA record for www.example.com. The three resolvers differ in their records."],

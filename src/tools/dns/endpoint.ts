@@ -21,17 +21,17 @@ import {
   whole,
 } from "../../api/schemas.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
-import { QUERY_TIMEOUT_MS } from "../../dns/client.ts";
+import { QUERY_TIMEOUT_MS, type QueryOptions } from "../../dns/client.ts";
 import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
 import { parseHostname } from "../../dns/hostname.ts";
-import type { QuestionFlags } from "../../dns/message.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
-import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
+import { isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
 import { plural } from "../../util/text.ts";
 import { takeSlot, verdictField } from "../run.ts";
 import { type Compared, compareReplies, comparisonText, replyDocument } from "./comparison.ts";
+import { checkDnssec } from "./dnssec.ts";
 import example from "./example.json" with { type: "json" };
 import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
 
@@ -92,10 +92,10 @@ export const dns = endpoint({
     }),
     dnssec: choiceParameter(["no", "yes"], {
       default: "no",
-      description: "Whether to ask for signatures and for the resolver's DNSSEC verdict.",
+      description: "Whether to ask for signatures and to validate them from the trust anchor down.",
       example: "no",
-      option: { flags: "--dnssec", help: "ask for the resolver's DNSSEC verdict" },
-      label: "Ask for DNSSEC",
+      option: { flags: "--dnssec", help: "show signatures and validate them" },
+      label: "Validate DNSSEC",
     }),
     class: choiceParameter(["IN", "CH"], {
       default: "IN",
@@ -135,7 +135,7 @@ export const dns = endpoint({
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle(parameters, call, { resolvers, resolverTitle, querySlots }) {
+  async handle(parameters, call, { config, resolvers, resolverTitle, querySlots }) {
     const { hostname, type, resolver, dnssec } = parameters;
     const { signal, owner } = call;
     const asked = {
@@ -150,16 +150,22 @@ export const dns = endpoint({
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
       const client = resolvers[name];
-      const query = (flags: QuestionFlags) =>
+      const query = (flags: QueryOptions) =>
         client.query(parsed.name, type, { ...asked, ...flags });
       if (type === "AAAA") learnTranslators(client);
       const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
+      const checked =
+        dnssec === "yes" &&
+        parameters.class !== "CH" &&
+        (await checkDnssec(outcome, {
+          ...{ client, anchors: config.trustAnchors, signal, owner, query },
+        }));
       const reply = {
         // A server that a command has chosen has its own text in place of the name.
         resolver: (resolverTitle as ResolverName | undefined) ?? name,
         outcome,
         translations: translationsIn(client, outcome),
-        ...(dnssec === "yes" && { verdict: await verdictOn(outcome, query) }),
+        ...(checked && { dnssec: checked, verdict: checked.verdict }),
       };
       if (outcome.kind !== "aborted") call.onEvent?.("reply", replyDocument(reply));
       return reply;
@@ -184,19 +190,6 @@ export const dns = endpoint({
 /** The records of a name. */
 export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
 
-/** The resolver's verdict: bogus if it fails, and answers as soon as it must not check. */
-async function verdictOn(
-  outcome: DnsOutcome,
-  query: (flags: QuestionFlags) => Promise<DnsOutcome>,
-): Promise<Required<Reply>["verdict"]> {
-  if (isDecisive(outcome)) {
-    return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
-  }
-  if (outcome.kind !== "failure") return "unreachable";
-  const unchecked = await query({ dnssec: true, checkingDisabled: true });
-  return isDecisive(unchecked) ? "bogus" : "unreachable";
-}
-
 /** The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers. */
 export function dnsVerdict(
   resolver: ResolverName,
@@ -212,7 +205,7 @@ export function dnsVerdict(
     code === "no-data" && `${resolver} says that ${name} exists and has no ${type} record.`,
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
-    said.dnssec && `Its DNSSEC verdict is ${said.dnssec.verdict}.`,
+    said.dnssec && `DNSSEC: ${said.dnssec.verdict}.`,
     comparisonText(said),
   ];
   return { code, text: sentences.filter(Boolean).join(" ") } as const;

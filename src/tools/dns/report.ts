@@ -7,6 +7,7 @@ import {
   tonedVerdict,
   translatorFact,
 } from "../report.ts";
+import { chainTables, dnssecFacts } from "./dnssec-report.ts";
 import type { DnsResult } from "./endpoint.ts";
 
 type Reply = NonNullable<DnsResult["details"]["resolvers"]>[number];
@@ -39,7 +40,10 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
         ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
         ["Location", details.location],
       ),
-      tables: resolvers?.map((reply) => replyTable(reply, resolvers)) ?? [recordTable(records)],
+      tables: resolvers?.flatMap((reply) => [
+        replyTable(reply, resolvers),
+        ...chainTables(reply.dnssec, `, as ${reply.resolver} answers`),
+      ]) ?? [recordTable(records), ...chainTables(details.dnssec)],
       isAnswered: isThere,
     };
   },
@@ -115,9 +119,9 @@ function replyFacts(
           `${server} over ${transport?.toUpperCase()}, ${rcode}${time}`,
           rcode !== "NOERROR" && "warn",
         ],
-    dnssec
-      ? ["DNSSEC", dnssec.verdict, dnssec.verdict === "bogus" && "bad"]
-      : ["DNSSEC", authenticated && "validated, as the resolver says"],
+    ...(dnssec
+      ? dnssecFacts(dnssec)
+      : [["DNSSEC", authenticated && "validated, as the resolver says"] as const]),
     ["Server's name", nsid],
     ["For clients in", clientSubnet],
     ...dns64.map(translatorFact),

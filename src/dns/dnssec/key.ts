@@ -1,0 +1,194 @@
+import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import { encodeName } from "../name.ts";
+
+/** The flags of a DNSKEY record: RFC 4034 section 2.1.1, RFC 5011 section 7. */
+const FLAG = { zone: 0x0100, revoked: 0x0080 } as const;
+
+/** The only protocol of a DNSKEY record; RFC 4034 section 2.1.2. */
+const PROTOCOL = 3;
+
+/** Bits of an RSA modulus; RFC 5702 section 2. */
+const RSA_BITS = { minimum: 512, maximum: 4096 } as const;
+
+/** A public key as a JSON Web Key; RFC 7517. */
+type PublicJwk = Readonly<Record<string, string>>;
+
+/** A signature algorithm. Without `jwk` it cannot be verified here. */
+interface Algorithm {
+  readonly name: string;
+  /** The hash of the signed data; null where the algorithm has its own. */
+  readonly hash?: string | null;
+  /** The public key as a JSON Web Key; null if it does not have the form of the algorithm. */
+  jwk?(key: Buffer): PublicJwk | null;
+}
+
+const curve = (name: string, hash: string, curveName: string, bytes: number): Algorithm => ({
+  name,
+  hash,
+  jwk: (key) =>
+    key.length === 2 * bytes
+      ? { kty: "EC", crv: curveName, x: base64url(key, 0, bytes), y: base64url(key, bytes) }
+      : null,
+});
+
+/**
+ * The algorithms of the IANA registry; RFC 8624 and RFC 9904. Those with SHA-1 count as unsupported:
+ * RFC 9905 section 2.
+ */
+const ALGORITHMS: Readonly<Record<number, Algorithm>> = {
+  1: { name: "RSAMD5" },
+  3: { name: "DSA" },
+  5: { name: "RSASHA1" },
+  6: { name: "DSA-NSEC3-SHA1" },
+  7: { name: "RSASHA1-NSEC3-SHA1" },
+  8: { name: "RSASHA256", hash: "sha256", jwk: rsaKey },
+  10: { name: "RSASHA512", hash: "sha512", jwk: rsaKey },
+  12: { name: "ECC-GOST" },
+  13: curve("ECDSAP256SHA256", "sha256", "P-256", 32),
+  14: curve("ECDSAP384SHA384", "sha384", "P-384", 48),
+  15: {
+    name: "ED25519",
+    hash: null,
+    jwk: (key) => (key.length === 32 ? { kty: "OKP", crv: "Ed25519", x: base64url(key, 0) } : null),
+  },
+  16: { name: "ED448" },
+  17: { name: "SM2SM3" },
+  23: { name: "ECC-GOST12" },
+};
+
+/** The digests of DS records; RFC 4509, RFC 6605. Those without a hash are not used: RFC 9905 for SHA-1. */
+const DIGESTS: Readonly<Record<number, readonly [name: string, hash?: string]>> = {
+  1: ["SHA-1"],
+  2: ["SHA-256", "sha256"],
+  3: ["GOST R 34.11-94"],
+  4: ["SHA-384", "sha384"],
+  5: ["GOST R 34.11-2012"],
+  6: ["SM3"],
+};
+
+/** A key of a zone: a DNSKEY record. */
+export interface Key {
+  readonly tag: number;
+  readonly algorithm: number;
+  /** True if it may sign the records of its zone: RFC 4034 section 2.1.1, RFC 5011 section 2.1. */
+  readonly isUsable: boolean;
+  /** The data of the record. */
+  readonly data: Uint8Array;
+  /** Verifies a signature; null if the key does not have the form of its algorithm. */
+  verify(signed: Uint8Array, signature: Uint8Array): boolean | null;
+}
+
+/** The data of a DS record: the digest of a key that the parent zone vouches for; RFC 4034 section 5.1. */
+export interface KeyDigest {
+  readonly tag: number;
+  readonly algorithm: number;
+  readonly digestType: number;
+  readonly digest: Uint8Array;
+}
+
+/** The name of a signature algorithm; its number if it has none. */
+export function algorithmName(algorithm: number): string {
+  return ALGORITHMS[algorithm]?.name ?? `algorithm ${algorithm}`;
+}
+
+/** The name of a DS record's digest; its number if it has none. */
+export function digestName(digestType: number): string {
+  return DIGESTS[digestType]?.[0] ?? `digest ${digestType}`;
+}
+
+/** True if signatures of the algorithm can be verified here. */
+export function canVerify(algorithm: number): boolean {
+  return ALGORITHMS[algorithm]?.jwk !== undefined;
+}
+
+/** True if a DS record can be used: its algorithm and its digest are known. */
+export function isUsableDigest({ algorithm, digestType }: KeyDigest): boolean {
+  return canVerify(algorithm) && DIGESTS[digestType]?.[1] !== undefined;
+}
+
+/** Reads the data of a DNSKEY record; null for data that is cut short. */
+export function tryParseKey(data: Uint8Array): Key | null {
+  if (data.length < 5) return null;
+  const bytes = Buffer.from(data);
+  const flags = bytes.readUInt16BE(0);
+  const [protocol, algorithm] = [bytes.readUInt8(2), bytes.readUInt8(3)];
+  let imported: KeyObject | null | undefined;
+  return {
+    tag: keyTag(data),
+    algorithm,
+    isUsable: (flags & (FLAG.zone | FLAG.revoked)) === FLAG.zone && protocol === PROTOCOL,
+    data,
+    verify(signed, signature) {
+      imported ??= importKey(algorithm, bytes.subarray(4));
+      if (imported === null) return null;
+      const key = { key: imported, dsaEncoding: "ieee-p1363" } as const;
+      return verify(ALGORITHMS[algorithm]?.hash, signed, key, signature);
+    },
+  };
+}
+
+/** Reads the data of a DS record; null for data that is cut short. */
+export function tryParseKeyDigest(data: Uint8Array): KeyDigest | null {
+  if (data.length < 5) return null;
+  const bytes = Buffer.from(data);
+  return {
+    tag: bytes.readUInt16BE(0),
+    algorithm: bytes.readUInt8(2),
+    digestType: bytes.readUInt8(3),
+    digest: data.subarray(4),
+  };
+}
+
+/** True if a DS record is about a key of the zone; RFC 4034 section 5.1.4. */
+export function isDigestOf(
+  { tag, algorithm, digestType, digest }: KeyDigest,
+  zone: string,
+  key: Key,
+) {
+  if (tag !== key.tag || algorithm !== key.algorithm) return false;
+  return keyDigest(zone, key.data, digestType)?.equals(digest) ?? false;
+}
+
+/** The digest of a key, as a DS record has it; null if the digest is not known. */
+export function keyDigest(zone: string, key: Uint8Array, digestType: number): Buffer | null {
+  const hash = DIGESTS[digestType]?.[1];
+  return hash === undefined ? null : createHash(hash).update(encodeName(zone)).update(key).digest();
+}
+
+/** Bytes of a digest. Zero for one that is not known. */
+export function digestBytes(digestType: number): number {
+  return keyDigest(".", new Uint8Array(), digestType)?.length ?? 0;
+}
+
+/** The tag of a key; RFC 4034 appendix B. */
+export function keyTag(data: Uint8Array): number {
+  let sum = 0;
+  for (let at = 0; at < data.length; at++) sum += (data[at] as number) << (at % 2 === 0 ? 8 : 0);
+  return (sum + (sum >>> 16)) & 0xffff;
+}
+
+function importKey(algorithm: number, key: Buffer): KeyObject | null {
+  const jwk = ALGORITHMS[algorithm]?.jwk?.(key);
+  if (!jwk) return null;
+  try {
+    return createPublicKey({ key: jwk, format: "jwk" });
+  } catch {
+    // Such as a point that is not on the curve.
+    return null;
+  }
+}
+
+/** RFC 3110 section 2. */
+function rsaKey(key: Buffer): PublicJwk | null {
+  const isLong = key[0] === 0;
+  const start = isLong ? 3 : 1;
+  const modulusAt = start + (isLong && key.length > 2 ? key.readUInt16BE(1) : (key[0] ?? 0));
+  const modulus = key.subarray(key.findIndex((byte, at) => at >= modulusAt && byte !== 0));
+  const bits = 8 * modulus.length;
+  if (modulusAt >= key.length || bits < RSA_BITS.minimum || bits > RSA_BITS.maximum) return null;
+  return { kty: "RSA", e: base64url(key, start, modulusAt), n: modulus.toString("base64url") };
+}
+
+function base64url(key: Buffer, start: number, end?: number): string {
+  return key.subarray(start, end).toString("base64url");
+}

@@ -1,0 +1,60 @@
+/*
+ * Names in this folder are presentation text in lower case with the final dot, in which two names are
+ * equal exactly when they are equal as RFC 4343 compares them.
+ */
+
+/** The labels of a name from the left; none for the root. */
+export function labelsOf(name: string): readonly string[] {
+  return name.match(/(?:\\.|[^.\\])+/g) ?? [];
+}
+
+/** The last labels of a name, as a name of its own. */
+export function ancestorOf(name: string, labelCount: number): string {
+  const labels = labelsOf(name);
+  return `${labels.slice(labels.length - labelCount).join(".")}.`;
+}
+
+/** The name without its first label; the root's is the root. */
+export function parentOf(name: string): string {
+  return ancestorOf(name, Math.max(0, labelsOf(name).length - 1));
+}
+
+/** True if a name is the zone's, or below it. */
+export function isWithin(name: string, zone: string): boolean {
+  return commonLabels(name, zone) === labelsOf(zone).length;
+}
+
+/** How many labels two names have in common, from the right. */
+export function commonLabels(a: string, b: string): number {
+  const [left, right] = [labelsOf(a), labelsOf(b)];
+  let count = 0;
+  while (
+    count < left.length &&
+    count < right.length &&
+    left.at(-1 - count) === right.at(-1 - count)
+  ) {
+    count += 1;
+  }
+  return count;
+}
+
+/** Compares names in canonical order; RFC 4034 section 6.1. */
+export function compareNames(a: string, b: string): number {
+  const [left, right] = [labelsOf(a), labelsOf(b)];
+  const common = commonLabels(a, b);
+  const [first, second] = [left.at(-1 - common), right.at(-1 - common)];
+  if (common === left.length || common === right.length) return left.length - right.length;
+  return rawBytes(first ?? "") < rawBytes(second ?? "") ? -1 : 1;
+}
+
+/** A label with a character for each byte. */
+function rawBytes(label: string): string {
+  return label.replaceAll(/\\(?:(\d{3})|(.))/g, (_, digits, character) =>
+    digits === undefined ? character : String.fromCharCode(Number(digits)),
+  );
+}
+
+/** The wildcard right below a name. */
+export function wildcardOf(name: string): string {
+  return name === "." ? "*." : `*.${name}`;
+}

@@ -1,0 +1,75 @@
+import type { DnssecDetails } from "../../api/dns-schemas.ts";
+import { type FactRow, factsOf, type Table, type Tone } from "../report.ts";
+
+type Link = DnssecDetails["chain"][number];
+
+const TONES: Readonly<Record<DnssecDetails["verdict"], Tone>> = {
+  secure: "good",
+  insecure: "warn",
+  indeterminate: "warn",
+  bogus: "bad",
+};
+
+const CLAIMS: Readonly<Record<DnssecDetails["resolver"]["claim"], string>> = {
+  secure: "secure (AD)",
+  none: "nothing (no AD)",
+  bogus: "bogus, by failing",
+  "no-answer": "nothing, as it does not answer",
+};
+
+/** Our own DNSSEC verdict, and what the resolver claims. */
+export function dnssecFacts({ verdict, text, resolver }: DnssecDetails): FactRow[] {
+  const { claim, validates } = resolver;
+  const how = validates === null ? "" : validates ? "; it validates" : "; it does not validate";
+  return [
+    ["DNSSEC", `${verdict}. ${text}`, TONES[verdict]],
+    ["Resolver claims", `${CLAIMS[claim]}${how}`],
+  ];
+}
+
+/** The chain of trust: what was checked in each zone. None without a verdict. */
+export function chainTables(dnssec: DnssecDetails | undefined, where = ""): Table[] {
+  if (dnssec === undefined) return [];
+  const { chain } = dnssec;
+  return [
+    {
+      heading: `Chain of trust${where}`,
+      columns: [
+        { name: "zone", kind: "value", isExtra: true },
+        { name: "records", kind: "value" },
+        { name: "key", kind: "text", isDetail: true },
+        { name: "from", kind: "text", isExtra: true },
+        { name: "until", kind: "text", isDetail: true },
+        { name: "days left", kind: "text" },
+        { name: "", kind: "text", isToned: true },
+      ],
+      rows: chain.flatMap(({ zone, sets }) =>
+        sets.map(({ name, type, signature, proof, fault }) => ({
+          cells: [
+            ...[zone, `${name} ${type}`, signature ? keyText(signature) : null],
+            ...[signature?.inception ?? null, signature?.expires ?? null],
+            ...[signature?.daysLeft.toFixed(1) ?? null, fault ?? (proof ? "proof" : null)],
+          ],
+          ...(fault !== undefined && { tone: "bad" as const }),
+        })),
+      ),
+      facts: factsOf(...chain.flatMap(zoneFacts)),
+    },
+  ];
+}
+
+function zoneFacts({ zone, status, fault, ds, keys, sets }: Link): FactRow[] {
+  const digests = ds.map((each) => `${keyText(each)} ${each.digest}`).join(", ");
+  const own = keys.map((key) => `${keyText(key)}${key.trusted ? " (trusted)" : ""}`).join(", ");
+  const proofs = sets.flatMap(({ proof = [] }) => proof);
+  return [
+    [`DS of ${zone}`, digests],
+    [`Keys of ${zone}`, own],
+    [`Fault of ${zone}`, fault && `${status}: ${fault}`, TONES[status]],
+    ...proofs.map(({ record, proves }): FactRow => ["Proof", `${proves}: ${record}`]),
+  ];
+}
+
+function keyText({ keyTag, algorithm }: { readonly keyTag: number; readonly algorithm: string }) {
+  return `${keyTag} ${algorithm}`;
+}

@@ -1,0 +1,115 @@
+import type { DnssecDetails } from "../../api/dns-schemas.ts";
+import type { DnsClient, QueryOptions } from "../../dns/client.ts";
+import type { Reply, TrustAnchor } from "../../dns/dnssec/chain.ts";
+import { VERDICT_TIMEOUT_MS } from "../../dns/dnssec/limits.ts";
+import { type Validation, validate } from "../../dns/dnssec/validate.ts";
+import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
+import { systemClock } from "../../util/clock.ts";
+
+type Claim = DnssecDetails["resolver"]["claim"];
+
+/** How a reply is checked. */
+interface Check {
+  readonly client: DnsClient;
+  readonly anchors: readonly TrustAnchor[];
+  readonly signal: AbortSignal;
+  readonly owner: string;
+  /** Asks the question of the reply once more. */
+  query(options: QueryOptions): Promise<DnsOutcome>;
+}
+
+/**
+ * Our own verdict on a reply, and what its resolver claims. A resolver that fails is asked not to check; if
+ * it answers then, it is asked again as before, because a server that fails once says nothing of the zone.
+ */
+export async function checkDnssec(
+  outcome: DnsOutcome,
+  { client, anchors, signal, owner, query }: Check,
+): Promise<
+  Omit<DnssecDetails, "resolver"> & { resolver: Omit<DnssecDetails["resolver"], "name"> }
+> {
+  const deadlineMs = systemClock.nowMs() + VERDICT_TIMEOUT_MS;
+  const options = () => ({
+    dnssec: true,
+    timeoutMs: Math.max(1, deadlineMs - systemClock.nowMs()),
+  });
+  const unchecked =
+    outcome.kind === "failure" ? await query({ ...options(), checkingDisabled: true }) : outcome;
+  const hasFailed = unchecked !== outcome && isDecisive(unchecked);
+  const believed = hasFailed ? await query(options()) : outcome;
+  const claim = claimOf(believed, unchecked);
+  const { question } = outcome;
+  const validation = await validate({
+    ...{ name: question.name, type: question.type, anchors, reply: replyOf(unchecked) },
+    timeoutMs: deadlineMs - systemClock.nowMs(),
+    ask: async (name, type, timeoutMs) =>
+      replyOf(
+        await client.query(name, type, {
+          dnssec: true,
+          checkingDisabled: true,
+          timeoutMs,
+          signal,
+          owner,
+        }),
+      ),
+  });
+  const isFlaky = hasFailed && isDecisive(believed);
+  const sentences = [
+    validation.text,
+    isFlaky
+      ? "The resolver failed at first, and answered when it was asked again."
+      : SAID[validation.verdict][claim],
+  ];
+  return {
+    ...validation,
+    text: sentences.filter(Boolean).join(" "),
+    resolver: {
+      claim,
+      validates: validates(validation.verdict, claim),
+      extendedErrors: "extendedErrors" in believed ? believed.extendedErrors : [],
+    },
+  };
+}
+
+/** The message of an outcome, or why there is none. */
+function replyOf(outcome: DnsOutcome): Reply | string {
+  if (!("rcode" in outcome)) return outcome.kind;
+  const { message, rcode } = outcome;
+  return isDecisive(outcome) && message !== undefined ? { rcode, message } : rcode;
+}
+
+function claimOf(believed: DnsOutcome, unchecked: DnsOutcome): Claim {
+  if (isDecisive(believed)) {
+    return "authenticated" in believed && believed.authenticated ? "secure" : "none";
+  }
+  return believed.kind === "failure" && isDecisive(unchecked) ? "bogus" : "no-answer";
+}
+
+/** Where a claim differs from the verdict, or is not known from it. */
+const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim, string>>>>> = {
+  secure: {
+    none: "The resolver does not claim that it is valid, so it does not validate, or does not tell.",
+    bogus: "The resolver refuses the answer, though; its clock or its trust anchors may be wrong.",
+  },
+  insecure: {
+    secure: "The resolver claims that it has validated the answer, which cannot be.",
+    bogus: "The resolver refuses the answer, though, as if it were bogus.",
+  },
+  indeterminate: {
+    secure: "The resolver claims that it has validated the answer.",
+    bogus: "The resolver refuses the answer, and gives it if it must not check.",
+  },
+  bogus: {
+    secure: "The resolver claims that it has validated the answer; do not rely on that.",
+    none: "The resolver passes the answer on, so it does not validate.",
+    bogus: "The resolver refuses the answer, too.",
+  },
+};
+
+/** True if a resolver validates, null if its claim does not show it; AD alone may come from anybody. */
+function validates(verdict: Validation["verdict"], claim: Claim): boolean | null {
+  if (claim === "bogus") return true;
+  if (claim === "no-answer") return null;
+  if (verdict === "bogus") return false;
+  return verdict === "secure" ? claim === "secure" : null;
+}

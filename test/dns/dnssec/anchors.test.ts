@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { parseTrustAnchors, ROOT_ANCHORS } from "../../../src/dns/dnssec/anchors.ts";
+import { testWith } from "../../lab/lab.ts";
+
+const ROOT_DATA = "/usr/share/dns";
+const missing = existsSync(ROOT_DATA) ? null : "dns-root-data is not installed";
+
+testWith(missing).each(["root.ds", "root.key"])(
+  "the root's anchors are those of Debian's %s",
+  (file) => {
+    const published = parseTrustAnchors(readFileSync(`${ROOT_DATA}/${file}`, "utf8"));
+    const sorted = (anchors: typeof published) => anchors.toSorted((a, b) => a.tag - b.tag);
+    expect(sorted(published)).toEqual(sorted(ROOT_ANCHORS));
+    expect(published.map(({ tag }) => tag).toSorted()).toEqual([20_326, 38_696]);
+  },
+);
+
+const DIGEST = "E06D44B80B8F1D39A95C0B0D7C65D08458E880409BBC683457104237C7F8EC8D";
+const KEY =
+  "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==";
+
+// RFC 6605 section 6.1 has this key and its digest.
+test("records in the forms of zone files", () => {
+  const text = `; closed network
+EXAMPLE.net. 3600 IN DNSKEY 257 3 13 ( GojIhhXUN/u4v54ZQqGSnyhWJwaubCvTmeexv7bR6edb
+   krSqQpF64cYbcB7wNcP+e+MAnLr+Wi9xMWyQLc8NAA== ) ; two lines
+lab in ds 20326 8 2 ${DIGEST.slice(0, 20)} ${DIGEST.slice(20).toLowerCase()}
+`;
+  const [key, digest] = parseTrustAnchors(text);
+  expect(key).toMatchObject({ zone: "example.net.", tag: 55_648, algorithm: 13, digestType: 2 });
+  expect(Buffer.from(key?.digest ?? []).toString("hex")).toBe(
+    "b4c8c1fe2e7477127b27115656ad6256f424625bf5c1e2770ce6d6e37df61d17",
+  );
+  expect(digest).toMatchObject({ zone: "lab.", tag: 20_326, algorithm: 8, digestType: 2 });
+  expect(
+    Buffer.from(digest?.digest ?? [])
+      .toString("hex")
+      .toUpperCase(),
+  ).toBe(DIGEST);
+});
+
+test.each([
+  ["", "it has no record"],
+  ["; only a comment\n", "it has no record"],
+  ["\n. IN NS a.root.", "line 2: it must be a name, then DS or DNSKEY, three numbers and the data"],
+  [`. DS 99999 8 2 ${DIGEST}`, "line 1: it must be a name"],
+  [
+    `. DS 20326 8 2 ${DIGEST.slice(2)}`,
+    "line 1: the digest of the DS record is cut short or not in hex",
+  ],
+  [
+    `. DS 20326 8 2 ${DIGEST.slice(2)}zz`,
+    "line 1: the digest of the DS record is cut short or not in hex",
+  ],
+  [`. DNSKEY 0 3 13 ${KEY}`, "line 1: the DNSKEY record is not the key of a zone in base64"],
+  [
+    `. DNSKEY 257 3 13 ${KEY.slice(1)}`,
+    "line 1: the DNSKEY record is not the key of a zone in base64",
+  ],
+  [`a..b DS 20326 8 2 ${DIGEST}`, "line 1: a name has an empty label"],
+  [`. DS 20326 8 2 ( ${DIGEST}`, "a parenthesis is not closed"],
+  [`. DS 20326 8 2 ${DIGEST}\n`.repeat(101), "it has more than 100 records"],
+])("%p is refused", (text, message) => {
+  expect(() => parseTrustAnchors(text)).toThrow(message);
+});

@@ -1,0 +1,289 @@
+/** Verdicts beside those of delv and unbound, on zones that BIND and knot have signed. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDnsClient, type DnsClient } from "../../../src/dns/client.ts";
+import { parseTrustAnchors } from "../../../src/dns/dnssec/anchors.ts";
+import type { Reply, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import { validate } from "../../../src/dns/dnssec/validate.ts";
+import type { DnsOutcome } from "../../../src/dns/outcome.ts";
+import type { RecordType } from "../../../src/dns/record.ts";
+import { type Started, startAuthority, startServer } from "../../lab/authorities.ts";
+import { programMissing, testWith } from "../../lab/lab.ts";
+import { run } from "../../lab/run.ts";
+
+const missing =
+  ["named", "dnssec-signzone", "knotd", "unbound", "delv"].map(programMissing).find(Boolean) ??
+  null;
+const testWithPeers = testWith(missing);
+
+setDefaultTimeout(60_000);
+
+/** The zones that BIND signs: algorithm, options of dnssec-signzone, and which zone's DS record is above. */
+const BIND: Readonly<Record<string, readonly [algorithm: string, options?: string, ds?: string]>> =
+  {
+    "rsa256.lab": ["RSASHA256"],
+    "rsa512.lab": ["RSASHA512", "-3 aabb"],
+    "p256.lab": ["ECDSAP256SHA256", "-3 -"],
+    "p384.lab": ["ECDSAP384SHA384"],
+    "ed25519.lab": ["ED25519", "-3 - -H 10"],
+    "optout.lab": ["ECDSAP256SHA256", "-3 - -A"],
+    "iterations.lab": ["ECDSAP256SHA256", "-3 - -H 120"],
+    "expired.lab": ["ECDSAP256SHA256", "-s now-2592000 -e now-864000"],
+    "late.lab": ["ECDSAP256SHA256", "-s now-2592000 -e now-1800"],
+    "early.lab": ["ECDSAP256SHA256", "-s now+864000 -e now+2592000"],
+    "other.lab": ["ECDSAP256SHA256", "", "p256.lab"],
+    "island.lab": ["ECDSAP256SHA256", "", "none"],
+    "ed448.lab": ["ED448"],
+    "sha1.lab": ["NSEC3RSASHA1", "-3 -"],
+  };
+const KNOT: Readonly<Record<string, readonly [algorithm: string, nsec3: "on" | "off"]>> = {
+  "knot8.lab": ["rsasha256", "off"],
+  "knot13.lab": ["ecdsap256sha256", "on"],
+  "knot14.lab": ["ecdsap384sha384", "off"],
+  "knot15.lab": ["ed25519", "on"],
+};
+const PLAIN = "plain.lab";
+const ZONES = [...Object.keys(BIND), ...Object.keys(KNOT), PLAIN];
+
+const HEAD = "$TTL 300\n@ SOA ns.lab. admin.lab. 1 3600 600 86400 300\n@ NS ns.lab.\n";
+const CONTENT = `www AAAA 2001:db8::1
+alias CNAME www
+out CNAME www.${PLAIN}.
+*.wild AAAA 2001:db8::2
+a.between AAAA 2001:db8::3
+moved DNAME rsa256.lab.
+`;
+
+let folder = "";
+const started: Started[] = [];
+let resolver: Started;
+let client: DnsClient;
+let anchors: readonly TrustAnchor[] = [];
+
+/** Signs a zone with a new key; returns the text of the zone and its DS records. */
+async function sign(zone: string, text: string, algorithm: string, options = "") {
+  const keys = await mkdtemp(join(folder, "keys-"));
+  const size = algorithm.includes("RSA") ? ["-b", "2048"] : [];
+  await run(["dnssec-keygen", "-q", "-K", keys, "-a", algorithm, ...size, "-f", "KSK", zone]);
+  const [file, output] = [join(keys, "zone"), join(keys, "signed")];
+  await Bun.write(file, text);
+  await run([
+    "dnssec-signzone",
+    "-q",
+    "-P",
+    "-S",
+    "-z",
+    "-K",
+    keys,
+    "-d",
+    keys,
+    "-o",
+    zone,
+    "-f",
+    output,
+    ...options.split(" ").filter(Boolean),
+    file,
+  ]);
+  const ds = (await readdir(keys)).find((name) => name.startsWith("dsset-")) ?? "";
+  return { text: await readFile(output, "utf8"), ds: await readFile(join(keys, ds), "utf8") };
+}
+
+const startKnot = () =>
+  startServer(["knotd", "-c"], Object.keys(KNOT), async (folder, port) => {
+    for (const zone of Object.keys(KNOT))
+      await Bun.write(join(folder, `${zone}.zone`), HEAD + CONTENT);
+    const rows = (row: (zone: string, algorithm: string, nsec3: string) => string) =>
+      Object.entries(KNOT).map(([zone, [algorithm, nsec3]]) => row(zone, algorithm, nsec3));
+    return [
+      ...[
+        "server:",
+        `  rundir: ${folder}`,
+        `  listen: "::1@${port}"`,
+        "database:",
+        `  storage: ${folder}`,
+      ],
+      ...[
+        "policy:",
+        ...rows(
+          (zone, algorithm, nsec3) =>
+            `  - id: ${zone}\n    algorithm: ${algorithm}\n    nsec3: ${nsec3}\n    single-type-signing: on`,
+        ),
+      ],
+      ...[
+        "zone:",
+        ...rows(
+          (zone) =>
+            `  - domain: ${zone}\n    file: ${folder}/${zone}.zone\n    zonefile-sync: -1\n    zonefile-load: whole\n    journal-content: none\n    dnssec-signing: on\n    dnssec-policy: ${zone}`,
+        ),
+      ],
+    ].join("\n");
+  });
+
+async function dsOf(zone: string, server: Started): Promise<string> {
+  const outcome = await createDnsClient({ servers: [server.endpoint] }).query(zone, "DNSKEY");
+  const records = "records" in outcome ? outcome.records : [];
+  const keys = records.map(({ value }) => `${zone}. 300 IN DNSKEY ${value}\n`).join("");
+  return run(["dnssec-dsfromkey", "-2", "-f", "-", zone], keys);
+}
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  folder = await mkdtemp(join(tmpdir(), `sixscope-peers-${process.pid}-`));
+  const knot = await startKnot();
+  started.push(knot);
+  const signed = Object.fromEntries(
+    await Promise.all(
+      Object.entries(BIND).map(
+        async ([zone, [algorithm, options]]) =>
+          [zone, await sign(zone, HEAD + CONTENT, algorithm, options)] as const,
+      ),
+    ),
+  );
+  const fromKnot = await Promise.all(Object.keys(KNOT).map((zone) => dsOf(zone, knot)));
+  const fromBind = Object.entries(BIND).map(
+    ([zone, [, , from = zone]]) => signed[from]?.ds.replaceAll(`${from}.`, `${zone}.`) ?? "",
+  );
+  const delegations = ZONES.map((zone) => `${zone}. NS ns.lab.\n`);
+  const top = await sign(
+    "lab",
+    [HEAD, "ns AAAA ::1\n", ...delegations, ...fromBind, ...fromKnot].join(""),
+    "ECDSAP256SHA256",
+  );
+  const texts = Object.entries(signed).map(([zone, { text }]) => [zone, text] as const);
+  const named = await startAuthority("named", {
+    lab: top.text,
+    [PLAIN]: HEAD + CONTENT,
+    ...Object.fromEntries(texts),
+  });
+  started.push(named);
+  const anchor = top.ds.trim();
+  anchors = parseTrustAnchors(anchor);
+  resolver = await startServer(["unbound", "-d", "-c"], ["lab"], async (home, port) =>
+    [
+      ...[
+        "server:",
+        `directory: ${home}`,
+        'chroot: ""',
+        'username: ""',
+        'pidfile: ""',
+        "use-syslog: no",
+      ],
+      ...[
+        "access-control: ::/0 allow",
+        "do-not-query-localhost: no",
+        'module-config: "validator iterator"',
+      ],
+      ...[`port: ${port}`, `interface: ::1@${port}`, "do-ip4: no", `trust-anchor: "${anchor}"`],
+      ...["remote-control:", "control-enable: no"],
+      ...["lab", ...ZONES].flatMap((zone) => [
+        "stub-zone:",
+        `name: ${zone}`,
+        `stub-addr: ::1@${(zone in KNOT ? knot : named).endpoint.port}`,
+      ]),
+    ].join("\n"),
+  );
+  started.push(resolver);
+  client = createDnsClient({ servers: [resolver.endpoint] });
+  const [, , , tag, algorithm, digestType, ...digest] = anchor.split(/\s+/);
+  await Bun.write(
+    join(folder, "anchors"),
+    `trust-anchors { lab. static-ds ${tag} ${algorithm} ${digestType} "${digest.join("")}"; };`,
+  );
+});
+
+afterAll(async () => {
+  await Promise.all(started.map((each) => each.stop()));
+  if (folder !== "") await rm(folder, { recursive: true, force: true });
+});
+
+const replyOf = (outcome: DnsOutcome): Reply | string =>
+  "message" in outcome && outcome.message
+    ? { rcode: outcome.rcode, message: outcome.message }
+    : outcome.kind;
+
+async function ours(name: string, type: RecordType) {
+  const ask = async (asked: string, of: RecordType) =>
+    replyOf(await client.query(asked, of, { dnssec: true, checkingDisabled: true }));
+  return validate({ name: `${name}.`, type, reply: await ask(name, type), ask, anchors });
+}
+
+async function unbounds(name: string, type: RecordType): Promise<string> {
+  const outcome = await client.query(name, type, { dnssec: true });
+  if (outcome.kind === "failure") return "bogus";
+  return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
+}
+
+async function delvs(name: string, type: RecordType): Promise<string> {
+  const command = [
+    "delv",
+    "@::1",
+    "-p",
+    `${resolver.endpoint.port}`,
+    "-a",
+    join(folder, "anchors"),
+    "+root=lab",
+    name,
+    type,
+  ];
+  const output = await run(["sh", "-c", '"$@" 2>&1 || true', "sh", ...command]);
+  // An answer with an alias has several.
+  if (/^; (negative response, )?unsigned answer/m.test(output)) return "insecure";
+  if (/^; (negative response, )?fully validated/m.test(output)) return "secure";
+  return /resolution failed/.test(output) ? "bogus" : output;
+}
+
+const QUESTIONS = [
+  ...["www AAAA", "www TXT", "nothing AAAA", "x.wild AAAA", "x.wild TXT"],
+  ...["between AAAA", "out AAAA", "www.moved AAAA", "@ DS"],
+] as const;
+
+type Verdicts = readonly [ours: string, delv: string, unbound: string];
+
+/** Where the three differ, and why we are right. */
+const DIFFER: Readonly<Record<string, readonly [readonly Verdicts[], why: string]>> = {
+  "ed448.lab": [
+    [["insecure", "secure", "secure"]],
+    "it cannot be verified here: RFC 4035 section 5.2",
+  ],
+  "sha1.lab": [
+    [["insecure", "secure", "secure"]],
+    "RFC 9905 section 2, which is newer than they are",
+  ],
+  "iterations.lab": [
+    [["insecure", "secure", "secure"]],
+    "they allow 150 iterations, RFC 9276 section 3.2 none",
+  ],
+  "late.lab": [
+    [
+      ["bogus", "bogus", "secure"],
+      ["bogus", "bogus", "insecure"],
+    ],
+    "unbound allows a tenth of the lifetime, RFC 4035 section 5.3.1 nothing",
+  ],
+  "optout.lab": [
+    [["insecure", "secure", "insecure"]],
+    "delv does not look at opt-out; RFC 5155 section 9.2",
+  ],
+};
+
+describe("verdicts of sixscope, delv and unbound", () => {
+  testWithPeers.each(ZONES)("%s", async (zone) => {
+    const rows = await Promise.all(
+      QUESTIONS.map(async (question) => {
+        const [label = "", type] = question.split(" ") as [string, RecordType];
+        const name = label === "@" ? zone : `${label}.${zone}`;
+        const { verdict, text } = await ours(name, type);
+        const verdicts = [verdict, await delvs(name, type), await unbounds(name, type)];
+        return { question, verdicts, text };
+      }),
+    );
+    const different = rows.filter(({ verdicts }) => new Set(verdicts).size > 1);
+    const [known = []] = DIFFER[zone] ?? [];
+    const isKnown = ({ verdicts }: { verdicts: string[] }) =>
+      known.some((each) => Bun.deepEquals(each, verdicts));
+    expect(different.filter((row) => !isKnown(row))).toEqual([]);
+    expect(different.length > 0).toBe(known.length > 0);
+  });
+});

@@ -1,0 +1,344 @@
+/** Verdicts on zones that the test signs, and breaks. */
+import { describe, expect, test } from "bun:test";
+import { validate } from "../../../src/dns/dnssec/validate.ts";
+import { encodeName } from "../../../src/dns/name.ts";
+import type { RecordType } from "../../../src/dns/record.ts";
+import {
+  TestKey,
+  type TestRecord,
+  type TestReply,
+  World,
+  type ZoneOptions,
+} from "./signed-world.ts";
+
+const RRSIG = 46;
+const NSEC = 47;
+const DNSKEY = 48;
+const DS = 43;
+
+const RECORDS = [
+  ...["www AAAA 2001:db8::1", "www AAAA 2001:db8::2", "alias CNAME www.example.com."],
+  ...["*.wild AAAA 2001:db8::3", "*.aliases CNAME www.example.com.", 'near.wild TXT "x"'],
+  ...["out CNAME www.plain.com.", "over CNAME www.other.com.", "moved DNAME example.com."],
+  ...["a.b.between AAAA ::1", "mail MX 10 WWW.Example.COM.", "we\\.ird\\032name AAAA ::1"],
+];
+
+type Zones = Partial<Record<"root" | "com" | "example", Partial<ZoneOptions>>>;
+
+/** The root, com, and below it a signed zone, another one, and one that is not signed. */
+function worldOf({ root, com, example }: Zones = {}, now?: number): World {
+  const zones = [
+    { name: ".", ...root },
+    { name: "com.", ...com },
+    { name: "example.com.", records: RECORDS, ...example },
+    { name: "other.com.", records: ["www AAAA 2001:db8::9"] },
+    { name: "plain.com.", algorithm: null, records: ["www AAAA 2001:db8::8"] },
+  ];
+  return new World(zones, now);
+}
+
+/** The verdict on an answer of a world's resolver. */
+function verdictOn(
+  world: World,
+  question = "www.example.com. AAAA",
+  { anchors = world.anchors(), laterSeconds = 0 } = {},
+) {
+  const [name = "", type = ""] = question.split(" ");
+  return validate({
+    ...{ name, type: type as RecordType, reply: world.reply(name, type) },
+    ...{ ask: world.ask, anchors, dateMs: (world.now + laterSeconds) * 1000 },
+  });
+}
+
+describe.each([8, 10, 13, 14, 15])("signed with algorithm %d", (algorithm) => {
+  describe.each(["nsec", "nsec3", "opt-out"] as const)("and %s", (denial) => {
+    const zone = { algorithm, denial, salt: denial === "nsec3" ? "aabb" : "" };
+    const world = worldOf({ root: { algorithm }, com: zone, example: zone });
+    const orInsecure = denial === "opt-out" ? "insecure" : "secure";
+
+    test.each([
+      ["www.example.com. AAAA", "secure", "example.com signs www.example.com AAAA"],
+      ["WWW.Example.Com. AAAA", "secure", "example.com signs www.example.com AAAA"],
+      ["mail.example.com. MX", "secure", "example.com signs mail.example.com MX"],
+      ["we\\.ird\\032name.example.com. AAAA", "secure", "example.com signs we"],
+      [
+        "www.example.com. TXT",
+        "secure",
+        "example.com proves that www.example.com has no TXT record",
+      ],
+      ["alias.example.com. AAAA", "secure", "example.com signs www.example.com AAAA"],
+      ["over.example.com. AAAA", "secure", "other.com signs www.other.com AAAA"],
+      ["www.moved.example.com. AAAA", "secure", "example.com signs www.example.com AAAA"],
+      ["between.example.com. AAAA", "secure", "example.com proves that between"],
+      ["com. DNSKEY", "secure", "com signs com DNSKEY"],
+      [". DS", "secure", "the root proves that the root has no DS record"],
+      ["example.com. DS", "secure", "com signs example.com DS"],
+      ["nothing.test. AAAA", "secure", "the root proves that nothing.test does not exist"],
+      ["x.wild.example.com. AAAA", orInsecure, "x.wild.example.com"],
+      ["x.y.wild.example.com. AAAA", orInsecure, "x.y.wild.example.com"],
+      ["x.aliases.example.com. AAAA", orInsecure, ".example.com"],
+      ["x.wild.example.com. TXT", orInsecure, "x.wild.example.com"],
+      ["nothing.example.com. AAAA", orInsecure, "nothing.example.com"],
+      ["www.plain.com. AAAA", "insecure", "plain.com counts as not signed: com"],
+      ["nothing.plain.com. AAAA", "insecure", "plain.com counts as not signed: com"],
+      ["out.example.com. AAAA", "insecure", "plain.com counts as not signed: com"],
+    ])("%s is %s", async (question, verdict, said) => {
+      const { verdict: found, text, chain } = await verdictOn(world, question);
+      expect([found, text]).toEqual([verdict, expect.stringContaining(said)] as never);
+      if (verdict === "secure") expect(chain.every(({ status }) => status === "secure")).toBe(true);
+    });
+  });
+});
+
+/** The change of a row to the replies of a world. */
+type Tamper = (question: string, reply: TestReply, world: World) => TestReply | string;
+
+const isSignature = ({ type }: TestRecord) => type === RRSIG;
+const withoutSignatures = (records: readonly TestRecord[]) =>
+  records.filter((each) => !isSignature(each));
+const stripped = ({ rcode, answers, authority }: TestReply): TestReply => {
+  const rest = withoutSignatures(authority).filter(({ type }) => type !== NSEC);
+  return { rcode, answers: withoutSignatures(answers), authority: rest };
+};
+
+/** Changes the reply to one question. */
+const on =
+  (question: string, change: (reply: TestReply, world: World) => TestReply | string): Tamper =>
+  (asked, reply, world) =>
+    asked === question ? change(reply, world) : reply;
+
+/** Replaces the signature of the answer by another one. */
+const resign = (
+  question: string,
+  zone: string,
+  change: Parameters<World["zones"][number]["signatureOf"]>[1],
+) =>
+  on(question, (reply, world) => {
+    const set = withoutSignatures(reply.answers);
+    return { ...reply, answers: world.zone(zone).signed(set, change) };
+  });
+
+const WWW = "www.example.com. AAAA";
+const denies = (
+  rcode: TestReply["rcode"],
+  names: readonly string[],
+  zone = "example.com.",
+): Tamper =>
+  on(WWW, (_, world) => {
+    const authority = names.flatMap((name) => world.zone(zone).denial(name));
+    const soa = world.zone(zone).signed(world.zone(zone).set(zone, 6));
+    return { rcode, answers: [], authority: [...soa, ...authority] };
+  });
+
+/** Keys of the same tag: the tag is a sum, in which the order of words does not count. */
+function twins(key: TestKey, count: number): Uint8Array[] {
+  return Array.from({ length: count }, (_, at) => {
+    const data = Buffer.from(key.data);
+    const delta = at + 1;
+    data.writeUInt16BE((data.readUInt16BE(4) + delta) & 0xffff, 4);
+    data.writeUInt16BE((data.readUInt16BE(6) - delta) & 0xffff, 6);
+    return data;
+  });
+}
+
+const flags = (key: TestKey, value: number) =>
+  Buffer.concat([Buffer.from([value >> 8, value & 0xff]), key.data.subarray(2)]);
+const withKeys = (
+  change: (keys: TestRecord[], world: World) => TestRecord[],
+  key?: (world: World) => TestKey,
+) =>
+  on("example.com. DNSKEY", (reply, world) => {
+    const zone = world.zone("example.com.");
+    const keys = change(withoutSignatures(reply.answers), world);
+    return { ...reply, answers: zone.signed(keys, { key: key?.(world) ?? zone.ksk }) };
+  });
+
+interface Row {
+  readonly zones?: Zones;
+  readonly tamper?: Tamper;
+  readonly question?: string;
+  readonly anchor?: string;
+  readonly laterSeconds?: number;
+}
+
+// biome-ignore format: a table
+const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text: RegExp])[] = [
+  ["expired", { tamper: resign(WWW, "example.com.", { expires: -44 * 60 }) }, "bogus", /^The signature of www\.example\.com AAAA by key \d+ expired 44 minutes ago \(2026-11-22 07:16 UTC\)\.$/],
+  // unbound allows an hour and a tenth of the lifetime; RFC 4035 section 5.3.1 allows nothing.
+  ["expired a second ago", { tamper: resign(WWW, "example.com.", { expires: -1 }) }, "bogus", /expired 1 second ago/],
+  ["ends now", { tamper: resign(WWW, "example.com.", { expires: 0 }) }, "secure", /signs/],
+  ["not valid yet", { tamper: resign(WWW, "example.com.", { inception: 7200 }) }, "bogus", /becomes valid only in 2 hours \(2026-11-22 10:00 UTC\)/],
+  ["ends before it begins", { tamper: resign(WWW, "example.com.", { inception: 60, expires: -60 }) }, "bogus", /expired/],
+  ["by a key that the zone does not have", { tamper: resign(WWW, "example.com.", { key: new TestKey("foreign", 13, 256) }) }, "bogus", /by key \d+ proves nothing: example\.com has no such key/],
+  ["records of a name that does not exist", { tamper: on(WWW, (reply) => ({ ...reply, rcode: "NXDOMAIN" })) }, "bogus", /says that there is no such name/],
+  ["other data", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.slice(1) })) }, "bogus", /does not match the records/],
+  ["a shorter signature", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: each.data.subarray(0, -1) } : each) })) }, "bogus", /does not match/],
+  ["a signature cut within its header", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: each.data.subarray(0, 10) } : each) })) }, "indeterminate", /MALFORMED/],
+  ["for a longer name", { tamper: resign(WWW, "example.com.", { labels: 4 }) }, "bogus", /for a longer name/],
+  ["for a shorter name, without a wildcard", { tamper: resign(WWW, "example.com.", { labels: 2 }) }, "bogus", /does not match/],
+  ["another TTL", { tamper: resign(WWW, "example.com.", { originalTtl: 301 }) }, "bogus", /does not match/],
+  ["by another zone", { tamper: resign(WWW, "other.com.", {}) }, "bogus", /is by other\.com, which is not its zone/],
+  ["by the parent's key", { tamper: resign(WWW, "com.", { signer: "example.com." }) }, "bogus", /example\.com has no such key/],
+  ["one of two signatures expired", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [world.zone("example.com.").signatureOf(reply.answers.slice(0, 2), { expires: -5 }), ...reply.answers] })) }, "secure", /signs/],
+  ["ten signatures, the last one valid", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...Array.from({ length: 9 }, (_, at) => world.zone("example.com.").signatureOf(reply.answers.slice(0, 2), { expires: -5 - at })), ...reply.answers] })) }, "indeterminate", /10 signatures, and the first 8 are not valid/],
+  ["only a signature that cannot be verified", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: Buffer.concat([each.data.subarray(0, 2), Buffer.from([16]), each.data.subarray(3)]) } : each) })) }, "indeterminate", /ED448, which cannot be verified here/],
+  ["the answer without signatures", { tamper: on(WWW, stripped) }, "bogus", /^www\.example\.com AAAA has no signature, though example\.com is signed\.$/],
+  ["everything about the name without signatures", { tamper: (question, reply) => (question.startsWith("www") ? stripped(reply) : reply) }, "bogus", /AAAA has no signature, though example\.com is signed/],
+  ["everything about the zone without signatures", { tamper: (question, reply) => (question.includes("example") ? { ...stripped(reply), answers: stripped(reply).answers.filter(({ type }) => type !== DS) } : reply) }, "bogus", /though com is signed and does not prove that example\.com is not/],
+  ["a DS record without a signature", { tamper: on("example.com. DS", stripped) }, "bogus", /example\.com DS has no signature, though com is signed/],
+  ["keys without signatures", { tamper: on("example.com. DNSKEY", stripped) }, "bogus", /example\.com DNSKEY has no signature/],
+  ["a resolver that drops all signatures", { tamper: (_, reply) => stripped(reply) }, "indeterminate", /does not pass signatures on/],
+  ["an island of security", { zones: { example: { digests: [] } } }, "insecure", /example\.com counts as not signed: com proves that it has no DS record/],
+  ["an island with its own trust anchor", { zones: { example: { digests: [] } }, anchor: "example.com." }, "secure", /from example\.com down/],
+  ["a trust anchor below the answer", { anchor: "example.com.", question: "www.other.com. AAAA" }, "indeterminate", /No trust anchor is at or above www\.other\.com/],
+  ["an answer signed above its trust anchor", { anchor: "example.com.", tamper: resign(WWW, "com.", {}) }, "bogus", /is by com, which is not its zone/],
+  ["a DS record of another key", { tamper: on("example.com. DS", (reply, world) => ({ ...reply, answers: world.zone("com.").signed([{ owner: "example.com.", type: DS, data: world.zone("other.com.").ksk.ds("example.com.", 2) }]) })) }, "bogus", /No key of example\.com matches its DS record \(key tag \d+\)/],
+  ["a DS record with another digest", { tamper: on("example.com. DS", (reply, world) => ({ ...reply, answers: world.zone("com.").signed([{ owner: "example.com.", type: DS, data: world.zone("example.com.").ksk.ds("sample.com.", 2) }]) })) }, "bogus", /No key of example\.com matches/],
+  ["a DS record signed by the zone itself", { tamper: resign("example.com. DS", "example.com.", {}) }, "bogus", /example\.com DS by key|is by example\.com, which is not its zone/],
+  ["a DS record whose signature expired", { tamper: resign("example.com. DS", "com.", { expires: -3 * 86_400 }) }, "bogus", /example\.com DS by key \d+ expired 3 days ago/],
+  ["a rollover: a DS record of a key to come", { tamper: on("example.com. DS", (reply, world) => ({ ...reply, answers: world.zone("com.").signed([...withoutSignatures(reply.answers), { owner: "example.com.", type: DS, data: new TestKey("next", 13, 257).ds("example.com.", 2) }]) })) }, "secure", /signs/],
+  ["a SHA-384 digest", { zones: { example: { digests: [4] } } }, "secure", /signs/],
+  ["only a SHA-1 digest", { zones: { example: { digests: [1] } } }, "insecure", /ECDSAP256SHA256 with SHA-1\), so it counts as not signed/],
+  ["a SHA-1 digest beside a good one", { zones: { example: { digests: [1, 2] } } }, "secure", /signs/],
+  ["only an algorithm that cannot be verified", { zones: { example: { algorithm: 16 } } }, "insecure", /\(ED448 with SHA-256\)/],
+  ["only RSA with SHA-1", { zones: { example: { algorithm: 7 } } }, "insecure", /\(RSASHA1-NSEC3-SHA1 with SHA-256\)/],
+  ["a trust anchor that cannot be verified", { zones: { root: { algorithm: 16 } } }, "indeterminate", /trust anchor of the root is of a kind that is not used here/],
+  ["no keys", { tamper: on("example.com. DNSKEY", () => ({ rcode: "NOERROR", answers: [], authority: [] })) }, "bogus", /example\.com has a DS record and no DNSKEY record/],
+  ["keys signed by the wrong one of them", { tamper: resign("example.com. DNSKEY", "example.com.", { key: new TestKey("example.com. zsk", 13, 256) }) }, "bogus", /DNSKEY by key \d+ proves nothing/],
+  ["keys whose signature expired", { tamper: resign("example.com. DNSKEY", "example.com.", { expires: -60 }) }, "bogus", /example\.com DNSKEY by key \d+ expired 60 seconds ago/],
+  ["a revoked key", { tamper: withKeys((keys, world) => [{ ...(keys[0] as TestRecord), data: flags(world.zone("example.com.").ksk, 0x0181) }]) }, "bogus", /No key of example\.com matches/],
+  ["a key that may not sign", { tamper: withKeys((keys, world) => keys.map((each) => Buffer.compare(each.data, world.zone("example.com.").zsk.data) === 0 ? { ...each, data: flags(world.zone("example.com.").zsk, 0) } : each)) }, "bogus", /example\.com has no such key|it may not sign/],
+  ["a clock that is ahead", { laterSeconds: 20 * 86_400 }, "bogus", /the root DNSKEY by key \d+ expired 10 days ago .*clock of this machine/],
+  ["a clock that is behind", { laterSeconds: -20 * 86_400 }, "bogus", /the root DNSKEY by key \d+ becomes valid only in 19 days .*clock of this machine/],
+  ["a zone that fails", { tamper: on("example.com. DNSKEY", () => "SERVFAIL") }, "indeterminate", /no answer for example\.com DNSKEY: SERVFAIL/],
+  ["a zone that refuses", { tamper: on("com. DS", () => "REFUSED") }, "indeterminate", /no answer for com DS: REFUSED/],
+  ["an answer that fails", { tamper: on(WWW, () => "TIMEOUT") }, "indeterminate", /no answer: TIMEOUT/],
+  ["an unsigned zone whose server fails", { question: "www.plain.com. AAAA", tamper: on("www.plain.com. AAAA", () => "SERVFAIL") }, "indeterminate", /SERVFAIL/],
+  ["unsigned data in an unsigned zone with junk for a signature", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", { signer: "plain.com." }) }, "insecure", /plain\.com counts as not signed/],
+  ["a proof of no DS record, signed by another key", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").signed(withoutSignatures(reply.authority).filter(({ type }) => type === NSEC), { key: new TestKey("foreign", 13, 256) }) })) }, "bogus", /com has no such key/],
+  ["a proof of no DS record, of another name", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").denial("other.com.") })) }, "bogus", /plain\.com/],
+  ["a proof of no DS record, from the zone itself", { tamper: on("example.com. DS", (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").denial("example.com.") })) }, "bogus", /though com is signed and does not prove that example\.com is not/],
+  ["a denied record that exists", { tamper: denies("NOERROR", ["www.example.com."]) }, "bogus", /contradicts the answer: the record that was denied exists/],
+  ["a denied name that exists", { tamper: denies("NXDOMAIN", ["www.example.com."]) }, "bogus", /contradicts the answer: the name exists/],
+  ["a denied record, where an alias is", { question: "alias.example.com. AAAA", tamper: on("alias.example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").denial("alias.example.com.") })) }, "bogus", /the record that was denied exists/],
+  ["a proof about another name", { tamper: denies("NXDOMAIN", ["alias.example.com.", "example.com."]) }, "bogus", /does not prove that www\.example\.com does not exist/],
+  ["a proof without that of the wildcard", { question: "a.example.com. AAAA", tamper: on("a.example.com. AAAA", (_, world) => ({ rcode: "NXDOMAIN", answers: [], authority: world.zone("example.com.").denial("zz.wild.example.com.") })) }, "bogus", /does not prove/],
+  ["no proof", { question: "nothing.example.com. AAAA", tamper: on("nothing.example.com. AAAA", stripped) }, "bogus", /nothing\.example\.com does not exist has no signature, though example\.com is signed/],
+  ["a proof from above the zone", { question: "example.com. AAAA", tamper: on("example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("com.").denial("example.com.") })) }, "bogus", /it is from the zone above/],
+  ["a proof from above a delegation", { question: "x.plain.com. AAAA", tamper: on("x.plain.com. AAAA", (_, world) => ({ rcode: "NXDOMAIN", answers: [], authority: [...world.zone("com.").denial("plain.com."), ...world.zone("com.").denial("com.")] })) }, "bogus", /does not prove that x\.plain\.com does not exist/],
+  ["a SOA record with a wrong signature", { question: "nothing.example.com. AAAA", tamper: on("nothing.example.com. AAAA", (reply) => ({ ...reply, authority: reply.authority.map((each) => each.type === 6 ? { ...each, data: Buffer.from(each.data).fill(7, each.data.length - 4) } : each) })) }, "bogus", /example\.com SOA by key \d+ does not match/],
+  ["a wildcard without its proof", { question: "x.wild.example.com. AAAA", tamper: on("x.wild.example.com. AAAA", (reply) => ({ ...reply, authority: [] })) }, "bogus", /is from a wildcard, without a proof/],
+  ["a wildcard in place of a name that exists", { question: "near.wild.example.com. AAAA", tamper: on("near.wild.example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: world.zone("example.com.").signed(world.zone("example.com.").set("*.wild.example.com.", 28)).map((each) => ({ ...each, owner: "near.wild.example.com." })), authority: world.zone("example.com.").denial("near.wild.example.com.") })) }, "bogus", /does not prove that near\.wild\.example\.com does not exist/],
+  ["a wildcard's NSEC record under another name", { tamper: on(WWW, (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").denial("*.wild.example.com.").map((each) => ({ ...each, owner: "any.wild.example.com." })) })) }, "bogus", /is from a wildcard, which proves nothing/],
+  ["an alias that its DNAME record does not make", { question: "www.moved.example.com. AAAA", tamper: on("www.moved.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.map((each) => each.type === 5 ? { ...each, data: encodeName("evil.example.com.") } : each) })) }, "bogus", /is not the one that the DNAME record of moved\.example\.com makes/],
+  ["an alias whose end is missing", { question: "over.example.com. AAAA", tamper: on("over.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 2) })) }, "indeterminate", /ends at www\.other\.com/],
+  ["an alias into a broken zone", { question: "over.example.com. AAAA", tamper: (question, reply) => question === "other.com. DNSKEY" ? "SERVFAIL" : reply }, "indeterminate", /other\.com DNSKEY: SERVFAIL/],
+  ["NSEC3 with 100 iterations", { zones: { example: { denial: "nsec3", iterations: 100 } }, question: "nothing.example.com. AAAA" }, "secure", /proves/],
+  ["NSEC3 with 101 iterations", { zones: { example: { denial: "nsec3", iterations: 101 } }, question: "nothing.example.com. AAAA" }, "insecure", /101 iterations of NSEC3; a zone with more than 100/],
+  ["NSEC3 without that of the encloser", { zones: { example: { denial: "nsec3" } }, question: "a.b.c.example.com. AAAA", tamper: on("a.b.c.example.com. AAAA", (_, world) => ({ rcode: "NXDOMAIN", answers: [], authority: world.zone("example.com.").denial("c.example.com.") })) }, "bogus", /does not prove/],
+  ["signatures that were asked for themselves", { question: "www.example.com. RRSIG" }, "indeterminate", /not signed themselves/],
+];
+
+test("more than 60 cases are broken", () => expect(BROKEN.length).toBeGreaterThan(60));
+
+test.each(BROKEN)(
+  "%s",
+  async (_, { zones, tamper, question, anchor, laterSeconds }, verdict, text) => {
+    const world = worldOf(zones);
+    if (tamper) world.tamper = (asked, reply) => tamper(asked, reply, world);
+    const found = await verdictOn(world, question, {
+      anchors: world.anchors(anchor),
+      ...(laterSeconds && { laterSeconds }),
+    });
+    expect([found.verdict, found.text]).toEqual([verdict, expect.stringMatching(text)] as never);
+  },
+);
+
+test("a trust anchor of another root", async () => {
+  const [anchor] = worldOf().anchors("com.");
+  const found = await verdictOn(worldOf(), WWW, {
+    anchors: [{ ...(anchor as NonNullable<typeof anchor>), zone: "." }],
+  });
+  expect(found).toMatchObject({
+    verdict: "bogus",
+    text: expect.stringMatching(/No key of the root matches its trust anchor/),
+  });
+});
+
+test("times are compared by serial numbers, beyond 2106", async () => {
+  for (const now of [2 ** 32 - 5, 2 ** 32 + 5, 2 ** 31]) {
+    expect((await verdictOn(worldOf({}, now))).verdict).toBe("secure");
+  }
+});
+
+describe("limits", () => {
+  test("many keys of one tag and many signatures (KeyTrap) cost 64 checks at most", async () => {
+    const world = worldOf();
+    const zone = world.zone("example.com.");
+    const keys = [zone.ksk.data, ...twins(zone.zsk, 200)].map((data) => ({
+      owner: zone.name,
+      type: DNSKEY,
+      data,
+    }));
+    let tried = 0;
+    world.tamper = (question, reply) => {
+      if (question === "example.com. DNSKEY") return { ...reply, answers: zone.signed(keys) };
+      const set = withoutSignatures(reply.answers);
+      if (question !== WWW) return reply;
+      const bad = Array.from({ length: 50 }, (_, at) =>
+        zone.signatureOf(set, { expires: 100 + at, originalTtl: at }),
+      );
+      return { ...reply, answers: [...set, ...bad] };
+    };
+    const started = process.cpuUsage();
+    const { verdict, text } = await verdictOn(world);
+    tried = process.cpuUsage(started).user / 1000;
+    expect([verdict, text]).toEqual([
+      "indeterminate",
+      expect.stringMatching(/50 signatures/),
+    ] as never);
+    // 32 checks of a signature and four of keys; all 10,000 would take half a second.
+    expect(tried).toBeLessThan(200);
+  });
+
+  test("a verdict asks 40 questions at most", async () => {
+    const names = Array.from({ length: 30 }, (_, depth) => "a.".repeat(depth) || ".");
+    const world = new World(names.map((name) => ({ name, records: ["www AAAA ::1"] })));
+    const { verdict, text } = await verdictOn(world, `www.${names.at(-1)} AAAA`);
+    expect([verdict, text]).toEqual([
+      "indeterminate",
+      expect.stringContaining("more than 40 questions"),
+    ] as never);
+    expect(world.asked.length).toBeLessThanOrEqual(41);
+  });
+
+  test("a verdict ends after 5 seconds", async () => {
+    const world = worldOf();
+    let nowMs = 0;
+    const leftMs: number[] = [];
+    const found = await validate({
+      ...{ name: "www.example.com.", type: "AAAA", reply: world.reply("www.example.com.", "AAAA") },
+      ...{ anchors: world.anchors(), dateMs: world.now * 1000, clock: { nowMs: () => nowMs } },
+      ask: async (name, type, timeoutMs) => {
+        leftMs.push(timeoutMs);
+        nowMs += 2000;
+        return world.reply(name, type);
+      },
+    });
+    expect(found).toMatchObject({
+      verdict: "indeterminate",
+      text: "The check ended after 5 seconds.",
+    });
+    expect(leftMs).toEqual([5000, 3000, 1000]);
+  });
+
+  test("a long name costs 256 hashes at most", async () => {
+    const zone = { denial: "nsec3", iterations: 100 } as const;
+    const world = worldOf({ com: zone, example: zone });
+    const name = `${"a.".repeat(115)}example.com.`;
+    const started = process.cpuUsage();
+    const { verdict } = await verdictOn(world, `${name} AAAA`);
+    expect(verdict).toBe("secure");
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(1000);
+  });
+});
