@@ -3,6 +3,7 @@ import { RESOLVER_NAMES } from "../../src/config/settings.ts";
 import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
+import { STAMP } from "./stamp.ts";
 
 const FROM = {
   server: "[2001:db8::53]:53",
@@ -77,6 +78,7 @@ describe("resolver=all", () => {
       resolver: "resolver_a",
       queryTime: 0,
       details: {
+        ...STAMP,
         verdict: {
           code: "answer",
           text: "resolver_a has 1 AAAA record for www.example. The three resolvers differ in their records and response codes.",

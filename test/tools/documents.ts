@@ -9,6 +9,9 @@ import { describeAddress } from "../../src/tools/validate/endpoint.ts";
 import type { Validation } from "../../src/tools/validate/report.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
+/** When a document was measured, and by which version. */
+export const DATED = { startedAt: "2026-11-22T12:00:00.000Z", version: "1.0.0" };
+
 const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
 const SOURCE = "2001:db8::1";
 const ADDRESSES: NonNullable<PingResult["details"]["addresses"]> = [
@@ -41,6 +44,7 @@ export const PING: PingResult = {
   ],
   stats: { transmitted: 7, received: 2, loss: 57.1, min: 11.125, avg: 11.75, max: 12.375 },
   details: {
+    ...DATED,
     location: "ams",
     verdict: pingVerdict(2, LOST),
     dns64: DNS64,
@@ -87,6 +91,7 @@ export const TRACE: TraceResult = {
   ...HEAD,
   hops: TRACE_HOPS,
   details: {
+    ...DATED,
     location: "ams",
     reached: true,
     reason: "reached",
@@ -117,6 +122,7 @@ export const LOOPING_TRACE: TraceResult = {
   ...HEAD,
   hops: LOOP_HOPS,
   details: {
+    ...DATED,
     reached: false,
     reason: "loop",
     loop: LOOP,
@@ -131,6 +137,7 @@ export const STOPPED_TRACE: TraceResult = {
   ...HEAD,
   hops: TRACE_HOPS.slice(0, 3),
   details: {
+    ...DATED,
     reached: false,
     reason: "prohibited",
     error: ERROR,
@@ -168,6 +175,7 @@ export const PATHS: TraceResult = {
   ...HEAD,
   hops: PATH_HOPS,
   details: {
+    ...DATED,
     reached: true,
     reason: "reached",
     verdict: traceVerdict(PATH_HOPS, { reason: "reached" }, FOUND),
@@ -235,6 +243,7 @@ export const MTR: MtrResult = {
   rounds: 10,
   hops: MTR_HOPS,
   details: {
+    ...DATED,
     location: "ams",
     ...MTR_END,
     paths: [
@@ -274,6 +283,7 @@ export const MTU: MtuResult = {
   ...SIZES,
   hops: MTU_HOPS,
   details: {
+    ...DATED,
     cause: "echo",
     location: "ams",
     verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS, "echo") },
@@ -320,7 +330,7 @@ export const DNS: DnsResult = {
   records: RECORDS,
   resolver: "resolver_b",
   queryTime: 1018,
-  details: { location: "ams", verdict: dnsVerdict("resolver_b", RECORDS, SAID), ...SAID },
+  details: { ...DATED, location: "ams", verdict: dnsVerdict("resolver_b", RECORDS, SAID), ...SAID },
 };
 
 const COMPARED = {
@@ -333,6 +343,7 @@ export const COMPARISON: DnsResult = {
   ...DNS,
   resolver: "resolver_a",
   details: {
+    ...DATED,
     ...SAID,
     verdict: dnsVerdict("resolver_a", RECORDS, { ...SAID, ...COMPARED }),
     ...COMPARED,

@@ -12,10 +12,13 @@ interface BelowProps {
   document: object | null;
   /** The same as text. */
   text?: () => string;
+  /** The hash of a link that has the result in it; absent if there is no result. */
+  resultHash?: (() => Promise<string>) | undefined;
 }
 
 /** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
-export function Below({ bookmark, path, needsKey, document: known, text }: BelowProps) {
+export function Below(props: BelowProps) {
+  const { bookmark, path, needsKey, document: known, text, resultHash } = props;
   const save = () => {
     const json = `${JSON.stringify(known, null, 2)}\n`;
     const link = document.createElement("a");
@@ -24,13 +27,14 @@ export function Below({ bookmark, path, needsKey, document: known, text }: Below
     link.click();
     URL.revokeObjectURL(link.href);
   };
-  const link = () => new URL(hashOf(bookmark), document.baseURI).href;
+  const linkTo = (hash: string) => new URL(hash, document.baseURI).href;
   return (
     <footer class="below">
       {known && (
         <p class="actions">
           {text && <Copy text={text} label={TEXTS.copyText} />}
-          <Copy text={link} label={TEXTS.copyLink} />
+          <Copy text={() => linkTo(hashOf(bookmark))} label={TEXTS.copyLink} />
+          {resultHash && <Copy text={() => resultHash().then(linkTo)} label={TEXTS.copyResult} />}
           <button type="button" class="plain" onClick={save}>
             {TEXTS.download}
           </button>

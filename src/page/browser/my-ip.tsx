@@ -59,6 +59,8 @@ async function reverseName(subject: string): Promise<string> {
   const bookmark = { tool: "dns", subject, options: { type: "PTR" } } as const;
   const path = pathOf({ ...toolOf("dns"), onPage: {} }, bookmark);
   const called = await call(path, new AbortController().signal, noteLimit);
+  const isMissing = "problem" in called && called.problem.code === "HOSTNAME_NOT_FOUND";
+  if ("problem" in called && !isMissing) return T.unknownName;
   const { records = [] } = ("result" in called ? called.result : {}) as Partial<DnsResult>;
   return records.find(({ type }) => type === "PTR")?.value ?? T.noName;
 }

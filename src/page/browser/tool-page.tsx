@@ -4,13 +4,14 @@ import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
+import { resultHash } from "./given.ts";
 import { ReportView } from "./report-view.tsx";
 import { documentOf, stampOf } from "./run-document.ts";
 import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
 
 /** A tool: its form, its result at each location, and what can be done with the result. */
-export function ToolPage({ tool, bookmark, current }: ToolProps) {
+export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   const { name, needsKey } = tool;
   const { subject, options } = bookmark;
   const asked = {
@@ -22,21 +23,28 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
       location,
       heading: location === null ? null : TEXTS.from.heading(location),
       run,
-      document: run && documentOf(name, subject, run),
+      document: run && documentOf(name, subject, run, asked.values),
     }),
   );
   const { report } = reporterOf(name);
-  const stamp = current ? stampOf(name, current, asked.values) : "";
+  const summary = current?.parts.findLast((part) => "summary" in part);
   const known = located.filter(({ document }) => document !== null);
   const document =
     current?.result && !current.repeats
       ? current.result
       : located.length > 1
-        ? { locations: known.map(({ location, document }) => ({ location, result: document })) }
+        ? {
+            target: subject,
+            locations: known.map(({ location, document }) => ({ location, result: document })),
+            ...(summary && { details: summary }),
+          }
         : (known[0]?.document ?? null);
+  const stamp = current ? stampOf(name, current, asked.values, document) : "";
+  // The details of an error are no result.
+  const isResult = current !== null && (current.result !== null || current.parts.length > 0);
   const text = () =>
     [
-      `${tool.labels[0]}\n${stamp}\n`,
+      `${[tool.labels[0], stamp, current?.given && TEXTS.given[current.given]].filter(Boolean).join("\n")}\n`,
       ...located.map(({ heading, run, document }) => {
         const said = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
         return heading === null ? said : `${heading}\n${said}`;
@@ -44,7 +52,8 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     ].join("\n");
   return (
     <>
-      <ToolForm tool={tool} bookmark={bookmark} current={current} />
+      <ToolForm {...{ tool, bookmark, current, wait }} />
+      {current?.given && <p class="given">{TEXTS.given[current.given]}</p>}
       {current && <p class="stamp">{stamp}</p>}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
         {located.map(({ heading, run, document }) => {
@@ -64,7 +73,13 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
           );
         })}
       </div>
-      {current && <Below {...{ bookmark, needsKey, text, document }} path={current.path} />}
+      {current && (
+        <Below
+          {...{ bookmark, needsKey, text, document }}
+          path={current.path}
+          resultHash={isResult && document ? () => resultHash(current, document) : undefined}
+        />
+      )}
     </>
   );
 }

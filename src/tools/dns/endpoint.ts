@@ -4,8 +4,8 @@ import { endpoint } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
 import { choiceParameter } from "../../api/parameters.ts";
 import {
-  atLocation,
   list,
+  measured,
   named,
   once,
   resolverName,
@@ -23,6 +23,7 @@ import { withoutFinalDot } from "../../dns/name.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
+import { newStamp } from "../../util/stamp.ts";
 import { listText, plural } from "../../util/text.ts";
 import { takeSlot, verdictField } from "../run.ts";
 import { compareReplies } from "./comparison.ts";
@@ -103,6 +104,7 @@ export const dns = endpoint({
     "RESOLVER_FAILURE",
   ],
   async handle({ hostname, type, resolver, dnssec }, call, { resolvers, querySlots }) {
+    const stamp = newStamp();
     const { signal, owner } = call;
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
@@ -132,7 +134,7 @@ export const dns = endpoint({
     const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});
     const said = { ...detailsOf(first), ...comparison };
     const verdict = dnsVerdict(first.resolver, records, said);
-    const details = { verdict, ...said };
+    const details = { ...stamp, verdict, ...said };
     return { hostname, records, resolver: first.resolver, queryTime: queryTimeMs, details };
   },
 });
@@ -195,7 +197,7 @@ export function dnsResult() {
     resolver: resolverName(),
     queryTime: whole("Milliseconds from the query to the answer.", 0),
     details: z.strictObject({
-      ...atLocation(),
+      ...measured(),
       verdict: verdictField(VERDICTS),
       ...dnsDetails(),
       dnssec: dnssecVerdict().exactOptional(),
