@@ -4,12 +4,11 @@ import type { Fact, Host } from "./report.ts";
 /** Milliseconds for which a button says that it has copied. */
 const COPIED_MS = 1500;
 
+/** A text, which may take some time. */
+type Text = string | Promise<string>;
+
 /** A button that copies a text, or says why there is none; its name is the label, or says what it copies. */
-export function Copy(props: {
-  text: () => string | Promise<string>;
-  what?: string;
-  label?: string;
-}) {
+export function Copy(props: { text: () => Text; what?: string; label?: string }) {
   const { text, what, label } = props;
   const [said, setSaid] = useState("");
   const copy = async () => {
@@ -105,11 +104,29 @@ export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
           <Breakable text={ip} />
         </span>
       )}
+      {ip !== null && <Menu ip={ip} />}
       {notes.map((note) => (
         <span class="tag">
           <Breakable text={note} />
         </span>
       ))}
     </span>
+  );
+}
+
+/** The tools that can go on with a host, by their labels. */
+const NEXT = { Ping: "ping", Trace: "trace", mtr: "mtr", DNS: "dns" };
+
+/** The menu of a host: its address, and the tools. */
+function Menu({ ip }: { ip: string }) {
+  const to = (tool: string) => `#/${tool}/${ip}${tool === "dns" ? "?type=PTR" : ""}`;
+  return (
+    <details class="menu" name="host">
+      <summary aria-label={`Tools for ${ip}`}>⋯</summary>
+      <Copy text={() => ip} what={ip} />
+      {Object.entries(NEXT).map(([label, tool]) => (
+        <a href={to(tool)}>{label}</a>
+      ))}
+    </details>
   );
 }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:te
 import type { BrowserContext, Page } from "playwright-core";
 import { packed, unpacked } from "../../src/page/browser/packed.ts";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { PATHS, TRACE } from "../tools/documents.ts";
+import { LOOPING_TRACE, PATHS, TRACE } from "../tools/documents.ts";
 import { CALLER, MARKUP, runAt, type Stage, startStage, visitor } from "./stage.ts";
 
 const pageTest = testWith(tunMissing ?? programMissing("chromium") ?? programMissing("knotd"));
@@ -168,6 +168,40 @@ pageTest("what a link says stays text, and turns no text around", async () => {
   expect(await page.locator(".hop .name").textContent()).toBe(`${MARKUP}\ufffdreversed`);
   expect(await page.inputValue("#subject")).toBe(MARKUP);
   expect(await page.locator("main img").count()).toBe(0);
+});
+
+pageTest(
+  "a loop is drawn as one, a late name says so, and a hop leads to the other tools",
+  async () => {
+    await page.goto(await linkOf({ tool: "trace", subject: "a", document: LOOPING_TRACE }));
+    const [{ from, to } = { from: 0, to: 0 }] = [LOOPING_TRACE.details.loop];
+    expect(await textOf(".loop figcaption")).toStartWith(`From hop ${to} back to hop ${from}: `);
+    await page.locator("tr.hop").first().getByText("its name came too late").waitFor();
+    await page.locator("tr.hop .menu summary").nth(1).click();
+    expect(await page.locator(".menu a:visible").allTextContents()).toEqual([
+      "Ping",
+      "Trace",
+      "mtr",
+      "DNS",
+    ]);
+    await page.locator(".menu a:visible", { hasText: "DNS" }).click();
+    expect(await page.inputValue("#subject")).toBe("2001:db8:3::1");
+    expect(await page.inputValue("#type")).toBe("PTR");
+  },
+);
+
+pageTest("several locations have one scale", async () => {
+  const at = (location: string, rtt: number) => ({
+    location,
+    result: { ...TRACE, hops: [{ ...HOP, rtt }], details: { ...TRACE.details, location } },
+  });
+  const document = { target: "a", locations: [at("ams", 1), at("fra", 90)] };
+  await page.goto(await linkOf({ tool: "trace", subject: "a", document }));
+  await page.locator(".location").nth(1).waitFor();
+  expect(await page.locator("th.beside").allTextContents()).toEqual(
+    Array(2).fill("From 0 to 100 ms"),
+  );
+  expect(await page.locator(".bar .fill").first().getAttribute("width")).toBe("1%");
 });
 
 test("64 hops and 16 paths fit in a link, if their names and times are all different", async () => {

@@ -64,7 +64,13 @@ const TRACE_HOPS: TraceResult["hops"] = [
     ip: "fe80::9",
     hostname: "router.example.net",
     rtt: 0.412,
-    details: { zone: "eth7", network: NETWORK, replyHopLimit: 64, rtts: [0.412, 0.523] },
+    details: {
+      nameLate: true,
+      zone: "eth7",
+      network: NETWORK,
+      replyHopLimit: 64,
+      rtts: [0.412, 0.523],
+    },
   },
   { hop: 2, ip: null, hostname: null, rtt: null, details: { unanswered: "rate-limited" } },
   {
@@ -213,7 +219,7 @@ const MTR_HOPS: MtrResult["hops"] = [
       { ip: "2001:db8:1::2", hostname: "other.example.net", received: 2, share: 25 },
     ],
     others: 1,
-    details: { zone: "eth7", network: NETWORK },
+    details: { nameLate: true, zone: "eth7", network: NETWORK },
   },
   {
     ...{ hop: 2, ip: null, hostname: null, sent: 10, received: 0 },
@@ -263,7 +269,7 @@ export const MTR: MtrResult = {
 const MTU_HOPS: MtuResult["hops"] = [
   {
     ...{ hop: 1, ip: "fe80::9", hostname: "router.example.net", mtu: 9000, atMost: 9000 },
-    details: { zone: "eth7", network: NETWORK },
+    details: { nameLate: true, zone: "eth7", network: NETWORK },
   },
   { hop: 2, ip: "2001:db8:2::1", hostname: null, mtu: 8000, atMost: 8500 },
   { hop: 3, ip: null, hostname: null, mtu: null, atMost: null },

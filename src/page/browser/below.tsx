@@ -1,6 +1,8 @@
 import { Copy } from "../../tools/parts.tsx";
 import { urlOf } from "./api.ts";
 import { type Bookmark, hashOf } from "./bookmark.ts";
+import { resultHash } from "./given.ts";
+import type { Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 
 interface BelowProps {
@@ -12,13 +14,13 @@ interface BelowProps {
   document: object | null;
   /** The same as text. */
   text?: () => string;
-  /** The hash of a link that has the result in it; absent if there is no result. */
-  resultHash?: (() => Promise<string>) | undefined;
+  /** The run of the result; absent if the document is no result. */
+  run?: Run | null;
 }
 
 /** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
 export function Below(props: BelowProps) {
-  const { bookmark, path, needsKey, document: known, text, resultHash } = props;
+  const { bookmark, path, needsKey, document: known, text, run } = props;
   const save = () => {
     const json = `${JSON.stringify(known, null, 2)}\n`;
     const link = document.createElement("a");
@@ -34,7 +36,9 @@ export function Below(props: BelowProps) {
         <p class="actions">
           {text && <Copy text={text} label={TEXTS.copyText} />}
           <Copy text={() => linkTo(hashOf(bookmark))} label={TEXTS.copyLink} />
-          {resultHash && <Copy text={() => resultHash().then(linkTo)} label={TEXTS.copyResult} />}
+          {run && (
+            <Copy text={() => resultHash(run, known).then(linkTo)} label={TEXTS.copyResult} />
+          )}
           <button type="button" class="plain" onClick={save}>
             {TEXTS.download}
           </button>

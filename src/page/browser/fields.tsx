@@ -12,8 +12,6 @@ export interface FieldProps {
 interface TextFieldProps extends FieldProps, Pick<PageParameter, "name" | "label" | "hint"> {
   example?: string;
   kind?: "text" | "number" | "password";
-  /** A remark on the last value. */
-  note?: string;
   /** True if the field may be empty. */
   isOptional?: boolean;
 }
@@ -41,7 +39,7 @@ export function describedBy(name: string, hint?: string, problem?: string | null
 
 /** A text field with its label, its hint, and the error that it caused. */
 export function TextField(props: TextFieldProps) {
-  const { name, label, hint, example, value, onValue, problem, note, kind = "text" } = props;
+  const { name, label, hint, example, value, onValue, problem, kind = "text" } = props;
   return (
     <div class={`field ${kind}`}>
       <label for={name}>{label}</label>
@@ -63,11 +61,6 @@ export function TextField(props: TextFieldProps) {
       {hint && (
         <p class="hint" id={`${name}-hint`}>
           {hint}
-        </p>
-      )}
-      {note && (
-        <p class="note" role="status">
-          {note}
         </p>
       )}
       <ProblemOf name={name} problem={problem} />

@@ -46,13 +46,7 @@ function Page() {
             <h1 class="unseen">
               {label} {bookmark.subject}
             </h1>
-            <ToolPage
-              key={tool.name}
-              tool={tool}
-              bookmark={bookmark}
-              current={runOf(bookmark)}
-              wait={wait}
-            />
+            <ToolPage key={tool.name} {...{ tool, bookmark, wait }} current={runOf(bookmark)} />
           </>
         )}
       </main>

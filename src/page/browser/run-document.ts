@@ -71,11 +71,10 @@ export function stampOf(tool: ToolName, run: Run, values: Values, document: obje
   const progress = dates.progress ?? progressOf(tool, run, values);
   const startedAt =
     dates.startedAt ?? (startedMs === null ? "" : new Date(startedMs).toISOString());
-  const host = given === null ? location.host : "";
-  return TEXTS.stamp(
-    `${TEXTS.states[state]}${state === "done" || progress === "" ? "" : TEXTS.after(progress)}`,
-    startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`,
-    dates.version ?? (given === null ? CALLER.version : ""),
-    host,
-  );
+  const [version, host] = given === null ? [CALLER.version, location.host] : ["", ""];
+  const service = (dates.version ?? version) && TEXTS.service(dates.version ?? version, host);
+  const after = state === "done" || progress === "" ? "" : TEXTS.after(progress);
+  const when = startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`;
+  const about = [when, service].filter(Boolean).join(", ");
+  return `${TEXTS.states[state]}${after}${about && `: ${about}`}`;
 }

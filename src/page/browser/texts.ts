@@ -19,13 +19,8 @@ export const TEXTS = {
   waiting: "Waiting for the first answer",
   states: { running: "Running", stopped: "Stopped", broken: "Broken off", done: "Finished" },
   after: (progress: string) => ` after ${progress}`,
-  /** The state of a run, when it started, and which service it asked; each empty if that is not known. */
-  stamp: (state: string, utc: string, version: string, host: string) => {
-    const service = [version && `sixscope ${version}`, host && `at ${host}`]
-      .filter(Boolean)
-      .join(" ");
-    return [state, [utc, service].filter(Boolean).join(", ")].filter(Boolean).join(": ");
-  },
+  /** The service that a run asked; its host is not known of a result that came with a link or a file. */
+  service: (version: string, host: string) => `sixscope ${version}${host && ` at ${host}`}`,
   /** Which part of what was pasted is the target. */
   taken: (target: string, pasted: string) => `“${target}” was taken out of “${pasted}”.`,
   /** A result that was not measured now. */

@@ -96,11 +96,10 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
     onValue: (value: string) => setOptions({ ...options, [name]: value }),
     problem: problemAt(name),
   });
-  const told = problemAt(FORM);
   const main = { name: SUBJECT, value: subject, onValue: write, problem: problemAt(SUBJECT) };
   return (
     <form class="form" onSubmit={submit}>
-      {tool.subject && <TextField {...tool.subject} {...main} note={note} />}
+      {tool.subject && <TextField {...tool.subject} {...main} {...(note && { hint: note })} />}
       {tool.options.map((option) => (
         <OptionField option={option} {...field(option.name)} />
       ))}
@@ -119,12 +118,12 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
               {current ? TEXTS.runAgain : TEXTS.run}
             </button>
           )}
-          {!isRunning && repeat && (
+          {repeat && (
             <button
               key="repeat"
               type="button"
               class="second"
-              disabled={mustWait}
+              disabled={mustWait || isRunning}
               onClick={() => start(subject, { repeat })}
             >
               {repeat.label}
@@ -132,11 +131,7 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
           )}
         </div>
       )}
-      {told && (
-        <div class="told">
-          <ProblemOf name={FORM} problem={told} />
-        </div>
-      )}
+      <ProblemOf name={FORM} problem={problemAt(FORM)} />
       {wait && (mustWait || current?.problem === wait.problem) && (
         <p class="countdown">
           <span role="status">{waitText(wait)}</span>{" "}

@@ -4,7 +4,6 @@ import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
-import { resultHash } from "./given.ts";
 import { ReportView } from "./report-view.tsx";
 import { documentOf, stampOf } from "./run-document.ts";
 import { TEXTS } from "./texts.ts";
@@ -14,7 +13,7 @@ import { ToolForm, type ToolProps } from "./tool-form.tsx";
 export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   const { name, needsKey } = tool;
   const { subject, options } = bookmark;
-  const asked = {
+  const question = {
     values: { ...defaultsOf(tool), ...options },
     linkTo: (options: Bookmark["options"]) => hashOf({ tool: name, subject, options }),
   };
@@ -23,12 +22,13 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
       location,
       heading: location === null ? null : TEXTS.from.heading(location),
       run,
-      document: run && documentOf(name, subject, run, asked.values),
+      document: run && documentOf(name, subject, run, question.values),
     }),
   );
   const { report } = reporterOf(name);
   const summary = current?.parts.findLast((part) => "summary" in part);
   const known = located.filter(({ document }) => document !== null);
+  const asked = { ...question, all: known.flatMap(({ document }) => document ?? []) };
   const document =
     current?.result && !current.repeats
       ? current.result
@@ -39,9 +39,9 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
             ...(summary && { details: summary }),
           }
         : (known[0]?.document ?? null);
-  const stamp = current ? stampOf(name, current, asked.values, document) : "";
+  const stamp = current ? stampOf(name, current, question.values, document) : "";
   // The details of an error are no result.
-  const isResult = current !== null && (current.result !== null || current.parts.length > 0);
+  const result = current?.result || current?.parts.length ? current : null;
   const text = () =>
     [
       `${[tool.labels[0], stamp, current?.given && TEXTS.given[current.given]].filter(Boolean).join("\n")}\n`,
@@ -74,11 +74,7 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
         })}
       </div>
       {current && (
-        <Below
-          {...{ bookmark, needsKey, text, document }}
-          path={current.path}
-          resultHash={isResult && document ? () => resultHash(current, document) : undefined}
-        />
+        <Below {...{ bookmark, needsKey, text, document }} path={current.path} run={result} />
       )}
     </>
   );
