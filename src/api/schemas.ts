@@ -78,8 +78,10 @@ export const addressType = once(() =>
 /** The name of a place that measures. */
 export const locationName = () => text("The name of the location.");
 
-/** In the details of a result: where it was measured. */
-export const atLocation = () => ({
+/** In the details of a result: when, by which version and where it was measured. */
+export const measured = () => ({
+  startedAt: z.iso.datetime().describe("When the measurement started, in UTC."),
+  version: text("The version of sixscope that measured."),
   location: locationName()
     .exactOptional()
     .describe("The location that measured; absent if the request names none with `from`."),

@@ -18,6 +18,9 @@ const MAX_QUESTIONS = 128;
 const MAX_NAMES = 256;
 const MAX_CHARACTERS = 253;
 
+/** The name of a hop whose name came too late. */
+export const LATE = "";
+
 const permits = createSemaphore(MAX_QUESTIONS);
 
 /**
@@ -38,6 +41,7 @@ export function hopNames(
   const stop = AbortSignal.any([signal, end.signal]);
   const names = new Map<string, string | null>();
   const pending: Promise<void>[] = [];
+  const late = new Set<string>();
   let answeredMs = clock.nowMs();
   let isAlive = false;
   /** Asks for what every resolver knows, because names of hops can be slow. */
@@ -51,6 +55,7 @@ export function hopNames(
     stop.addEventListener("abort", () => finish());
     const release = permits.acquire(async () => {
       const name = await lookupHostname(client, address, { signal: stop, owner });
+      if (!stop.aborted) late.delete(key);
       if (name !== null && !stop.aborted) {
         names.set(key, name.slice(0, MAX_CHARACTERS));
         onName();
@@ -71,11 +76,12 @@ export function hopNames(
       if (!isPrivate && notGlobal(address) !== null) return;
       if (pending.length === 0) void check();
       names.set(key, null);
+      late.add(key);
       pending.push(find(key, address));
     },
     /**
      * The names `NAMES_MS` after the last hop answered, or as soon as each is known, or the resolver seems to be
-     * dead. Gives up the others.
+     * dead. Gives up the others, which are `LATE` from then on.
      */
     async known(): Promise<ReadonlyMap<string, string | null>> {
       const done = Promise.all(pending);
@@ -84,6 +90,7 @@ export function hopNames(
       await until(SILENT_RESOLVER_MS);
       if (isAlive) await until(NAMES_MS);
       end.abort();
+      for (const key of late) names.set(key, LATE);
       return names;
     },
   };

@@ -8,7 +8,7 @@ import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import type { TraceError } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
-import { hopNames, NAMES_MS } from "./hop-names.ts";
+import { hopNames, LATE, NAMES_MS } from "./hop-names.ts";
 import { icmpCode, icmpType, openRun } from "./run.ts";
 
 /** The greatest hop limit of a trace. */
@@ -93,7 +93,7 @@ export function presentAddress(
   names: ReadonlyMap<string, string | null>,
 ) {
   const ip = address && formatIpv6(address);
-  return { ip, hostname: ip && (names.get(ip) ?? null) };
+  return { ip, hostname: ip && (names.get(ip) || null) };
 }
 
 /** The details that every hop can have: its network, and the interface to a link-local address. */
@@ -101,9 +101,12 @@ export function hopDetails(
   address: Ipv6Address | null,
   scopeId: number,
   { networks }: Pick<Services, "networks">,
+  names: ReadonlyMap<string, string | null>,
 ) {
   const network = address && networks?.find(address);
+  const isLate = address && names.get(formatIpv6(address)) === LATE;
   return {
+    ...(isLate && { nameLate: true as const }),
     ...(scopeId !== 0 && { zone: interfaceName(scopeId) ?? String(scopeId) }),
     ...(network && { network }),
   };
@@ -145,6 +148,9 @@ export const hopFields = () => ({
 export const hopDetailFields = () => ({
   zone: text("The interface to a link-local address."),
   network: network(),
+  nameLate: z
+    .literal(true)
+    .describe("The resolver did not say its name in time; ask `/dns` with type PTR for it."),
 });
 
 /** The schema of the flow label of a run. */

@@ -4,14 +4,21 @@ import type { Fact, Host } from "./report.ts";
 /** Milliseconds for which a button says that it has copied. */
 const COPIED_MS = 1500;
 
-/** A button that copies a text; its name is the label, or says what it copies. */
-export function Copy(props: { text: () => string; what?: string; label?: string }) {
+/** A text, which may take some time. */
+type Text = string | Promise<string>;
+
+/** A button that copies a text, or says why there is none; its name is the label, or says what it copies. */
+export function Copy(props: { text: () => Text; what?: string; label?: string }) {
   const { text, what, label } = props;
-  const [isCopied, setCopied] = useState(false);
+  const [said, setSaid] = useState("");
   const copy = async () => {
-    await copyText(text());
-    setCopied(true);
-    setTimeout(() => setCopied(false), COPIED_MS);
+    try {
+      await copyText(await text());
+      setSaid("Copied");
+      setTimeout(() => setSaid(""), COPIED_MS);
+    } catch (error) {
+      setSaid(error instanceof Error ? error.message : "Not copied");
+    }
   };
   return (
     <button
@@ -20,7 +27,7 @@ export function Copy(props: { text: () => string; what?: string; label?: string 
       aria-label={what && `Copy ${what}`}
       onClick={copy}
     >
-      <span aria-live="polite">{isCopied ? "Copied" : (label ?? "Copy")}</span>
+      <span aria-live="polite">{said || (label ?? "Copy")}</span>
     </button>
   );
 }
@@ -28,12 +35,14 @@ export function Copy(props: { text: () => string; what?: string; label?: string 
 /** Without HTTPS, browsers have no clipboard for pages but this one. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return await navigator.clipboard.writeText(text);
+  const focused = document.activeElement as HTMLElement | null;
   const area = document.createElement("textarea");
   area.value = text;
   document.body.append(area);
   area.select();
   document.execCommand("copy");
   area.remove();
+  focused?.focus({ preventScroll: true });
 }
 
 /** A text whose names and addresses break behind their dots and colons rather than anywhere. */
@@ -95,11 +104,29 @@ export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
           <Breakable text={ip} />
         </span>
       )}
+      {ip !== null && <Menu ip={ip} />}
       {notes.map((note) => (
         <span class="tag">
           <Breakable text={note} />
         </span>
       ))}
     </span>
+  );
+}
+
+/** The tools that can go on with a host, by their labels. */
+const NEXT = { Ping: "ping", Trace: "trace", mtr: "mtr", DNS: "dns" };
+
+/** The menu of a host: its address, and the tools. */
+function Menu({ ip }: { ip: string }) {
+  const to = (tool: string) => `#/${tool}/${ip}${tool === "dns" ? "?type=PTR" : ""}`;
+  return (
+    <details class="menu" name="host">
+      <summary aria-label={`Tools for ${ip}`}>⋯</summary>
+      <Copy text={() => ip} what={ip} />
+      {Object.entries(NEXT).map(([label, tool]) => (
+        <a href={to(tool)}>{label}</a>
+      ))}
+    </details>
   );
 }

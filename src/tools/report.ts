@@ -209,6 +209,7 @@ export function hopsText(hops: readonly number[]): string {
 interface HopDetails {
   readonly network?: { readonly asn: number | null; readonly name: string | null } | undefined;
   readonly zone?: string | undefined;
+  readonly nameLate?: boolean | undefined;
 }
 
 /** Whose network an address belongs to. */
@@ -217,8 +218,9 @@ export function networkText({ asn, name }: NonNullable<HopDetails["network"]>): 
 }
 
 /** Short notes about a hop: its network, and the interface to it. */
-export function hopNotes({ network, zone }: HopDetails = {}): string[] {
+export function hopNotes({ network, zone, nameLate }: HopDetails = {}): string[] {
   return [
+    ...(nameLate ? ["its name came too late"] : []),
     ...(network === undefined ? [] : [networkText(network)]),
     ...(zone === undefined ? [] : [`on ${zone}`]),
   ];

@@ -4,22 +4,14 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import {
-  atLocation,
-  ipv6Text,
-  list,
-  named,
-  once,
-  oneOf,
-  text,
-  textSchema,
-} from "../api/schemas.ts";
+import { ipv6Text, list, measured, named, once, oneOf, text, textSchema } from "../api/schemas.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { engineForTraces } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
+import { newStamp } from "../util/stamp.ts";
 import { CUTS, createBudget } from "./budget.ts";
 import { ADDRESS_USES, parseTarget, resolveTarget } from "./target.ts";
 
@@ -77,7 +69,7 @@ export const runFields = () => ({
  * @param codes the codes of the verdict
  */
 export const runDetailFields = <const Codes extends readonly string[]>(codes: Codes) => ({
-  ...atLocation(),
+  ...measured(),
   verdict: verdictField(codes),
   dns64: translation()
     .exactOptional()
@@ -145,6 +137,7 @@ export async function openRun(
   services: Services,
   icmp: Services["icmp"] = engineForTraces(services.icmp),
 ) {
+  const stamp = newStamp();
   const { probeSlots, config, resolvers } = services;
   const parsed = parseTarget(target);
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
@@ -186,6 +179,7 @@ export async function openRun(
       const dns64 = translationOf(resolvers[config.targetResolver], ip);
       const cutShort = budget.cutShort();
       return {
+        ...stamp,
         verdict: cutShort ? { ...verdict, text: `${verdict.text} ${EARLY}` } : verdict,
         ...(dns64 && { dns64 }),
         ...(addresses && { addresses }),

@@ -1,7 +1,9 @@
 import type { Child } from "hono/jsx/dom";
 
 /** The question that a document answers. */
-export interface Asked {
+export interface Asked<Document = object> {
+  /** The documents that are shown side by side, on one scale. */
+  readonly all: readonly Document[];
   /** The values of all options, also of those that have their default. */
   readonly values: Readonly<Record<string, string>>;
   /** The URL of the same question with other values. */
@@ -17,11 +19,11 @@ export interface Pictures {
 /** The pictures that the page adds to a tool's report, and how it shows them. */
 export interface View<Document = never> {
   /** A picture above everything else. */
-  figure?(document: Document, asked: Asked): Child;
+  figure?(document: Document, asked: Asked<Document>): Child;
   /** Pictures beside the first table. */
-  beside?(document: Document): Pictures;
+  beside?(document: Document, asked: Asked<Document>): Pictures;
   /** Shown instead of the tables; null to show the tables. */
-  insteadOfTables?(document: Document, asked: Asked): Child;
+  insteadOfTables?(document: Document, asked: Asked<Document>): Child;
   /** How many rows a table shows, which are the last ones. */
   readonly maxRows?: number;
   /** A button for a run that asks again and again, each time with these values. */

@@ -6,6 +6,7 @@ import type { MtrResult, MtrRound } from "../../src/tools/mtr/endpoint.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
 import type { PingResult } from "../../src/tools/ping/endpoint.ts";
 import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
+import { DATED } from "../tools/documents.ts";
 
 const {
   ping: PING_FORMATS,
@@ -28,6 +29,7 @@ const PING: PingResult = {
   ],
   stats: { transmitted: 5, received: 2, loss: 50, min: 11.2, avg: 11.8, max: 12.4 },
   details: {
+    ...DATED,
     verdict: { code: "loss", text: VERDICT },
     source: SOURCE,
     timeout: 2000,
@@ -71,6 +73,7 @@ const TRACE: TraceResult = {
     { hop: 5, ip: HEAD.ip, hostname: null, rtt: 11.204 },
   ],
   details: {
+    ...DATED,
     reached: true,
     reason: "reached",
     refused: [{ hop: 3, errno: "EPERM" }],
@@ -87,6 +90,7 @@ function stopped(type: number, code: number): TraceResult {
     ...HEAD,
     hops: [{ hop: 1, ip: from, hostname: null, rtt: 4 }],
     details: {
+      ...DATED,
       reached: false,
       reason: "unreachable",
       error: { type, code, name: "error", from, fromTarget: false },
@@ -146,6 +150,7 @@ const MTR: MtrResult = {
   rounds: 3,
   hops: ROUNDS.reduce(mergeRound).hops,
   details: {
+    ...DATED,
     reached: true,
     toTarget: { sent: 2, received: 2, late: 0, errors: 0, unknown: 0, loss: 0 },
     paths: [],

@@ -76,7 +76,7 @@ function examplesOf(text: string) {
 /** Replaces the values that differ from run to run. */
 function withoutMeasurements(value: unknown): unknown {
   const TIMES = ["rtt", "last", "min", "avg", "max", "stdDev", "jitter", "p50", "p95", "ms"];
-  const VOLATILE = [...TIMES, "queryTime", "flowLabel", "server"];
+  const VOLATILE = [...TIMES, "queryTime", "flowLabel", "server", "startedAt"];
   return JSON.parse(
     JSON.stringify(value, (name, entry) => (VOLATILE.includes(name) ? "measured" : entry)),
   );

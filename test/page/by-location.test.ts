@@ -6,8 +6,9 @@ import type { Problem, Run } from "../../src/page/browser/run.ts";
 const problem: Problem = { code: "TARGET_NOT_ALLOWED", message: "no" };
 
 const run = (part: Partial<Run>): Run => ({
+  ...({ bookmark: { tool: "ping", subject: "a", options: {} }, given: null } as const),
   ...{ path: "", state: "running", repeats: false, parts: [] },
-  ...{ result: null, problem: null, startedMs: 0, endedMs: 0, ...part },
+  ...{ result: null, problem: null, startedMs: 0, ...part },
 });
 
 /** The parts of a run that say something. */

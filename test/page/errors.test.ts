@@ -95,24 +95,24 @@ const probes = (["ping", "trace"] as const).flatMap((tool): Row[] => [
   ["HOSTNAME_NOT_FOUND", `#/${tool}/missing.example.test`, "subject", "does not exist"],
   ["NO_IPV6_ADDRESS", `#/${tool}/ipv4only.example.test`, "subject", "has no AAAA record"],
   ["NETWORK_UNREACHABLE", `#/${tool}/2001:db9::1`, "subject", "ENETUNREACH"],
-  ["RESOLVER_FAILURE", `#/${tool}/www.elsewhere.test`, "subject", "failed with REFUSED"],
-  ["RESOLVER_TIMEOUT", `#/${tool}/www.example.test`, "subject", "did not answer in time", "deaf"],
-  ["ICMP_UNAVAILABLE", `#/${tool}/::1`, "subject", "has no raw socket", "bare"],
-  ["RATE_LIMITED", `#/${tool}/::1`, "subject", "is used up", "strict"],
-  ["TOO_MANY_PROBES", `#/${tool}/${TARGETS.far}`, "subject", "All 1 probe slots are in use"],
+  ["RESOLVER_FAILURE", `#/${tool}/www.elsewhere.test`, "form", "failed with REFUSED"],
+  ["RESOLVER_TIMEOUT", `#/${tool}/www.example.test`, "form", "did not answer in time", "deaf"],
+  ["ICMP_UNAVAILABLE", `#/${tool}/::1`, "form", "has no raw socket", "bare"],
+  ["RATE_LIMITED", `#/${tool}/::1`, "wait", "is used up", "strict"],
+  ["TOO_MANY_PROBES", `#/${tool}/${TARGETS.far}`, "wait", "All 1 probe slots are in use"],
 ]);
 
 const ROWS: readonly Row[] = [
   ["INVALID_ADDRESS", "#/validate/2001:db8::g", "subject", "neither a hex digit nor a colon"],
-  ["RATE_LIMITED", "#/validate/2001:db8::1", "subject", "is used up", "strict"],
+  ["RATE_LIMITED", "#/validate/2001:db8::1", "wait", "is used up", "strict"],
   ["INVALID_ADDRESS", "#/dns/192.0.2.256?type=PTR", "subject", "valid IPv4 or IPv6 address"],
   ["INVALID_HOSTNAME", "#/dns/a..example", "subject", "it has an empty label"],
   ["INVALID_PARAMETER", "#/dns/www.example.test?type=AXFR", "type", "it must be one of"],
   ["INVALID_PARAMETER", "#/dns/www.example.test?dnssec=maybe", "dnssec", "it must be one of"],
   ["HOSTNAME_NOT_FOUND", "#/dns/missing.example.test", "subject", "does not exist"],
-  ["RESOLVER_FAILURE", "#/dns/www.elsewhere.test", "subject", "failed with REFUSED"],
-  ["RESOLVER_TIMEOUT", "#/dns/www.example.test", "subject", "did not answer in time", "deaf"],
-  ["RATE_LIMITED", "#/dns/www.example.test", "subject", "is used up", "strict"],
+  ["RESOLVER_FAILURE", "#/dns/www.elsewhere.test", "form", "failed with REFUSED"],
+  ["RESOLVER_TIMEOUT", "#/dns/www.example.test", "form", "did not answer in time", "deaf"],
+  ["RATE_LIMITED", "#/dns/www.example.test", "wait", "is used up", "strict"],
   ["INVALID_PARAMETER", "#/ping/::1?count=99", "count", "a whole number from 1 to 10"],
   ["INVALID_PARAMETER", "#/trace/::1?maxHops=0", "maxHops", "a whole number from 1 to 64"],
   ...probes,
@@ -146,14 +146,22 @@ const BEFORE: Readonly<Partial<Record<ErrorCode, (service: Service) => Promise<A
     },
   };
 
+/** Expects an error at a field, for the whole form, or as a time to wait, which marks nothing. */
 async function expectProblem(field: string, says: string): Promise<void> {
+  if (field === "wait") {
+    await page.locator(".countdown").waitFor();
+    expect(await page.locator("[role=alert], [aria-invalid]").count()).toBe(0);
+    return;
+  }
   const problem = page.locator(`#${field}-problem`);
   await problem.waitFor();
   expect(await problem.textContent()).toContain(says);
+  expect(await page.locator("[role=alert]").count()).toBe(1);
+  expect(await page.locator("[aria-invalid]").count()).toBe(field === "form" ? 0 : 1);
+  if (field === "form") return;
   const input = page.locator(`#${field}`);
   expect(await input.getAttribute("aria-invalid")).toBe("true");
   expect(await input.getAttribute("aria-describedby")).toContain(`${field}-problem`);
-  expect(await page.locator("[role=alert]").count()).toBe(1);
 }
 
 pageTest.each(ROWS.map((row) => [...row] as const))(
@@ -180,7 +188,7 @@ pageTest(
     await page.goto(stage.url);
     await page.setExtraHTTPHeaders({ ...PROXY_HEADERS, "X-Forwarded-Proto": "http" });
     await runAt(page, `${stage.url}#/dns/www.example.test`, stage.service.key);
-    await expectProblem("subject", "This service requires HTTPS");
+    await expectProblem("form", "This service requires HTTPS");
     await page.reload();
     expect(await page.locator("h1").textContent()).toBe("This page needs HTTPS");
   },
@@ -195,7 +203,7 @@ pageTest("UNAUTHORIZED: a key that is revoked while a ping runs on", async () =>
   await page.getByRole("button", { name: "Run on, one a second" }).click();
   await page.locator(".dot").first().waitFor();
   await sixscope(["keys", "revoke", "guest"], settings);
-  await expectProblem("key", "unknown, revoked or expired");
+  await expectProblem("key", "mistyped, revoked or expired");
   // The samples measured until then are still shown.
   expect(await page.locator(".dot").count()).toBeGreaterThan(0);
 });
@@ -221,6 +229,12 @@ function otherCodes(tool: Tool): ErrorCode[] {
   return codes.filter((code) => !provoked.has(code));
 }
 
+/** Errors that are about what was asked, and no others. */
+const ABOUT_SUBJECT: readonly ErrorCode[] = [
+  ...(["INVALID_ADDRESS", "INVALID_HOSTNAME", "TARGET_NOT_ALLOWED"] as const),
+  ...(["HOSTNAME_NOT_FOUND", "NO_IPV6_ADDRESS", "NETWORK_UNREACHABLE"] as const),
+];
+
 pageTest.each(Object.keys(PATHS) as Tool[])(
   "%s shows every other error of the interface document",
   async (tool) => {
@@ -235,7 +249,9 @@ pageTest.each(Object.keys(PATHS) as Tool[])(
       );
       await page.goto("about:blank");
       await runAt(page, `${stage.url}#/${tool}/2001:db8::1`, stage.service.key);
-      await expectProblem(code === "UNAUTHORIZED" ? "key" : "subject", error.message);
+      if (code === "UNAUTHORIZED") await expectProblem("key", "does not accept this key");
+      else if (error.status === 429) await expectProblem("wait", "");
+      else await expectProblem(ABOUT_SUBJECT.includes(code) ? "subject" : "form", error.message);
     }
   },
 );

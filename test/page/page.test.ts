@@ -5,7 +5,16 @@ import { TOOLS } from "../../src/tools/table.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { until } from "../lab/metrics.ts";
-import { CALLER, MARKUP, PROXY_HEADERS, runAt, type Stage, startStage, visitor } from "./stage.ts";
+import {
+  CALLER,
+  MARKUP,
+  PROXY_HEADERS,
+  runAt,
+  type Stage,
+  startStage,
+  TARGETS,
+  visitor,
+} from "./stage.ts";
 
 const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
 const pageTest = testWith(missing);
@@ -273,6 +282,55 @@ describe("A run", () => {
     expect(await button("Copy as text").isVisible()).toBe(true);
   });
 
+  pageTest("comes back with its tool, and its target goes along to the others", async () => {
+    await runTool("#/ping/www.example.test?count=1");
+    const nav = (name: string) => page.locator("nav a", { hasText: name }).first();
+    await nav("Trace").click();
+    expect(await page.inputValue("#subject")).toBe("www.example.test");
+    expect(await page.locator(".hop").count()).toBe(0);
+    await nav("My address").click();
+    await nav("Validate").click();
+    expect(await page.inputValue("#subject")).toBe("");
+    await nav("Ping").click();
+    expect(page.url()).toEndWith("#/ping/www.example.test?count=1");
+    expect(await textOf(".stamp")).toStartWith("Finished: ");
+    await runTool(`#/ping/${TARGETS.far}?count=1`);
+    await nav("DNS").click();
+    expect(page.url()).toEndWith(`#/dns/${TARGETS.far}?type=PTR`);
+  });
+
+  pageTest("of a broken connection keeps its rows", async () => {
+    await open("#/trace/www.example.test");
+    await page.fill("#key", stage.service.key);
+    await page.route(/api.v1.traceroute/, async (route) => {
+      const response = await route.fetch();
+      const events = (await response.text()).split("\n\n");
+      await route.fulfill({ response, body: `${events.slice(0, 3).join("\n\n")}\n\n` });
+    });
+    await button("Run").click();
+    await page.getByText(/^Broken off: /).waitFor();
+    expect(await textOf("#form-problem")).toContain("ended before the result came");
+    await page.evaluate(`Object.defineProperty(navigator, "clipboard", {
+      value: { writeText(text) { globalThis.copied = text; } },
+    });`);
+    await button("Copy as text").click();
+    expect(await page.evaluate("copied")).toMatch(
+      /^Trace\nBroken off: .+\n\nhop +time +hop limit +address\n(?: +\d .+\n)+\nwww.example.test\n/,
+    );
+  });
+
+  pageTest("takes the target out of what was pasted, and says so", async () => {
+    await open("#/ping");
+    await page.fill("#key", stage.service.key);
+    await page.fill("#subject", `https://[${TARGETS.far}]:8443/path`);
+    await page.fill("#count", "1");
+    await button("Run").click();
+    await page.locator(".verdict").waitFor();
+    expect(page.url()).toEndWith(`#/ping/${TARGETS.far}?count=1`);
+    expect(await page.inputValue("#subject")).toBe(TARGETS.far);
+    expect(await textOf("#subject-hint")).toContain(`“${TARGETS.far}” was taken out of “https://[`);
+  });
+
   pageTest("forgets only the key that was refused", async () => {
     await open("#/ping/www.example.test");
     await page.evaluate(`sessionStorage.setItem("sixscope-key", "sx_wrong")`);
@@ -284,7 +342,7 @@ describe("A run", () => {
       await route.fulfill({ response });
     });
     await button("Run").click();
-    await page.getByText(/The API key is unknown/).waitFor();
+    await page.getByText(/does not accept this key/).waitFor();
     expect(await page.evaluate<string>(`sessionStorage.getItem("sixscope-key")`)).toBe(
       stage.service.key,
     );
@@ -404,7 +462,7 @@ describe("the key", () => {
 
   pageTest("that is wrong is refused at its field, and not kept", async () => {
     await runTool("#/ping/www.example.test", "sx_wrong");
-    expect(await textOf("#key-problem")).toContain("unknown, revoked or expired");
+    expect(await textOf("#key-problem")).toContain("mistyped, revoked or expired");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 });
@@ -471,12 +529,31 @@ pageTest("a caller over its limit sees a countdown", async () => {
     for (let request = 0; request < 100; request++) await fetch("api/v1/myip");
   });
   await button("Run").click();
-  await page.locator("#subject-problem").waitFor();
-  expect(await textOf("#subject-problem")).toContain("is used up");
+  await page.locator(".countdown").waitFor();
+  expect(await textOf(".countdown")).toMatch(
+    /^The limit of 100 requests a minute is used up\. Try again in \d+ s\.$/,
+  );
+  // Nothing is wrong with what was asked.
+  expect(await page.locator("[role=alert], [aria-invalid]").count()).toBe(0);
   expect(await textOf(".limit")).toBe("0 of 100 requests left");
-  const seconds = async () => Number(/\d+/.exec(await textOf(".countdown"))?.[0]);
+  const seconds = async () => Number(/in (\d+) s/.exec(await textOf(".countdown"))?.[1]);
   const first = await seconds();
   while ((await seconds()) === first) await Bun.sleep(100);
   expect(await seconds()).toBeLessThan(first);
   expect(await page.locator("button.main").isDisabled()).toBe(true);
+  let requests = 0;
+  page.on("request", () => requests++);
+  // The same clock holds in the other tools, and no key that is pressed starts a call.
+  await page.locator("nav a", { hasText: "Validate" }).first().click();
+  await page.locator("#subject").pressSequentially("2001:db8::1");
+  await page.locator(".countdown").waitFor();
+  await page.locator("nav a", { hasText: "Trace" }).first().click();
+  expect(await button("Run").isDisabled()).toBe(true);
+  await page.locator("#subject").press("Enter");
+  await page.evaluate("new Promise((done) => setTimeout(done, 400))");
+  expect(requests).toBe(0);
+  // Another key has a limit of its own.
+  await page.fill("#key", stage.service.key);
+  await button("Run").click();
+  await page.locator(".verdict").waitFor();
 });

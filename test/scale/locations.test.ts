@@ -10,6 +10,7 @@ import { value } from "../lab/metrics.ts";
 import { type NatsServer, startAgent, startNats } from "../lab/nats.ts";
 import { freePort } from "../lab/port.ts";
 import { type Service, startService } from "../lab/service.ts";
+import { DATED } from "../tools/documents.ts";
 
 const missing = labMissing ?? programMissing("nats-server");
 const dnsTest = testWith(missing ?? programMissing("knotd"));
@@ -554,6 +555,7 @@ describeWith(missing)("agents and an instance with a location", () => {
     const STATS = { transmitted: 1, received: 1, loss: 0, min: 1, avg: 1, max: 1 };
     const VERDICT = { code: "no-loss", text: "The target replied to the request." };
     const DETAILS = {
+      ...DATED,
       verdict: VERDICT,
       source: "::1",
       timeout: 9,

@@ -10,6 +10,7 @@ import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { runIp } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
+import { STAMP } from "../tools/stamp.ts";
 
 const ZONE = `
 $ORIGIN example.test.
@@ -453,6 +454,7 @@ describe("answers", () => {
       resolver: "resolver_a",
       queryTime: expect.any(Number),
       details: {
+        ...STAMP,
         verdict: {
           code: "answer",
           text: "resolver_a has 1 AAAA record for ALIAS.example.test.",

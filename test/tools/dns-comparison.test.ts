@@ -4,6 +4,7 @@ import type { DnsOutcome, Resolution } from "../../src/dns/outcome.ts";
 import type { RecordType } from "../../src/dns/record.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
+import { STAMP } from "./stamp.ts";
 
 const FROM = {
   server: "[2001:db8::53]:53",
@@ -157,6 +158,7 @@ describe("resolver=all", () => {
       resolver: "resolver_c",
       queryTime: 2,
       details: {
+        ...STAMP,
         verdict: {
           code: "answer",
           text: "resolver_c has 1 AAAA record for www.example. The two that answered differ in their records and response codes. resolver_a has not answered (timeout). resolver_b says that the name does not exist, and others have records; it may block the name.",

@@ -10,6 +10,9 @@ import { describeAddress } from "../../src/tools/validate/endpoint.ts";
 import type { Validation } from "../../src/tools/validate/report.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
+/** When a document was measured, and by which version. */
+export const DATED = { startedAt: "2026-11-22T12:00:00.000Z", version: "1.0.0" };
+
 const HEAD = { target: "www.example.com", ip: "2001:db8::80" };
 const SOURCE = "2001:db8::1";
 const ADDRESSES: NonNullable<PingResult["details"]["addresses"]> = [
@@ -42,6 +45,7 @@ export const PING: PingResult = {
   ],
   stats: { transmitted: 7, received: 2, loss: 57.1, min: 11.125, avg: 11.75, max: 12.375 },
   details: {
+    ...DATED,
     location: "ams",
     verdict: pingVerdict(2, LOST),
     dns64: DNS64,
@@ -61,7 +65,13 @@ const TRACE_HOPS: TraceResult["hops"] = [
     ip: "fe80::9",
     hostname: "router.example.net",
     rtt: 0.412,
-    details: { zone: "eth7", network: NETWORK, replyHopLimit: 64, rtts: [0.412, 0.523] },
+    details: {
+      nameLate: true,
+      zone: "eth7",
+      network: NETWORK,
+      replyHopLimit: 64,
+      rtts: [0.412, 0.523],
+    },
   },
   { hop: 2, ip: null, hostname: null, rtt: null, details: { unanswered: "rate-limited" } },
   {
@@ -88,6 +98,7 @@ export const TRACE: TraceResult = {
   ...HEAD,
   hops: TRACE_HOPS,
   details: {
+    ...DATED,
     location: "ams",
     reached: true,
     reason: "reached",
@@ -118,6 +129,7 @@ export const LOOPING_TRACE: TraceResult = {
   ...HEAD,
   hops: LOOP_HOPS,
   details: {
+    ...DATED,
     reached: false,
     reason: "loop",
     loop: LOOP,
@@ -132,6 +144,7 @@ export const STOPPED_TRACE: TraceResult = {
   ...HEAD,
   hops: TRACE_HOPS.slice(0, 3),
   details: {
+    ...DATED,
     reached: false,
     reason: "prohibited",
     error: ERROR,
@@ -169,6 +182,7 @@ export const PATHS: TraceResult = {
   ...HEAD,
   hops: PATH_HOPS,
   details: {
+    ...DATED,
     reached: true,
     reason: "reached",
     verdict: traceVerdict(PATH_HOPS, { reason: "reached" }, FOUND),
@@ -206,7 +220,7 @@ const MTR_HOPS: MtrResult["hops"] = [
       { ip: "2001:db8:1::2", hostname: "other.example.net", received: 2, share: 25 },
     ],
     others: 1,
-    details: { zone: "eth7", network: NETWORK },
+    details: { nameLate: true, zone: "eth7", network: NETWORK },
   },
   {
     ...{ hop: 2, ip: null, hostname: null, sent: 10, received: 0 },
@@ -236,6 +250,7 @@ export const MTR: MtrResult = {
   rounds: 10,
   hops: MTR_HOPS,
   details: {
+    ...DATED,
     location: "ams",
     ...MTR_END,
     paths: [
@@ -255,7 +270,7 @@ export const MTR: MtrResult = {
 const MTU_HOPS: MtuResult["hops"] = [
   {
     ...{ hop: 1, ip: "fe80::9", hostname: "router.example.net", mtu: 9000, atMost: 9000 },
-    details: { zone: "eth7", network: NETWORK },
+    details: { nameLate: true, zone: "eth7", network: NETWORK },
   },
   { hop: 2, ip: "2001:db8:2::1", hostname: null, mtu: 8000, atMost: 8500 },
   { hop: 3, ip: null, hostname: null, mtu: null, atMost: null },
@@ -275,6 +290,7 @@ export const MTU: MtuResult = {
   ...SIZES,
   hops: MTU_HOPS,
   details: {
+    ...DATED,
     cause: "echo",
     location: "ams",
     verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS, "echo") },
@@ -363,7 +379,7 @@ export const DNS: DnsResult = {
   records: RECORDS,
   resolver: "resolver_b",
   queryTime: 1018,
-  details: { location: "ams", verdict: dnsVerdict("resolver_b", RECORDS, SAID), ...SAID },
+  details: { ...DATED, location: "ams", verdict: dnsVerdict("resolver_b", RECORDS, SAID), ...SAID },
 };
 
 const COMPARED = {
@@ -378,6 +394,7 @@ export const COMPARISON: DnsResult = {
   ...DNS,
   resolver: "resolver_a",
   details: {
+    ...DATED,
     ...SAID,
     verdict: dnsVerdict("resolver_a", RECORDS, { ...SAID, ...COMPARED }),
     ...COMPARED,

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import type { DnsClient, QueryOptions } from "../../src/dns/client.ts";
-import { hopNames } from "../../src/tools/hop-names.ts";
+import { hopNames, LATE } from "../../src/tools/hop-names.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { VirtualClock } from "../icmp/fake.ts";
 
@@ -72,7 +72,7 @@ test("names are waited for until so long after the last answer, and then given u
   names.ask(SECOND);
   const known = await clock.run(names.known());
   expect(clock.nowMs() - startMs).toBeCloseTo(350, 3);
-  expect([...known.values()]).toEqual([null, null]);
+  expect([...known.values()]).toEqual([LATE, LATE]);
   expect(aborted).toHaveLength(2);
 });
 
@@ -89,7 +89,7 @@ test.each([
   names.ask(FIRST);
   const known = await clock.run(names.known());
   expect(clock.nowMs() - startMs).toBeCloseTo(tookMs, 3);
-  expect([...known.values()].map((name) => name !== null)).toEqual([isNamed]);
+  expect([...known.values()].map((name) => name !== LATE)).toEqual([isNamed]);
 });
 
 test("a name that comes after all were given up changes nothing", async () => {
@@ -109,7 +109,7 @@ test("a name that comes after all were given up changes nothing", async () => {
   const known = await clock.run(names.known());
   resolve({ kind: "answer", records: [{ type: "PTR", value: "late.example." }] });
   await clock.pass(1);
-  expect([told, ...known.values()]).toEqual([0, null]);
+  expect([told, ...known.values()]).toEqual([0, LATE]);
 });
 
 test("a trace that goes on for longer does not wait for names", async () => {
@@ -125,7 +125,7 @@ test("a caller that goes away ends the wait", async () => {
   names.ask(FIRST);
   const known = names.known();
   caller.abort();
-  expect([...(await known).values()]).toEqual([null]);
+  expect([...(await known).values()]).toEqual([LATE]);
 });
 
 test("hops without a name wait for their turn in a share of the resolver's questions", async () => {

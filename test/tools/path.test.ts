@@ -16,6 +16,7 @@ import { mergeRound } from "../../src/tools/mtr/report.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
+import { STAMP } from "./stamp.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
 const ROUTER = parseIpv6("2a00:1450::1");
@@ -126,6 +127,7 @@ describe("loss by hop", () => {
         reached: true,
         toTarget: { sent: 3, received: 3, late: 0, errors: 0, unknown: 0, loss: 0 },
         paths: [{ rounds: 2, reached: true, addresses: ["2a00:1450::1", null] }],
+        ...STAMP,
         verdict: {
           ...{ code: "no-loss", text: "The target replied to all 3 probes." },
           ...{ lossAtLeast: 0, lossAtMost: 56.15 },
@@ -333,6 +335,7 @@ describe("the path MTU", () => {
       firstSmall: 2,
       hops: SHOWN_HOPS,
       details: {
+        ...STAMP,
         verdict: {
           code: "narrowed",
           text: "2a00:1450::1 at hop 1 says Packet Too Big: its next link carries 1420 bytes.",

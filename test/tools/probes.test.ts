@@ -23,6 +23,7 @@ import { ping } from "../../src/tools/ping/endpoint.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
+import { STAMP } from "./stamp.ts";
 
 /** Seconds before a run: for a slot, for the resolver, and for the target's /64 twice. */
 const WAIT = 5 + 5 + 2 * 3;
@@ -145,6 +146,7 @@ describe("an answer", () => {
       ],
       stats: { transmitted: 3, received: 2, loss: 33.33, min: 1.235, avg: 2.417, max: 3.6 },
       details: {
+        ...STAMP,
         verdict: {
           code: "loss",
           text: "The target did not reply to 1 of 3 requests (33.3 %). 2001:db8:1::1 answered 1 of 3 requests with no-route.",
@@ -214,6 +216,7 @@ describe("an answer", () => {
       details: {
         reached: true,
         reason: "reached",
+        ...STAMP,
         verdict: { code: "reached", text: "The target replied at hop 1." },
         source: "2001:db8::1",
         flowLabel: 0xabcde,
@@ -226,6 +229,7 @@ describe("an answer", () => {
     const trace: TraceOutcome = { ...TRACED, reached: false, reason: "prohibited", error };
     const { body } = await ask(traceroute, { maxHops: 30 }, { trace });
     expect(body["details"]).toEqual({
+      ...STAMP,
       reached: false,
       reason: "prohibited",
       error: { type: 1, code: 1, name: "prohibited", from: "2001:db8::80", fromTarget: true },
@@ -390,6 +394,7 @@ describe("an answer with several paths", () => {
     expect(body.details).toEqual({
       reached: true,
       reason: "reached",
+      ...STAMP,
       verdict: {
         code: "reached",
         text: "At least 2 paths for 3 flow labels; there may be more. Path 2 of 2 did not reach the target.",

@@ -40,6 +40,8 @@ const textOf = (tool: ToolName, document: object) =>
 
 /** The values that a report does not print, each with what says it instead. */
 const UNPRINTED: Readonly<Record<string, string>> = {
+  "*.details.startedAt": "--json, and the stamp of the page",
+  "*.details.version": "as startedAt",
   "*.verdict.code": "its text and its tone",
   "*.cutShort.code": "its text",
   "my-ip.version": "the form of the address",

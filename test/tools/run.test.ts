@@ -8,6 +8,7 @@ import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
 import { openRun } from "../../src/tools/run.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { STAMP } from "./stamp.ts";
 
 const CALL: Call = {
   signal: new AbortController().signal,
@@ -85,7 +86,7 @@ describe("a run", () => {
     const { open } = setUp();
     using run = await open();
     const verdict = { code: "reached", text: "The target replied at hop 1." };
-    expect(run.details(DONE, verdict)).toEqual({ verdict, source: "2001:db8::1" });
+    expect(run.details(DONE, verdict)).toEqual({ ...STAMP, verdict, source: "2001:db8::1" });
   });
 
   test("that meets its budget tells no more, and says so", async () => {
@@ -101,6 +102,7 @@ describe("a run", () => {
     const outcome = await run.outcome(Promise.resolve(DONE));
     const verdict = { code: "reached", text: "The target replied at hop 1." };
     expect(run.details(outcome, verdict)).toEqual({
+      ...STAMP,
       verdict: { ...verdict, text: expect.stringMatching(/hop 1\. The run met its budget/) },
       source: "2001:db8::1",
       cutShort: { code: "events", text: "The events took more than 6291456 bytes." },

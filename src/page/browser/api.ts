@@ -32,8 +32,10 @@ export async function call(
 ): Promise<Called> {
   const key = storedKey()?.key;
   const failed = (problem: Problem): Called => {
-    if (problem.code === "UNAUTHORIZED" && key !== undefined) forgetKey(key);
-    return { problem };
+    if (problem.code !== "UNAUTHORIZED") return { problem };
+    if (key !== undefined) forgetKey(key);
+    const message = key === undefined ? TEXTS.key.missing : TEXTS.key.refused;
+    return { problem: { ...problem, message } };
   };
   const accept = onPart ? "text/event-stream" : "application/json";
   const headers = { Accept: accept, ...(key && { "X-API-Key": key }) };

@@ -1,6 +1,8 @@
 import { Copy } from "../../tools/parts.tsx";
 import { urlOf } from "./api.ts";
 import { type Bookmark, hashOf } from "./bookmark.ts";
+import { resultHash } from "./given.ts";
+import type { Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 
 interface BelowProps {
@@ -12,10 +14,13 @@ interface BelowProps {
   document: object | null;
   /** The same as text. */
   text?: () => string;
+  /** The run of the result; absent if the document is no result. */
+  run?: Run | null;
 }
 
 /** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
-export function Below({ bookmark, path, needsKey, document: known, text }: BelowProps) {
+export function Below(props: BelowProps) {
+  const { bookmark, path, needsKey, document: known, text, run } = props;
   const save = () => {
     const json = `${JSON.stringify(known, null, 2)}\n`;
     const link = document.createElement("a");
@@ -24,13 +29,16 @@ export function Below({ bookmark, path, needsKey, document: known, text }: Below
     link.click();
     URL.revokeObjectURL(link.href);
   };
-  const link = () => new URL(hashOf(bookmark), document.baseURI).href;
+  const linkTo = (hash: string) => new URL(hash, document.baseURI).href;
   return (
     <footer class="below">
       {known && (
         <p class="actions">
           {text && <Copy text={text} label={TEXTS.copyText} />}
-          <Copy text={link} label={TEXTS.copyLink} />
+          <Copy text={() => linkTo(hashOf(bookmark))} label={TEXTS.copyLink} />
+          {run && (
+            <Copy text={() => resultHash(run, known).then(linkTo)} label={TEXTS.copyResult} />
+          )}
           <button type="button" class="plain" onClick={save}>
             {TEXTS.download}
           </button>

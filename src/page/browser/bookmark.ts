@@ -23,6 +23,14 @@ export function parseBookmark(hash: string, tools: readonly ToolName[]): Bookmar
   };
 }
 
+/** The question to a tool about the subject of another one; an empty one if it cannot be asked about that. */
+export function bookmarkFor(tool: ToolName, subject: string): Bookmark {
+  const isAddress = /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(subject);
+  const isFit = tool !== HOME && (tool !== "validate" || isAddress);
+  const options: Bookmark["options"] = tool === "dns" && isAddress ? { type: "PTR" } : {};
+  return { tool, subject: isFit ? subject : "", options };
+}
+
 /** The hash of a bookmark, in one form for each. */
 export function hashOf({ tool, subject, options }: Bookmark): string {
   if (tool === HOME) return "#/";

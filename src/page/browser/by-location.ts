@@ -50,6 +50,3 @@ export function runsByLocation(
 const isOutcome = (part: object) => "result" in part || "error" in part;
 
 const isSummary = (part: object): part is Summary => "summary" in part;
-
-/** True for an event that is not of the tool itself. */
-export const isAboutLocation = (part: object) => isOutcome(part) || isSummary(part);

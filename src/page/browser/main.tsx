@@ -3,12 +3,12 @@ import { HOME, hashOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { MyIp } from "./my-ip.tsx";
 import { reloadOnChange } from "./reload.ts";
-import { runOf, useAppState } from "./state.ts";
+import { placeOf, runOf, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { ToolPage } from "./tool-page.tsx";
 
 function Page() {
-  const { bookmark, limit } = useAppState();
+  const { bookmark, limit, notice, wait } = useAppState();
   const tool = toolOf(bookmark.tool);
   const [label] = tool.labels;
   useEffect(() => {
@@ -22,10 +22,7 @@ function Page() {
         </a>
         <nav aria-label={TEXTS.tools}>
           {CALLER.tools.map(({ name, labels: [long, short] }) => (
-            <a
-              href={hashOf({ tool: name, subject: "", options: {} })}
-              aria-current={name === tool.name ? "page" : undefined}
-            >
+            <a href={hashOf(placeOf(name))} aria-current={name === tool.name ? "page" : undefined}>
               <span class="long">{long}</span>
               <span class="short">{short}</span>
             </a>
@@ -37,14 +34,19 @@ function Page() {
         <p class="limit">{limit && TEXTS.limit(limit.remaining, limit.limit)}</p>
       </header>
       <main>
-        {tool.name === HOME ? (
+        {notice !== null && (
+          <p class="notice" role="status">
+            {notice}
+          </p>
+        )}
+        {notice !== null && tool.name === HOME ? null : tool.name === HOME ? (
           <MyIp tool={tool} bookmark={bookmark} />
         ) : (
           <>
             <h1 class="unseen">
               {label} {bookmark.subject}
             </h1>
-            <ToolPage key={tool.name} tool={tool} bookmark={bookmark} current={runOf(bookmark)} />
+            <ToolPage key={tool.name} {...{ tool, bookmark, wait }} current={runOf(bookmark)} />
           </>
         )}
       </main>

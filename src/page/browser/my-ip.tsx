@@ -44,7 +44,11 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
         {validation === null && <p class="soft">{T.ipv4}</p>}
       </section>
       {validation && (
-        <ReportView tool="validate" document={validation} asked={{ values: {}, linkTo: String }} />
+        <ReportView
+          tool="validate"
+          document={validation}
+          asked={{ all: [validation], values: {}, linkTo: String }}
+        />
       )}
       {validation === null && network && (
         <Facts facts={[{ name: T.network, value: networkSentence(network) }]} />
@@ -59,6 +63,8 @@ async function reverseName(subject: string): Promise<string> {
   const bookmark = { tool: "dns", subject, options: { type: "PTR" } } as const;
   const path = pathOf({ ...toolOf("dns"), onPage: {} }, bookmark);
   const called = await call(path, new AbortController().signal, noteLimit);
+  const code = "problem" in called ? called.problem.code : "HOSTNAME_NOT_FOUND";
+  if (code !== "HOSTNAME_NOT_FOUND") return T.unknownName;
   const { records = [] } = ("result" in called ? called.result : {}) as Partial<DnsResult>;
   return records.find(({ type }) => type === "PTR")?.value ?? T.noName;
 }

@@ -33,7 +33,7 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
           <Tables
             tables={report.tables}
             maxRows={view.maxRows}
-            pictures={document && view.beside?.(document)}
+            pictures={document && view.beside?.(document, asked)}
           />
         ))}
     </>

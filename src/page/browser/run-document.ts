@@ -1,13 +1,39 @@
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
 import { plural } from "../../util/text.ts";
-import { isAboutLocation } from "./by-location.ts";
 import { CALLER } from "./caller.ts";
 import type { Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 
+/** The values of a tool's options in a run. */
+type Values = Readonly<Record<string, string>>;
+
+/** The part of a document that is about its run. */
+interface Dates {
+  readonly startedAt?: string;
+  readonly version?: string;
+  /** Of a run that is not whole. */
+  readonly state?: Run["state"];
+  readonly progress?: string;
+}
+
+/** The part of a document, or of that of the first of several locations, that is about its run. */
+export function datesOf(document: object | null): Dates {
+  const { details, locations = [] } = { ...document } as {
+    readonly details?: Dates;
+    readonly locations?: readonly { readonly result?: { readonly details?: Dates } }[];
+  };
+  const all = [details, ...locations.map(({ result }) => result?.details)];
+  return all.find((each) => each?.startedAt !== undefined) ?? {};
+}
+
 /** The document of a run as far as it is known: of the result, an error, or the events; null if nothing is. */
-export function documentOf(tool: ToolName, subject: string, run: Run): object | null {
-  const { result, problem, parts, repeats, state } = run;
+export function documentOf(
+  tool: ToolName,
+  subject: string,
+  run: Run,
+  values: Values,
+): object | null {
+  const { result, problem, parts, repeats, state, startedMs } = run;
   if (result !== null && !repeats) return result;
   const { draft, explain } = reporterOf(tool);
   const said = problem?.details && explain?.({ ...problem.details });
@@ -16,26 +42,39 @@ export function documentOf(tool: ToolName, subject: string, run: Run): object | 
   // The details of the last call are valid for the whole run, except for its verdict.
   const { details: last } = (result ?? {}) as { readonly details?: object };
   const { details } = drafted as { readonly details?: object };
-  const startedAt = new Date(run.startedMs).toISOString();
-  const own = { verdict: undefined, startedAt, version: CALLER.version, state };
+  const startedAt = startedMs === null ? undefined : new Date(startedMs).toISOString();
+  const progress = progressOf(tool, run, values) || undefined;
+  const own = { verdict: undefined, startedAt, version: CALLER.version, state, progress };
   return { ...result, ...drafted, details: { ...last, ...details, ...own } };
 }
 
-/** The state of a run, as in "Stopped after 11 of 60 rounds", and when it started, and where. */
-export function stampOf(
-  tool: ToolName,
-  { state, startedMs, parts, repeats }: Run,
-  values: Readonly<Record<string, string>>,
-): string {
+/** How far a run has come, as in "11 of 60 rounds"; empty if that is not known. */
+function progressOf(tool: ToolName, { parts, repeats }: Run, values: Values): string {
   const { progress } = reporterOf(tool);
-  const last = parts.findLast((part) => !isAboutLocation(part));
-  const isWhole = state === "done" || progress === undefined || last === undefined;
-  const wanted = progress && !repeats ? `of ${values[progress.wanted]} ` : "";
-  const count = isWhole ? 0 : progress.of(last);
-  const after = isWhole
-    ? ""
-    : TEXTS.after(wanted ? `${count} ${wanted}${progress.noun}s` : plural(count, progress.noun));
-  const utc = `${new Date(startedMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-  const stamp = TEXTS.stamp(utc, CALLER.version, location.host);
-  return `${TEXTS.states[state]}${after}: ${stamp}`;
+  if (progress === undefined) return "";
+  // The result of one of several locations has no number.
+  const counts = parts.map((part) => progress.of(part) as number | undefined);
+  const count = counts.findLast((each) => each !== undefined);
+  if (count === undefined) return "";
+  const { noun, wanted } = progress;
+  return repeats ? plural(count, noun) : `${count} of ${values[wanted]} ${noun}s`;
+}
+
+/**
+ * The state of a run, as in "Stopped after 11 of 60 rounds", when it started, and where.
+ *
+ * @param document of the run, which knows the time better than this machine's clock
+ */
+export function stampOf(tool: ToolName, run: Run, values: Values, document: object | null): string {
+  const { state, startedMs, given } = run;
+  const dates = datesOf(document);
+  const progress = dates.progress ?? progressOf(tool, run, values);
+  const startedAt =
+    dates.startedAt ?? (startedMs === null ? "" : new Date(startedMs).toISOString());
+  const [version, host] = given === null ? [CALLER.version, location.host] : ["", ""];
+  const service = (dates.version ?? version) && TEXTS.service(dates.version ?? version, host);
+  const after = state === "done" || progress === "" ? "" : TEXTS.after(progress);
+  const when = startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`;
+  const about = [when, service].filter(Boolean).join(", ");
+  return `${TEXTS.states[state]}${after}${about && `: ${about}`}`;
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../../api/errors.ts";
+import type { Bookmark } from "./bookmark.ts";
 
 /** Why a call has no result. */
 export interface Problem {
@@ -6,7 +7,11 @@ export interface Problem {
   readonly code: ErrorCode | null;
   readonly message: string;
   /** As far as the page uses them. */
-  readonly details?: { readonly parameter?: string; readonly retryAfterSeconds?: number };
+  readonly details?: {
+    readonly parameter?: string;
+    readonly limit?: number;
+    readonly retryAfterSeconds?: number;
+  };
 }
 
 /**
@@ -17,6 +22,7 @@ export type RunState = "running" | "stopped" | "broken" | "done";
 
 /** A run of a tool: all that is shown, copied and saved of it is made from this. */
 export interface Run {
+  readonly bookmark: Bookmark;
   /** The call of the API, below its base path. */
   readonly path: string;
   readonly state: RunState;
@@ -27,7 +33,8 @@ export interface Run {
   /** Of the last call. */
   readonly result: object | null;
   readonly problem: Problem | null;
-  /** Milliseconds, as `Date.now()` has it: when it started, and when it ended. */
-  readonly startedMs: number;
-  readonly endedMs: number;
+  /** Milliseconds, as `Date.now()` has it; null if it is not known. */
+  readonly startedMs: number | null;
+  /** Where its result came from, if it was not measured now. */
+  readonly given: "link" | "file" | null;
 }

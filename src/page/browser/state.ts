@@ -1,23 +1,40 @@
 import { useSyncExternalStore } from "hono/jsx/dom";
+import type { ToolName } from "../../tools/reports.ts";
 import type { View } from "../../tools/view.ts";
 import { pause, systemClock } from "../../util/clock.ts";
 import { call, type Limit } from "./api.ts";
-import { type Bookmark, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
+import { type Bookmark, bookmarkFor, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
-import type { Run } from "./run.ts";
+import { LINK_PREFIX, readFile, readLink } from "./given.ts";
+import type { Problem, Run } from "./run.ts";
+import { TEXTS } from "./texts.ts";
+
+/** The last refusal that says when to try again, and that time in milliseconds, as `Date.now()` has it. */
+export interface Wait {
+  readonly problem: Problem;
+  readonly untilMs: number;
+}
 
 interface State {
   readonly bookmark: Bookmark;
-  /** By the hash of their bookmark, so that the back button shows a result again. */
+  /** By the hash of their bookmark, the last one at the end, so that the back button shows a result again. */
   readonly runs: ReadonlyMap<string, Run>;
   readonly limit: Limit | null;
+  readonly wait: Wait | null;
+  /** The last subject, which goes along to the other tools. */
+  readonly subject: string;
+  /** In place of a result that came with a link or a file, while it is read or if it cannot be shown. */
+  readonly notice: string | null;
 }
 
 const NAMES = CALLER.tools.map(({ name }) => name);
 
 const bookmarkHere = () => parseBookmark(location.hash, NAMES);
 
-let state: State = { bookmark: bookmarkHere(), runs: new Map(), limit: null };
+let state: State = {
+  ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, wait: null },
+  ...{ subject: bookmarkHere().subject, notice: null },
+};
 let active: AbortController | null = null;
 const listeners = new Set<() => void>();
 
@@ -42,15 +59,23 @@ export function runOf(bookmark: Bookmark): Run | null {
   return state.runs.get(hashOf(bookmark)) ?? null;
 }
 
+/** Where the link to a tool leads: to its last run about what was asked last, or to a form with that. */
+export function placeOf(tool: ToolName): Bookmark {
+  const wanted = bookmarkFor(tool, state.subject);
+  const runs = [...state.runs.values()].map(({ bookmark }) => bookmark);
+  const isSame = (each: Bookmark) => each.tool === tool && each.subject === wanted.subject;
+  return runs.findLast(isSame) ?? wanted;
+}
+
 /** Stops what runs. */
 export function stop(): void {
   active?.abort();
   active = null;
 }
 
-/** Notices that a key was stored or forgotten. */
+/** Notices that a key was stored or forgotten; another key has another limit. */
 export function keyChanged(): void {
-  change();
+  change({ wait: null });
 }
 
 /** Notices what the service says about the limit. */
@@ -66,6 +91,13 @@ export interface Manner {
   readonly replaces?: boolean;
 }
 
+/** Keeps a run, at the end. */
+function keep(run: Run, part: Partial<State> = {}): void {
+  const hash = hashOf(run.bookmark);
+  const others = [...state.runs].filter(([each]) => each !== hash);
+  change({ ...part, runs: new Map([...others, [hash, run]]) });
+}
+
 /** Goes to a bookmark, and runs its tool. */
 export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {}): Promise<void> {
   stop();
@@ -79,10 +111,10 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
   const path = pathOf(tool, { ...bookmark, options });
   const repeats = repeat !== undefined;
   let own: Run = {
-    ...{ path, repeats, state: "running", parts: [], result: null, problem: null },
-    ...{ startedMs: Date.now(), endedMs: 0 },
+    ...{ bookmark, path, repeats, state: "running", parts: [], result: null, problem: null },
+    ...{ startedMs: Date.now(), given: null },
   };
-  change({ bookmark, runs: new Map([...state.runs, [hash, own]]) });
+  keep(own, { bookmark, subject: bookmark.subject, notice: null, wait: null });
   const note = (part: Partial<Run>) => {
     // The same may have been started anew.
     if (state.runs.get(hash) !== own) return;
@@ -107,17 +139,50 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
   } catch (error) {
     if (!signal.aborted) note({ problem: { code: null, message: String(error) } });
   }
-  const isBroken = own.problem?.code === null;
-  const ended = signal.aborted ? "stopped" : isBroken ? "broken" : "done";
-  note({ state: ended, endedMs: Date.now() });
+  const { problem } = own;
+  const seconds = problem?.details?.retryAfterSeconds;
+  if (problem && seconds) change({ wait: { problem, untilMs: Date.now() + seconds * 1000 } });
+  const isBroken = problem !== null && problem.code === null;
+  note({ state: signal.aborted ? "stopped" : isBroken ? "broken" : "done" });
+}
+
+/** Shows a result that was not measured now, once it is read and checked. */
+async function show(reading: Promise<Run>): Promise<void> {
+  const { hash } = location;
+  stop();
+  change({ notice: TEXTS.given.reading });
+  try {
+    const run = await reading;
+    if (location.hash !== hash) return;
+    // The address of a file's result is that of its question.
+    if (run.given === "file") history.pushState(null, "", hashOf(run.bookmark));
+    keep(run, { bookmark: run.bookmark, subject: run.bookmark.subject, notice: null });
+  } catch (error) {
+    if (location.hash === hash) change({ notice: error instanceof Error ? error.message : "" });
+  }
+}
+
+/** Shows what the address in the browser means. */
+function goHere(): void {
+  const { hash } = location;
+  if (hash.startsWith(LINK_PREFIX)) return void show(readLink(hash));
+  const bookmark = bookmarkHere();
+  if (hashOf(bookmark) === hashOf(state.bookmark) && state.notice === null) return;
+  stop();
+  change({ bookmark, subject: bookmark.subject || state.subject, notice: null });
 }
 
 // Another tab has stored or forgotten the key.
 addEventListener("storage", keyChanged);
 
-addEventListener("popstate", () => {
-  const bookmark = bookmarkHere();
-  if (hashOf(bookmark) === hashOf(state.bookmark)) return;
-  stop();
-  change({ bookmark });
+addEventListener("popstate", goHere);
+
+// A browser would leave the page for a file that is dropped on it.
+window.addEventListener("dragover", (event) => event.preventDefault());
+window.addEventListener("drop", (event) => {
+  event.preventDefault();
+  const [file] = event.dataTransfer?.files ?? [];
+  if (file) void show(readFile(file));
 });
+
+goHere();

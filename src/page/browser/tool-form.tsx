@@ -2,20 +2,24 @@ import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { PageTool } from "../caller.ts";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
-import { OptionField, TextField } from "./fields.tsx";
+import { OptionField, ProblemOf, TextField } from "./fields.tsx";
 import { choicesFor, FromField } from "./from-field.tsx";
 import { type Key, storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
 import type { Run } from "./run.ts";
-import { keyChanged, type Manner, run, stop } from "./state.ts";
+import { keyChanged, type Manner, run, stop, type Wait } from "./state.ts";
+import { targetIn } from "./target-text.ts";
 import { TEXTS } from "./texts.ts";
 import { viewOf } from "./views.ts";
 
 /** Milliseconds without a key pressed, after which a tool that is asked as one types is asked. */
 const PAUSE_MS = 250;
 
-/** The name of the field for what a tool is asked about, whose errors are all that no other field caused. */
+/** The name of the field for what a tool is asked about. */
 const SUBJECT = "subject";
+
+/** The name of the form as a whole, whose errors are all that no field caused. */
+const FORM = "form";
 
 const KEY = "key";
 
@@ -28,16 +32,19 @@ export interface ToolProps {
   tool: PageTool;
   bookmark: Bookmark;
   current: Run | null;
+  wait: Wait | null;
 }
 
 /** The fields of a tool, its key if it needs one, and what starts it. */
-export function ToolForm({ tool, bookmark, current }: ToolProps) {
+export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   const [subject, setSubject] = useState(bookmark.subject);
   const [options, setOptions] = useState(bookmark.options);
   const [typed, setTyped] = useState(NO_KEY);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const seconds = useCountdown(current);
-  const mustWait = seconds !== null && seconds > 0;
+  const [note, setNote] = useState("");
+  const seconds = useCountdown(wait);
+  // A new key has a limit of its own.
+  const mustWait = seconds > 0 && typed.key === "";
   const { isAskedAsTyped, needsKey } = tool;
   const { repeat } = viewOf(tool.name);
   const isRunning = current?.state === "running";
@@ -54,13 +61,15 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
       return own === value ? [] : [[name, own]];
     });
     // White space is no part of an address, which is said while one types.
-    const subject = isAskedAsTyped ? asked : asked.trim();
+    const subject = isAskedAsTyped ? asked : targetIn(asked);
+    setNote(subject === asked.trim() || isAskedAsTyped ? "" : TEXTS.taken(subject, asked.trim()));
     void run({ tool: tool.name, subject, options: Object.fromEntries(chosen) }, manner);
   };
   const write = (text: string) => {
     setSubject(text);
+    setNote("");
     clearTimeout(timer.current);
-    if (!isAskedAsTyped || text === "") return;
+    if (!isAskedAsTyped || text === "" || mustWait) return;
     timer.current = setTimeout(() => start(text, { replaces: true }), PAUSE_MS);
   };
   useEffect(() => {
@@ -68,6 +77,10 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
     setOptions(bookmark.options);
     if (isAskedAsTyped && bookmark.subject !== "" && current === null) start(bookmark.subject);
   }, [bookmark]);
+  useEffect(() => {
+    // The text may have changed meanwhile.
+    if (isAskedAsTyped && wait && !mustWait && subject !== "") start(subject, { replaces: true });
+  }, [mustWait]);
   const submit = (event: Event) => {
     event.preventDefault();
     if (!mustWait) start(subject);
@@ -86,7 +99,7 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const main = { name: SUBJECT, value: subject, onValue: write, problem: problemAt(SUBJECT) };
   return (
     <form class="form" onSubmit={submit}>
-      {tool.subject && <TextField {...tool.subject} {...main} />}
+      {tool.subject && <TextField {...tool.subject} {...main} {...(note && { hint: note })} />}
       {tool.options.map((option) => (
         <OptionField option={option} {...field(option.name)} />
       ))}
@@ -105,12 +118,12 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
               {current ? TEXTS.runAgain : TEXTS.run}
             </button>
           )}
-          {!isRunning && repeat && (
+          {repeat && (
             <button
               key="repeat"
               type="button"
               class="second"
-              disabled={mustWait}
+              disabled={mustWait || isRunning}
               onClick={() => start(subject, { repeat })}
             >
               {repeat.label}
@@ -118,40 +131,46 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
           )}
         </div>
       )}
-      {seconds !== null && (
-        <p class="countdown" role="timer">
-          {seconds > 0 ? TEXTS.retryIn(seconds) : TEXTS.retryNow}
+      <ProblemOf name={FORM} problem={problemAt(FORM)} />
+      {wait && (mustWait || current?.problem === wait.problem) && (
+        <p class="countdown">
+          <span role="status">{waitText(wait)}</span>{" "}
+          <span role="timer">{mustWait ? TEXTS.wait.in(seconds) : TEXTS.wait.over}</span>
         </p>
       )}
     </form>
   );
 }
 
-/** The message of a run's error, for the field that caused it. */
+/** The codes of errors that are about what a tool is asked. */
+const ABOUT_SUBJECT =
+  /^(?:INVALID_(?:ADDRESS|HOSTNAME)|TARGET_NOT_|HOSTNAME_NOT_|NO_IPV6_|NETWORK_UNREACHABLE)/;
+
+/** The message of a run's error, for the field that it is about, or for the form. */
 function problemsBy(current: Run | null, fields: readonly string[]) {
   const { code = null, message = "", details } = current?.problem ?? {};
-  const named =
-    code === "INVALID_PARAMETER"
-      ? details?.parameter
-      : code === "UNAUTHORIZED"
-        ? KEY
-        : code?.startsWith("LOCATION_")
-          ? FROM
-          : undefined;
-  const cause = named !== undefined && fields.includes(named) ? named : SUBJECT;
-  return (field: string) => (message !== "" && field === cause ? message : null);
+  const about = code?.startsWith("LOCATION_") ? FROM : code === "UNAUTHORIZED" ? KEY : SUBJECT;
+  const named = code === "INVALID_PARAMETER" ? details?.parameter : about;
+  const isSubject = ABOUT_SUBJECT.test(code ?? "");
+  const cause = isSubject || (named && fields.includes(named)) ? named : FORM;
+  // A refusal that ends by itself is no mistake in a field.
+  const shown = details?.retryAfterSeconds === undefined ? message : "";
+  return (field: string) => (field === cause && shown ? shown : null);
 }
 
-/** The seconds until a caller over its limit may call again, or null. */
-function useCountdown(current: Run | null): number | null {
-  const wait = current?.problem?.details?.retryAfterSeconds ?? null;
-  const [now, setNow] = useState(Date.now());
+/** Why a caller must wait. */
+function waitText({ problem: { code, message, details } }: Wait): string {
+  const say = code === "RATE_LIMITED" || code === "TOO_MANY_PROBES" ? TEXTS.wait[code] : null;
+  return say?.(details?.limit ?? 0) ?? message;
+}
+
+/** The seconds until a caller may try again; 0 if that is now. */
+function useCountdown(wait: Wait | null): number {
+  const [, redraw] = useState(0);
   useEffect(() => {
     if (wait === null) return;
-    const timer = setInterval(() => setNow(Date.now()), 250);
+    const timer = setInterval(() => redraw(Date.now()), 250);
     return () => clearInterval(timer);
-  }, [current?.endedMs]);
-  if (wait === null || current === null || current.state === "running") return null;
-  const { endedMs } = current;
-  return Math.max(0, Math.ceil((endedMs + wait * 1000 - Math.max(now, endedMs)) / 1000));
+  }, [wait]);
+  return wait === null ? 0 : Math.max(0, Math.ceil((wait.untilMs - Date.now()) / 1000));
 }

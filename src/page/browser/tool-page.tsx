@@ -11,10 +11,10 @@ import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
 
 /** A tool: its form, its result at each location, and what can be done with the result. */
-export function ToolPage({ tool, bookmark, current }: ToolProps) {
+export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   const { name, needsKey } = tool;
   const { subject, options } = bookmark;
-  const asked = {
+  const question = {
     values: { ...defaultsOf(tool), ...options },
     linkTo: (options: Bookmark["options"]) => hashOf({ tool: name, subject, options }),
   };
@@ -22,22 +22,29 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     location,
     heading: location === null ? null : TEXTS.from.heading(location),
     run,
-    document: run && documentOf(name, subject, run),
+    document: run && documentOf(name, subject, run, question.values),
   }));
   const { report } = reporterOf(name);
   const summary = current && summaryOf(current);
   const comparison = summary && summaryTable(summary);
-  const stamp = current ? stampOf(name, current, asked.values) : "";
   const known = located.filter(({ document }) => document !== null);
+  const asked = { ...question, all: known.flatMap(({ document }) => document ?? []) };
   const document =
     current?.result && !current.repeats
       ? current.result
       : located.length > 1
-        ? { locations: known.map(({ location, document }) => ({ location, result: document })) }
+        ? {
+            target: subject,
+            locations: known.map(({ location, document }) => ({ location, result: document })),
+            ...(summary && { details: summary }),
+          }
         : (known[0]?.document ?? null);
+  const stamp = current ? stampOf(name, current, question.values, document) : "";
+  // The details of an error are no result.
+  const result = current?.result || current?.parts.length ? current : null;
   const text = () =>
     [
-      `${tool.labels[0]}\n${stamp}\n`,
+      `${[tool.labels[0], stamp, current?.given && TEXTS.given[current.given]].filter(Boolean).join("\n")}\n`,
       ...(comparison ? [plainText(tablesLines([comparison]))] : []),
       ...located.map(({ heading, run, document }) => {
         const said = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
@@ -46,7 +53,8 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     ].join("\n");
   return (
     <>
-      <ToolForm tool={tool} bookmark={bookmark} current={current} />
+      <ToolForm {...{ tool, bookmark, current, wait }} />
+      {current?.given && <p class="given">{TEXTS.given[current.given]}</p>}
       {current && <p class="stamp">{stamp}</p>}
       {comparison && <Tables tables={[comparison]} />}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
@@ -67,7 +75,9 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
           );
         })}
       </div>
-      {current && <Below {...{ bookmark, needsKey, text, document }} path={current.path} />}
+      {current && (
+        <Below {...{ bookmark, needsKey, text, document }} path={current.path} run={result} />
+      )}
     </>
   );
 }

@@ -10,8 +10,8 @@ import { endpoint } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
 import { choiceParameter } from "../../api/parameters.ts";
 import {
-  atLocation,
   list,
+  measured,
   named,
   once,
   resolverName,
@@ -28,6 +28,7 @@ import { withoutFinalDot } from "../../dns/name.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
+import { newStamp } from "../../util/stamp.ts";
 import { plural } from "../../util/text.ts";
 import { takeSlot, verdictField } from "../run.ts";
 import { type Compared, compareReplies, comparisonText, replyDocument } from "./comparison.ts";
@@ -137,6 +138,7 @@ export const dns = endpoint({
   ],
   async handle(parameters, call, { config, resolvers, resolverTitle, querySlots }) {
     const { hostname, type, resolver, dnssec } = parameters;
+    const stamp = newStamp();
     const { signal, owner } = call;
     const asked = {
       ...{ signal, owner, class: parameters.class, nsid: parameters.nsid === "yes" },
@@ -182,7 +184,7 @@ export const dns = endpoint({
     const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});
     const said = { ...detailsOf(first), ...comparison };
     const verdict = dnsVerdict(first.resolver, records, said);
-    const details = { verdict, ...said };
+    const details = { ...stamp, verdict, ...said };
     return { hostname, records, resolver: first.resolver, queryTime: queryTimeMs, details };
   },
 });
@@ -219,7 +221,7 @@ export function dnsResult() {
     resolver: resolverName(),
     queryTime: whole("Milliseconds from the query to the answer.", 0),
     details: z.strictObject({
-      ...atLocation(),
+      ...measured(),
       verdict: verdictField(VERDICTS),
       ...dnsDetails(),
       dnssec: dnssecVerdict().exactOptional(),

@@ -176,7 +176,7 @@ function presentMtrHop(
       share: percent(received / Math.max(1, totals.received)),
     })),
     others,
-    ...withDetails(hopDetails(first?.address ?? null, first?.scopeId ?? 0, services)),
+    ...withDetails(hopDetails(first?.address ?? null, first?.scopeId ?? 0, services, names)),
   };
 }
 

@@ -4,8 +4,8 @@ import type { MtrDocument } from "./report.ts";
 
 /** Beside each hop the range of its times. */
 export const mtrView: View<MtrDocument> = {
-  beside({ hops }) {
-    const scale = scaleOf(hops.map(({ max }) => max));
+  beside({ hops }, { all }) {
+    const scale = scaleOf(all.flatMap(({ hops }) => hops.map(({ max }) => max)));
     return {
       heading: `Median to 95 %, from 0 to ${scale} ms`,
       rows: hops.map((hop) => <Range hop={hop} scale={scale} />),

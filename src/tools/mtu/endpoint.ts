@@ -82,7 +82,7 @@ function presentMtuHop(
   names: ReadonlyMap<string, string | null>,
   services: Services,
 ) {
-  const details = hopDetails(address, scopeId, services);
+  const details = hopDetails(address, scopeId, services, names);
   return { hop, ...presentAddress(address, names), mtu, atMost, ...withDetails(details) };
 }
 

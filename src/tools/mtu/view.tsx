@@ -1,5 +1,5 @@
 import { tonedVerdict } from "../report.ts";
-import type { View } from "../view.ts";
+import type { Asked, View } from "../view.ts";
 import type { MtuDocument } from "./report.ts";
 
 /** Percent of the height: a pipe of the smallest size, and what the largest has more. */
@@ -22,13 +22,16 @@ interface Stretch {
 
 /** The path as a pipe. */
 export const mtuView: View<MtuDocument> = {
-  figure: (document) => (document.hops.length > 0 ? <Pipe {...document} /> : null),
+  figure: (document, { all }) =>
+    document.hops.length > 0 ? <Pipe {...document} all={all} /> : null,
 };
 
 /** The path from here to the target, as wide as the packets that got through. */
-function Pipe({ mtu, hops, details: { verdict } }: MtuDocument) {
+function Pipe({ mtu, hops, details, all }: MtuDocument & Pick<Asked<MtuDocument>, "all">) {
+  const { verdict } = details;
   const stretches = stretchesOf(hops);
-  const sizes = [...new Set(hops.flatMap((hop) => hop.mtu ?? []))].sort((a, b) => a - b);
+  const every = all.flatMap((document) => document.hops.flatMap((hop) => hop.mtu ?? []));
+  const sizes = [...new Set(every)].sort((a, b) => a - b);
   // Not to scale: 80 bytes of 1500 would not be seen.
   const heightOf = (bytes: number | null) =>
     bytes === null ? 0 : LEAST + (MORE * (sizes.indexOf(bytes) + 1)) / sizes.length;

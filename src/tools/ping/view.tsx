@@ -15,12 +15,14 @@ const RIGHT = 6;
 
 /** The chart of the samples, and a run that goes on. */
 export const pingView: View<PingDocument> = {
-  figure(document, { values }) {
+  figure(document, { values, all }) {
     const samples = samplesOf(document);
     const count = Math.min(SHOWN, Math.max(Number(values["count"]), samples.length));
     const { stats } = document;
+    const ends = all.flatMap(({ stats: { min, max } }) => [min ?? [], max ?? []].flat());
+    const range = rangeOf(Math.min(...ends), Math.max(...ends));
     return stats.received > 0 ? (
-      <Chart samples={samples.slice(-SHOWN)} stats={stats} count={count} />
+      <Chart samples={samples.slice(-SHOWN)} {...{ stats, count, range }} />
     ) : null;
   },
   maxRows: SHOWN,
@@ -31,11 +33,11 @@ interface ChartProps {
   readonly samples: readonly Sample[];
   readonly stats: PingDocument["stats"];
   readonly count: number;
+  readonly range: ReturnType<typeof rangeOf>;
 }
 
 /** A dot for each reply, a cross for each loss, and lines at the least, mean and greatest time. */
-function Chart({ samples, stats: { min, avg, max }, count }: ChartProps) {
-  const { low, high } = rangeOf(min ?? 0, max ?? 1);
+function Chart({ samples, stats: { min, avg, max }, count, range: { low, high } }: ChartProps) {
   const first = samples[0]?.seq ?? 1;
   const x = (seq: number) => `${((seq - first + 0.5) / count) * (100 - RIGHT)}%`;
   const shareOf = (ms: number) => ms / (high - low);

@@ -39,7 +39,7 @@ export function presentHop(
   const isAtHop = (end === null || end === "reached") && !isRepeated;
   const asymmetry = isAtHop && replyHopLimit !== null ? hopsOfReply(replyHopLimit) - hop.hop : 0;
   const details = {
-    ...hopDetails(address, scopeId, services),
+    ...hopDetails(address, scopeId, services, names),
     ...(others !== undefined && { unanswered: UNANSWERED[others ? 0 : 1] }),
     ...(replyHopLimit !== null && { replyHopLimit }),
     ...(asymmetry !== 0 && { asymmetry }),

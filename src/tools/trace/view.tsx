@@ -1,12 +1,27 @@
+import { plural } from "../../util/text.ts";
 import { scaleOf } from "../numbers.ts";
+import { Who } from "../parts.tsx";
 import type { View } from "../view.ts";
 import { Paths } from "./paths-picture.tsx";
 import type { TraceDocument } from "./report.ts";
 
 /** Beside each hop the share of its time, and the graph of the paths if there are several. */
 export const traceView: View<TraceDocument> = {
-  beside({ hops }) {
-    const scale = scaleOf(hops.map(({ rtt }) => rtt));
+  figure: ({ hops, details: { loop } }) =>
+    loop === undefined ? null : (
+      <figure class="loop">
+        <ol>
+          {hops.slice(loop.from - 1, loop.to).map((hop) => (
+            <li>
+              <span class="position">{hop.hop}</span> <Who host={hop} notes={[]} />
+            </li>
+          ))}
+        </ol>
+        <figcaption>{`From hop ${loop.to} back to hop ${loop.from}: ${plural(loop.repeats, "answer")} of hops behind repeat these.`}</figcaption>
+      </figure>
+    ),
+  beside({ hops }, { all }) {
+    const scale = scaleOf(all.flatMap(({ hops }) => hops.map(({ rtt }) => rtt)));
     return {
       heading: `From 0 to ${scale} ms`,
       rows: hops.map(({ rtt }) =>

@@ -1,0 +1,130 @@
+import type { describeInterface } from "../../api/openapi.ts";
+import { reporterOf, type ToolName } from "../../tools/reports.ts";
+import { printable } from "../../util/text.ts";
+import { call } from "./api.ts";
+import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
+import { CALLER, toolOf } from "./caller.ts";
+import { packed, unpacked } from "./packed.ts";
+import type { Run } from "./run.ts";
+import { datesOf } from "./run-document.ts";
+import { matches, type Rules } from "./schema-check.ts";
+import { TEXTS } from "./texts.ts";
+
+const T = TEXTS.given;
+
+/** The beginning of the hash of a link with a result. */
+export const LINK_PREFIX = "#/result/";
+
+/** Characters of a result in a link: browsers take more, but mail and chats do not. */
+const MAX_LINK = 30_000;
+
+/** Bytes of a result from outside: an mtr from 32 places has less. */
+const MAX_BYTES = 4 * 2 ** 20;
+
+/** Characters of a subject, and of an option: the longest name as URLs may have it. */
+const MAX_TEXT = 3000;
+
+type Interface = ReturnType<typeof describeInterface>;
+
+/**
+ * The hash of a link that has a result in it; no service needs to keep it.
+ *
+ * @throws Error if that is too long
+ */
+export async function resultHash({ bookmark, startedMs }: Run, document: object): Promise<string> {
+  const { tool, subject, options } = bookmark;
+  const text = await packed(JSON.stringify({ tool, subject, options, startedMs, document }));
+  if (text.length > MAX_LINK) throw new Error(T.tooLong(text.length, MAX_LINK));
+  return `${LINK_PREFIX}${text}`;
+}
+
+/**
+ * The run that came with a link.
+ *
+ * @throws Error for people, if it is damaged or does not match the schema
+ */
+export async function readLink(hash: string): Promise<Run> {
+  const text = await unpacked(hash.slice(LINK_PREFIX.length), MAX_BYTES).catch(() => "");
+  const { tool, subject, startedMs, ...said } = objectIn(text);
+  const document = Object(said["document"]);
+  const options = Object.entries(Object(said["options"]));
+  const known = CALLER.tools.find(({ name }) => name === tool && name !== HOME)?.name;
+  if (known === undefined || !isText(subject)) throw new Error(T.damaged);
+  if (!(await checker())(known, document)) throw new Error(T.mismatch);
+  const kept = options.filter((option): option is [string, string] => isText(option[1]));
+  const started = typeof startedMs === "number" && Math.abs(startedMs) < 8e15 ? startedMs : null;
+  const bookmark = { tool: known, subject, options: Object.fromEntries(kept) };
+  return runWith(bookmark, document, "link", started);
+}
+
+/**
+ * The run that a saved document shows; its options are not known.
+ *
+ * @throws Error for people, if no tool has such documents
+ */
+export async function readFile(file: Blob): Promise<Run> {
+  const document = objectIn(file.size > MAX_BYTES ? "" : await file.text());
+  const check = await checker();
+  const tool = CALLER.tools.find(({ name }) => name !== HOME && check(name, document))?.name;
+  if (tool === undefined) throw new Error(T.noResult);
+  const { target, hostname = target, compressed } = document;
+  const bookmark = { tool, subject: `${hostname ?? compressed}`, options: {} };
+  return runWith(bookmark, document, "file", null);
+}
+
+const isText = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= MAX_TEXT;
+
+/** The object in a text, whose texts are made safe to print. */
+function objectIn(text: string): Record<string, unknown> {
+  try {
+    return Object(
+      JSON.parse(text, (_, value) => (typeof value === "string" ? printable(value) : value)),
+    );
+  } catch {
+    throw new Error(T.damaged);
+  }
+}
+
+function runWith(
+  { options, ...asked }: Bookmark,
+  result: Readonly<Record<string, unknown>>,
+  given: "link" | "file",
+  startedMs: number | null,
+): Run {
+  const { state = "done" } = datesOf(result);
+  const { name: FROM, all } = CALLER.from;
+  const { locations } = result as { readonly locations?: readonly { location: string }[] };
+  const names = locations?.map(({ location }) => location) ?? [];
+  const isSeveral = names.length > 1 && !options[FROM]?.includes(",");
+  // A result of several locations is shown with the names that they were asked by.
+  const from = locations && { [FROM]: isSeveral ? names.join(",") : (options[FROM] ?? all) };
+  const bookmark = { ...asked, options: { ...options, ...from } };
+  return {
+    ...{ bookmark, path: pathOf(toolOf(bookmark.tool), bookmark), repeats: false, parts: [] },
+    // A run that was copied before its end has gone on without the copy.
+    ...{ state: state === "running" ? "stopped" : state, result, problem: null, startedMs, given },
+  };
+}
+
+let known: Interface | null = null;
+
+/**
+ * Makes the check of documents with the schemas of the interface document, which this service says.
+ *
+ * @throws Error if the service does not answer
+ */
+async function checker(): Promise<(tool: ToolName, document: object) => boolean> {
+  if (known === null) {
+    const called = await call("openapi.json", new AbortController().signal, () => {});
+    if ("problem" in called) throw new Error(called.problem.message);
+    known = called.result as Interface;
+  }
+  const { paths, components } = known;
+  return (tool, document) => {
+    const content = paths[toolOf(tool).path]?.get.responses[200]?.content["application/json"];
+    const schemas = components.schemas as Rules["schemas"];
+    const draft = reporterOf(tool).draft?.("", []) ?? null;
+    return content !== undefined && matches(content.schema, document, { schemas, draft });
+  };
+}

@@ -1,0 +1,105 @@
+/** A JSON Schema of the interface document, with the keywords that its documents use. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly maxItems?: number;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+}
+
+/** The place of named schemas, and the least that a document has that is not whole. */
+export interface Rules {
+  readonly schemas: Readonly<Record<string, Schema>>;
+  /** The document of a run without any event; null for a tool that has none. */
+  readonly draft: { readonly details?: object } | null;
+  /** True within a document that is not whole, whose counts have other bounds. */
+  readonly isDraft?: boolean;
+}
+
+/** Items of any list; the longest of a true document is one of 1,024 addresses. */
+const MAX_ITEMS = 4096;
+
+/** The formats that are looked at: no other text is taken for an address. */
+const FORMATS: Readonly<Record<string, RegExp>> = {
+  ipv4: /^[\d.]{7,15}$/,
+  ipv6: /^[\da-f:.]{2,45}$/i,
+};
+
+/** Further details of a document that is not whole. */
+const DRAFT_FIELDS: Schema["properties"] = {
+  state: { enum: ["running", "stopped", "broken", "done"] },
+  progress: { type: "string", pattern: "^\\d+ (?:of \\d+ )?\\w{1,20}$" },
+};
+
+/** True if a value from outside is as a schema says. */
+export function matches(schema: Schema, value: unknown, rules: Rules): boolean {
+  const { $ref, anyOf, type, pattern = "", format = "" } = schema;
+  const within = (part: Schema, inner: unknown) => matches(part, inner, rules);
+  if ($ref !== undefined) {
+    const named = rules.schemas[$ref.split("/").at(-1) ?? ""];
+    return named !== undefined && within(named, value);
+  }
+  if (anyOf && !anyOf.some((each) => within(each, value))) return false;
+  if (type !== undefined && ![type].flat().some((each) => isOf(each, value))) return false;
+  if ("const" in schema && schema.const !== value) return false;
+  if (schema.enum && !schema.enum.includes(value)) return false;
+  if (typeof value === "string") {
+    return new RegExp(pattern, "u").test(value) && (FORMATS[format]?.test(value) ?? true);
+  }
+  if (typeof value === "number") {
+    const { minimum = -Infinity, maximum = Infinity } = schema;
+    return rules.isDraft ? value >= Math.min(0, minimum) : value >= minimum && value <= maximum;
+  }
+  if (Array.isArray(value)) {
+    const { items = {}, maxItems = MAX_ITEMS } = schema;
+    return value.length <= maxItems && value.every((item) => within(items, item));
+  }
+  if (typeof value !== "object" || value === null || type !== "object") return true;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const { details } = fields;
+  const isResult = schema.properties?.["details"]?.properties?.["startedAt"] !== undefined;
+  const hasState = isOf("object", details) && "state" in (details as object);
+  if (rules.draft && !rules.isDraft && isResult && hasState) {
+    return matches(draftOf(schema, rules.draft), value, { ...rules, isDraft: true });
+  }
+  const { properties = {}, required = [], additionalProperties: others = true } = schema;
+  return (
+    required.every((name) => Object.hasOwn(fields, name)) &&
+    Object.entries(fields).every(([name, inner]) => {
+      const known = Object.hasOwn(properties, name) ? properties[name] : others;
+      return typeof known === "object" ? within(known, inner) : known;
+    })
+  );
+}
+
+/** The schema of a document that is not whole: it must have what one without any event has. */
+function draftOf(schema: Schema, draft: NonNullable<Rules["draft"]>): Schema {
+  const only = ({ required = [], ...others }: Schema, known: object = {}): Schema => ({
+    ...others,
+    required: required.filter((name) => name in known),
+  });
+  const details = only(schema.properties?.["details"] ?? {}, draft.details);
+  const properties = { ...details.properties, ...DRAFT_FIELDS };
+  return {
+    ...only(schema, draft),
+    properties: { ...schema.properties, details: { ...details, properties } },
+  };
+}
+
+/** True if a value is of a type of JSON Schema; a number that is not finite is of none. */
+function isOf(type: string, value: unknown): boolean {
+  if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "number") return Number.isFinite(value);
+  if (type === "null") return value === null;
+  if (type === "array") return Array.isArray(value);
+  return typeof value === type && value !== null && !Array.isArray(value);
+}

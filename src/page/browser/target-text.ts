@@ -1,0 +1,23 @@
+/** Characters that people write around a host: quotes, brackets, and what a sentence has behind it. */
+const AROUND = /^[\s<"'`(]+|[\s>"'`),;]+$/g;
+
+/** Names as DNS has them that contain other characters: escaped ones, and reverse names of parts of a network (RFC 2317). */
+const ODD_NAME = /\\|\.arpa\.?$/i;
+
+/**
+ * The name or the address in what was pasted: a URL, an address with brackets, a port or a prefix length, an
+ * e-mail address. A text in which nothing else is found is the target itself.
+ */
+export function targetIn(pasted: string): string {
+  const text = pasted.replace(AROUND, "");
+  if (ODD_NAME.test(text)) return pasted.trim();
+  const host = text
+    .replace(/^(?:[a-z][a-z\d+.-]*:\/\/|(?:mailto|sips?|xmpp):)/i, "")
+    .replace(/[/?#].*$/s, "")
+    .replace(/^.*@/s, "")
+    .replace(/^\[([^\]]*)\](?::\d*)?$/, "$1")
+    // A text with several colons is an address.
+    .replace(/^([^:]+):\d{1,5}$/, "$1")
+    .replace("%25", "%");
+  return host === "" ? pasted.trim() : host;
+}

@@ -1,0 +1,266 @@
+/** Results that come with a link or a file: what is in them, and what is refused. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { packed, unpacked } from "../../src/page/browser/packed.ts";
+import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { LOOPING_TRACE, PATHS, TRACE } from "../tools/documents.ts";
+import { CALLER, MARKUP, runAt, type Stage, startStage, visitor } from "./stage.ts";
+
+const pageTest = testWith(tunMissing ?? programMissing("chromium") ?? programMissing("knotd"));
+const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
+
+let stage: Stage;
+let context: BrowserContext;
+let page: Page;
+let calls: string[] = [];
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
+});
+
+afterAll(async () => {
+  if (missing === null) await stage[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  if (missing !== null) return;
+  complaints.length = 0;
+  context = await visitor(stage, CALLER, complaints);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  page = await context.newPage();
+});
+
+afterEach(async () => {
+  await context?.close();
+  expect(complaints).toEqual([]);
+});
+
+test("a text of any kind is the same after packing and unpacking", async () => {
+  for (const text of ["", "a", "ä€😀", "x".repeat(100_000), JSON.stringify(TRACE)]) {
+    const short = await packed(text);
+    expect(short).toMatch(/^[\w-]*$/);
+    expect(await unpacked(short, 400_000)).toBe(text);
+  }
+});
+
+test.each([
+  ["what grows without end", () => packed("x".repeat(5_000_000)), /too long/],
+  ["what is cut", async () => (await packed(JSON.stringify(TRACE))).slice(0, -40), /./],
+  ["what is not packed", async () => "AAAA", /./],
+  ["what is not base64", async () => "%%%", /./],
+])("%s is not read", async (_, make, message) => {
+  await expect(unpacked(await make(), 4_000_000)).rejects.toThrow(message);
+});
+
+/** The link that a button copies. */
+async function copiedLink(): Promise<string> {
+  await page.getByRole("button", { name: "Copy link with result" }).click();
+  await page.getByText("Copied", { exact: true }).waitFor();
+  return await page.evaluate<string>("navigator.clipboard.readText()");
+}
+
+/** Opens a link as somebody else, who has no key, and notes the calls of the API. */
+async function openElsewhere(link: string): Promise<void> {
+  await context.close();
+  context = await visitor(stage, "2001:db8:42:9::1", complaints);
+  page = await context.newPage();
+  calls = [];
+  page.on("request", (request) => {
+    const [, path] = request.url().split("/api/v1/");
+    if (path !== undefined) calls.push(path);
+  });
+  await page.goto(link);
+}
+
+const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
+
+const linkOf = async (said: object) =>
+  `${stage.url}#/result/${await packed(JSON.stringify({ options: {}, startedMs: 0, ...said }))}`;
+
+/** All that a result shows, without what differs because it came with a link. */
+const shown = async () => ({
+  stamp: (await textOf(".stamp")).replace(/ at \S+$/, ""),
+  result: await textOf("#result"),
+});
+
+pageTest.each([
+  "#/validate/2001:db8::1",
+  "#/dns/www.example.test",
+  "#/ping/lossy.example.test?count=2",
+  "#/trace/told.example.test?maxHops=4",
+  "#/mtr/losing.example.test?rounds=3",
+  "#/mtu/tunnel.example.test",
+])("%s: a link shows the same result to somebody without a key", async (place) => {
+  await runAt(page, `${stage.url}${place}`, stage.service.key);
+  const before = await shown();
+  const link = await copiedLink();
+  expect(link).toMatch(/#\/result\/[\w-]+$/);
+  await openElsewhere(link);
+  await page.locator(".given").waitFor();
+  const after = await shown();
+  expect(after.result).toBe(before.result);
+  // The facts about an address have no date and no version.
+  expect(before.stamp).toStartWith(after.stamp);
+  expect(place.includes("validate") || after.stamp === before.stamp).toBe(true);
+  expect(await textOf(".given")).toStartWith("This result came with the link.");
+  // Nothing of the result is sent anywhere.
+  expect(calls).toEqual(["openapi.json"]);
+  await page.reload();
+  await page.locator(".given").waitFor();
+  expect(await shown()).toEqual(after);
+});
+
+pageTest("a run that was stopped is the same on the other side, and can be run again", async () => {
+  await page.goto(`${stage.url}#/mtr/www.example.test?rounds=90`);
+  await page.fill("#key", stage.service.key);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByText(/^Running after [1-9]\d* of 90 rounds: /).waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText(/^Stopped after [1-9]\d* of 90 rounds: /).waitFor();
+  const before = await shown();
+  await openElsewhere(await copiedLink());
+  await page.locator(".given").waitFor();
+  expect(await shown()).toEqual(before);
+  await page.fill("#rounds", "1");
+  await page.fill("#key", stage.service.key);
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.getByText(/^Finished: /).waitFor();
+  expect(await page.locator(".given").count()).toBe(0);
+  expect(page.url()).toEndWith("#/mtr/www.example.test?rounds=1");
+  expect(calls).toEqual(["openapi.json", "mtr/www.example.test?rounds=1"]);
+});
+
+const HOP = { hop: 1, ip: "2001:db8::1", hostname: null, rtt: 1 };
+
+pageTest.each<[what: string, said: object, notice: RegExp]>([
+  [
+    "another shape",
+    { tool: "trace", subject: "a", document: { hops: 1 } },
+    /not one of this version/,
+  ],
+  ["another tool's", { tool: "mtu", subject: "a", document: TRACE }, /not one of this version/],
+  ["no tool", { tool: "constructor", subject: "a", document: TRACE }, /damaged/],
+  ["no subject", { tool: "trace", subject: [], document: TRACE }, /damaged/],
+  ["more", { tool: "trace", subject: "a", document: { ...TRACE, more: "x" } }, /not one of/],
+  [
+    "5,000 hops",
+    { tool: "trace", subject: "a", document: { ...TRACE, hops: Array(5000).fill(HOP) } },
+    /not one of/,
+  ],
+])("a hostile link is refused: %s", async (_, said, notice) => {
+  await page.goto(await linkOf(said));
+  await page.locator(".notice", { hasText: notice }).waitFor();
+  expect(await page.locator("#result").count()).toBe(0);
+});
+
+pageTest("a damaged link says so, and the page goes on", async () => {
+  await page.goto(`${stage.url}#/result/%00`);
+  await page.locator(".notice", { hasText: "damaged" }).waitFor();
+  await page.locator("nav a", { hasText: "Ping" }).first().click();
+  await page.locator("#subject").waitFor();
+  expect(await page.locator(".notice").count()).toBe(0);
+});
+
+pageTest("what a link says stays text, and turns no text around", async () => {
+  const document = { ...TRACE, hops: [{ ...HOP, hostname: `${MARKUP}\u202ereversed` }] };
+  await page.goto(await linkOf({ tool: "trace", subject: MARKUP, document }));
+  expect(await page.locator(".hop .name").textContent()).toBe(`${MARKUP}\ufffdreversed`);
+  expect(await page.inputValue("#subject")).toBe(MARKUP);
+  expect(await page.locator("main img").count()).toBe(0);
+});
+
+pageTest(
+  "a loop is drawn as one, a late name says so, and a hop leads to the other tools",
+  async () => {
+    await page.goto(await linkOf({ tool: "trace", subject: "a", document: LOOPING_TRACE }));
+    const [{ from, to } = { from: 0, to: 0 }] = [LOOPING_TRACE.details.loop];
+    expect(await textOf(".loop figcaption")).toStartWith(`From hop ${to} back to hop ${from}: `);
+    await page.locator("tr.hop").first().getByText("its name came too late").waitFor();
+    await page.locator("tr.hop .menu summary").nth(1).click();
+    expect(await page.locator(".menu a:visible").allTextContents()).toEqual([
+      "Ping",
+      "Trace",
+      "mtr",
+      "DNS",
+    ]);
+    await page.locator(".menu a:visible", { hasText: "DNS" }).click();
+    expect(await page.inputValue("#subject")).toBe("2001:db8:3::1");
+    expect(await page.inputValue("#type")).toBe("PTR");
+  },
+);
+
+pageTest("several locations have one scale", async () => {
+  const at = (location: string, rtt: number) => ({
+    location,
+    result: { ...TRACE, hops: [{ ...HOP, rtt }], details: { ...TRACE.details, location } },
+  });
+  const document = { target: "a", locations: [at("ams", 1), at("fra", 90)] };
+  await page.goto(await linkOf({ tool: "trace", subject: "a", document }));
+  await page.locator(".location").nth(1).waitFor();
+  expect(await page.locator("th.beside").allTextContents()).toEqual(
+    Array(2).fill("From 0 to 100 ms"),
+  );
+  expect(await page.locator(".bar .fill").first().getAttribute("width")).toBe("1%");
+});
+
+test("64 hops and 16 paths fit in a link, if their names and times are all different", async () => {
+  const hex = (value: number) => Math.imul(value, 0x9e3779b1).toString(16).replace("-", "");
+  const hops = Array.from({ length: 64 }, (_, at) => ({
+    ...{ hop: at + 1, ip: `2001:db8:${hex(at + 1).slice(0, 4)}:${at}::1`, rtt: at * 3.137 },
+    hostname: `ae${at}.core${hex(at)}.ams.example.net`,
+    details: { replyHopLimit: 255 - at, network: { asn: 64_496 + at, name: `Net ${hex(at)}` } },
+  }));
+  const addresses = (path: number) =>
+    hops.map(({ ip, hop }) => (hop % 4 === 0 ? `2001:db8:${hop}:${path}::9` : ip));
+  const paths = Array.from({ length: 16 }, (_, at) => ({
+    ...{ flowLabel: 1000 * at, labels: 6, reached: true, reason: "reached" },
+    addresses: addresses(at),
+  }));
+  const nodes = paths.flatMap(({ addresses }) => addresses.map((ip, at) => ({ ...hops[at], ip })));
+  const graph = {
+    nodes: [...new Map(nodes.map((node) => [node.ip, node])).values()],
+    edges: Array.from({ length: 600 }, (_, from) => ({ from, to: from + 1 })),
+  };
+  const document = { ...PATHS, hops, details: { ...PATHS.details, paths, graph } };
+  expect((await packed(JSON.stringify(document))).length).toBeLessThan(30_000);
+});
+
+pageTest(
+  "a result that is too large for a link offers the file, which shows the same",
+  async () => {
+    await runAt(page, `${stage.url}#/trace/told.example.test?maxHops=4`, stage.service.key);
+    const before = await shown();
+    const downloading = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download JSON" }).click();
+    const text = await Bun.file(await (await downloading).path()).text();
+    const drop = (text: string) =>
+      page.evaluate(`{
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([${JSON.stringify(text)}], "result.json"));
+      dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+    }`);
+    await openElsewhere(`${stage.url}#/ping`);
+    await page.locator("#subject").waitFor();
+    await drop("{}");
+    await page.locator(".notice", { hasText: "not a result" }).waitFor();
+    await drop(text);
+    await page.locator(".given", { hasText: "This result came from a file." }).waitFor();
+    expect(await shown()).toEqual(before);
+    expect(page.url()).toEndWith("#/trace/told.example.test");
+    const random = Array.from({ length: 400 }, (_, hop) => ({
+      ...{
+        ...HOP,
+        hop: (hop % 64) + 1,
+        hostname: Array.from({ length: 9 }, (_, at) => Bun.hash(`${hop} ${at}`).toString(36)).join(
+          "",
+        ),
+      },
+      details: { addresses: Array.from({ length: 9 }, (_, at) => `2001:db8::${at}:${hop}`) },
+    }));
+    await drop(JSON.stringify({ ...TRACE, hops: random }));
+    await page.locator(".hop").nth(300).waitFor();
+    await page.getByRole("button", { name: "Copy link with result" }).click();
+    await page.getByText(/^Too large for a link \(\d+ of 30 kB\); download it instead$/).waitFor();
+  },
+);
