@@ -2,7 +2,7 @@ import type { Question } from "../api/endpoint.ts";
 import { ENOUGH } from "../icmp/run-budget.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound, mtrReport } from "../tools/mtr/report.ts";
-import type { Row, Table } from "../tools/report.ts";
+import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, type Line, tableLines } from "../tools/report-text.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
@@ -23,7 +23,9 @@ const MIN_WIDTH = 70;
 
 const BLOCKS = [..."▁▂▃▄▅▆▇█"];
 const LOST = "×";
-const NOT_ASKED = " ";
+const TIMES = ["last", "best", "worst", "stdev"].map(
+  (name): Column => ({ name, kind: "ms", isDetail: true }),
+);
 
 const KEYS = "q quit p pause r reset d view n names";
 
@@ -111,7 +113,7 @@ function tableOf(
     const inNotes = isNarrow ? [host.hostname ?? host.ip ?? "no reply"] : [];
     const last = showsTimes
       ? [hop.last, hop.min, hop.max, hop.stdDev]
-      : [blocks(history.get(hop.hop)).join("").padEnd(width, NOT_ASKED)];
+      : [blocks(history.get(hop.hop)).join("").padEnd(width)];
     const found = [hop.hop, hop.loss, hop.cause, hop.avg, ...last];
     return {
       cells: [...found, ...(isNarrow ? [] : [host]), [...inNotes, ...notes]],
@@ -124,13 +126,7 @@ function tableOf(
       { name: "loss", kind: "percent", isToned: true },
       { name: "cause", kind: "text", isToned: true },
       { name: "avg", kind: "ms" },
-      ...(showsTimes
-        ? (["last", "best", "worst", "stdev"] as const).map((name) => ({
-            name,
-            kind: "ms" as const,
-            isDetail: true,
-          }))
-        : [{ name: "history", kind: "text" as const }]),
+      ...(showsTimes ? TIMES : [{ name: "history", kind: "text" as const }]),
       ...(isNarrow ? [] : [{ name: "address", kind: "host" as const }]),
       { name: "", kind: "notes" },
     ],
@@ -143,19 +139,12 @@ function tableOf(
   };
 }
 
-/** How a screen has ended. */
-export interface MtrEnd {
-  /** The last result, or what was known; undefined if nothing was. */
-  readonly document: object | undefined;
-  /** The error that ended it. */
-  readonly answer: ApiAnswer | undefined;
-}
-
 /**
  * Shows runs one after the other on the whole terminal, until the user ends it. Here a run has no end; a
  * service bounds its rounds, so the next run begins behind it, with its own statistics.
  *
  * @param isHere true if the call can end a run early, with its result
+ * @returns the last result, or what was known, and the error that ended it, if any
  * @throws Error if the service cannot be asked
  */
 export async function runMtrScreen(
@@ -166,7 +155,7 @@ export async function runMtrScreen(
   open: (
     ...handlers: ConstructorParameters<typeof FullScreen>
   ) => Pick<FullScreen, "draw" | "close"> = (...handlers) => new FullScreen(...handlers),
-): Promise<MtrEnd> {
+) {
   const { target = "" } = question.parameters;
   let view: MtrView = {
     target,
@@ -206,17 +195,8 @@ export async function runMtrScreen(
     gone.abort();
   };
   const onKey = (key: string) => {
-    const page = Math.max(1, screen.rows - 4);
-    const steps: Record<string, number> = {
-      "\x1b[A": -1,
-      "\x1b[B": 1,
-      "\x1bOA": -1,
-      "\x1bOB": 1,
-      "\x1b[5~": -page,
-      "\x1b[6~": page,
-    };
-    const step = steps[key];
-    if (step !== undefined) {
+    const step = key.length < 3 ? 0 : key.endsWith("A") ? -1 : key.endsWith("B") ? 1 : 0;
+    if (step) {
       const most = 2 * (view.known?.hops.length ?? 0) + screen.rows;
       draw({ scrolled: Math.max(0, Math.min(most, view.scrolled + step)) });
     } else if (key === "q" || key === "\x03" || key === "\x1c") quit();
