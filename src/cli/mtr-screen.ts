@@ -66,7 +66,10 @@ export function mtrLines(view: MtrView, columns: number, rows: number): Line[] {
   const { target, run, known, isPaused } = view;
   const report = mtrReport.report(draftOf(target, known));
   const rounds = `${plural(known?.round ?? 0, "round")}${run > 1 ? ` of run ${run}` : ""}`;
-  const title: Line = [["bold", `mtr ${target}`], `  ${rounds}${isPaused ? ", view paused" : ""}`];
+  const state = `  ${rounds}${isPaused ? ", view paused" : ""}`;
+  const left = Math.max(1, columns - "mtr ".length - state.length);
+  const name = target.length > left ? `${target.slice(0, left - 1)}…` : target;
+  const title: Line = [["bold", `mtr ${name}`], state];
   const { table, legend } = tableOf(view, report.tables[0]?.rows ?? [], columns);
   const body = known ? tableLines(table, columns + 1) : [["waiting for the first answer"]];
   const end = [[], ...endLines({ ...report, title: "", facts: [] }, columns + 1), legend];

@@ -89,6 +89,12 @@ test("a small screen scrolls, and says how much is above and below", () => {
   expect(shown({ scrolled: 1000 }, 80, 6).at(-1)).toMatch(/ ↓0$/);
 });
 
+test("a long target gives way to the rounds and the state", () => {
+  const [title] = shown({ target: NAME, isPaused: true, run: 3 }, 60);
+  expect(title).toMatch(/^mtr a-router.*… {2}10 rounds of run 3, view paused$/);
+  expect(title).toHaveLength(60);
+});
+
 test("n shows addresses alone", () => {
   expect(shown({ hidesNames: true }, 80).join("\n")).not.toContain("a-router");
 });
