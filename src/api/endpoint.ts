@@ -24,6 +24,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The caller's address; null if it is unknown. */
   readonly address: IpAddress | null;
+  /** Aborts with `ENOUGH` when the caller wants the result of an mtr or a search for paths as it is. */
+  readonly enough?: AbortSignal | undefined;
   /** Whose share of the slots it uses. */
   readonly owner: string;
   /** The id of its request, under which the log of an agent has it too. */

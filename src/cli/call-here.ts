@@ -19,7 +19,8 @@ export interface ApiAnswer {
 }
 
 /**
- * Calls an endpoint, and passes on each event until the answer comes.
+ * Calls an endpoint, and passes on each event until the answer comes. `enough` is that of `Call`; a service
+ * does not know it.
  *
  * @throws AbortError if the signal aborts
  */
@@ -27,6 +28,7 @@ export type CallEndpoint = (
   question: Question,
   signal: AbortSignal,
   onEvent: NonNullable<Call["onEvent"]>,
+  enough?: AbortSignal,
 ) => Promise<ApiAnswer>;
 
 /** The choices of a tool that runs here; a service makes them by its settings. */
@@ -43,13 +45,13 @@ export function callHere(
   environment: NodeJS.ProcessEnv,
   { config, resolverTitle, values }: OwnChoices,
 ): CallEndpoint {
-  return async ({ endpoint, parameters }, signal, onEvent) => {
+  return async ({ endpoint, parameters }, signal, onEvent, enough) => {
     const settings = { ...configHere(environment), ...config };
     const { logLevel: level, logFormat: format } = settings;
     const write = (line: string) => process.stderr.write(line);
     const log = createLog({ level, format, priorities: false, write });
     const services = await openServices(settings, openIcmpIfAllowed(), log);
-    const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent };
+    const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent, enough };
     try {
       const read = readParameters(endpoint.parameters, sentTexts(parameters));
       const result = await endpoint.handle({ ...read, ...values }, call, {

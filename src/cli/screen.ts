@@ -11,6 +11,11 @@ const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const sati
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
 
+/** True if standard output is a terminal whose lines can change. */
+export function isTerminal(term: string | undefined): boolean {
+  return process.stdout.isTTY === true && term !== "dumb";
+}
+
 /** Standard output: a terminal, where shown lines can change, or a file or pipe without control characters. */
 export class Screen {
   readonly isTerminal: boolean;
@@ -27,7 +32,7 @@ export class Screen {
   constructor({ NO_COLOR, TERM }: NodeJS.ProcessEnv, isMuted: boolean, onGone: () => void) {
     this.#isMuted = isMuted;
     this.#onGone = onGone;
-    this.isTerminal = process.stdout.isTTY === true && TERM !== "dumb";
+    this.isTerminal = isTerminal(TERM);
     this.#hasColours = this.isTerminal && !NO_COLOR;
   }
 
@@ -40,16 +45,16 @@ export class Screen {
   print(...lines: Line[]): void {
     if (this.#isMuted) return;
     this.#shown = [];
-    this.#write(lines.map((line) => `${this.#text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
+    this.#write(lines.map((line) => `${this.text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
   }
 
   /** Shows the lines of a table in place of those that were shown before; only in a terminal. */
   show(table: readonly Line[]): void {
     if (!this.isTerminal || this.#isMuted) return;
-    const rows = this.#rows;
+    const { rows } = this;
     const shorter = Array.from({ length: this.#shown.length - table.length }, (): Line => []);
     // A line that wraps could not be found again.
-    const lines = [...table, ...shorter].map((line) => this.#text(line, this.columns - 1));
+    const lines = [...table, ...shorter].map((line) => this.text(line, this.columns - 1));
     const shown = [...this.#shown];
     const texts = lines.map((line, at) => {
       const up = this.#shown.length - at;
@@ -64,15 +69,14 @@ export class Screen {
 
   /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
   finish(table: readonly Line[]): void {
-    const left = this.#shown.slice(0, Math.max(0, this.#shown.length - this.#rows + 1));
-    const isRight = left.every(
-      (line, at) => line === this.#text(table[at] ?? [], this.columns - 1),
-    );
+    const left = this.#shown.slice(0, Math.max(0, this.#shown.length - this.rows + 1));
+    const isRight = left.every((line, at) => line === this.text(table[at] ?? [], this.columns - 1));
     if (this.isTerminal && isRight) this.show(table);
     else this.print(...table);
   }
 
-  get #rows(): number {
+  /** How many lines a terminal has. */
+  get rows(): number {
     return process.stdout.rows || DEFAULT_ROWS;
   }
 
@@ -98,7 +102,7 @@ export class Screen {
   }
 
   /** The line as it is written; cut to `columns` characters, the last of them `…`. */
-  #text(line: Line, columns: number): string {
+  text(line: Line, columns: number): string {
     const texts = line.map((part) => printable(typeof part === "string" ? part : part[1]));
     const isCut = texts.join("").trimEnd().length > columns;
     let left = isCut ? columns - 1 : columns;

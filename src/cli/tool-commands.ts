@@ -10,11 +10,13 @@ import {
 } from "../api/parameters.ts";
 import { TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
+import { MAX_ROUNDS } from "../tools/mtr/endpoint.ts";
 import type { Tool } from "../tools/table.ts";
 import { callHere } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS, type Formats } from "./formats.ts";
+import { isTerminal } from "./screen.ts";
 import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { runTool } from "./tool.ts";
 
@@ -30,6 +32,7 @@ interface ToolOptions {
   readonly json?: boolean;
   readonly stream?: boolean;
   readonly format?: keyof Formats;
+  readonly report?: boolean;
 }
 
 /**
@@ -90,11 +93,23 @@ export function addTool(
       const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
       process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
     }
+    const hasRounds = options.report || command.getOptionValue("rounds") !== undefined;
+    const isScreen =
+      tool.name === "mtr" &&
+      !(hasRounds || json || format || from) &&
+      isTerminal(environment["TERM"]);
+    const endless = isScreen && !server ? { rounds: Number.POSITIVE_INFINITY } : {};
+    const most = isScreen && server ? { rounds: `${MAX_ROUNDS}` } : {};
     const callEndpoint = server
       ? callServer(server, key)
-      : callHere(environment, { ...words, config, values: chosen.values });
-    const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts } };
-    const output = { json, stream, format: format && formats?.[format] };
+      : callHere(environment, { ...words, config, values: { ...chosen.values, ...endless } });
+    const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts, ...most } };
+    const output = {
+      json,
+      stream,
+      format: format && formats?.[format],
+      fullScreen: isScreen ? { isHere: !server } : undefined,
+    };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
 }
@@ -181,6 +196,9 @@ function addOutputOptions(command: Command, { events }: Endpoint, formats?: Form
     .option("--plain-http", "send the API key over plain HTTP too, where others may read it")
     .option("--json", "print the JSON document of the API");
   if (events) command.option("--stream", "with --json, print one event a line");
+  if (command.name() === "mtr") {
+    command.option("--report", "print the result of the rounds, without the screen");
+  }
   if (formats === undefined) return;
   command.addOption(
     new Option(

@@ -5,8 +5,10 @@ import { endLines, type Line, reportLines, tableLines, tablesLines } from "../to
 import { reporterOf } from "../tools/reports.ts";
 import { type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
-import type { CallEndpoint } from "./call-here.ts";
+import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import type { Format } from "./formats.ts";
+import { interruptedDocument } from "./interrupted.ts";
+import { runMtrScreen } from "./mtr-screen.ts";
 import { Screen } from "./screen.ts";
 
 /** How an answer is printed. */
@@ -17,6 +19,8 @@ export interface Output {
   readonly stream: boolean;
   /** The format of another program instead of lines. */
   readonly format?: Format | undefined;
+  /** The whole terminal, until the user ends it; true for work in this process, which can end with its result. */
+  readonly fullScreen?: { readonly isHere: boolean } | undefined;
 }
 
 /** The answer of a location, or its error. */
@@ -39,12 +43,11 @@ export async function runTool(
   tool: Tool,
   callEndpoint: CallEndpoint,
   question: Question,
-  { json, stream, format }: Output,
+  { json, stream, format, fullScreen }: Output,
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
   const interrupt = new AbortController();
   const end = () => interrupt.abort();
-  process.once("SIGINT", end);
   const screen = new Screen(environment, json || format !== undefined, end);
   // Only the answer shows if `from` means one location or several.
   let view = FROM in question.parameters ? null : toolView(tool, question, screen);
@@ -52,6 +55,29 @@ export async function runTool(
     view ??= isOfSeveral ? severalView(tool, screen) : toolView(tool, question, screen);
     return view;
   };
+  const complain = ({ json: document, error }: ApiAnswer) => {
+    if (error === null) return STATUS.unanswered;
+    const shown = json ? undefined : reportOf(tool, JSON.parse(document));
+    if (shown) screen.print(...reportLines(shown, screen.columns));
+    if (!json) screen.complain(error.message);
+    // A text that is not an address answers the question of what it is.
+    const isWrong = error.code.startsWith("INVALID_") && tool.name !== "validate";
+    return isWrong ? STATUS.wrongUsage : STATUS.unanswered;
+  };
+  if (fullScreen) {
+    const { document, answer } = await runMtrScreen(
+      callEndpoint,
+      question,
+      screen,
+      fullScreen.isHere,
+    );
+    const shown = document && reporterOf(tool.name).report(document as never);
+    if (shown) screen.print(...reportLines(shown, screen.columns));
+    const status = answer ? complain(answer) : statusOf(shown?.isAnswered === true);
+    await screen.flush();
+    return status;
+  }
+  process.once("SIGINT", end);
   const startMs = Date.now();
   const events: object[] = [];
   const writeEvent = (name: string, data: string) =>
@@ -66,7 +92,8 @@ export async function runTool(
     viewOf(false).show(events);
   };
   try {
-    const { json: document, error } = await callEndpoint(question, interrupt.signal, onEvent);
+    const answer = await callEndpoint(question, interrupt.signal, onEvent);
+    const { json: document, error } = answer;
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
     else if (json) screen.writeJson(document);
     if (error === null) {
@@ -79,12 +106,7 @@ export async function runTool(
       if (format) screen.writeJson(format(result, { events, startMs, endMs: Date.now() }));
       return statusOf(viewOf(isOfSeveral).end(result, events));
     }
-    const shown = json ? undefined : reportOf(tool, JSON.parse(document));
-    if (shown) screen.print(...reportLines(shown, screen.columns));
-    if (!json) screen.complain(error.message);
-    // A text that is not an address answers the question of what it is.
-    const isWrong = error.code.startsWith("INVALID_") && tool.name !== "validate";
-    return isWrong ? STATUS.wrongUsage : STATUS.unanswered;
+    return complain(answer);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     return statusOf(viewOf(false).end(null, events));
@@ -137,7 +159,7 @@ function toolView(tool: Tool, { endpoint, parameters }: Question, screen: Screen
       else screen.show([title(facts), ...lines]);
     },
     end(result, events) {
-      const document = result ?? draft?.(subject, events);
+      const document = result ?? interruptedDocument(tool.name, subject, events);
       if (document === undefined) return false;
       const shown = report(document);
       const interrupted: Line[] = result === null ? [[["yellow", "interrupted"]]] : [];

@@ -37,8 +37,9 @@ type Dropped = (typeof STEPS)[number][number];
 /** Characters to which cells are filled up; the longest name has 1,004, and a few longer texts would fill the memory. */
 export const MAX_WIDTH = 1_004;
 
-/** The indent of the notes below a row. */
+/** The indent of the notes below a row; one character where an address would not fit behind it. */
 const INDENT = "      ";
+const LONGEST_ADDRESS = 39;
 
 /**
  * The lines of a table: its columns, then its rows. Where they are wider than `columns` characters, extra
@@ -60,8 +61,9 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
     if (width + said.length < columns) {
       return [[...line, "".padEnd(width - textOf(line).length), styled(style, said)]];
     }
-    const below = notes.flatMap((note) => wrapped(note, columns, INDENT.length));
-    return [line, ...below.map((text) => [INDENT, styled(style, text)])];
+    const indent = columns < INDENT.length + LONGEST_ADDRESS + 1 ? " " : INDENT;
+    const below = notes.flatMap((note) => wrapped(note, columns, indent.length));
+    return [line, ...below.map((text) => [indent, styled(style, text)])];
   });
 }
 

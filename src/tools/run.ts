@@ -133,7 +133,7 @@ export async function takeSlot(
 export async function openRun(
   target: string,
   longestMs: number,
-  { signal, owner, allowSeconds, onEvent, onAddress }: Call,
+  { signal, enough, owner, allowSeconds, onEvent, onAddress }: Call,
   services: Services,
   icmp: Services["icmp"] = engineForTraces(services.icmp),
 ) {
@@ -147,7 +147,8 @@ export async function openRun(
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
   const release = await takeSlot(probeSlots, owner, signal);
-  const budget = createBudget(owner);
+  const bounds = createBudget(owner);
+  const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
     /** The address of the target. */
     ip,

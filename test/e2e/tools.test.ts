@@ -324,7 +324,7 @@ describe("Ctrl-C", () => {
     const samples = stdout.match(/ ms {8}59$/gm)?.length ?? 0;
     expect(samples).toBeLessThan(1000);
     expect(stdout).toContain(
-      `\n${TARGET}\nReplies  ${samples} of ${samples}, 0 % lost\nTimes    min `,
+      `\n${TARGET}\nThe target replied to all ${samples} requests.\nReplies  ${samples} of ${samples}, 0 % lost\nTimes    min `,
     );
     expect(stdout).toEndWith("\ninterrupted\n");
   });

@@ -36,3 +36,104 @@ export async function inTerminal(command: string, columns = 100, rows = 40): Pro
   const size = `stty cols ${columns} rows ${rows}`;
   return await run(["script", "-qec", `${size}; ${command}`, "/dev/null"]);
 }
+
+/** A control sequence, or a character. */
+const SEQUENCE = new RegExp(`${ESCAPE}\\[(\\??)(\\d*)([A-Za-z])|[\\s\\S]`, "gu");
+
+/** A program in a pseudo-terminal that keeps the cells of its two screens. */
+export class Terminal {
+  readonly child: Bun.Subprocess;
+  readonly pty: Bun.Terminal;
+  /** All that the program wrote. */
+  output = "";
+  /** Modes that are set, such as `1049`. */
+  readonly modes = new Set(["25", "7"]);
+  columns: number;
+  readonly #screens = { main: [[]] as string[][], alternate: [[]] as string[][] };
+  #at = { row: 0, column: 0 };
+  #left = "";
+
+  constructor(command: readonly string[], env: Record<string, string>, columns = 80, rows = 24) {
+    const decoder = new TextDecoder();
+    this.columns = columns;
+    this.pty = new Bun.Terminal({
+      cols: columns,
+      rows,
+      data: (_, data) => this.#take(decoder.decode(data, { stream: true })),
+    });
+    const path = process.env["PATH"] ?? "";
+    this.child = Bun.spawn([...command], {
+      env: { PATH: path, TERM: "xterm", ...env },
+      terminal: this.pty,
+    });
+  }
+
+  /** Changes the size, and loses what does not fit. */
+  resize(columns: number, rows: number): void {
+    this.columns = columns;
+    for (const row of this.#cells) row.length = Math.min(row.length, columns);
+    this.pty.resize(columns, rows);
+  }
+
+  /** The lines that are seen now. */
+  get lines(): string[] {
+    return this.#cells.map((row) => row.join("").trimEnd());
+  }
+
+  /** Waits until what is seen contains a text, and returns it. */
+  async until(text: string | RegExp): Promise<string> {
+    for (;;) {
+      const seen = this.lines.join("\n");
+      if (typeof text === "string" ? seen.includes(text) : text.test(seen)) return seen;
+      await Bun.sleep(5);
+    }
+  }
+
+  /** Echo and lines (ECHO and ICANON of termios(3)) as a shell needs them. */
+  get isCooked(): boolean {
+    return (this.pty.localFlags & 0o12) === 0o12;
+  }
+
+  [Symbol.dispose](): void {
+    this.child.kill("SIGKILL");
+    this.pty.close();
+  }
+
+  get #cells(): string[][] {
+    return this.modes.has("1049") ? this.#screens.alternate : this.#screens.main;
+  }
+
+  #take(text: string): void {
+    this.output += text;
+    const all = this.#left + text;
+    // A sequence that has not come whole.
+    const cut = new RegExp(`${ESCAPE}(?:\\[\\??\\d*)?$`).exec(all)?.index ?? all.length;
+    this.#left = all.slice(cut);
+    for (const [token, mark, count = "", command] of all.slice(0, cut).matchAll(SEQUENCE)) {
+      const at = this.#at;
+      const row = this.#cells[at.row] ?? [];
+      this.#cells[at.row] = row;
+      if (mark) this.#setMode(count, command === "h");
+      else if (command === "H") this.#at = { row: 0, column: 0 };
+      else if (command === "K") row.length = Math.min(row.length, at.column);
+      else if (command === "J") this.#cells.length = at.row + 1;
+      else if (command === "A" || command === "B")
+        at.row += Number(count) * (command === "A" ? -1 : 1);
+      else if (command !== undefined && command !== "m") throw new Error(`unknown: ${command}`);
+      else if (token === "\r") at.column = 0;
+      else if (token === "\n") at.row++;
+      else if (command === undefined) {
+        // Without wrapping, the last column takes all that follows.
+        const wide = this.modes.has("7") ? Number.POSITIVE_INFINITY : this.columns - 1;
+        while (row.length < at.column) row.push(" ");
+        row[Math.min(at.column++, wide)] = token;
+      }
+    }
+  }
+
+  #setMode(mode: string, isSet: boolean): void {
+    if (isSet) this.modes.add(mode);
+    else this.modes.delete(mode);
+    if (mode === "1049") this.#at = { row: isSet ? 0 : this.#screens.main.length - 1, column: 0 };
+  }
+}

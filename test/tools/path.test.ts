@@ -11,7 +11,7 @@ import type { MtrHop } from "../../src/icmp/mtr-report.ts";
 import type { MtuHop, MtuOptions, MtuOutcome } from "../../src/icmp/mtu.ts";
 import type { TraceHop } from "../../src/icmp/trace-report.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
+import { type MtrResult, type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -183,9 +183,10 @@ describe("loss by hop", () => {
   test("is told when a round has changed it, or a name has become known", async () => {
     const nameless = { ...SHOWN, hostname: null };
     const addresses = [{ ...SHOWN.addresses[0], hostname: null }];
+    const { verdict } = (await ask(DONE)).result["details"] as MtrResult["details"];
     expect(await told([HOP], [HOP], [HOP])).toEqual([
-      { round: 1, length: 1, hops: [{ ...nameless, addresses }] },
-      { round: 2, length: 1, hops: [SHOWN] },
+      { round: 1, length: 1, hops: [{ ...nameless, addresses }], verdict },
+      { round: 2, length: 1, hops: [SHOWN], verdict },
     ] as never);
   });
 

@@ -35,10 +35,11 @@ import {
   withDetails,
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
-import { PROBE_ERRORS, runDetailFields, runFields, targetParameter } from "../run.ts";
+import { PROBE_ERRORS, runDetailFields, runFields, targetParameter, verdictField } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 
-const MAX_ROUNDS = 100;
+/** Rounds of a run for others. */
+export const MAX_ROUNDS = 100;
 
 const VERDICTS = ["no-loss", "loss", "unclear", "no-reply", "unreachable", "not-sent"] as const;
 
@@ -97,7 +98,9 @@ export const mtr = endpoint({
     const onRound = (round: number, report: MtrReport) => {
       counted = round;
       for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
-      tell?.(round, present(report.hops));
+      const [hops, toTarget] = [present(report.hops), presentTotals(report.toTarget)];
+      const so = { reached: report.reached, toTarget };
+      tell?.(round, hops, mtrVerdict(hops, so, report.begin));
     };
     const outcome = await run.outcome(
       run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onHop, onRound }),
@@ -114,7 +117,13 @@ export const mtr = endpoint({
     const verdict = mtrVerdict(hops, end, begin);
     const others = otherRounds > 0 && { otherRounds };
     const details = { ...end, paths, ...others, ...run.details(outcome, verdict), flowLabel };
-    return { target, ip: run.ip, rounds: run.budget.cutShort() ? counted : rounds, hops, details };
+    return {
+      target,
+      ip: run.ip,
+      rounds: run.budget.enough.aborted ? counted : rounds,
+      hops,
+      details,
+    };
   },
 });
 
@@ -191,7 +200,7 @@ function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
     told.set(key, text);
     return isNew;
   };
-  return (round: number, rows: readonly Row[]) => {
+  return (round: number, rows: readonly Row[], verdict?: MtrRound["verdict"]) => {
     const hops = rows.flatMap((row) => {
       const addresses = row.addresses.filter(
         ({ ip, hostname, received }) =>
@@ -202,7 +211,8 @@ function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
     });
     // A row that is dropped is told again when it comes back.
     for (let hop = rows.length + 1; told.delete(`${hop}`); ) hop++;
-    if (hops.length > 0) onEvent("round", { round, length: rows.length, hops });
+    if (hops.length > 0)
+      onEvent("round", { round, length: rows.length, hops, ...(verdict && { verdict }) });
   };
 }
 
@@ -247,11 +257,23 @@ const mtrHop = once(() => {
   });
 });
 
+/** The schema of `mtrVerdict`. */
+const mtrVerdictField = () =>
+  verdictField(VERDICTS).extend({
+    lossAtLeast: percentage().describe("The target's loss, with 95 % confidence."),
+    lossAtMost: percentage().describe("Its upper bound."),
+    from: whole("The last hop before the loss; absent if unclear.", 0, MAX_HOPS).exactOptional(),
+    to: whole("The hop at which the loss has begun.", 1, MAX_HOPS).exactOptional(),
+  });
+
 function mtrRound() {
   return named("MtrRound", "What a round has changed.", {
     round: whole("The number of the round; 0 is the trace before the first.", 0, MAX_ROUNDS),
     length: whole("The hops that there are now; drop those behind.", 0, MAX_HOPS),
     hops: list(mtrHop(), "The hops that have changed, each with its addresses that have."),
+    verdict: mtrVerdictField()
+      .exactOptional()
+      .describe("The conclusion so far, without ICMPv6 errors that end the path."),
   });
 }
 
@@ -265,23 +287,13 @@ export function mtrResult() {
       "The hops in route order.",
     ),
   });
-  const { verdict, ...runDetails } = runDetailFields(VERDICTS);
   return named("MtrResult", "Loss and round-trip times by hop.", {
     ...runFields(),
     rounds: whole("Rounds that count: fewer than wanted if the run was cut short.", 1, MAX_ROUNDS),
     hops: list(mtrHop(), "The hops in route order."),
     details: z.strictObject({
-      ...runDetails,
-      verdict: verdict.extend({
-        lossAtLeast: percentage().describe("The target's loss, with 95 % confidence."),
-        lossAtMost: percentage().describe("Its upper bound."),
-        from: whole(
-          "The last hop before the loss; absent if unclear.",
-          0,
-          MAX_HOPS,
-        ).exactOptional(),
-        to: whole("The hop at which the loss has begun.", 1, MAX_HOPS).exactOptional(),
-      }),
+      ...runDetailFields(VERDICTS),
+      verdict: mtrVerdictField(),
       reached: flag("Whether the target ever replied."),
       toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),
       paths: list(path, `In the order in which they were first taken; at most ${MAX_LISTED}.`),

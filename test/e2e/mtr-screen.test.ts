@@ -1,0 +1,116 @@
+/** `sixscope mtr` on a terminal: what its cells show, and that the terminal is given back. */
+import { describe, expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { labMissing, testWith } from "../lab/lab.ts";
+import { COLOUR, Terminal } from "../lab/terminal.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const labTest = testWith(labMissing);
+const KEYS = "q quit p pause r reset d view n names";
+
+const mtr = (args: readonly string[] = [], columns = 80, rows = 24, wrapper: string[] = []) =>
+  new Terminal(
+    [...wrapper, process.execPath, MAIN, "mtr", "-n", "-i", "0.1", ...args, "::1"],
+    { SIXSCOPE_RESOLVER_A: "[::1]:9" },
+    columns,
+    rows,
+  );
+
+/** Waits until the program has ended and the terminal has taken all that it wrote. */
+async function ended(terminal: Terminal, text: string | RegExp = "") {
+  await terminal.child.exited;
+  await terminal.until(text);
+  const { modes, isCooked, lines } = terminal;
+  const { exitCode, signalCode } = terminal.child;
+  return { modes: [...modes].toSorted(), isCooked, lines, status: signalCode ?? exitCode };
+}
+
+/** A terminal as a shell needs it: with a cursor, wrapping, and one screen. */
+const RESTORED = { modes: ["25", "7"], isCooked: true };
+
+labTest.each([
+  ["q", 80],
+  ["\x03", 80],
+  ["q", 40],
+])("shows rounds until %j, and leaves the result, in %d columns", async (key, columns) => {
+  using terminal = mtr([], columns);
+  await terminal.until(/^mtr ::1 {2}1\d rounds$/m);
+  expect([...terminal.modes]).toContain("1049");
+  expect(terminal.isCooked).toBeFalse();
+  const seen = terminal.lines;
+  expect(seen.at(-1)).toBe(KEYS);
+  expect(seen.join("\n")).toMatch(/^ {2}1 +0% +\d.\d\d {2}[▁▂▃▄▅▆▇█]{10}/m);
+  expect(seen.join(" ")).toMatch(/The target replied to all 1\d probes\./);
+  expect(Math.max(...seen.map((line) => line.length))).toBeLessThanOrEqual(columns);
+  terminal.pty.write(key);
+  const { lines, ...end } = await ended(terminal, "Probed");
+  expect(end).toEqual({ ...RESTORED, status: 0 });
+  expect(lines.join("\n")).toMatch(/^hop loss .*\n {2}1 +0% .*::1\n\n::1\nThe target replied/);
+});
+
+labTest.each(["SIGTERM", "SIGHUP", "SIGQUIT"] as const)(
+  "%s gives the terminal back",
+  async (signal) => {
+    using terminal = mtr();
+    await terminal.until("1 round");
+    terminal.child.kill(signal);
+    expect(await ended(terminal)).toMatchObject({ ...RESTORED, status: signal });
+  },
+);
+
+labTest("SIGINT ends it as Ctrl-C does", async () => {
+  using terminal = mtr();
+  await terminal.until("3 rounds");
+  terminal.child.kill("SIGINT");
+  expect(await ended(terminal, "Probed")).toMatchObject({ ...RESTORED, status: 0 });
+});
+
+labTest("Ctrl-Z gives the terminal back until the program goes on", async () => {
+  // A shell's job can be stopped; bash then only waits.
+  using terminal = mtr([], 80, 24, ["bash", "-mc", '"$@"; exit $?', "-"]);
+  await terminal.until("2 rounds");
+  const { pid } = terminal.child;
+  const job = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"));
+  terminal.pty.write("\x1a");
+  while (!/\) T /.test(readFileSync(`/proc/${job}/stat`, "utf8"))) await Bun.sleep(5);
+  while (terminal.modes.has("1049")) await Bun.sleep(5);
+  expect(terminal).toMatchObject({ isCooked: true });
+  expect([...terminal.modes].toSorted()).toEqual(RESTORED.modes);
+  process.kill(job, "SIGCONT");
+  await terminal.until(/^mtr ::1 {2}\d+ rounds$/m);
+  expect(terminal.isCooked).toBeFalse();
+  terminal.pty.write("q");
+  expect(await ended(terminal, "Probed")).toMatchObject({ ...RESTORED, status: 0 });
+});
+
+labTest("another size is filled at once", async () => {
+  using terminal = mtr([], 100);
+  await terminal.until("1 round");
+  terminal.resize(40, 10);
+  const seen = await terminal.until(/history\n/);
+  expect(Math.max(...seen.split("\n").map((line) => line.length))).toBeLessThanOrEqual(40);
+});
+
+labTest("an error ends it, and is all that is left", async () => {
+  using terminal = mtr(["2001:db8::g"]);
+  const { lines, ...end } = await ended(terminal, "sixscope");
+  expect(end).toEqual({ ...RESTORED, status: 2 });
+});
+
+describe("no screen", () => {
+  labTest.each([[["-c", "2"]], [["--report", "-c", "1"]], [["--report"]]])(
+    "with %p",
+    async (args) => {
+      using terminal = mtr(args);
+      await ended(terminal, "Probed");
+      expect(terminal.output).not.toContain("\x1b[?1049h");
+    },
+  );
+});
+
+labTest("NO_COLOR has no colours", async () => {
+  using terminal = new Terminal([process.execPath, MAIN, "mtr", "-n", "::1"], { NO_COLOR: "1" });
+  await terminal.until("2 rounds");
+  expect(terminal.output).not.toMatch(COLOUR);
+});
