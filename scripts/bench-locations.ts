@@ -22,7 +22,7 @@ import { median, residentMiB } from "./measure.ts";
 
 const ROUNDS = 2000;
 const WARM_UP = 200;
-const STREAMS = [100, 1000, 4000];
+const STREAMS = [100, 1000, 3000];
 
 /** Clock ticks of CPU time in a second; proc_pid_stat(5). */
 const TICKS_PER_SECOND = 100;
@@ -33,7 +33,7 @@ await compile(hostTarget(), await readSource(), program[0] as string);
 await using nats = await startNats();
 const settings = {
   SIXSCOPE_NATS_URL: nats.url,
-  SIXSCOPE_MAX_PROBES: "10000",
+  SIXSCOPE_MAX_PROBES: "3000",
   SIXSCOPE_RATE_KEY: "10000000",
 };
 await using _agent = await startAgent({ ...settings, SIXSCOPE_LOCATION: "ams" }, [], program);

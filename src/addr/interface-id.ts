@@ -77,8 +77,8 @@ function patternOf(address: Ipv6Address): Pattern {
 
 /** The hex digits of a group read as a decimal number, 80 for 0x80; NaN if one is a letter. */
 function asDecimal(group: number): number {
-  const digits = group.toString(16);
-  return /[a-f]/.test(digits) ? Number.NaN : Number(digits);
+  if ((group & 15) > 9) return Number.NaN;
+  return (group & 15) + (group < 16 ? 0 : 10 * asDecimal(group >>> 4));
 }
 
 /** True if the interface ID is a modified EUI-64 made from a MAC address, with `ff:fe` in the middle; interfaces do not have group addresses. */

@@ -44,6 +44,9 @@ const QUAD9 = "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112";
 /** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;
 
+/** As many as the unit's 256 MB carry, at up to 57 KiB for the stream of a trace. */
+const MAX_RUNS = 3_000;
+
 /** Five minutes: Bun closes any connection that waits longer for its answer. */
 const MAX_STOP_GRACE_MS = 300_000;
 
@@ -166,7 +169,7 @@ export function parseConfig(
     },
     pingIntervalMs: bounded("SIXSCOPE_PING_INTERVAL_MS", PING_INTERVAL_MS),
     probeTimeoutMs: bounded("SIXSCOPE_PROBE_TIMEOUT_MS", PROBE_TIMEOUT_MS),
-    maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, 10_000)),
+    maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, MAX_RUNS)),
     /** How long running requests may take to finish after the signal to stop. */
     stopGraceMs: read("SIXSCOPE_STOP_GRACE_MS", "20000", integer(0, MAX_STOP_GRACE_MS)),
     logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),

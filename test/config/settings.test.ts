@@ -245,6 +245,7 @@ describe("values", () => {
     ["timeout below 100", "SIXSCOPE_PROBE_TIMEOUT_MS", "99"],
     ["a stop that takes longer than five minutes", "SIXSCOPE_STOP_GRACE_MS", "300001"],
     ["no probes", "SIXSCOPE_MAX_PROBES", "0"],
+    ["more streams than the memory carries", "SIXSCOPE_MAX_PROBES", "3001"],
     ["an unknown log format", "SIXSCOPE_LOG_FORMAT", "xml"],
     ["an unknown level", "SIXSCOPE_LOG_LEVEL", "trace"],
     ["a location in capitals", "SIXSCOPE_LOCATION", "AMS"],
@@ -338,7 +339,7 @@ describe("problems", () => {
     ).toEqual([
       'SIXSCOPE_LISTENS="127.0.0.1:80": is not a setting; did you mean SIXSCOPE_LISTEN?',
       'SIXSCOPE_LOG_LEVEL="loud": must be debug, info, warn or error',
-      'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 10000',
+      'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 3000',
       'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT; set both or neither',
     ]);
   });

@@ -164,35 +164,36 @@ export function describeIpv6(address: Ipv6Address): AddressDetails {
   const { block, rfc, status } = entry;
   const isMulticast = entry.type === "Multicast";
   const scope = isMulticast ? multicastScope(address) : entry.scope;
-  const specialPurpose = SPECIAL_PURPOSE_BLOCKS.find(address);
-  const embedded = embeddedIpv4(address, entry).map(describeEmbedded);
+  const special = SPECIAL_PURPOSE_BLOCKS.find(address);
+  const embedded = embeddedIpv4(address, entry);
   const interfaceId = interfaceIdOf(address, entry);
-  return {
-    definedBy: { block, rfc: `RFC ${rfc}`, ...(status && { status }) },
-    ...(scope && { scope }),
-    ...(specialPurpose && { specialPurpose: describeSpecialPurpose(specialPurpose) }),
-    ...(entry.type === "GlobalUnicast" && { allocation: describeAllocation(address) }),
-    ...(embedded.length > 0 && { embeddedIPv4: embedded }),
-    ...(interfaceId && { interfaceId }),
-    ...(isMulticast && { multicast: multicastDetails(address) }),
-    ...(interfaceId && { solicitedNode: formatIpv6(solicitedNodeGroup(address)) }),
-    reverseName: reverseName(address),
-    integer: formatIpv6Integer(address),
-    binary: formatIpv6Binary(address),
-    registrySnapshot: REGISTRY_SNAPSHOT,
-  };
+  const definedBy = { block, rfc: `RFC ${rfc}`, ...(status && { status }) };
+  const details = { definedBy } as AddressDetails;
+  if (scope) details.scope = scope;
+  if (special) {
+    details.specialPurpose = said.getOrInsertComputed(special, describeSpecialPurpose);
+  }
+  if (entry.type === "GlobalUnicast") details.allocation = allocationOf(address);
+  if (embedded.length > 0) details.embeddedIPv4 = embedded.map(describeEmbedded);
+  if (interfaceId) details.interfaceId = interfaceId;
+  if (isMulticast) details.multicast = multicastDetails(address);
+  if (interfaceId) details.solicitedNode = formatIpv6(solicitedNodeGroup(address));
+  details.reverseName = reverseName(address);
+  details.integer = formatIpv6Integer(address);
+  details.binary = formatIpv6Binary(address);
+  details.registrySnapshot = REGISTRY_SNAPSHOT;
+  return details;
 }
 
-function describeSpecialPurpose(
-  row: SpecialPurposeBlock,
-): NonNullable<AddressDetails["specialPurpose"]> {
-  const { block, name, allocated, terminated, flags } = row;
-  const rfcs = row.rfcs.map((each) => `RFC ${each}`);
-  return { block, name, rfcs, allocated, ...(terminated && { terminated }), ...flags };
+/** The descriptions of rows of the registry, each made once. */
+const said = new WeakMap<SpecialPurposeBlock, NonNullable<AddressDetails["specialPurpose"]>>();
+
+function describeSpecialPurpose({ prefix: _, flags, ...row }: SpecialPurposeBlock) {
+  return { ...row, rfcs: row.rfcs.map((rfc) => `RFC ${rfc}`), ...flags };
 }
 
 /** For addresses without a special purpose: 2001:db8::/32 is inside a block of APNIC. */
-function describeAllocation(address: Ipv6Address): NonNullable<AddressDetails["allocation"]> {
+function allocationOf(address: Ipv6Address): NonNullable<AddressDetails["allocation"]> {
   const assignment = ASSIGNMENT_TABLE.find(address);
   if (assignment === undefined) return { status: "unallocated" };
   const block = formatPrefix(assignment.prefix);
