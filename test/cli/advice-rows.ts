@@ -17,6 +17,9 @@ export interface AdviceRow {
 
 const ENV = "/etc/sixscope/sixscope.env";
 const KEYS = "/var/lib/sixscope/keys.json";
+/** The service reads a changed file within a second. */
+const BOTH_KNOWN =
+  "works; until sixscope doctor 2>&1 | grep -q 'holders of 2 keys'; do sleep 0.1; done";
 const set = (...lines: string[]) =>
   `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} >> ${ENV}; systemctl restart sixscope || true`;
 const TLS = `mkdir -p /etc/pair /root/new; certificate /etc/pair; certificate /root/new
@@ -30,12 +33,12 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "the keys file has vanished while its keys are in use",
     isQuick: true,
-    make: `works; rm ${KEYS}`,
+    make: `${BOTH_KNOWN}; rm ${KEYS}`,
     finds: "^problem .*it does not exist; keys in use",
   },
   {
     name: "the keys file does not parse while its keys are in use",
-    make: `works; echo broken > ${KEYS}`,
+    make: `${BOTH_KNOWN}; echo broken > ${KEYS}`,
     finds: "^problem .*does not parse.*keys in use",
   },
   {

@@ -126,7 +126,7 @@ describe("root in a folder of another user", () => {
     const status = {
       ...{ role: "service", pid: 1, settings: "", urls: [], withoutProbes: null },
       ...{ keysFile: "/run/all/keys.json", about: "", exposure: "" },
-      keys: JSON.stringify({ version: 1, keys: [record] }),
+      keys: [JSON.stringify(record)],
     };
     const offer = (uid: number) => `
       install -d -m 1777 /run/all; rm -f /run/all/*

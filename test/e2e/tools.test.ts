@@ -363,7 +363,10 @@ describe("wrong usage ends with status 2", () => {
     [["ping", "::1", "--from", "ams"], "only a service knows other locations"],
     [["dns"], "missing the name to look up"],
     [["dns", "a.test", "MX", "b"], "too many words: b"],
-    [["dns", "a.test", "@nowhere"], "@nowhere has no address that the resolver of this machine knows"],
+    [
+      ["dns", "a.test", "@nowhere"],
+      "@nowhere has no address that the resolver of this machine knows",
+    ],
     [["dns", "a.test", "@::1", "@::2"], "name one server"],
     [["dns", "a.test", "@::1", "--server", "http://[::1]:1"], "a service decides its own times"],
     [["my-ip"], "only a service sees your address; name one with --server URL"],
@@ -460,7 +463,9 @@ Probed   ${chain.source} from ${chain.target}
     const wrong = { ...there, SIXSCOPE_KEY: "sx_wrong" };
     const { status, stderr } = await sixscopeThere(["ping", "::1"], wrong);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^sixscope: http.* does not accept the API key: it is unknown, revoked or expired/);
+    expect(stderr).toMatch(
+      /^sixscope: http.* does not accept the API key: it is unknown, revoked or expired/,
+    );
   });
 
   test("a closed port is named", async () => {

@@ -767,6 +767,7 @@ describeWith(missing)("agents and an instance with a location", () => {
         version: 3,
         endpoint: "ping",
         parameters: { target: "::1" },
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
         owner: expect.stringMatching(/^[0-9a-f]{16}$/),
         token: expect.stringMatching(/^[0-9a-f-]{36}$/),
         targets: { mode: "any", allow: [], deny: ["2001:db8:bad::/48", "192.0.2.0/24"] },
