@@ -8,7 +8,7 @@ import {
   readParameters,
   sentTexts,
 } from "../api/parameters.ts";
-import { TOOL_SETTINGS } from "../config/settings.ts";
+import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { MAX_ROUNDS } from "../tools/mtr/endpoint.ts";
 import type { Tool } from "../tools/table.ts";
@@ -18,7 +18,7 @@ import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS, type Formats } from "./formats.ts";
 import { isTerminal } from "./screen.ts";
 import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
-import { runTool } from "./tool.ts";
+import { ONE_LOCATION, runTool } from "./tool.ts";
 
 const KEY_FROM =
   "with --server, the environment variable or the file that has its API key (default: SIXSCOPE_KEY, for SIXSCOPE_SERVER alone)";
@@ -73,6 +73,8 @@ export function addTool(
     if (from !== undefined && !server) {
       wrong("only a service knows other locations; name one with --server URL");
     }
+    // Of a tag, only the answer shows how many locations it means.
+    if (format && (from === ALL_LOCATIONS || from?.includes(","))) wrong(ONE_LOCATION);
     const words =
       tool.name === "dns"
         ? await readDnsWords(args, command, environment)

@@ -11,6 +11,9 @@ import { interruptedDocument } from "./interrupted.ts";
 import { runMtrScreen } from "./mtr-screen.ts";
 import { Screen } from "./screen.ts";
 
+/** What is wrong if `--format` meets the answer of several. */
+export const ONE_LOCATION = "--format can show only one location; name one with --from";
+
 /** How an answer is printed. */
 export interface Output {
   /** The API's document instead of lines. */
@@ -100,7 +103,7 @@ export async function runTool(
       const result = JSON.parse(document);
       const isOfSeveral = "locations" in result;
       if (format && isOfSeveral) {
-        screen.complain("--format can show only one location; name one with --from");
+        screen.complain(ONE_LOCATION);
         return STATUS.wrongUsage;
       }
       if (format) screen.writeJson(format(result, { events, startMs, endMs: Date.now() }));

@@ -172,10 +172,15 @@ pageTest.each(ROWS.map((row) => [...row] as const))(
     await using _ = await BEFORE[code]?.(service);
     // Not that for the name of the client's address.
     const answered = page.waitForResponse(
-      (response) => response.status() >= 400 && /\/api\/v1\/(?!dns\/2001)/.test(response.url()),
+      (response) =>
+        (response.status() >= 400 ||
+          response.headers()["content-type"]?.startsWith("text/event-stream") === true) &&
+        /\/api\/v1\/(?!dns\/2001)/.test(response.url()),
     );
     await runAt(page, `${pageUrl(service)}${place}`, service.key);
-    const { error } = await (await answered).json();
+    const text = await (await answered).text();
+    // The last event, where others came before the error.
+    const { error } = JSON.parse(text.slice(text.indexOf('{"error"')));
     expect(error.code).toBe(code);
     expect(error.message).toContain(says);
     await expectProblem(field, error.message);

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { packed, unpacked } from "../../src/page/browser/packed.ts";
+import { summaryRow } from "../../src/tools/summary.ts";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { LOOPING_TRACE, PATHS, TRACE } from "../tools/documents.ts";
 import { CALLER, MARKUP, runAt, type Stage, startStage, visitor } from "./stage.ts";
@@ -195,7 +196,9 @@ pageTest("several locations have one scale", async () => {
     location,
     result: { ...TRACE, hops: [{ ...HOP, rtt }], details: { ...TRACE.details, location } },
   });
-  const document = { target: "a", locations: [at("ams", 1), at("fra", 90)] };
+  const locations = [at("ams", 1), at("fra", 90)];
+  const summary = locations.map(({ location, result }) => summaryRow(location, result));
+  const document = { target: "a", details: { summary, matching: 2 }, locations };
   await page.goto(await linkOf({ tool: "trace", subject: "a", document }));
   await page.locator(".location").nth(1).waitFor();
   expect(await page.locator("th.beside").allTextContents()).toEqual(
