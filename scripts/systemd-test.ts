@@ -43,7 +43,7 @@ const folder = await mkdtemp(join(tmpdir(), "sixscope-systemd-"));
 const SIGNER = "sixscope-test@localhost";
 // For the user that apt reads it with.
 await chmod(folder, 0o755);
-process.env["GNUPGHOME"] = join(folder, "gnupg");
+const GPG = ["gpg", "--homedir", join(folder, "gnupg")];
 try {
   const packages = await makePackages();
   await step("lintian finds nothing that the package does not explain", async () => {
@@ -94,12 +94,12 @@ async function makePackages(): Promise<Packages> {
   const release = async (name: string, version: string) => {
     const path = await make(`${name}.deb`, version);
     const packages = [[join(folder, `${name}.deb`), architecture]] as const;
-    await makeRepository(join(folder, `apt-${name}`), packages, source, SIGNER);
+    await makeRepository(join(folder, `apt-${name}`), packages, source, SIGNER, GPG);
     return path;
   };
   await mkdir(join(folder, "gnupg"), { mode: 0o700 });
   await run([
-    "gpg",
+    ...GPG,
     "--batch",
     "--passphrase",
     "",

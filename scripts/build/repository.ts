@@ -16,6 +16,7 @@ export type PackageFile = readonly [file: string, architecture: string];
  * which have those of the packages.
  *
  * @param key the name or fingerprint of a secret key of `gpg`; its public key becomes `sixscope.gpg`
+ * @param program `gpg`, perhaps with options
  * @throws Error if `gpg` has no such key
  */
 export async function makeRepository(
@@ -23,6 +24,7 @@ export async function makeRepository(
   packages: readonly PackageFile[],
   source: Source,
   key: string,
+  program: readonly string[] = ["gpg"],
 ): Promise<void> {
   const suite = join(folder, "dists", SUITE);
   const lists: string[] = [];
@@ -53,7 +55,7 @@ export async function makeRepository(
     ...lists,
   ];
   await Bun.write(release, `${fields.join("\n")}\n`);
-  const gpg = ["gpg", "--batch", "--yes", "--local-user", key];
+  const gpg = [...program, "--batch", "--yes", "--local-user", key];
   await run([...gpg, "--clearsign", "--output", join(suite, "InRelease"), release]);
   await run([...gpg, "--armor", "--detach-sign", "--output", `${release}.gpg`, release]);
   await run([...gpg, "--output", join(folder, "sixscope.gpg"), "--export", key]);
