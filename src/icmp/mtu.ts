@@ -151,7 +151,8 @@ export async function measureMtu(
 
   const waitMsOf = (line: Line) => {
     const row = line < ECHO ? rows[line - 1] : rows.find((each) => each?.end === "reached");
-    const furthestMs = Math.max(0, ...rows.map((each) => each?.rttMs ?? 0));
+    // Rows of silent hops are holes, which `map` would keep.
+    const furthestMs = Math.max(0, ...Array.from(rows, (each) => each?.rttMs ?? 0));
     const leastMs = row ? MIN_WAIT_MS : UNKNOWN_WAIT_MS;
     const waitMs = Math.max(leastMs, WAIT_FACTOR * (row?.rttMs ?? furthestMs));
     return Math.min(timeoutMs, MAX_WAIT_MS, waitMs);

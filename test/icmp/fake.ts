@@ -27,6 +27,7 @@ export class VirtualClock implements Clock {
   }
 
   after(delayMs: number, action: () => void): () => void {
+    if (Number.isNaN(delayMs)) throw new RangeError("a timer without a time");
     // A delay of less than this would be lost in rounding.
     const leastMs = delayMs === 0 ? 0 : 1e-6;
     return this.#add(this.#nowMs + Math.max(leastMs, delayMs), action, false);

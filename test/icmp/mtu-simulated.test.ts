@@ -162,6 +162,19 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     expect(udp.length).toBeLessThanOrEqual(20);
   });
 
+  test("silent hops before others do not make a wait without an end", async () => {
+    const clock = new VirtualClock();
+    const socket = new FakeSocket(clock, (packet) => {
+      const isRouter = packet.hopLimit > 2 && packet.hopLimit < 6;
+      const message = icmpError(packet, 3, 0);
+      return isRouter ? [{ delayMs: 3, from: stationAddress(packet.hopLimit), message }] : [];
+    });
+    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
+    const outcome = (await clock.run(engine.mtu(request))) as Done;
+    expect(outcome.hops.map(({ mtuBytes }) => mtuBytes).slice(0, 3)).toEqual([null, null, 65_575]);
+  });
+
   test("each hop is told as soon as it is measured", async () => {
     const { clock, engine } = start(tooBig(1400));
     const told: MtuHop[] = [];
