@@ -162,6 +162,7 @@ describe("the copy of the keys", () => {
     await using service = await startService(shared);
     await all([service], service.key, "OK");
     const copy = `${service.keysFile}.copy`;
+    while (!existsSync(copy)) await Bun.sleep(20);
     expect(statSync(copy).mode & 0o777).toBe(0o600);
     expect(existsSync(service.keysFile)).toBe(false);
     service.signal("SIGTERM");
