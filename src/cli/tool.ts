@@ -11,7 +11,7 @@ import { interruptedDocument } from "./interrupted.ts";
 import { runMtrScreen } from "./mtr-screen.ts";
 import { Screen } from "./screen.ts";
 
-/** What is wrong if `--format` meets the answer of several. */
+/** The error if `--format` meets the answer of several locations. */
 export const ONE_LOCATION = "--format can show only one location; name one with --from";
 
 /** How an answer is printed. */

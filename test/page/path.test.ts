@@ -260,7 +260,7 @@ describe("Paths", () => {
       const position = page.locator(".graph .hop", { hasText: "path 2" }).first();
       const second = await position.locator(".ip").textContent();
       await link.click();
-      await page.waitForFunction(`document.querySelector("#flowLabel").value === "${label}"`);
+      while ((await page.inputValue("#flowLabel")) !== label) await Bun.sleep(20);
       await button("Run").click();
       await button("Run again").waitFor();
       expect(await page.locator(".hop .ip").allTextContents()).toContain(second ?? "");
