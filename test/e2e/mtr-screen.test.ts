@@ -2,7 +2,7 @@
 import { describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { labMissing, testWith } from "../lab/lab.ts";
+import { labMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { COLOUR, Terminal } from "../lab/terminal.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -66,7 +66,8 @@ labTest("SIGINT ends it as Ctrl-C does", async () => {
   expect(await ended(terminal, "Probed")).toMatchObject({ ...RESTORED, status: 0 });
 });
 
-labTest(
+// The shell of an ordinary user, who tests without a terminal, may keep no jobs.
+testWith(usersMissing)(
   "Ctrl-Z gives the terminal back until the program goes on",
   async () => {
     // A shell's job can be stopped; bash then only waits.
