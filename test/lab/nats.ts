@@ -87,7 +87,7 @@ export interface Agent extends AsyncDisposable {
 }
 
 /**
- * Starts `sixscope agent` and waits until it is connected.
+ * Starts `sixscope agent` with a status socket of its own and waits until it is connected.
  *
  * @param wrapper a command that runs it, such as `inside` of a kernel chain
  * @param program the command that is sixscope
@@ -97,7 +97,9 @@ export async function startAgent(
   wrapper: readonly string[] = [],
   program: readonly string[] = FROM_SOURCE,
 ): Promise<Agent> {
-  const child = spawn([...wrapper, ...program, "agent"], environment);
+  const folder = mkdtempSync(join(tmpdir(), "sixscope-agent-"));
+  const settings = { SIXSCOPE_KEYS_FILE: join(folder, "keys.json"), ...environment };
+  const child = spawn([...wrapper, ...program, "agent"], settings);
   let stderr = "";
   const read = (async () => {
     for await (const chunk of child.stderr) stderr += new TextDecoder().decode(chunk);
@@ -117,6 +119,7 @@ export async function startAgent(
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
