@@ -6,7 +6,8 @@
  *     bun scripts/test.ts [OPTION OF `bun test`]...
  *
  * Each shard is a `bun test` in a namespace of its own. What it says of a file is printed when it is
- * done with the file; what failed is repeated at the end.
+ * done with the file; what failed is repeated at the end. A file that fails beside four others runs once
+ * more alone, since a busy machine can break what it does not break alone; if it passes, that is said.
  */
 import { join } from "node:path";
 import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
@@ -32,11 +33,19 @@ const isQuick = given[0] === "--quick";
 const options = isQuick ? [NOT_QUICK, ...given.slice(1)] : [TIMINGS, ...given];
 const environment = { ...process.env, ...(isQuick && { [LAB_VARIABLE]: QUICK }) };
 
+/** More failing files than these are no matter of load. */
+const MAX_AGAIN = 5;
+
 const counts = { pass: 0, fail: 0, skip: 0 };
 const failures: string[] = [];
+/** The number of failed tests of each file. */
+const failedFiles = new Map<string, number>();
 
 await Promise.all(Array.from({ length: SHARDS }, (_, index) => runShard(index + 1)));
 if (failures.length > 0) console.log(`\nFailures:\n\n${failures.join("\n\n")}`);
+if (failedFiles.size <= MAX_AGAIN) {
+  for (const [file, failed] of failedFiles) await runAgain(file, failed);
+}
 console.log(`\n ${counts.pass} pass\n ${counts.fail} fail\n ${counts.skip} skip`);
 if (counts.fail > 0 || counts.pass === 0) process.exitCode = 1;
 
@@ -82,6 +91,7 @@ function collect(results: string, summary: string, status: number, shard: number
     const tests = file.split(/^\((?:pass|skip|todo)\) .*\n/m);
     const failed = tests.filter((text) => /^(\(fail\)|# Unhandled error)/m.test(text));
     failures.push(...failed.map((text) => (text.startsWith("test/") ? text : `${name}\n${text}`)));
+    if (name && failed.length > 0) failedFiles.set(name.replace(/:$/, ""), failed.length);
   }
   // A shard that crashes, is killed or exits in the middle must not pass with what it did until then.
   const isComplete = /^Ran \d+ tests? across/m.test(summary);
@@ -89,4 +99,15 @@ function collect(results: string, summary: string, status: number, shard: number
   counts.fail++;
   const last = files.at(-1)?.split("\n", 1)[0];
   failures.push(`(fail) shard ${shard} ended with status ${status} in ${last}`);
+}
+
+/** Runs a file whose tests failed alone, and counts them as passed if they pass. */
+async function runAgain(file: string, failed: number): Promise<void> {
+  const command = [process.execPath, "test", "--no-orphans", TIMEOUT, file];
+  const stdio = ["ignore", "ignore", "ignore"] as const;
+  const cwd = join(import.meta.dir, "..");
+  if ((await Bun.spawn(command, { cwd, env: environment, stdio: [...stdio] }).exited) !== 0) return;
+  counts.fail -= failed;
+  counts.pass += failed;
+  console.log(`\n${file}: ${failed} failed beside other files and passed alone`);
 }
