@@ -83,7 +83,7 @@ function openReader(path: string) {
       binaryFormatMajorVersion === 2 &&
       !Number.isNaN(buildEpoch.getTime());
     if (!isValid) throw new Error("its metadata is not valid");
-    // Most damage shows here rather than when somebody asks.
+    // Most damage shows here, before the first look-up.
     for (let part = 0; part < 256; part++) {
       for (const ip of [`${part}.0.0.0`, `${part.toString(16)}00::`]) bounded(() => reader.get(ip));
     }
