@@ -115,11 +115,11 @@ function matchError<Probe extends SentProbe>(
   const { source, target, flowLabel: sentLabel } = probe.request;
   const data = echo.data.some((byte) => byte !== 0) ? echo.data : NO_DATA;
   const isWithoutCookie = data.length < COOKIE_BYTES;
-  const expected = echoChecksum(source, target, sentLabel);
-  const isTranslated = flowLabel === 0 && (checksum - expected) % 0xffff === 0;
-  const hasLabel = sentLabel !== 0 && (flowLabel === sentLabel || isTranslated);
+  const isTranslated = () =>
+    flowLabel === 0 && (checksum - echoChecksum(source, target, sentLabel)) % 0xffff === 0;
+  const hasLabel = () => sentLabel !== 0 && (flowLabel === sentLabel || isTranslated());
   const isOurs = equalIpv6(destination, target) && hasCookie(data, probe.cookie);
-  if (!isOurs || (isWithoutCookie && !hasLabel)) return { forged: probe, error };
+  if (!isOurs || (isWithoutCookie && !hasLabel())) return { forged: probe, error };
   const { type, code, parameter } = error;
   if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
   const received = receivedFor(probe, packet);
