@@ -7,6 +7,7 @@ import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
+import { IPPROTO_ICMPV6 } from "../platform/linux.ts";
 import { isJournal, STREAM } from "../platform/systemd.ts";
 import { createLog, LineWriter, type Log } from "../util/log.ts";
 
@@ -65,7 +66,7 @@ export function openIcmpOrReason(
         (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
       ),
     );
-    return openIcmpIfAllowed(inheritedRawSocket(), share);
+    return openIcmpIfAllowed(inheritedRawSocket(IPPROTO_ICMPV6), share);
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;

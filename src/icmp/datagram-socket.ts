@@ -1,6 +1,6 @@
 import { lastError, libc } from "../platform/libc.ts";
-import { AF_INET6, IPPROTO_ICMPV6, SOCKADDR } from "../platform/linux.ts";
-import { ErrorQueueSocket, int } from "./socket.ts";
+import { AF_INET6, IPPROTO_ICMPV6, SOCK, SOCKADDR } from "../platform/linux.ts";
+import { ErrorQueueSocket, int, openSocket } from "./socket.ts";
 
 /**
  * Linux' ICMPv6 datagram socket, which needs no privileges where `net.ipv4.ping_group_range` includes
@@ -14,7 +14,7 @@ export class DatagramSocket extends ErrorQueueSocket {
 
   /** @throws SystemError `EACCES` outside of `ping_group_range`, and those of `RawSocket` */
   constructor() {
-    super(IPPROTO_ICMPV6);
+    super(openSocket(SOCK.dgram, IPPROTO_ICMPV6));
     const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
     const view = new DataView(name.buffer);
     view.setUint16(SOCKADDR.family, AF_INET6, true);

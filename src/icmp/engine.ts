@@ -6,7 +6,7 @@ import { measureMtu } from "./mtu.ts";
 import { tracePaths } from "./paths.ts";
 import { ping } from "./ping.ts";
 import { Prober, type ProberOptions } from "./prober.ts";
-import { RawSocket } from "./socket.ts";
+import { RawSocket } from "./raw-socket.ts";
 import type { TargetShare } from "./target-limit.ts";
 import { createTraceroute } from "./traceroute.ts";
 

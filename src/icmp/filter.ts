@@ -69,3 +69,19 @@ export function encodeTagProgram(tag: number, other = tag): Uint8Array<ArrayBuff
     }),
   );
 }
+
+/**
+ * The classic BPF program that passes TCP segments to a port only.
+ *
+ * @param port 16 bits
+ */
+export function encodePortProgram(port: number): Uint8Array<ArrayBuffer> {
+  return encodeBpf([
+    [LOAD_BYTE, 2],
+    [JUMP_IF_EQUAL, port >>> 8, 0, 3],
+    [LOAD_BYTE, 3],
+    [JUMP_IF_EQUAL, port & 0xff, 0, 1],
+    [RETURN, PASS],
+    [RETURN, DROP],
+  ]);
+}

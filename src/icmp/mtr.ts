@@ -47,7 +47,7 @@ export async function mtr(
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ): Promise<MtrOutcome> {
   const { rounds, intervalMs, ...traceRequest } = request;
-  const { target, scopeId = 0, maxHops, timeoutMs } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, carrier } = request;
   const signal = prober.signalFor(callersSignal, budget.enough);
   const traced = await traceroute(traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
@@ -56,7 +56,7 @@ export async function mtr(
   const onSent = (from: Ipv6Address) => {
     source = from;
   };
-  const probe = { target, scopeId, flowLabel, timeoutMs, signal, onSent };
+  const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal, onSent };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   let error: TraceError | null = null;

@@ -142,7 +142,7 @@ export async function measureMtu(
   /** Each once. */
   const doubtful = new Map<string, DoubtfulTooBig>();
   let udpSent = 0;
-  const udp = { port: FIRST_PORT + (route.flowLabel % PORTS) };
+  const carrier = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
 
   const doubt = (message: DoubtfulTooBig) => {
     const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
@@ -179,7 +179,7 @@ export async function measureMtu(
     };
     const answer = await prober.probe({
       ...{ target, scopeId, ...route, signal, hopLimit: Math.min(line, HOP_LIMIT) },
-      ...(line === UDP && udp),
+      ...(line === UDP && { carrier }),
       payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
       timeoutMs: waitMsOf(line),
       onResponse,

@@ -4,6 +4,7 @@ import { errorName } from "./icmp-error.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
 import type { RunBudget } from "./run-budget.ts";
+import type { Carrier, PortState } from "./socket.ts";
 
 /** The common part of a ping and a trace. */
 export interface RunRequest {
@@ -12,6 +13,8 @@ export interface RunRequest {
   readonly scopeId?: number;
   /** How long a probe may stay unanswered, in milliseconds. */
   readonly timeoutMs: number;
+  /** How the probes travel if not as ICMPv6. */
+  readonly carrier?: Carrier | undefined;
 }
 
 /** How the caller takes part in a run. */
@@ -47,6 +50,8 @@ export interface PingSample {
   readonly rttMs: number;
   /** The sender of the reply, if it was another address than the target's. */
   readonly otherSource?: Ipv6Address;
+  /** Of the port that was probed, if it was one. */
+  readonly state?: PortState;
 }
 
 /** An echo request without a reply in time. */
@@ -120,12 +125,12 @@ export async function ping(
   request: PingRequest,
   options: PingOptions = {},
 ): Promise<PingOutcome> {
-  const { target, scopeId = 0, count, intervalMs, timeoutMs } = request;
+  const { target, scopeId = 0, count, intervalMs, timeoutMs, carrier } = request;
   const { clock } = prober;
   const signal = prober.signalFor(options.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return { kind: "unreachable", code: route };
-  const probe = { target, scopeId, ...route, hopLimit: HOP_LIMIT, timeoutMs, signal };
+  const probe = { target, scopeId, ...route, carrier, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
   const sentMs: number[] = [];
@@ -179,7 +184,14 @@ function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {
     return { seq, reason: errorName(type, code), type, code, from, rttMs };
   }
   if (rttMs > timeoutMs) return { seq, reason: "timeout", rttMs };
-  return { seq, hopLimit, rttMs, ...(response.isOtherSource && { otherSource: from }) };
+  const { isOtherSource, state } = response;
+  return {
+    seq,
+    hopLimit,
+    rttMs,
+    ...(isOtherSource && { otherSource: from }),
+    ...(state && { state }),
+  };
 }
 
 /** True if a sample's further answer takes the place of the known one: silence says least, a reply in time most. */

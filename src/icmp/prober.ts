@@ -1,15 +1,10 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "./packet.ts";
+import { RawSocket } from "./raw-socket.ts";
 import { RememberedProbes } from "./remembered.ts";
 import { matchResponse, probeKey, type Response } from "./response.ts";
-import {
-  type IcmpSocket,
-  type OutgoingPacket,
-  RawSocket,
-  type ReceivedPacket,
-  type Route,
-} from "./socket.ts";
+import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "./socket.ts";
 import { TargetLimit, type TargetShare } from "./target-limit.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
@@ -76,7 +71,7 @@ export type Answer =
 const ABORTED: Answer = { kind: "aborted" };
 
 /** The parts of a request that a response is compared with. */
-const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs"] as const;
+const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs", "carrier"] as const;
 
 /** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
@@ -230,12 +225,12 @@ export class Prober {
 
   /** Sends now: the answer to come, an errno name, or null if a bound for the target is reached. */
   #send(request: ProbeRequest): Promise<Answer> | string | null {
-    const { target, source, timeoutMs, flowLabel, payloadBytes, signal } = request;
+    const { source, timeoutMs, flowLabel, payloadBytes, signal } = request;
     const nowMs = this.clock.nowMs();
     if (this.#outstanding.size === 0) this.#read();
     this.#probes.forget(nowMs);
     this.#renewTag(nowMs);
-    if (!this.#limit.take(target, source, nowMs)) return null;
+    if (!this.#limit.take(request, nowMs)) return null;
     const identifier = this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";

@@ -8,7 +8,7 @@ import {
   type ErrorMessage,
   echoChecksum,
 } from "./packet.ts";
-import type { OutgoingPacket, ReceivedPacket } from "./socket.ts";
+import type { OutgoingPacket, PortState, ReceivedPacket } from "./socket.ts";
 
 interface Received {
   readonly from: Ipv6Address;
@@ -25,6 +25,8 @@ export interface EchoReply extends Received {
   readonly kind: "reply";
   /** True if it comes from another address than the target's, as replies of an anycast target do. */
   readonly isOtherSource: boolean;
+  /** Of the port that was probed, if it was one. */
+  readonly state?: PortState | undefined;
 }
 
 /** An ICMPv6 error about the probe. */
@@ -98,7 +100,9 @@ function matchReply<Probe extends SentProbe>(
   // The kernel gives link-local senders a scope, which must be the target's.
   const isInScope = packet.scopeId === 0 || packet.scopeId === scopeId;
   const isOtherSource = !isInScope || !equalIpv6(packet.source, target);
-  return { probe, response: { kind: "reply", isOtherSource, ...receivedFor(probe, packet) } };
+  const { state } = packet;
+  const response = { kind: "reply", isOtherSource, state, ...receivedFor(probe, packet) } as const;
+  return { probe, response };
 }
 
 function matchError<Probe extends SentProbe>(

@@ -4,13 +4,10 @@ import { errnoName, lastError, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
   alignControl,
-  bpfOption,
   CMSGHDR,
   CONTROL,
   EXTENDED_ERROR,
   FCNTL,
-  IPPROTO_ICMPV6,
-  IPPROTO_UDP,
   MEMORY,
   MSG_DONTWAIT,
   MSG_ERRQUEUE,
@@ -20,9 +17,20 @@ import {
   SOCK,
   SOCKADDR,
 } from "../platform/linux.ts";
-import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
 import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6 } from "./packet.ts";
+
+/**
+ * Another way than ICMPv6 for an echo request: as the data of a UDP packet, or remembered for a TCP SYN, which
+ * has no data. What comes back is turned into what an echo request would have got.
+ */
+export interface Carrier {
+  readonly protocol: "udp" | "tcp";
+  readonly port: number;
+}
+
+/** What a port says of itself: a closed one refuses. */
+export type PortState = "open" | "closed";
 
 /** An echo request to send. */
 export interface OutgoingPacket {
@@ -33,8 +41,8 @@ export interface OutgoingPacket {
   readonly hopLimit: number;
   /** 20 bits, 0 for none; routers send all packets with one label the same way. */
   readonly flowLabel: number;
-  /** The target's UDP port, if the message is to be the data of a UDP packet; absent for ICMPv6. */
-  readonly port?: number;
+  /** How the message travels, and the target's port, which ICMPv6 has not; see `Carrier`. */
+  readonly carrier?: Carrier | undefined;
   /** The ICMPv6 message from its type byte on. */
   readonly message: Uint8Array;
 }
@@ -51,6 +59,8 @@ export interface ReceivedPacket {
   readonly readMs: number;
   /** The ICMPv6 message from its type byte on; valid until the next `receive`. */
   readonly message: Uint8Array;
+  /** Of the port that answered a carrier. */
+  readonly state?: PortState;
 }
 
 /** How the kernel sends to a target: the source address, and the flow label that it accepts. */
@@ -108,7 +118,11 @@ const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multic
 const INVOKING_AT = 8;
 
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
-type OptionValue = readonly [option: readonly [number, number], value: Uint8Array, fd?: number];
+export type OptionValue = readonly [
+  option: readonly [number, number],
+  value: Uint8Array,
+  fd?: number,
+];
 
 /** The common part of the raw socket and the datagram socket. */
 export abstract class EchoSocket implements IcmpSocket {
@@ -126,8 +140,6 @@ export abstract class EchoSocket implements IcmpSocket {
   protected readonly fd: number;
   /** Asks the routing table. Kept, because a process can run out of descriptors. */
   readonly #router: number = -1;
-  /** The socket for UDP packets, if there is another one. */
-  readonly #beside: EchoSocket | undefined;
   #isOpen = true;
   #onArrival = () => {};
 
@@ -136,14 +148,13 @@ export abstract class EchoSocket implements IcmpSocket {
    * @param options further options beside those of both kinds
    * @throws SystemError if an option is refused
    */
-  constructor(fd: number, options: readonly OptionValue[], openBeside?: () => EchoSocket) {
+  constructor(fd: number, options: readonly OptionValue[]) {
     this.fd = fd;
     try {
       this.#router = openSocket(SOCK.dgram, 0);
       this.#configure(options);
-      this.#beside = openBeside?.();
     } catch (error) {
-      this.close();
+      this.#close();
       throw error;
     }
   }
@@ -164,10 +175,9 @@ export abstract class EchoSocket implements IcmpSocket {
   send(packet: OutgoingPacket): number | string {
     const { scopeId, source, hopLimit, message } = packet;
     if (!this.#isOpen) return "EBADF";
-    if (packet.port !== undefined && this.#beside !== undefined) return this.#beside.send(packet);
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    writeName(out.name, packet);
+    writeName(out.name, { ...packet, port: this.portOf(packet) });
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
     out.bytes.set(isNamed ? ipv6ToBytes(source) : UNNAMED, this.#sourceAt);
@@ -178,6 +188,11 @@ export abstract class EchoSocket implements IcmpSocket {
     return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
   }
 
+  /** The port in the name of a packet's destination; raw sockets have none. */
+  protected portOf(_: OutgoingPacket): number {
+    return 0;
+  }
+
   /** The signal is one of the process: each socket's `action` is called when any has received something. */
   onArrival(action: () => void): void {
     process.off("SIGURG", this.#onArrival).on("SIGURG", action);
@@ -185,7 +200,7 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   receive(): ReceivedPacket | null {
-    return this.read(MSG_DONTWAIT) ?? this.#beside?.receive() ?? null;
+    return this.read(MSG_DONTWAIT);
   }
 
   /** Receives with flags of recvmsg(2). */
@@ -217,9 +232,13 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   close(): void {
+    this.#close();
+  }
+
+  /** Closes this socket alone, also one whose subclass is not constructed yet. */
+  #close(): void {
     if (this.#isOpen) for (const fd of [this.fd, this.#router]) this.#libc.close(fd);
     this.#isOpen = false;
-    this.#beside?.close();
     process.off("SIGURG", this.#onArrival);
   }
 
@@ -296,11 +315,11 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 }
 
-/** A datagram socket whose ICMPv6 errors come in a queue of their own; ipv6(7), IPV6_RECVERR. */
+/** A socket whose ICMPv6 errors come in a queue of their own; ipv6(7), IPV6_RECVERR. */
 export class ErrorQueueSocket extends EchoSocket {
-  /** @throws SystemError if the socket or an option is refused */
-  constructor(protocol: number) {
-    super(openSocket(SOCK.dgram, protocol), [[OPTION.receiveErrors, int(1)]]);
+  /** @throws SystemError if an option is refused */
+  constructor(fd: number, options: readonly OptionValue[] = []) {
+    super(fd, [[OPTION.receiveErrors, int(1)], ...options]);
   }
 
   override send(packet: OutgoingPacket): number | string {
@@ -310,7 +329,18 @@ export class ErrorQueueSocket extends EchoSocket {
   }
 
   override receive(): ReceivedPacket | null {
-    return super.receive() ?? this.#receiveError();
+    const packet = super.receive();
+    return packet === null ? this.#receiveError() : this.replyIn(packet);
+  }
+
+  /** A packet as an echo reply; it has no message if it answers nothing. */
+  protected replyIn(packet: ReceivedPacket): ReceivedPacket {
+    return packet;
+  }
+
+  /** The echo request that an error is about, from the invoking packet without its IPv6 header. */
+  protected requestIn(invoking: Uint8Array): Uint8Array {
+    return invoking;
   }
 
   /** The next ICMPv6 error, as the raw socket would receive it. */
@@ -324,7 +354,8 @@ export class ErrorQueueSocket extends EchoSocket {
     }
     const sender = error + EXTENDED_ERROR.bytes;
     // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
-    const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + packet.message.length);
+    const request = this.requestIn(packet.message);
+    const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + request.length);
     const written = new DataView(message.buffer);
     message[0] = view.getUint8(error + EXTENDED_ERROR.type);
     message[1] = view.getUint8(error + EXTENDED_ERROR.code);
@@ -333,38 +364,13 @@ export class ErrorQueueSocket extends EchoSocket {
     written.setUint32(INVOKING_AT, 0x6000_0000 + flowInfo);
     message[INVOKING_AT + 6] = NEXT_HEADER_ICMPV6;
     message.set(name.subarray(SOCKADDR.address, SOCKADDR.address + 16), INVOKING_AT + 24);
-    message.set(packet.message, INVOKING_AT + IPV6_HEADER_BYTES);
+    message.set(request, INVOKING_AT + IPV6_HEADER_BYTES);
     return {
       ...packet,
       source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
       scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
       message,
     };
-  }
-}
-
-/**
- * The raw socket, which receives only echo replies and errors about probes with its tag. Requests as the data
- * of UDP packets have a socket beside it.
- */
-export class RawSocket extends EchoSocket {
-  /**
-   * @param tag the high byte of the identifiers, 8 bits
-   * @param fd a raw ICMPv6 socket that is open already, or null to open one
-   * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
-   */
-  constructor(tag: number, fd: number | null = null) {
-    const filters: readonly OptionValue[] = [
-      [OPTION.icmp6Filter, encodeTypeFilter()],
-      [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
-    ];
-    const raw = fd ?? openSocket(SOCK.raw, IPPROTO_ICMPV6);
-    super(raw, filters, () => new ErrorQueueSocket(IPPROTO_UDP));
-  }
-
-  pass(tag: number, other: number): boolean {
-    const program = bpfOption(encodeTagProgram(tag, other));
-    return this.setOption(OPTION.attachFilter, program) === null;
   }
 }
 
@@ -387,10 +393,12 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-type Destination = Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel" | "port">;
+interface Destination extends Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel"> {
+  readonly port: number;
+}
 
 /** Writes a `struct sockaddr_in6`. */
-function writeName(into: Uint8Array, { target, scopeId, flowLabel, port = 0 }: Destination): void {
+function writeName(into: Uint8Array, { target, scopeId, flowLabel, port }: Destination): void {
   const view = new DataView(into.buffer, into.byteOffset, SOCKADDR.bytes);
   view.setUint16(SOCKADDR.family, AF_INET6, true);
   view.setUint16(SOCKADDR.port, port);

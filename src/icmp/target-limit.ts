@@ -1,4 +1,5 @@
 import type { Ipv6Address } from "../addr/ipv6.ts";
+import type { OutgoingPacket } from "./socket.ts";
 
 /** Probes to one /64 in any second, over all callers. */
 export const PROBES_PER_SECOND = 1000;
@@ -12,8 +13,13 @@ export const NEIGHBOUR_MS = 3000;
  */
 export const MAX_WAITING = 256;
 
+/** The shortest time between two SYNs to one port of a target, over all callers, in milliseconds: ten a second open no flood. */
+export const SYN_PAUSE_MS = 100;
+
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
+
+type Probe = Pick<OutgoingPacket, "target" | "source" | "carrier" | "hopLimit">;
 
 /** The share of an instance in the probes to each /64, if others probe it too. */
 export interface TargetShare {
@@ -35,6 +41,8 @@ export class TargetLimit {
   readonly #sentMs = new Map<string, number[]>();
   /** Probes to neighbours that have not answered since, the oldest first. */
   #waiting: { readonly neighbour: string; readonly sentMs: number }[] = [];
+  /** When the last SYN was sent to each port of a target, by hop limit: others end at a router. */
+  readonly #synMs = new Map<string, number>();
   /** When each target last answered. */
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
@@ -44,8 +52,10 @@ export class TargetLimit {
   }
 
   /** Counts one more probe unless a bound is reached; returns whether it was counted. */
-  take(target: Ipv6Address, source: Ipv6Address, nowMs: number): boolean {
+  take({ target, source, carrier, hopLimit }: Probe, nowMs: number): boolean {
     this.#sweep(nowMs);
+    const port = carrier?.protocol === "tcp" && `${addressKey(target)} ${carrier.port} ${hopLimit}`;
+    if (port && this.#synMs.has(port)) return false;
     const prefix = prefixKey(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
@@ -55,6 +65,7 @@ export class TargetLimit {
     const isShort = sentMs.length >= this.#share.perSecond();
     if (isShort && !this.#share.lease(prefix, nowMs)) return false;
     if (isWaiting) this.#waiting.push({ neighbour, sentMs: nowMs });
+    if (port) this.#synMs.set(port, nowMs);
     sentMs.push(nowMs);
     this.#sentMs.set(prefix, sentMs);
     return true;
@@ -68,6 +79,10 @@ export class TargetLimit {
   }
 
   #sweep(nowMs: number): void {
+    for (const [port, sentMs] of this.#synMs) {
+      if (sentMs > nowMs - SYN_PAUSE_MS) break;
+      this.#synMs.delete(port);
+    }
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
     for (const [prefix, sentMs] of this.#sentMs) {

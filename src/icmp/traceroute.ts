@@ -70,7 +70,16 @@ export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
   const sightings = createSightings();
   return async (request, { signal: callersSignal, onHop } = {}) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, awaitsRouters, hops } = request;
+    const {
+      target,
+      scopeId = 0,
+      maxHops,
+      timeoutMs,
+      flowLabel,
+      carrier,
+      awaitsRouters,
+      hops,
+    } = request;
     const route = prober.route(target, scopeId, flowLabel);
     if (typeof route === "string") return { kind: "unreachable", code: route };
     const signal = prober.signalFor(callersSignal);
@@ -112,7 +121,7 @@ export function createTraceroute(prober: Prober): Traceroute {
         }
         onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
       };
-      const probe = { target, scopeId, ...route, hopLimit: hop.hop, timeoutMs, signal };
+      const probe = { target, scopeId, ...route, carrier, hopLimit: hop.hop, timeoutMs, signal };
       const answer = await prober.probe({ ...probe, onSent, onResponse });
       if (answer.kind === "refused") {
         refused.push({ hop: hop.hop, errno: answer.code });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { libc } from "./libc.ts";
-import { AF_INET6, IPPROTO_ICMPV6, OPTION, SOCK } from "./linux.ts";
+import { AF_INET6, IPPROTO_ICMPV6, IPPROTO_TCP, OPTION, SOCK } from "./linux.ts";
 
 /** Numbers from linux/capability.h. */
 const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
@@ -8,38 +8,40 @@ const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
 /** prctl(2) operations on the ambient set, which a service manager fills and execve keeps. */
 const AMBIENT = { option: 47, isSet: 1, lower: 3 } as const;
 
-/** Standard input carries the socket across execve, as with inetd. */
-const STANDARD_INPUT = 0;
+/** The descriptors that carry raw sockets across execve, by protocol: standard input, as with inetd, and a free one. */
+const CARRIED = { [IPPROTO_ICMPV6]: 0, [IPPROTO_TCP]: 100 } as const;
 
 /**
- * Drops CAP_NET_RAW if a service manager granted it: opens the raw socket, then replaces the process
- * with itself, with the socket as its standard input and without the capability. Capabilities belong
+ * Drops CAP_NET_RAW if a service manager granted it: opens the raw sockets, then replaces the process
+ * with itself, with the sockets and without the capability. Capabilities belong
  * to threads and the runtime has started some already; only execve drops them from all threads.
  *
  * @param keepsLowPorts true to keep CAP_NET_BIND_SERVICE
- * @returns only if there is nothing to drop or the socket cannot be opened
+ * @returns only if there is nothing to drop or a socket cannot be opened
  */
 export function dropCapabilities(keepsLowPorts: boolean): void {
   const ambient = (operation: number, capability: number) =>
     libc().prctl(AMBIENT.option, operation, capability, 0, 0);
   if (ambient(AMBIENT.isSet, CAPABILITY.netRaw) !== 1) return;
-  const socket = libc().socket(AF_INET6, SOCK.raw | SOCK.nonblock | SOCK.cloexec, IPPROTO_ICMPV6);
-  if (socket < 0 || libc().dup2(socket, STANDARD_INPUT) < 0) return;
+  for (const [protocol, descriptor] of Object.entries(CARRIED)) {
+    const type = SOCK.raw | SOCK.nonblock | SOCK.cloexec;
+    const socket = libc().socket(AF_INET6, type, Number(protocol));
+    if (socket < 0 || libc().dup2(socket, descriptor) < 0) return;
+  }
   ambient(AMBIENT.lower, CAPABILITY.netRaw);
   if (!keepsLowPorts) ambient(AMBIENT.lower, CAPABILITY.netBindService);
   const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
   process.execve?.(process.execPath, argv, process.env);
 }
 
-/** The file descriptor of the raw ICMPv6 socket that this process was started with, or null. */
-export function inheritedRawSocket(): number | null {
+/** The file descriptor of the raw socket of a protocol that this process was started with, or null. */
+export function inheritedRawSocket(protocol: keyof typeof CARRIED): number | null {
   const value = new Int32Array(new ArrayBuffer(4));
   const length = Uint32Array.of(value.byteLength);
+  const descriptor = CARRIED[protocol];
   const is = ([level, name]: readonly [number, number], expected: number) =>
-    libc().getsockopt(STANDARD_INPUT, level, name, value, length) === 0 && value[0] === expected;
-  return is(OPTION.domain, AF_INET6) &&
-    is(OPTION.type, SOCK.raw) &&
-    is(OPTION.protocol, IPPROTO_ICMPV6)
-    ? STANDARD_INPUT
-    : null;
+    libc().getsockopt(descriptor, level, name, value, length) === 0 && value[0] === expected;
+  const isRaw =
+    is(OPTION.domain, AF_INET6) && is(OPTION.type, SOCK.raw) && is(OPTION.protocol, protocol);
+  return isRaw ? descriptor : null;
 }

@@ -9,6 +9,7 @@ export const AF_INET6 = 10;
 /** Kinds of socket, and flags beside them; bits/socket_type.h. */
 export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
 /** Protocols; netinet/in.h. */
+export const IPPROTO_TCP = 6;
 export const IPPROTO_UDP = 17;
 export const IPPROTO_ICMPV6 = 58;
 /** Fails with EAGAIN instead of waiting; bits/socket.h. */
@@ -42,6 +43,7 @@ export const OPTION = {
   attachReusePortFilter: [1, 51],
   memory: [1, 55],
   userTimeout: [6, 18],
+  checksum: [41, 7],
   mtuDiscover: [41, 23],
   receiveErrors: [41, 25],
   flowInfoSend: [41, 33],

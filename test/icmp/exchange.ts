@@ -7,7 +7,8 @@
  */
 
 import { decodeMessage, encodeEchoRequest } from "../../src/icmp/packet.ts";
-import { RawSocket, type ReceivedPacket } from "../../src/icmp/socket.ts";
+import { RawSocket } from "../../src/icmp/raw-socket.ts";
+import type { ReceivedPacket } from "../../src/icmp/socket.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 const total = Number(process.argv[2]);

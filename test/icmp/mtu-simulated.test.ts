@@ -138,7 +138,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     const clock = new VirtualClock();
     const startMs = clock.nowMs();
     const socket = new FakeSocket(clock, (packet) => {
-      const bytes = packet.message.length + (packet.port === undefined ? 40 : 48);
+      const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
       if (bytes > 1500) return "EMSGSIZE";
       if (packet.hopLimit > 3 && bytes > 1400) {
         const message = icmpError(packet, 2, 0, { parameter: 1400 });
@@ -157,7 +157,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     const hops = outcome.hops.slice(0, 5);
     expect(hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
     expect(hops.map(({ atMostBytes }) => atMostBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
-    const udp = socket.sent.filter(({ port }) => port !== undefined);
+    const udp = socket.sent.filter(({ carrier }) => carrier !== undefined);
     expect(udp.length).toBeGreaterThan(0);
     expect(udp.length).toBeLessThanOrEqual(20);
   });

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { DatagramSocket } from "../../src/icmp/datagram-socket.ts";
 import { ping } from "../../src/icmp/ping.ts";
 import { type Answer, Prober, SWEEP_MS, TURN_MS } from "../../src/icmp/prober.ts";
+import type { Carrier } from "../../src/icmp/socket.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { RawSocket as PlainSocket } from "../lab/raw-socket.ts";
@@ -196,10 +197,10 @@ describe("a ping", () => {
 type Options = ConstructorParameters<typeof Prober>[0];
 
 /** How probes to loopback end on a clock that does not run: only a signal can have announced an answer. */
-async function toldBySignal(options: readonly Options[], port?: number): Promise<string[]> {
+async function toldBySignal(options: readonly Options[], carrier?: Carrier): Promise<string[]> {
   const request = { ...PROBE, target: LOOPBACK, source: LOOPBACK, timeoutMs: 60_000 };
   const probers = options.map((each) => new Prober({ ...each, clock: new VirtualClock() }));
-  const sent = port === undefined ? request : { ...request, port };
+  const sent = carrier === undefined ? request : { ...request, carrier };
   const answers = await Promise.all(probers.map((prober) => prober.probe(sent)));
   for (const prober of probers) prober.close();
   return answers.map(({ kind }) => kind);
@@ -209,7 +210,7 @@ async function toldBySignal(options: readonly Options[], port?: number): Promise
 async function scriptWithSocket(script: string): Promise<[output: string, status: number]> {
   const from = (path: string) => JSON.stringify(import.meta.resolve(path));
   const before = `
-    import { RawSocket } from ${from("../../src/icmp/socket.ts")};
+    import { RawSocket } from ${from("../../src/icmp/raw-socket.ts")};
     import { encodeEchoRequest } from ${from("../../src/icmp/packet.ts")};
     import { libc } from ${from("../../src/platform/libc.ts")};
     const socket = new RawSocket(0x42);
@@ -227,12 +228,13 @@ async function scriptWithSocket(script: string): Promise<[output: string, status
 }
 
 describe("the kernel's signal", () => {
-  kernelTest.each<[string, Options[], number | undefined, string[]]>([
+  kernelTest.each<[string, Options[], Carrier | undefined, string[]]>([
     ["an echo reply", [{}], undefined, ["reply"]],
-    ["an error in the queue of the UDP socket", [{}], 9, ["error"]],
+    ["an error in the queue of the UDP socket", [{}], { protocol: "udp", port: 9 }, ["reply"]],
+    ["the reset of a closed TCP port", [{}], { protocol: "tcp", port: 9 }, ["reply"]],
     ["a reply to each of several engines", [{}, {}, {}], undefined, ["reply", "reply", "reply"]],
-  ])("announces %s", async (_, options, port, kinds) => {
-    expect(await toldBySignal(options, port)).toEqual(kinds);
+  ])("announces %s", async (_, options, carrier, kinds) => {
+    expect(await toldBySignal(options, carrier)).toEqual(kinds);
   });
 
   usersTest("announces a reply to the datagram socket", async () => {
@@ -295,6 +297,6 @@ kernelTest.each([0, 1, 2, 3, 4])(
       let opened = true;
       try { new RawSocket(0x43).close(); } catch ({ message }) { opened = message.endsWith(": EMFILE") ? false : message; }
       console.log(opened, fill().length);`);
-    expect([printed, status]).toEqual([`${room === 4} ${room}\n`, 0]);
+    expect([printed, status]).toEqual([`${room >= 2} ${room}\n`, 0]);
   },
 );

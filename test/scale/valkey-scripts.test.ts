@@ -112,6 +112,7 @@ scaleTest("an instance that stops gives back what it has not used", async () => 
 describe("probes to a /64", () => {
   const TARGET = tryParseIp("2001:db8:ffff::1") as Ipv6Address;
   const SOURCE = tryParseIp("2001:db8::1") as Ipv6Address;
+  const PROBE = { target: TARGET, source: SOURCE, hopLimit: 64 };
 
   scaleTest(
     "of three instances are at most 1,000 in any second, and one may send more than its third",
@@ -130,7 +131,7 @@ describe("probes to a /64", () => {
           for (const limit of senders) {
             for (let tries = 0; tries < 40; tries++) {
               const nowMs = performance.now();
-              if (limit.take(TARGET, SOURCE, nowMs)) sentMs.push(nowMs);
+              if (limit.take(PROBE, nowMs)) sentMs.push(nowMs);
             }
           }
           await Bun.sleep(2);
@@ -156,7 +157,7 @@ describe("probes to a /64", () => {
       const ask = () => Promise.resolve(null);
       const valkey = { instances, names: namesBelow(""), ask };
       const limit = new TargetLimit(createTargetLeases(valkey));
-      const taken = Array.from({ length: 2000 }, () => limit.take(TARGET, SOURCE, 0));
+      const taken = Array.from({ length: 2000 }, () => limit.take(PROBE, 0));
       expect(taken.filter(Boolean).length).toBe(part);
     },
   );
@@ -248,9 +249,13 @@ describe("what answers otherwise than Valkey", () => {
     const limit = new TargetLimit(createTargetLeases(valkey));
     const target = tryParseIp("2001:db8:ffff::1") as Ipv6Address;
     const source = tryParseIp("2001:db8::1") as Ipv6Address;
-    const taken = Array.from({ length: 2000 }, () => limit.take(target, source, 0));
+    const taken = Array.from({ length: 2000 }, () =>
+      limit.take({ target, source, hopLimit: 64 }, 0),
+    );
     for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-    taken.push(...Array.from({ length: 2000 }, () => limit.take(target, source, 1)));
+    taken.push(
+      ...Array.from({ length: 2000 }, () => limit.take({ target, source, hopLimit: 64 }, 1)),
+    );
     expect(taken.filter(Boolean).length).toBe(250);
     expect(valkey.isUp).toBe(false);
     await valkey.leave([]);

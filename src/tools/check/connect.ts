@@ -1,5 +1,5 @@
 /** What a client of a service sees at one address: the handshake of TLS, and the head of an HTTP response. */
-import { connect as connectTls, checkServerIdentity } from "node:tls";
+import { checkServerIdentity, connect as connectTls } from "node:tls";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
@@ -50,7 +50,10 @@ export interface Handshake {
  *
  * @throws Error that says what came in its place; the signal's reason where nothing came
  */
-export async function shakeHands({ ip, port, name }: Service, signal: AbortSignal): Promise<Handshake> {
+export async function shakeHands(
+  { ip, port, name }: Service,
+  signal: AbortSignal,
+): Promise<Handshake> {
   const { promise, resolve, reject } = Promise.withResolvers<Handshake>();
   const socket = connectTls({
     host: ip,
@@ -92,7 +95,10 @@ export function judgeHandshake(
 ): Seen {
   const days = Math.floor((expiresMs - nowMs) / DAY_MS);
   if (nowMs > expiresMs) {
-    return { finding: "certificate-expired", text: `The certificate expired on ${dateOf(expiresMs)}.` };
+    return {
+      finding: "certificate-expired",
+      text: `The certificate expired on ${dateOf(expiresMs)}.`,
+    };
   }
   if (nowMs < beginsMs) {
     const text = `The certificate is not valid before ${dateOf(beginsMs)}.`;
@@ -138,7 +144,11 @@ export async function requestHead({ ip, port, name }: Service, signal: AbortSign
   const response = await fetch(`${scheme}://${literal}:${port}/`, {
     method: "HEAD",
     redirect: "manual",
-    headers: { Host: name ?? literal, "User-Agent": `sixscope/${VERSION}`, "Accept-Encoding": "identity" },
+    headers: {
+      Host: name ?? literal,
+      "User-Agent": `sixscope/${VERSION}`,
+      "Accept-Encoding": "identity",
+    },
     keepalive: false,
     // Its certificate is judged by the handshake before.
     tls: { rejectUnauthorized: false },
@@ -148,7 +158,8 @@ export async function requestHead({ ip, port, name }: Service, signal: AbortSign
   const base = `${scheme}://${name ?? literal}:${port}/`;
   return {
     status: response.status,
-    location: response.status >= 300 && response.status < 400 ? URL.parse(location ?? "", base) : null,
+    location:
+      response.status >= 300 && response.status < 400 ? URL.parse(location ?? "", base) : null,
   };
 }
 
@@ -162,7 +173,8 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
     const text = `It redirects (${status}) to ${quote(clip(location.hostname))}, which has no IPv6 address.`;
     return { finding: "redirect-without-ipv6", text };
   }
-  if (status >= 500) return { finding: "http-error", text: `The server answers with status ${status}.` };
+  if (status >= 500)
+    return { finding: "http-error", text: `The server answers with status ${status}.` };
   const to = location === null ? "" : `, and redirects to ${clip(location.href)}`;
   return { text: `The server answers with status ${status}${to}.` };
 }

@@ -65,7 +65,10 @@ export const checkStep = once(() =>
     name: oneOf(STEPS, "What was tried."),
     ip: ipText("The address that it was tried with; of IPv4 for comparison.").exactOptional(),
     status: oneOf(["ok", "warn", "fail", "skipped"], "The outcome."),
-    finding: oneOf(Object.keys(FINDINGS) as Finding[], "What is not as it should be.").exactOptional(),
+    finding: oneOf(
+      Object.keys(FINDINGS) as Finding[],
+      "What is not as it should be.",
+    ).exactOptional(),
     text: text("One sentence: what was found."),
     ms: whole("Milliseconds that it took.", 0),
     rtt: z
@@ -93,7 +96,9 @@ function worstOf(steps: readonly Step[]): Step | undefined {
 
 /** The time to the first answer of the fastest address of a family, by TCP. */
 function fastest(steps: readonly Step[], family: (step: Step) => unknown): number | undefined {
-  const times = steps.filter((step) => step.name === "tcp" && family(step)).flatMap(({ rtt }) => rtt ?? []);
+  const times = steps
+    .filter((step) => step.name === "tcp" && family(step))
+    .flatMap(({ rtt }) => rtt ?? []);
   return times.length > 0 ? Math.min(...times) : undefined;
 }
 
@@ -109,7 +114,9 @@ export function comparisonStep(steps: readonly Step[]): Step[] {
 export function checkVerdict(subject: string, steps: readonly Step[]) {
   const ipv6 = steps.filter(isIpv6);
   const addresses = [...new Set(ipv6.map(({ ip }) => ip))];
-  const failed = addresses.map((ip) => worstOf(ipv6.filter((step) => step.ip === ip && step.status === "fail")));
+  const failed = addresses.map((ip) =>
+    worstOf(ipv6.filter((step) => step.ip === ip && step.status === "fail")),
+  );
   const broken = failed.filter((step) => step !== undefined);
   const whole = steps.filter((step) => step.ip === undefined);
   const ipv4 = steps.filter((step) => step.ip !== undefined && !isIpv6(step));
@@ -137,7 +144,10 @@ export function checkVerdict(subject: string, steps: readonly Step[]) {
   }
   const warning = worstOf(steps.filter((step) => step.ip === undefined || isIpv6(step)));
   if (warning?.finding) {
-    return { code: warning.finding, text: `${subject} works over IPv6, but: ${lower(warning.text)}` } as const;
+    return {
+      code: warning.finding,
+      text: `${subject} works over IPv6, but: ${lower(warning.text)}`,
+    } as const;
   }
   return { code: "works", text: `${subject} works over IPv6.${comparedText(steps)}` } as const;
 }
@@ -151,5 +161,7 @@ function comparedText(steps: readonly Step[]): string {
 
 /** A sentence as a clause: names and addresses keep their case. */
 function lower(sentence: string): string {
-  return /^[A-Z][a-z]* /.test(sentence) ? sentence.charAt(0).toLowerCase() + sentence.slice(1) : sentence;
+  return /^[A-Z][a-z]* /.test(sentence)
+    ? sentence.charAt(0).toLowerCase() + sentence.slice(1)
+    : sentence;
 }
