@@ -75,7 +75,8 @@ export class FullScreen {
 
   readonly #onData = (data: Buffer) => {
     for (const [key] of data.toString("latin1").matchAll(KEY)) {
-      if (key === "\x1a") process.kill(process.pid, "SIGTSTP");
+      // As the terminal itself stops a job: all of its processes, such as sudo.
+      if (key === "\x1a") process.kill(0, "SIGTSTP");
       else this.#onKey(key);
     }
   };
