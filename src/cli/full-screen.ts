@@ -55,7 +55,7 @@ export class FullScreen {
     for (const [name, listener] of this.#listeners) process.on(name, listener);
     process.stdout.on("resize", this.#redraw);
     if (process.stdin.isTTY) process.stdin.on("data", this.#onData);
-    this.#enter();
+    this.#mode(ENTER, true);
   }
 
   /** Shows lines in place of all before; each must fit. */

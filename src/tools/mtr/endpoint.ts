@@ -38,8 +38,9 @@ import { hopsText } from "../report.ts";
 import { PROBE_ERRORS, runDetailFields, runFields, targetParameter, verdictField } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 
-/** Rounds of a run for others. */
+/** Rounds of a run for others, and of one for a user who is alone. */
 export const MAX_ROUNDS = 100;
+export const MAX_ROUNDS_ALONE = 100_000;
 
 const VERDICTS = ["no-loss", "loss", "unclear", "no-reply", "unreachable", "not-sent"] as const;
 
@@ -57,7 +58,7 @@ export const mtr = endpoint({
     rounds: integerParameter({
       minimum: 1,
       maximum: MAX_ROUNDS,
-      maximumAlone: 100_000,
+      maximumAlone: MAX_ROUNDS_ALONE,
       default: 10,
       description: "Probes of each hop.",
       example: 10,
