@@ -20,7 +20,7 @@ import {
   icmpCode,
   icmpType,
   openRun,
-  PROBE_ERRORS,
+  PROBING,
   runDetailFields,
   runFields,
   targetParameter,
@@ -40,8 +40,7 @@ export const ping = endpoint({
   summary: "Round-trip times to a target (beta)",
   description:
     "Sends ICMPv6 echo requests. The response comes as soon as each is answered or lost; `details.lost` has those without a reply and their reasons.",
-  needsKey: true,
-  runsElsewhere: true,
+  ...PROBING,
   parameters: {
     target: targetParameter,
     count: integerParameter({
@@ -62,7 +61,6 @@ export const ping = endpoint({
       .union([pingSample(), lostSample()])
       .meta({ id: "Sample", description: "The outcome of an echo request." }),
   }),
-  errors: PROBE_ERRORS,
   async handle({ target, count }, call, services) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
