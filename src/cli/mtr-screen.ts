@@ -17,14 +17,12 @@ const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
 const FIXED = 27;
 
-/** The least width for which a host is in the line of its hop. */
-const MIN_WIDTH = 70;
-
 const BLOCKS = [..."▁▂▃▄▅▆▇█"];
 const LOST = "×";
 const TIMES = ["last", "best", "worst", "stdev"].map(
-  (name): Column => ({ name, kind: "ms", isDetail: true }),
+  (name): Column => ({ name, kind: "ms", isDetail: name === "worst" || name === "stdev" }),
 );
+const TIMES_WIDTH = 24;
 
 /** Keys that do the same as others, or have a name, by what they send. */
 const NAMED_KEYS: Readonly<Record<string, string>> = {
@@ -105,14 +103,18 @@ function tableOf(
   columns: number,
 ): { table: Table; legend: Line } {
   const hops = known?.hops ?? [];
-  const isNarrow = columns < MIN_WIDTH;
-  const hostOf = ({ ip, hostname }: (typeof hops)[number]) => {
-    const fits = hostname !== null && hostname.length < columns - 1;
-    return { ip, hostname: hidesNames || (isNarrow && !fits) ? null : hostname };
-  };
-  const widest = Math.max(0, ...hops.map((hop) => hostOf(hop).ip?.length ?? 0));
-  const room = columns - FIXED - (isNarrow ? 0 : widest + 2);
+  const widest = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
+  const beside = columns - FIXED - widest - 2;
+  const isNarrow = beside < (showsTimes ? TIMES_WIDTH : MIN_BLOCKS);
+  const room = isNarrow ? columns - FIXED : beside;
   const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, room));
+  const hostRoom = isNarrow
+    ? columns - 1
+    : columns - FIXED - 2 - (showsTimes ? TIMES_WIDTH : width);
+  const hostOf = ({ ip, hostname }: (typeof hops)[number]) => {
+    const fits = hostname !== null && hostname.length <= hostRoom;
+    return { ip, hostname: fits && !hidesNames ? hostname : null };
+  };
   const times = hops.flatMap(({ hop }) => history.get(hop)?.slice(-width) ?? []);
   const maxMs = Math.max(0, ...times.filter((ms) => ms !== null));
   const blocks = (outcomes: readonly (number | null)[] = []) =>

@@ -80,6 +80,11 @@ test.each(
   },
 );
 
+test("d shows the last and the best time in 40 columns, all of them from 80, and hosts give way", () => {
+  expect(shown({ showsTimes: true }, 40)[1]).toMatch(/avg {2}last {2}best$/);
+  expect(shown({ showsTimes: true }, 80)[1]).toMatch(/avg {2}last {2}best worst stdev$/);
+});
+
 test("a small screen scrolls, and says how much is above and below", () => {
   const first = shown({}, 80, 6);
   expect(first).toHaveLength(6);
