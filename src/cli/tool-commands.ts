@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import type { Endpoint } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import {
+  alone,
   optionParameter,
   type Parameter,
   type Parameters,
@@ -10,7 +11,7 @@ import {
 } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
-import { MAX_ROUNDS } from "../tools/mtr/endpoint.ts";
+import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/endpoint.ts";
 import type { Tool } from "../tools/table.ts";
 import { callHere } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
@@ -80,7 +81,8 @@ export function addTool(
         ? await readDnsWords(args, command, environment)
         : { parameters: subject ? { [subject[0]]: args[0] ?? "" } : {}, config: {} };
     read(parameters, words.parameters, command);
-    const chosen = readOptions(rows, command, server === undefined);
+    const bounds = { ...(server ? parameters : alone(parameters)), ...tool.settings };
+    const chosen = readOptions(rows, bounds, command);
     const config = { ...words.config, ...chosen.config };
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
@@ -100,18 +102,12 @@ export function addTool(
       tool.name === "mtr" &&
       !(hasRounds || json || format || from) &&
       isTerminal(environment["TERM"]);
-    const endless = isScreen && !server ? { rounds: Number.POSITIVE_INFINITY } : {};
-    const most = isScreen && server ? { rounds: `${MAX_ROUNDS}` } : {};
+    const most = isScreen ? { rounds: `${server ? MAX_ROUNDS : MAX_ROUNDS_ALONE}` } : {};
     const callEndpoint = server
       ? callServer(server, key)
-      : callHere(environment, { ...words, config, values: { ...chosen.values, ...endless } });
+      : callHere(environment, { ...words, config });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts, ...most } };
-    const output = {
-      json,
-      stream,
-      format: format && formats?.[format],
-      fullScreen: isScreen ? { isHere: !server } : undefined,
-    };
+    const output = { json, stream, format: format && formats?.[format], isFullScreen: isScreen };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
 }
@@ -148,33 +144,30 @@ function firstClause(description: string): string {
   return clause.charAt(0).toLowerCase() + clause.slice(1);
 }
 
-/**
- * The options that are given: texts for the API, numbers that a user who is alone may have beyond its
- * bounds, and settings. Ends the command for a wrong one.
- */
-function readOptions(rows: ReturnType<typeof optionRows>, command: Command, isAlone: boolean) {
-  const found = {
-    texts: {} as Record<string, string>,
-    values: {} as Record<string, unknown>,
-    config: {} as Record<string, unknown>,
-  };
-  for (const { name, parameter, option, isSetting } of rows) {
+/** The options that are given: texts for the API, and settings. Ends the command for a wrong one. */
+function readOptions(
+  rows: ReturnType<typeof optionRows>,
+  parameters: Parameters,
+  command: Command,
+) {
+  const texts: Record<string, string> = {};
+  const config: Record<string, unknown> = {};
+  for (const { name, option, isSetting } of rows) {
+    const { [name]: parameter } = parameters;
     const given: unknown = command.getOptionValue(option.attributeName());
-    if (given === undefined) continue;
-    if (given === true) {
-      const { bounds, default: fallback } = parameter;
-      const choices = bounds && "allowed" in bounds ? bounds.allowed : [];
-      found.texts[name] = choices.find((choice) => choice !== fallback) ?? "";
+    if (given === undefined || parameter === undefined) continue;
+    const { bounds, default: fallback } = parameter;
+    const flag = option.long ?? name;
+    if (given === true && bounds && "allowed" in bounds) {
+      texts[name] = bounds.allowed.find((choice) => choice !== fallback) ?? "";
       continue;
     }
-    const flag = option.long ?? name;
-    const named = { [flag]: optionParameter(parameter, isAlone) };
+    const named = { [flag]: optionParameter(parameter) };
     const value = read(named, { [flag]: String(given) }, command)[flag];
-    if (isSetting) found.config[name] = value;
-    else if (isAlone && typeof value === "number") found.values[name] = value;
-    else found.texts[name] = String(value);
+    if (isSetting) config[name] = value;
+    else texts[name] = String(value);
   }
-  return found;
+  return { texts, config };
 }
 
 /** Reads parameters, and ends the command for a wrong one as the API refuses it. */

@@ -1,4 +1,4 @@
-import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import { equalIpv6 } from "../addr/ipv6.ts";
 import { type Extensions, errorMeaning, splitExtensions } from "./icmp-error.ts";
 import {
   COOKIE_BYTES,
@@ -10,15 +10,7 @@ import {
 } from "./packet.ts";
 import type { OutgoingPacket, PortState, ReceivedPacket } from "./socket.ts";
 
-interface Received {
-  readonly from: Ipv6Address;
-  /** Index of the interface of a link-local sender, 0 otherwise. */
-  readonly scopeId: number;
-  /** Milliseconds from sending to the kernel's receipt. */
-  readonly rttMs: number;
-  /** The hop limit of the received packet. */
-  readonly hopLimit: number;
-}
+type Received = Readonly<ReturnType<typeof receivedFor>>;
 
 /** An echo reply with the probe's cookie. */
 export interface EchoReply extends Received {
@@ -139,9 +131,17 @@ function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
   return cookie.subarray(0, data.length).every((byte, at) => byte === data[at]);
 }
 
-function receivedFor(probe: SentProbe, packet: ReceivedPacket): Received {
+function receivedFor(probe: SentProbe, packet: ReceivedPacket) {
   const { source: from, scopeId, hopLimit, receivedMs, readMs } = packet;
   // A stamp before the time of sending shows a step of the wall clock; then the time of reading is used.
   const rttMs = (receivedMs >= probe.sentMs ? receivedMs : readMs) - probe.sentMs;
-  return { from, scopeId, hopLimit, rttMs };
+  return {
+    from,
+    /** Index of the interface of a link-local sender, 0 otherwise. */
+    scopeId,
+    /** The hop limit of the received packet. */
+    hopLimit,
+    /** Milliseconds from sending to the kernel's receipt. */
+    rttMs,
+  };
 }

@@ -1,5 +1,5 @@
 import { type AddressType, classifyIpv6 } from "../addr/classify.ts";
-import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
+import { type Ipv6Address, ipv6FromBytes, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
 import { errnoName, lastError, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
@@ -108,7 +108,7 @@ const UNUSED_PORT = 33434;
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const INFO_BYTES = 20;
-const UNNAMED = new Uint8Array(16);
+const UNNAMED = ipv6FromBytes(new Uint8Array(16));
 /**
  * Addresses to which no probe is sent: the kernel would take an IPv4-mapped one to IPv4 and the unspecified one
  * to loopback, and a multicast address never answers itself.
@@ -116,6 +116,10 @@ const UNNAMED = new Uint8Array(16);
 const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multicast"];
 /** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
+
+interface Destination extends Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel"> {
+  readonly port: number;
+}
 
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
 export type OptionValue = readonly [
@@ -161,8 +165,8 @@ export abstract class EchoSocket implements IcmpSocket {
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
-    const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-    writeName(name, { target, scopeId, flowLabel, port: UNUSED_PORT });
+    const { name } = this.#out;
+    this.#writeName({ target, scopeId, flowLabel, port: UNUSED_PORT });
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
       failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
@@ -173,14 +177,14 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   send(packet: OutgoingPacket): number | string {
-    const { scopeId, source, hopLimit, message } = packet;
+    const { target, scopeId, source, hopLimit, flowLabel, message } = packet;
     if (!this.#isOpen) return "EBADF";
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    writeName(out.name, { ...packet, port: this.portOf(packet) });
+    this.#writeName({ target, scopeId, flowLabel, port: this.portOf(packet) });
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
-    const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
-    out.bytes.set(isNamed ? ipv6ToBytes(source) : UNNAMED, this.#sourceAt);
+    const isNamed = scopeId !== 0 || !isLinkLocal(source);
+    writeIpv6(isNamed ? source : UNNAMED, out.view, this.#sourceAt);
     out.view.setInt32(this.#hopLimitAt, hopLimit, true);
     out.message.set(message);
     out.prepare(this.#sourceAt + INFO_BYTES - out.control, message.length);
@@ -191,6 +195,17 @@ export abstract class EchoSocket implements IcmpSocket {
   /** The port in the name of a packet's destination; raw sockets have none. */
   protected portOf(_: OutgoingPacket): number {
     return 0;
+  }
+
+  /** Writes a `struct sockaddr_in6`. */
+  #writeName({ target, scopeId, flowLabel, port }: Destination): void {
+    const { view, name } = this.#out;
+    const at = name.byteOffset;
+    view.setUint16(at + SOCKADDR.family, AF_INET6, true);
+    view.setUint16(at + SOCKADDR.port, port);
+    view.setUint32(at + SOCKADDR.flowInfo, flowLabel);
+    writeIpv6(target, view, at + SOCKADDR.address);
+    view.setUint32(at + SOCKADDR.scopeId, scopeId, true);
   }
 
   /** The signal is one of the process: each socket's `action` is called when any has received something. */
@@ -391,28 +406,4 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   const seconds = Number(to.getBigInt64(toAt, true) - from.getBigInt64(fromAt, true));
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;
-}
-
-interface Destination extends Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel"> {
-  readonly port: number;
-}
-
-/** Writes a `struct sockaddr_in6`. */
-function writeName(into: Uint8Array, { target, scopeId, flowLabel, port }: Destination): void {
-  const view = new DataView(into.buffer, into.byteOffset, SOCKADDR.bytes);
-  view.setUint16(SOCKADDR.family, AF_INET6, true);
-  view.setUint16(SOCKADDR.port, port);
-  view.setUint32(SOCKADDR.flowInfo, flowLabel);
-  into.set(ipv6ToBytes(target), SOCKADDR.address);
-  view.setUint32(SOCKADDR.scopeId, scopeId, true);
-}
-
-/** The address in a `struct sockaddr_in6`. */
-export function addressIn(name: Uint8Array): Ipv6Address {
-  return ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
-}
-
-/** A C int in memory. */
-export function int(value: number): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
 }
