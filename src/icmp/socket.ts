@@ -407,3 +407,13 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;
 }
+
+/** The address in a `struct sockaddr_in6`. */
+export function addressIn(name: Uint8Array): Ipv6Address {
+  return ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
+}
+
+/** A C int in memory. */
+export function int(value: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new Int32Array(new ArrayBuffer(4)).fill(value).buffer);
+}
