@@ -13,6 +13,8 @@ interface About<T> {
   readonly example: T;
   /** Its option, as `-m, --max-hops`, and what the help says of it; without one, commands lack it. */
   readonly option?: { readonly flags: string; readonly help?: string };
+  /** An option for each of several values instead, which may take the port to go with it. */
+  readonly switches?: Readonly<Record<string, { readonly flags: string; readonly help: string }>>;
   /** Its name on the page, and the hint below its field; without a label, forms lack it. */
   readonly label?: string;
   readonly hint?: string;

@@ -115,7 +115,12 @@ export function addTool(
 /** The options of parameters. */
 function optionRows(parameters: Parameters, isSetting: boolean) {
   return Object.entries(parameters).flatMap(([name, parameter]) => {
-    const { option: about, bounds, isInSeconds, default: fallback } = parameter;
+    const { option: about, bounds, isInSeconds, switches, default: fallback } = parameter;
+    if (switches) {
+      return Object.entries(switches).map(([value, { flags, help }]) => {
+        return { name, parameter, option: new Option(`${flags} [port]`, help), isSetting, value };
+      });
+    }
     if (about === undefined) return [];
     const value = isSwitch(parameter)
       ? ""
@@ -152,10 +157,16 @@ function readOptions(
 ) {
   const texts: Record<string, string> = {};
   const config: Record<string, unknown> = {};
-  for (const { name, option, isSetting } of rows) {
-    const { [name]: parameter } = parameters;
+  for (const { name, option, isSetting, ...chosen } of rows) {
+    const { [name]: parameter, port } = parameters;
     const given: unknown = command.getOptionValue(option.attributeName());
     if (given === undefined || parameter === undefined) continue;
+    if ("value" in chosen && port) {
+      if (texts[name]) command.error("error: --tcp and --udp exclude each other");
+      if (given !== true) read({ port }, { port: String(given) }, command);
+      Object.assign(texts, { [name]: chosen.value }, given !== true && { port: String(given) });
+      continue;
+    }
     const { bounds, default: fallback } = parameter;
     const flag = option.long ?? name;
     if (given === true && bounds && "allowed" in bounds) {

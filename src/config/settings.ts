@@ -80,6 +80,10 @@ const MAX_EXPECTED = 1000;
 /** Which service the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
 
+/** Ports that TCP and UDP probes may use, from the first to the last of each range. */
+const PROBE_PORTS = "53,80,443,33434-33534";
+const PORTS_FORM = "a port or a range such as 33434-33534";
+
 /** Milliseconds between two echo requests of a ping. */
 export const PING_INTERVAL_MS = { minimum: 10, maximum: 10_000, default: 200 } as const;
 
@@ -167,6 +171,7 @@ export function parseConfig(
       allow: optional("SIXSCOPE_TARGETS_ALLOW", parsePrefixes) ?? [],
       deny: optional("SIXSCOPE_TARGETS_DENY", parsePrefixes) ?? [],
     },
+    probePorts: read("SIXSCOPE_PROBE_PORTS", PROBE_PORTS, parsePorts),
     pingIntervalMs: bounded("SIXSCOPE_PING_INTERVAL_MS", PING_INTERVAL_MS),
     probeTimeoutMs: bounded("SIXSCOPE_PROBE_TIMEOUT_MS", PROBE_TIMEOUT_MS),
     maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, MAX_RUNS)),
@@ -320,6 +325,15 @@ function list<T>(parse: (entry: string) => T | null, form: string): Parse<readon
     if (wrong.length > 0) throw new ConfigError(wrong);
     return entries;
   };
+}
+
+function parsePorts(text: string) {
+  const range = (entry: string) => {
+    const [, from = "", to = from] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(entry) ?? [];
+    const [least, most] = [Number(from), Number(to)];
+    return from && least >= 1 && most <= 65_535 && least <= most ? ([least, most] as const) : null;
+  };
+  return text === "any" ? ([[1, 65_535]] as const) : list(range, PORTS_FORM)(text);
 }
 
 function parseListen(text: string): readonly ListenAddress[] {

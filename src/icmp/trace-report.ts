@@ -232,6 +232,8 @@ export function describeHop(
     interfaces: errors[0]?.extensions.interfaces ?? [],
     /** The MTU of the link behind the hop, if it reported one. */
     mtuBytes: errors.find(({ type }) => type === TYPE.packetTooBig)?.parameter ?? null,
+    /** Of the port that was probed, if it answered. */
+    ...(final?.kind === "reply" && final.state && { state: final.state }),
     /** Why the path ends here; null if it goes on. */
     end: final ? endOf(final) : null,
   };

@@ -49,13 +49,12 @@ export const pathParameters = {
 /**
  * Opens a run that traces, with the names of its hops; see `openRun`.
  *
- * @param wanted whether the names of the hops are looked up
+ * @param probed what is probed, how, and whether the names of the hops are looked up
  * @param longestMs the longest time beyond that of a trace
  * @param onName called whenever a name has become known
  */
 export async function openPathRun(
-  target: string,
-  wanted: "yes" | "no",
+  { names: wanted, ...probed }: Parameters<typeof openRun>[0] & { readonly names: "yes" | "no" },
   longestMs: number,
   call: Call,
   services: Services,
@@ -64,7 +63,7 @@ export async function openPathRun(
   const { config, resolvers } = services;
   const { targetResolver: name, probeTimeoutMs } = config;
   const traceMs = 2 * probeTimeoutMs + MAX_PERSISTENCE_MS + SILENCE_MS + NAMES_MS;
-  const run = await openRun(target, traceMs + longestMs, call, services);
+  const run = await openRun(probed, traceMs + longestMs, call, services);
   const names = hopNames(resolvers[name], config.resolvers[name], call, onName);
   return { ...run, names: wanted === "yes" ? names : { ...names, ask() {} } };
 }

@@ -4,11 +4,24 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import { ipv6Text, list, measured, named, once, oneOf, text, textSchema } from "../api/schemas.ts";
+import { choiceParameter, optionalIntegerParameter } from "../api/parameters.ts";
+import {
+  ipv6Text,
+  list,
+  measured,
+  named,
+  once,
+  oneOf,
+  text,
+  textSchema,
+  whole,
+} from "../api/schemas.ts";
+import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { engineForTraces } from "../icmp/engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
+import type { Carrier, PortState } from "../icmp/socket.ts";
 import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
@@ -28,6 +41,78 @@ export const targetParameter = {
   label: "Target",
   hint: "A name or an IPv6 address",
 } as const;
+
+/** The echo requests to a target whose port is silent. */
+const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000 } as const;
+
+/** Ports that are probed if none is named. */
+const DEFAULT_PORTS = { tcp: 443, udp: 33_434 } as const;
+
+/** The parameters of every tool that can probe a port. */
+export const carrierParameters = {
+  protocol: choiceParameter(["icmp", "tcp", "udp"], {
+    default: "icmp",
+    description:
+      "How the probes travel: as ICMPv6 echo requests, as TCP SYNs, which an open port answers with SYN-ACK and a closed one with RST, or as UDP packets, which a closed port answers with Port Unreachable.",
+    example: "tcp",
+    label: "Protocol",
+    switches: {
+      tcp: { flags: "--tcp", help: "send TCP SYNs, by default to port 443" },
+      udp: { flags: "--udp", help: "send UDP packets, by default to port 33434" },
+    },
+  }),
+  port: optionalIntegerParameter({
+    minimum: 1,
+    maximum: 65_535,
+    description:
+      "The target's port, one of those that `SIXSCOPE_PROBE_PORTS` allows; by default 443 for TCP and 33434 for UDP.",
+    example: 443,
+    label: "Port",
+  }),
+} as const;
+
+/**
+ * The carrier of probes; undefined for ICMPv6.
+ *
+ * @throws ApiError INVALID_PARAMETER for a port without a protocol, or one that the operator does not allow
+ */
+function carrierOf(
+  { protocol = "icmp", port }: Omit<Probed, "target">,
+  { probePorts }: Pick<Config, "probePorts">,
+): Carrier | undefined {
+  const wrong = (why: string) =>
+    new ApiError("INVALID_PARAMETER", { parameter: "port", value: String(port) }, why);
+  if (protocol === "icmp") {
+    if (port !== undefined)
+      throw wrong("ICMPv6 has no ports; send protocol=tcp or protocol=udp too");
+    return undefined;
+  }
+  const chosen = port ?? DEFAULT_PORTS[protocol];
+  if (probePorts.some(([least, most]) => least <= chosen && chosen <= most)) {
+    return { protocol, port: chosen };
+  }
+  const allowed = probePorts.map((range) => [...new Set(range)].join("-")).join(", ");
+  throw wrong(`port ${chosen} is not one that this service probes: ${allowed}`);
+}
+
+/** What is probed, and how. */
+interface Probed {
+  readonly target: string;
+  readonly protocol?: "icmp" | "tcp" | "udp";
+  readonly port?: number | undefined;
+}
+
+/** The name of a port for people. */
+const portName = ({ protocol, port }: Carrier) => `${protocol.toUpperCase()} port ${port}`;
+
+/** A sentence about a port that has answered. */
+function portText(carrier: Carrier, state: PortState): string {
+  const answer = {
+    open: "SYN-ACK",
+    closed: carrier.protocol === "tcp" ? "RST" : "Port Unreachable",
+  };
+  return `${portName(carrier)} is ${state} (${answer[state]}).`;
+}
 
 /** Errors of every tool that sends probes. */
 const PROBE_ERRORS: readonly ErrorCode[] = [
@@ -87,6 +172,14 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
     "The addresses of the name in the order of RFC 6724, if it has several.",
   ).exactOptional(),
   source: ipv6Text("The source address of the probes."),
+  port: z
+    .strictObject({
+      protocol: oneOf(["tcp", "udp"], "How the probes travelled."),
+      port: whole("The target's port.", 1, 65_535),
+      state: oneOf(["open", "closed"], "What its last answer says.").exactOptional(),
+    })
+    .exactOptional()
+    .describe("The port that was probed; absent for ICMPv6."),
   cutShort: cutShort().exactOptional(),
 });
 
@@ -134,15 +227,17 @@ export async function takeSlot(
  * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, and those of `parseTarget` and `resolveTarget`
  */
 export async function openRun(
-  target: string,
+  { target, ...over }: Probed,
   longestMs: number,
   { signal, enough, owner, allowSeconds, onEvent, onAddress }: Call,
   services: Services,
-  icmp: Services["icmp"] = engineForTraces(services.icmp),
+  engine: Services["icmp"] = engineForTraces(services.icmp),
 ) {
   const stamp = newStamp();
   const { probeSlots, config, resolvers } = services;
   const parsed = parseTarget(target);
+  const carrier = carrierOf(over, config);
+  const icmp = carrier ? engineForTraces(engine) : engine;
   if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
@@ -157,7 +252,25 @@ export async function openRun(
     ip,
     engine: icmp,
     /** The part of an engine's request that all runs share. */
-    request: { ...destination, timeoutMs: config.probeTimeoutMs } satisfies RunRequest,
+    request: { ...destination, timeoutMs: config.probeTimeoutMs, carrier } satisfies RunRequest,
+    /**
+     * What the port has said, or if it is silent, what echo requests to the target say: sentences for the
+     * verdict, the first without an end, and the details.
+     *
+     * @param behind the hop behind which the path is silent, if it is known
+     */
+    async port(state: PortState | null | undefined, behind?: number) {
+      if (carrier === undefined) return { text: "", details: {} };
+      const details = { port: { ...carrier, ...(state && { state }) } };
+      if (state) return { text: ` ${portText(carrier, state)}`, details };
+      const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
+      const isAlive = echo.kind === "done" && echo.samples.length > 0;
+      const where = behind ? ` behind hop ${behind}` : "";
+      const text = isAlive
+        ? ` Echo requests reach the target; ${portName(carrier)} is silent${where}.`
+        : " Echo requests are not answered either.";
+      return { text, details };
+    },
     options: { signal, budget } satisfies RunOptions,
     budget,
     /** That of the call, within the budget. */

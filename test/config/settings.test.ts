@@ -48,6 +48,12 @@ describe("defaults", () => {
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
+      probePorts: [
+        [53, 53],
+        [80, 80],
+        [443, 443],
+        [33434, 33534],
+      ],
       pingIntervalMs: 200,
       probeTimeoutMs: 2000,
       maxProbes: 64,

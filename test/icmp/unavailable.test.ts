@@ -31,7 +31,7 @@ function start(icmp: Services["icmp"]) {
   };
   const app = new Hono();
   app.get("/:target", async (context) => {
-    using run = await openRun(context.req.param("target"), 1000, CALL, tools);
+    using run = await openRun({ target: context.req.param("target") }, 1000, CALL, tools);
     const ping = run.engine.ping({ ...run.request, count: 1, intervalMs: 200 });
     return context.json(await run.outcome(ping));
   });

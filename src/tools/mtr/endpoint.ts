@@ -34,7 +34,14 @@ import {
   traceError,
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
-import { PROBING, runDetailFields, runFields, targetParameter, verdictField } from "../run.ts";
+import {
+  carrierParameters,
+  PROBING,
+  runDetailFields,
+  runFields,
+  targetParameter,
+  verdictField,
+} from "../run.ts";
 import example from "./example.json" with { type: "json" };
 
 /** Rounds of a run for others, and of one for a user who is alone. */
@@ -74,14 +81,16 @@ export const mtr = endpoint({
       label: "Interval in ms",
     }),
     ...pathParameters,
+    ...carrierParameters,
   },
   response: mtrResult,
   example,
   events: () => ({ round: mtrRound() }),
-  async handle({ target, names: wanted, ...wish }, call, services) {
+  async handle({ target, names: wanted, protocol, port: number, ...wish }, call, services) {
+    const probed = { target, names: wanted, protocol, port: number };
     const { rounds, intervalMs } = wish;
     const longestMs = (rounds - 1) * intervalMs + services.config.probeTimeoutMs;
-    using run = await openPathRun(target, wanted, longestMs, call, services);
+    using run = await openPathRun(probed, longestMs, call, services);
     const { names } = run;
     const present = (hops: readonly MtrHop[]) =>
       hops.map((hop) => presentMtrHop(hop, names.names, services));
@@ -112,9 +121,18 @@ export const mtr = endpoint({
       ...path,
       addresses: addresses.map((address) => address && formatIpv6(address)),
     }));
-    const verdict = mtrVerdict(hops, end, begin);
+    const found = mtrVerdict(hops, end, begin);
+    const port = await run.port(reached ? traced.findLast(({ state }) => state)?.state : null);
+    const verdict = { ...found, text: found.text + port.text };
     const others = otherRounds > 0 && { otherRounds };
-    const details = { ...end, paths, ...others, ...run.details(outcome, verdict), flowLabel };
+    const details = {
+      ...end,
+      paths,
+      ...others,
+      ...run.details(outcome, verdict),
+      ...port.details,
+      flowLabel,
+    };
     return {
       target,
       ip: run.ip,

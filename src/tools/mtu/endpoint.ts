@@ -41,10 +41,11 @@ export const mtu = endpoint({
   response: mtuResult,
   example,
   events: () => ({ hop: mtuHop() }),
-  async handle({ target, flowLabel: label, names: wanted }, call, services) {
+  async handle({ flowLabel: label, ...probed }, call, services) {
+    const { target } = probed;
     const rows = new Map<number, MtuHop>();
     const show = hopEvents((row: MtuHop) => presentMtuHop(row, run.names.names, services), call);
-    using run = await openPathRun(target, wanted, LONGEST_SEARCH_MS, call, services, () =>
+    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, () =>
       show([...rows.values()]),
     );
     const onHop = (row: MtuHop) => {

@@ -17,6 +17,7 @@ import type { LostSample, PingSample, Sample } from "../../icmp/ping.ts";
 import { SILENCE_MS } from "../../icmp/prober.ts";
 import { round } from "../../util/numbers.ts";
 import {
+  carrierParameters,
   icmpCode,
   icmpType,
   openRun,
@@ -53,6 +54,7 @@ export const ping = endpoint({
       option: { flags: "-c, --count" },
       label: "Requests",
     }),
+    ...carrierParameters,
   },
   response: pingResult,
   example,
@@ -61,10 +63,11 @@ export const ping = endpoint({
       .union([pingSample(), lostSample()])
       .meta({ id: "Sample", description: "The outcome of an echo request." }),
   }),
-  async handle({ target, count }, call, services) {
+  async handle({ count, ...probed }, call, services) {
+    const { target } = probed;
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
-    using run = await openRun(target, longestMs, call, services, services.icmp);
+    using run = await openRun(probed, longestMs, call, services, services.icmp);
     const outcome = await run.outcome(
       run.engine.ping(
         { ...run.request, count, intervalMs },
@@ -76,13 +79,22 @@ export const ping = endpoint({
     const results = samples.map(presentAnswered);
     const times = samples.map(({ rttMs }) => rttMs);
     const { late } = pingTotals(lost);
-    const verdict = pingVerdict(results.length, lost);
+    const { code, text } = pingVerdict(results.length, lost);
+    const port = await run.port(samples.findLast(({ state }) => state)?.state);
+    const verdict = { code, text: text + port.text };
     return {
       target,
       ip: run.ip,
       results,
       stats: pingStatistics([...results, ...lost], times),
-      details: { ...run.details(outcome, verdict), timeout, lost, duplicates, late },
+      details: {
+        ...run.details(outcome, verdict),
+        ...port.details,
+        timeout,
+        lost,
+        duplicates,
+        late,
+      },
     };
   },
 });

@@ -20,7 +20,7 @@ import {
   traceError,
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
-import { PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
+import { carrierParameters, PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 import { hopSchema, presentHop } from "./hop.ts";
 import { pathFields, presentPath, presentPaths, tracePath, traceReason } from "./paths.ts";
@@ -56,18 +56,18 @@ export const traceroute = endpoint({
     }),
     flowLabel,
     names,
+    ...carrierParameters,
   },
   response: traceResult,
   example,
   events: () => ({ hop: hopSchema(), path: tracePath() }),
-  async handle({ target, maxHops, paths, flowLabel: label, names: wanted }, call, services) {
+  async handle({ maxHops, paths, flowLabel: label, ...probed }, call, services) {
+    const { target } = probed;
     const rows: TraceHop[] = [];
     const present = (row: TraceHop) => presentHop(row, run.names.names, services, rows);
     const show = hopEvents(present, call);
     const longestMs = paths > 1 ? MAX_SEARCH_MS : 0;
-    using run = await openPathRun(target, wanted, longestMs, call, services, () =>
-      show(certainHops(rows)),
-    );
+    using run = await openPathRun(probed, longestMs, call, services, () => show(certainHops(rows)));
     const { names } = run;
     const request = { ...run.request, maxHops, flowLabel: label, awaitsRouters: true };
     const onHop = (row: TraceHop) => {
@@ -99,8 +99,17 @@ export const traceroute = endpoint({
       ...(otherSource && { otherSource: formatIpv6(otherSource) }),
       ...(refused.length > 0 && { refused }),
     };
-    const verdict = traceVerdict(hops, end, found);
-    const details = { ...end, ...run.details(outcome, verdict), flowLabel, ...found };
+    const { code, text } = traceVerdict(hops, end, found);
+    const last = outcome.hops.findLast(({ address }) => address);
+    const port = await run.port(last?.state, last?.hop);
+    const verdict = { code, text: text + port.text };
+    const details = {
+      ...end,
+      ...run.details(outcome, verdict),
+      ...port.details,
+      flowLabel,
+      ...found,
+    };
     return { target, ip: run.ip, hops, details };
   },
 });
