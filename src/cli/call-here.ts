@@ -79,7 +79,7 @@ function withoutRights({ code, details }: ApiError, environment: NodeJS.ProcessE
 export function configHere(environment: NodeJS.ProcessEnv): Config {
   const servers = systemResolvers();
   const ours = servers.length > 0 ? { SIXSCOPE_RESOLVER_A: servers.join() } : {};
-  return parseConfig({ ...ours, ...environment });
+  return parseConfig({ SIXSCOPE_PROBE_PORTS: "any", ...ours, ...environment });
 }
 
 /** The name servers of this machine; resolv.conf(5). */

@@ -38,12 +38,17 @@ export async function runCommandLine(
     const commands = describeCommands(environment, (one) => {
       status = one;
     });
-    await commands.parseAsync(argv, { from: "user" });
+    await commands.parseAsync(argv.map(withoutValue), { from: "user" });
     return status;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : WRONG_USAGE;
   }
+}
+
+/** The option of a protocol as it is read without its port, so that it does not take the target for one. */
+function withoutValue(word: string, _: number, [command]: readonly string[]): string {
+  return command !== "dns" && /^--(tcp|udp)$/.test(word) ? `${word}=` : word;
 }
 
 /**

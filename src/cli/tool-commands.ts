@@ -163,8 +163,8 @@ function readOptions(
     if (given === undefined || parameter === undefined) continue;
     if ("value" in chosen && port) {
       if (texts[name]) command.error("error: --tcp and --udp exclude each other");
-      if (given !== true) read({ port }, { port: String(given) }, command);
-      Object.assign(texts, { [name]: chosen.value }, given !== true && { port: String(given) });
+      if (given) read({ port }, { port: String(given) }, command);
+      Object.assign(texts, { [name]: chosen.value }, given && { port: given });
       continue;
     }
     const { bounds, default: fallback } = parameter;

@@ -29,7 +29,7 @@ export interface Carrier {
   readonly port: number;
 }
 
-/** What a port says of itself: a closed one refuses. */
+/** The answer of a port: a closed one refuses. */
 export type PortState = "open" | "closed";
 
 /** An echo request to send. */

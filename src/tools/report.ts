@@ -137,6 +137,7 @@ interface RunDocument {
     readonly location?: string;
     readonly source?: string;
     readonly flowLabel?: number;
+    readonly port?: { readonly protocol: string; readonly port: number; readonly state?: string };
     readonly error?: IcmpError;
     readonly dns64?: Translation;
     readonly cutShort?: { readonly code: string; readonly text: string };
@@ -166,7 +167,7 @@ export function runReport(
   isAnswered: boolean,
 ): Report {
   const { source, flowLabel, dns64, error, location, verdict } = details;
-  const { addresses = [], cutShort } = details;
+  const { addresses = [], cutShort, port } = details;
   const label = flowLabel === undefined ? "" : `, flow label ${flowLabel}`;
   return {
     title: ip === undefined || ip === target ? target : `${target} (${ip})`,
@@ -175,6 +176,7 @@ export function runReport(
       ...facts,
       ["Error", error && errorText(error), "bad"],
       ["Probed", ip && source && `${ip} from ${source}${label}`],
+      ["Port", port && [`${port.protocol} ${port.port}`, port.state].filter(Boolean).join(", ")],
       ["Addresses", addresses.map(({ ip, use }) => `${ip} (${use.replace("-", " ")})`).join(", ")],
       ...(dns64 ? [translatorFact(dns64)] : []),
       ["Cut short", cutShort?.text, "warn"],

@@ -95,7 +95,19 @@ function carrierOf(
   throw wrong(`port ${chosen} is not one that this service probes: ${allowed}`);
 }
 
-/** What is probed, and how. */
+/** The schema of the port in the details of a run that can probe one. */
+export const portField = () => ({
+  port: z
+    .strictObject({
+      protocol: oneOf(["tcp", "udp"], "How the probes travelled."),
+      port: whole("The target's port.", 1, 65_535),
+      state: oneOf(["open", "closed"], "What its last answer says.").exactOptional(),
+    })
+    .exactOptional()
+    .describe("The port that was probed; absent for ICMPv6."),
+});
+
+/** A target, and how it is probed. */
 interface Probed {
   readonly target: string;
   readonly protocol?: "icmp" | "tcp" | "udp";
@@ -172,14 +184,6 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
     "The addresses of the name in the order of RFC 6724, if it has several.",
   ).exactOptional(),
   source: ipv6Text("The source address of the probes."),
-  port: z
-    .strictObject({
-      protocol: oneOf(["tcp", "udp"], "How the probes travelled."),
-      port: whole("The target's port.", 1, 65_535),
-      state: oneOf(["open", "closed"], "What its last answer says.").exactOptional(),
-    })
-    .exactOptional()
-    .describe("The port that was probed; absent for ICMPv6."),
   cutShort: cutShort().exactOptional(),
 });
 
@@ -254,8 +258,8 @@ export async function openRun(
     /** The part of an engine's request that all runs share. */
     request: { ...destination, timeoutMs: config.probeTimeoutMs, carrier } satisfies RunRequest,
     /**
-     * What the port has said, or if it is silent, what echo requests to the target say: sentences for the
-     * verdict, the first without an end, and the details.
+     * The state of the port, or if it is silent, the answer of the target to echo requests: a sentence behind
+     * those of the verdict, and the details.
      *
      * @param behind the hop behind which the path is silent, if it is known
      */

@@ -122,6 +122,11 @@ describe("the contract in the document", () => {
     required: false,
     schema: { type: "integer", minimum: 0, maximum: 0xfffff },
   };
+  const port = {
+    ...flowLabel,
+    name: "port",
+    schema: { type: "integer", minimum: 1, maximum: 65_535 },
+  };
   const choice = (name: string, words: string[], fallback: string) => ({
     name,
     in: "query",
@@ -162,14 +167,69 @@ describe("the contract in the document", () => {
   ];
 
   // biome-ignore format: a table
+  const carrier = [choice("protocol", ["icmp", "tcp", "udp"], "icmp"), port];
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
-    ["/validate", [{ name: "address", in: "query", required: true, schema: { type: "string" } }], ["INVALID_ADDRESS"]],
-    ["/dns/{hostname}", [{ ...target, name: "hostname" }, type, choice("resolver", RESOLVERS, "resolver_a"), choice("dnssec", ["no", "yes"], "no"), choice("class", ["IN", "CH"], "IN"), choice("nsid", ["no", "yes"], "no"), choice("transport", ["any", "tcp"], "any"), choice("recursion", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], DNS_ERRORS],
-    ["/ping/{target}", [target, integer("count", 10, 4), from, integer("limit", 32, 32)], PROBE_ERRORS],
-    ["/traceroute/{target}", [target, integer("maxHops", 64, 30), integer("paths", 16, 1), flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], PROBE_ERRORS],
-    ["/mtr/{target}", [target, integer("rounds", 100, 10), integer("intervalMs", 1000, 200, 100), integer("maxHops", 64, 30), flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], PROBE_ERRORS],
-    ["/mtu/{target}", [target, flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)], PROBE_ERRORS],
+    [
+      "/validate",
+      [{ name: "address", in: "query", required: true, schema: { type: "string" } }],
+      ["INVALID_ADDRESS"],
+    ],
+    [
+      "/dns/{hostname}",
+      [
+        { ...target, name: "hostname" },
+        type,
+        choice("resolver", RESOLVERS, "resolver_a"),
+        choice("dnssec", ["no", "yes"], "no"),
+        choice("class", ["IN", "CH"], "IN"),
+        choice("nsid", ["no", "yes"], "no"),
+        choice("transport", ["any", "tcp"], "any"),
+        choice("recursion", ["yes", "no"], "yes"),
+        from,
+        integer("limit", 32, 32),
+      ],
+      DNS_ERRORS,
+    ],
+    [
+      "/ping/{target}",
+      [target, integer("count", 10, 4), ...carrier, from, integer("limit", 32, 32)],
+      PROBE_ERRORS,
+    ],
+    [
+      "/traceroute/{target}",
+      [
+        target,
+        integer("maxHops", 64, 30),
+        integer("paths", 16, 1),
+        flowLabel,
+        choice("names", ["yes", "no"], "yes"),
+        ...carrier,
+        from,
+        integer("limit", 32, 32),
+      ],
+      PROBE_ERRORS,
+    ],
+    [
+      "/mtr/{target}",
+      [
+        target,
+        integer("rounds", 100, 10),
+        integer("intervalMs", 1000, 200, 100),
+        integer("maxHops", 64, 30),
+        flowLabel,
+        choice("names", ["yes", "no"], "yes"),
+        ...carrier,
+        from,
+        integer("limit", 32, 32),
+      ],
+      PROBE_ERRORS,
+    ],
+    [
+      "/mtu/{target}",
+      [target, flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)],
+      PROBE_ERRORS,
+    ],
     ["/locations", [], []],
     ["/openapi.json", [], []],
   ];

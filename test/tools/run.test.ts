@@ -27,7 +27,8 @@ function setUp() {
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
   };
-  const open = (call = CALL) => openRun({ target: "2001:db8::80" }, 1000, call, services, services.icmp);
+  const open = (call = CALL) =>
+    openRun({ target: "2001:db8::80" }, 1000, call, services, services.icmp);
   return { open, slots: services.probeSlots };
 }
 

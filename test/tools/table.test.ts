@@ -27,6 +27,7 @@ const WITHOUT_LABEL: Readonly<Record<string, string>> = {
 
 /** Parameters that no option of the command sets. */
 const WITHOUT_OPTION: Readonly<Record<string, string>> = {
+  port: "the value of --tcp and --udp",
   type: "the second word of `dns`",
   resolver: "the word of `dns` that begins with @",
 };
@@ -73,7 +74,9 @@ function expectedOf(name: string, { bounds, default: fallback, option, ...more }
     values: range === null ? null : `${range}${alone}`,
     words: bounds && "allowed" in bounds ? [...bounds.allowed] : [],
     fallback: fallback === undefined ? [] : [String(fallback)],
-    flags: option?.flags.split(", ") ?? [],
+    flags:
+      (option ? option.flags.split(", ") : null) ??
+      Object.values(more.switches ?? {}).map(({ flags }) => flags),
     isInSeconds: more.isInSeconds ?? false,
   };
 }
@@ -86,8 +89,11 @@ test.each(rows)("%s has its command, with an option for each parameter", (_, too
   expect(tool.example).toStartWith(`sixscope ${tool.name} `);
   const flags = command?.options.map((option) => option.flags.replace(/ <.*/, "")) ?? [];
   const [, ...others] = parametersOf(tool);
-  for (const [name, { option }] of others) {
-    expect({ name, hasOption: option !== undefined || name in WITHOUT_OPTION }).toEqual({
+  for (const [name, { option, switches }] of others) {
+    expect({
+      name,
+      hasOption: (option ?? switches) !== undefined || name in WITHOUT_OPTION,
+    }).toEqual({
       name,
       hasOption: true,
     });

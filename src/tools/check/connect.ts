@@ -1,4 +1,4 @@
-/** What a client of a service sees at one address: the handshake of TLS, and the head of an HTTP response. */
+/** The view of a client on a service at one address: the handshake of TLS, and the head of an HTTP response. */
 import { checkServerIdentity, connect as connectTls } from "node:tls";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { printable, quote } from "../../util/text.ts";
@@ -14,7 +14,7 @@ export interface Service {
   readonly name: string | null;
 }
 
-/** What one step found: a sentence, and what is not as it should be. */
+/** The finding of a step: a sentence, and its code if something is not as it should be. */
 export interface Seen {
   readonly finding?: Finding;
   readonly text: string;

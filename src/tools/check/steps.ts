@@ -17,7 +17,7 @@ export const STEPS = [
 ] as const;
 
 /**
- * What a step can find, the worst first. A failure means that a connection over IPv6 does not work; a
+ * All that a step can find, the worst first. A failure means that a connection over IPv6 does not work; a
  * warning, that it works worse than it could.
  */
 export const FINDINGS = {

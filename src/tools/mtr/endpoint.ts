@@ -37,6 +37,7 @@ import { hopsText } from "../report.ts";
 import {
   carrierParameters,
   PROBING,
+  portField,
   runDetailFields,
   runFields,
   targetParameter,
@@ -304,6 +305,7 @@ export function mtrResult() {
     hops: list(mtrHop(), "The hops in route order."),
     details: z.strictObject({
       ...runDetailFields(VERDICTS),
+      ...portField(),
       verdict: mtrVerdictField(),
       reached: flag("Whether the target ever replied."),
       toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),

@@ -22,6 +22,7 @@ import {
   icmpType,
   openRun,
   PROBING,
+  portField,
   runDetailFields,
   runFields,
   targetParameter,
@@ -198,6 +199,7 @@ export function pingResult() {
     stats,
     details: z.strictObject({
       ...runDetailFields(VERDICTS),
+      ...portField(),
       timeout: whole("Milliseconds to wait for an answer.", 1),
       lost: list(lostSample(), "The requests without a reply, in order."),
       duplicates: whole("Further answers to an answered request.", 0),

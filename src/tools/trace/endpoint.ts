@@ -20,7 +20,14 @@ import {
   traceError,
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
-import { carrierParameters, PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
+import {
+  carrierParameters,
+  PROBING,
+  portField,
+  runDetailFields,
+  runFields,
+  targetParameter,
+} from "../run.ts";
 import example from "./example.json" with { type: "json" };
 import { hopSchema, presentHop } from "./hop.ts";
 import { pathFields, presentPath, presentPaths, tracePath, traceReason } from "./paths.ts";
@@ -126,6 +133,7 @@ export function traceResult() {
     hops: list(hopSchema(), "The hops in route order."),
     details: z.strictObject({
       ...runDetailFields(TRACE_REASONS),
+      ...portField(),
       reached: flag("Whether the target replied."),
       reason: traceReason(),
       error: traceError().exactOptional(),
