@@ -1,5 +1,8 @@
+import type { Clock } from "../../util/clock.ts";
+import { Problem } from "./problem.ts";
+
 /** The work that one verdict may cost, because every zone on the way says how much there is to do. */
-export const LIMITS = {
+const LIMITS = {
   /** Questions to the resolver; six zones take twelve. */
   questions: 40,
   /** Signatures checked, whatever the number of keys and of signatures: CVE-2023-50387 (KeyTrap). */
@@ -23,22 +26,30 @@ export const MAX_ITERATIONS = 100;
 /** Milliseconds for a verdict. */
 export const VERDICT_TIMEOUT_MS = 5000;
 
-/** A verdict would cost more than it may. */
-export class LimitError extends Error {
-  override readonly name = "LimitError";
-}
-
-/** Counts the work of one verdict. */
+/** Counts the work of one verdict. Throws a Problem for more than it may cost. */
 export class Work {
   readonly #done = { questions: 0, signatures: 0, hashes: 0 };
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #deadlineMs: number;
 
-  /** Counts one piece of work. Throws LimitError if it is one too many. */
+  constructor(clock: Pick<Clock, "nowMs">, timeoutMs: number) {
+    this.#clock = clock;
+    this.#deadlineMs = clock.nowMs() + timeoutMs;
+  }
+
+  /** Counts one piece of work. */
   spend(kind: keyof typeof LIMITS): void {
     this.#done[kind] += 1;
-    if (this.#done[kind] > LIMITS[kind]) {
-      throw new LimitError(
-        `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`,
-      );
-    }
+    if (this.#done[kind] <= LIMITS[kind]) return;
+    const text = `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
+    throw new Problem("indeterminate", text);
+  }
+
+  /** Milliseconds left. */
+  leftMs(): number {
+    const leftMs = this.#deadlineMs - this.#clock.nowMs();
+    if (leftMs > 0) return leftMs;
+    const text = `The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
+    throw new Problem("indeterminate", text);
   }
 }

@@ -1,7 +1,8 @@
 import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
-import type { Reply, TrustAnchor } from "../../dns/dnssec/chain.ts";
+import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
 import { VERDICT_TIMEOUT_MS } from "../../dns/dnssec/limits.ts";
+import type { Reply } from "../../dns/dnssec/record-set.ts";
 import { type Validation, validate } from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import { systemClock } from "../../util/clock.ts";
