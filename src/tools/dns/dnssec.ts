@@ -11,6 +11,8 @@ type Claim = DnssecDetails["resolver"]["claim"];
 
 /** How a reply is checked. */
 interface Check {
+  /** The resolver that sent it. */
+  readonly name: DnssecDetails["resolver"]["name"];
   readonly client: DnsClient;
   readonly anchors: readonly TrustAnchor[];
   readonly signal: AbortSignal;
@@ -22,52 +24,41 @@ interface Check {
 /**
  * Our own verdict on a reply, and what its resolver claims. A resolver that fails is asked not to check; if
  * it answers then, it is asked again as before, because a server that fails once says nothing of the zone.
+ * The outcome is that of the second time if it is an answer.
  */
 export async function checkDnssec(
   outcome: DnsOutcome,
-  { client, anchors, signal, owner, query }: Check,
-): Promise<
-  Omit<DnssecDetails, "resolver"> & { resolver: Omit<DnssecDetails["resolver"], "name"> }
-> {
+  { name, client, anchors, signal, owner, query }: Check,
+): Promise<{ readonly outcome: DnsOutcome; readonly dnssec: DnssecDetails }> {
   const deadlineMs = systemClock.nowMs() + VERDICT_TIMEOUT_MS;
-  const options = () => ({
-    dnssec: true,
-    timeoutMs: Math.max(1, deadlineMs - systemClock.nowMs()),
-  });
-  const unchecked =
-    outcome.kind === "failure" ? await query({ ...options(), checkingDisabled: true }) : outcome;
+  const leftMs = () => Math.max(1, deadlineMs - systemClock.nowMs());
+  const ask = (checkingDisabled: boolean) =>
+    query({ dnssec: true, checkingDisabled, timeoutMs: leftMs() });
+  const unchecked = outcome.kind === "failure" ? await ask(true) : outcome;
   const hasFailed = unchecked !== outcome && isDecisive(unchecked);
-  const believed = hasFailed ? await query(options()) : outcome;
+  const believed = hasFailed ? await ask(false) : outcome;
+  const isFlaky = hasFailed && isDecisive(believed);
   const claim = claimOf(believed, unchecked);
-  const { question } = outcome;
+  const { question, attempts } = outcome;
   const validation = await validate({
     ...{ name: question.name, type: question.type, anchors, reply: replyOf(unchecked) },
-    timeoutMs: deadlineMs - systemClock.nowMs(),
-    ask: async (name, type, timeoutMs) =>
-      replyOf(
-        await client.query(name, type, {
-          dnssec: true,
-          checkingDisabled: true,
-          timeoutMs,
-          signal,
-          owner,
-        }),
-      ),
+    timeoutMs: leftMs(),
+    async ask(name, type, timeoutMs) {
+      const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, owner };
+      return replyOf(await client.query(name, type, flags));
+    },
   });
-  const isFlaky = hasFailed && isDecisive(believed);
-  const sentences = [
-    validation.text,
-    isFlaky
-      ? "The resolver failed at first, and answered when it was asked again."
-      : SAID[validation.verdict][claim],
-  ];
+  const { verdict } = validation;
+  const said = isFlaky
+    ? "The resolver failed at first, and answered when it was asked again."
+    : SAID[verdict][claim];
+  const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
   return {
-    ...validation,
-    text: sentences.filter(Boolean).join(" "),
-    resolver: {
-      claim,
-      validates: validates(validation.verdict, claim),
-      extendedErrors: "extendedErrors" in believed ? believed.extendedErrors : [],
+    outcome: isFlaky ? { ...believed, attempts: [...attempts, ...believed.attempts] } : outcome,
+    dnssec: {
+      ...validation,
+      text: [validation.text, said].filter(Boolean).join(" "),
+      resolver: { name, claim, validates: validates(verdict, claim), extendedErrors },
     },
   };
 }
