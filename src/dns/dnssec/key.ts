@@ -84,10 +84,9 @@ export function isUsableDigest({ algorithm, digestType }: KeyDigest): boolean {
 
 /** Reads the data of a DNSKEY record; null for data that is cut short. */
 export function tryParseKey(data: Uint8Array): Key | null {
+  const [high = 0, low = 0, protocol, algorithm = 0] = data;
   if (data.length < 5) return null;
-  const bytes = Buffer.from(data);
-  const flags = bytes.readUInt16BE(0);
-  const [protocol, algorithm] = [bytes.readUInt8(2), bytes.readUInt8(3)];
+  const flags = (high << 8) | low;
   let imported: KeyObject | null | undefined;
   return {
     tag: keyTag(data),
@@ -95,7 +94,7 @@ export function tryParseKey(data: Uint8Array): Key | null {
     isUsable: (flags & (FLAG.zone | FLAG.revoked)) === FLAG.zone && protocol === PROTOCOL,
     data,
     verify(signed, signature) {
-      imported ??= importKey(algorithm, bytes.subarray(4));
+      imported ??= importKey(algorithm, Buffer.from(data.subarray(4)));
       if (imported === null) return null;
       const key = { key: imported, dsaEncoding: "ieee-p1363" } as const;
       return verify(ALGORITHMS[algorithm]?.hash, signed, key, signature);
@@ -105,24 +104,15 @@ export function tryParseKey(data: Uint8Array): Key | null {
 
 /** Reads the data of a DS record; null for data that is cut short. */
 export function tryParseKeyDigest(data: Uint8Array): KeyDigest | null {
-  if (data.length < 5) return null;
-  const bytes = Buffer.from(data);
-  return {
-    tag: bytes.readUInt16BE(0),
-    algorithm: bytes.readUInt8(2),
-    digestType: bytes.readUInt8(3),
-    digest: data.subarray(4),
-  };
+  const [high = 0, low = 0, algorithm = 0, digestType = 0, ...digest] = data;
+  if (digest.length === 0) return null;
+  return { tag: (high << 8) | low, algorithm, digestType, digest: Buffer.from(digest) };
 }
 
 /** True if a DS record is about a key of the zone; RFC 4034 section 5.1.4. */
-export function isDigestOf(
-  { tag, algorithm, digestType, digest }: KeyDigest,
-  zone: string,
-  key: Key,
-) {
-  if (tag !== key.tag || algorithm !== key.algorithm) return false;
-  return keyDigest(zone, key.data, digestType)?.equals(digest) ?? false;
+export function isDigestOf(ds: KeyDigest, zone: string, key: Key): boolean {
+  if (ds.tag !== key.tag || ds.algorithm !== key.algorithm) return false;
+  return keyDigest(zone, key.data, ds.digestType)?.equals(ds.digest) ?? false;
 }
 
 /** The digest of a key, as a DS record has it; null if the digest is not known. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../../util/clock.ts";
+import { type Clock, systemClock } from "../../util/clock.ts";
 import { Problem } from "./problem.ts";
 
 /** The work that one verdict may cost, because every zone on the way says how much there is to do. */
@@ -24,32 +24,32 @@ export const MAX_KEYS = 4;
 export const MAX_ITERATIONS = 100;
 
 /** Milliseconds for a verdict. */
-export const VERDICT_TIMEOUT_MS = 5000;
+const VERDICT_TIMEOUT_MS = 5000;
 
-/** Counts the work of one verdict. Throws a Problem for more than it may cost. */
+/** Counts the work of one verdict, and its time. Throws a Problem for more than it may cost. */
 export class Work {
   readonly #done = { questions: 0, signatures: 0, hashes: 0 };
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #deadlineMs: number;
 
-  constructor(clock: Pick<Clock, "nowMs">, timeoutMs: number) {
+  constructor(clock: Pick<Clock, "nowMs"> = systemClock) {
     this.#clock = clock;
-    this.#deadlineMs = clock.nowMs() + timeoutMs;
+    this.#deadlineMs = clock.nowMs() + VERDICT_TIMEOUT_MS;
   }
 
   /** Counts one piece of work. */
   spend(kind: keyof typeof LIMITS): void {
     this.#done[kind] += 1;
-    if (this.#done[kind] <= LIMITS[kind]) return;
-    const text = `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
+    const isOver = this.#clock.nowMs() >= this.#deadlineMs;
+    if (!isOver && this.#done[kind] <= LIMITS[kind]) return;
+    const text = isOver
+      ? `The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`
+      : `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
     throw new Problem("indeterminate", text);
   }
 
-  /** Milliseconds left. */
+  /** Milliseconds left for a question. */
   leftMs(): number {
-    const leftMs = this.#deadlineMs - this.#clock.nowMs();
-    if (leftMs > 0) return leftMs;
-    const text = `The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
-    throw new Problem("indeterminate", text);
+    return Math.max(1, this.#deadlineMs - this.#clock.nowMs());
   }
 }

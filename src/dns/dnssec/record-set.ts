@@ -1,5 +1,5 @@
 import { ByteReader } from "../../util/bytes.ts";
-import { CLASSES, HEADER_BYTES } from "../message.ts";
+import { CLASSES } from "../message.ts";
 import { encodeName, NameReader } from "../name.ts";
 import { decodeRecord, type RecordType, typeCode, typeName } from "../record.ts";
 import { Problem } from "./problem.ts";
@@ -71,9 +71,8 @@ export function readReply(reply: Reply | string, question = ""): Answer {
   }
   const reader = new ByteReader(reply.message);
   const names = new NameReader();
-  reader.take(4);
-  const [questions, answers, authority] = [reader.uint16(), reader.uint16(), reader.uint16()];
-  reader.take(HEADER_BYTES - reader.offset);
+  const header = Array.from({ length: 6 }, () => reader.uint16());
+  const [, , questions = 0, answers = 0, authority = 0] = header;
   for (let index = 0; index < questions; index++) {
     names.read(reader);
     reader.take(4);

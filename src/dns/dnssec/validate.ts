@@ -1,8 +1,7 @@
-import { systemClock } from "../../util/clock.ts";
 import { decodeName } from "../name.ts";
 import type { RecordType } from "../record.ts";
-import { Chain, type ChainLink, type ChainOptions } from "./chain.ts";
-import { VERDICT_TIMEOUT_MS, Work } from "./limits.ts";
+import { Chain, type ChainLink, type ChainOptions, type CheckedSet } from "./chain.ts";
+import { Work } from "./limits.ts";
 import { isWithin, labelsOf } from "./names.ts";
 import { Problem, problemOf, VERDICTS } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
@@ -20,9 +19,7 @@ export interface ValidateOptions extends Pick<ChainOptions, "ask" | "anchors"> {
   readonly reply: Reply | string;
   /** Milliseconds since 1970. */
   readonly dateMs?: number;
-  readonly clock?: ConstructorParameters<typeof Work>[0];
-  /** Milliseconds for all questions. */
-  readonly timeoutMs?: number;
+  readonly work?: Work;
 }
 
 /** The verdict on a reply. */
@@ -36,13 +33,12 @@ export interface Validation {
 
 /** Checks a reply from the trust anchor down; RFC 4035 section 5. Of several problems, it tells the worst. */
 export async function validate({
-  clock = systemClock,
   dateMs = Date.now(),
-  timeoutMs = VERDICT_TIMEOUT_MS,
+  work = new Work(),
   ...options
 }: ValidateOptions): Promise<Validation> {
   const now = Math.floor(dateMs / 1000);
-  const chain = new Chain({ ...options, now, work: new Work(clock, timeoutMs) });
+  const chain = new Chain({ ...options, now, work });
   const problems: Problem[] = [];
   let secure = "";
   try {
@@ -130,11 +126,8 @@ async function checkEnd(
 /** Which signature of a valid chain expires first. */
 function firstExpiry(links: readonly ChainLink[], now: number): string {
   const sets = links.flatMap((link) => link.sets);
-  const ends = sets.flatMap(({ name, type, signature }) =>
-    signature === undefined ? [] : [{ name, type, end: Date.parse(signature.expires) / 1000 }],
-  );
-  const [first] = ends.sort((a, b) => a.end - b.end);
-  if (first === undefined) return "";
-  const { name, type, end } = first;
+  const ends = sets.map(({ signature }) => Date.parse(signature?.expires ?? "9999") / 1000);
+  const end = Math.min(...ends);
+  const { name, type } = sets[ends.indexOf(end)] as CheckedSet;
   return `The first to expire is that of ${nameText(name)} ${type}, in ${durationText(end - now)} (${timeText(end)}).`;
 }

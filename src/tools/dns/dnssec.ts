@@ -1,11 +1,10 @@
 import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
 import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
-import { VERDICT_TIMEOUT_MS } from "../../dns/dnssec/limits.ts";
+import { Work } from "../../dns/dnssec/limits.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
 import { type Validation, validate } from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
-import { systemClock } from "../../util/clock.ts";
 
 type Claim = DnssecDetails["resolver"]["claim"];
 
@@ -30,10 +29,9 @@ export async function checkDnssec(
   outcome: DnsOutcome,
   { name, client, anchors, signal, owner, query }: Check,
 ): Promise<{ readonly outcome: DnsOutcome; readonly dnssec: DnssecDetails }> {
-  const deadlineMs = systemClock.nowMs() + VERDICT_TIMEOUT_MS;
-  const leftMs = () => Math.max(1, deadlineMs - systemClock.nowMs());
+  const work = new Work();
   const ask = (checkingDisabled: boolean) =>
-    query({ dnssec: true, checkingDisabled, timeoutMs: leftMs() });
+    query({ dnssec: true, checkingDisabled, timeoutMs: work.leftMs() });
   const unchecked = outcome.kind === "failure" ? await ask(true) : outcome;
   const hasFailed = unchecked !== outcome && isDecisive(unchecked);
   const believed = hasFailed ? await ask(false) : outcome;
@@ -42,7 +40,7 @@ export async function checkDnssec(
   const { question, attempts } = outcome;
   const validation = await validate({
     ...{ name: question.name, type: question.type, anchors, reply: replyOf(unchecked) },
-    timeoutMs: leftMs(),
+    work,
     async ask(name, type, timeoutMs) {
       const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, owner };
       return replyOf(await client.query(name, type, flags));

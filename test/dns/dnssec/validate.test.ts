@@ -1,5 +1,6 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
+import { Work } from "../../../src/dns/dnssec/limits.ts";
 import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import { encodeName } from "../../../src/dns/name.ts";
@@ -363,7 +364,8 @@ describe("limits", () => {
     const leftMs: number[] = [];
     const found = await validate({
       ...{ name: "www.example.com.", type: "AAAA", reply: world.reply("www.example.com.", "AAAA") },
-      ...{ anchors: world.anchors(), dateMs: world.now * 1000, clock: { nowMs: () => nowMs } },
+      ...{ anchors: world.anchors(), dateMs: world.now * 1000 },
+      work: new Work({ nowMs: () => nowMs }),
       ask: async (name, type, timeoutMs) => {
         leftMs.push(timeoutMs);
         nowMs += 2000;
