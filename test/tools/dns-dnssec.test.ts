@@ -95,13 +95,13 @@ describe("the resolver", () => {
   // biome-ignore format: a table
   test.each<[string, string, Resolver, verdict: string, claim: string, validates: boolean | null, text: RegExp, records: number, questions: string]>([
     ["tells the truth", "www.good.com", { ad: true }, "secure", "secure", true, /UTC\)\.$/, 2, "-"],
-    ["does not validate", "www.good.com", {}, "secure", "none", false, /does not claim that it is valid/, 2, "-"],
+    ["does not validate", "www.good.com", {}, "secure", "none", null, /does not claim that it is valid/, 2, "-"],
     ["passes an expired answer on", "www.expired.com", {}, "bogus", "none", false, /expired 60 seconds ago .* passes the answer on/, 2, "-"],
     ["forges AD of an expired answer", "www.expired.com", { ad: true }, "bogus", "secure", false, /expired 60 seconds ago .* do not rely on that/, 2, "-"],
     ["forges AD of an answer without signatures", "www.good.com", { ad: true, tamper: withoutSignatures }, "bogus", "secure", false, /has no signature, .* do not rely on that/, 1, "-"],
-    ["forges AD of a zone that is not signed", "www.plain.com", { ad: true }, "insecure", "secure", null, /claims that it has validated the answer, which cannot be/, 1, "-"],
+    ["forges AD of a zone that is not signed", "www.plain.com", { ad: true }, "insecure", "secure", null, /claims that it has validated the answer: it accepts more than is accepted here, or has not done so/, 1, "-"],
     ["fails once", "www.good.com", { ad: true, fails: once("SERVFAIL") }, "secure", "secure", true, /failed at first, and answered when it was asked again/, 2, "-C-"],
-    ["refuses once", "www.good.com", { fails: once("REFUSED") }, "secure", "none", false, /failed at first/, 2, "-C-"],
+    ["refuses once", "www.good.com", { fails: once("REFUSED") }, "secure", "none", null, /failed at first/, 2, "-C-"],
     ["fails once for a zone that is not signed", "www.plain.com", { fails: once("SERVFAIL") }, "insecure", "none", null, /counts as not signed.* failed at first/, 1, "-C-"],
     ["fails unless it must not check", "www.good.com", { fails: unlessUnchecked }, "secure", "bogus", true, /its clock or its trust anchors may be wrong/, 0, "-C-"],
     ["fails so for an expired answer", "www.expired.com", { fails: unlessUnchecked }, "bogus", "bogus", true, /expired 60 seconds ago .* refuses the answer, too/, 0, "-C-"],

@@ -82,7 +82,8 @@ const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim
     bogus: "The resolver refuses the answer, though; its clock or its trust anchors may be wrong.",
   },
   insecure: {
-    secure: "The resolver claims that it has validated the answer, which cannot be.",
+    secure:
+      "The resolver claims that it has validated the answer: it accepts more than is accepted here, or has not done so.",
     bogus: "The resolver refuses the answer, though, as if it were bogus.",
   },
   indeterminate: {
@@ -98,8 +99,6 @@ const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim
 
 /** True if a resolver validates, null if its claim does not show it; AD alone may come from anybody. */
 function validates(verdict: Validation["verdict"], claim: Claim): boolean | null {
-  if (claim === "bogus") return true;
-  if (claim === "no-answer") return null;
-  if (verdict === "bogus") return false;
-  return verdict === "secure" ? claim === "secure" : null;
+  if (claim === "bogus" || (verdict === "secure" && claim === "secure")) return true;
+  return verdict === "bogus" && claim !== "no-answer" ? false : null;
 }
