@@ -92,13 +92,14 @@ const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim
   },
   bogus: {
     secure: "The resolver claims that it has validated the answer; do not rely on that.",
-    none: "The resolver passes the answer on, so it does not validate.",
+    none: "The resolver passes the answer on, so it does not validate this name.",
     bogus: "The resolver refuses the answer, too.",
   },
 };
 
-/** True if a resolver validates, null if its claim does not show it; AD alone may come from anybody. */
+/** True if a resolver validates the name, null if its claim does not show it; AD alone may come from anybody. */
 function validates(verdict: Validation["verdict"], claim: Claim): boolean | null {
   if (claim === "bogus" || (verdict === "secure" && claim === "secure")) return true;
-  return verdict === "bogus" && claim !== "no-answer" ? false : null;
+  // With AD, its clock or its patience may be another.
+  return verdict === "bogus" && claim === "none" ? false : null;
 }
