@@ -10,7 +10,7 @@ import {
   tryParseKey,
   tryParseKeyDigest,
 } from "./key.ts";
-import { MAX_DIGESTS, MAX_SIGNATURES, type Work } from "./limits.ts";
+import { MAX_DIGESTS, MAX_KEYS, MAX_SIGNATURES, type Work } from "./limits.ts";
 import { isWithin, labelsOf, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
@@ -207,14 +207,14 @@ export class Chain {
     const anchor = this.anchorOf(name);
     if (anchor === name) {
       const own = this.#options.anchors.filter(({ zone }) => zone === name);
-      return { zone: await this.#open(name, own, "trust anchor") };
+      return { zone: await this.#open(name, own) };
     }
     const { answers, authority, isNameError } = await this.#ask(name, "DS");
     const ds = findSet(answers, name, "DS");
     if (ds !== undefined) {
       await this.check(ds, authority);
       const digests = ds.data.flatMap((data) => tryParseKeyDigest(data) ?? []);
-      return { zone: await this.#open(name, digests, "DS record") };
+      return { zone: await this.#open(name, digests) };
     }
     // No zone begins at an alias, and the rest of such an answer is about another name.
     const isAlias = findSet(answers, name, "CNAME") !== undefined;
@@ -232,20 +232,15 @@ export class Chain {
     return isAlias ? place : { unproven: name, ...place };
   }
 
-  /** Checks the keys of a zone; RFC 4035 section 5.2. @param from the source of the digests */
-  async #open(
-    zone: string,
-    given: readonly KeyDigest[],
-    from: "trust anchor" | "DS record",
-  ): Promise<Zone> {
-    const digests = given.slice(0, MAX_DIGESTS);
-    const ds = digests.map(({ tag, algorithm, digestType }) => ({
+  /** Checks the keys of a zone; RFC 4035 section 5.2. */
+  async #open(zone: string, digests: readonly KeyDigest[]): Promise<Zone> {
+    const ds = digests.slice(0, MAX_DIGESTS).map(({ tag, algorithm, digestType }) => ({
       ...{ keyTag: tag, algorithm: algorithmName(algorithm), digest: digestName(digestType) },
     }));
     const link: ChainLink = { zone, status: "secure", ds, keys: [], sets: [] };
     this.links.push(link);
     try {
-      return { keys: await this.#findKeys(link, digests, from), link };
+      return { keys: await this.#findKeys(link, digests), link };
     } catch (error) {
       const { verdict, message } = problemOf(error);
       Object.assign(link, { status: verdict, fault: message });
@@ -253,14 +248,11 @@ export class Chain {
     }
   }
 
-  async #findKeys(
-    link: ChainLink,
-    digests: readonly KeyDigest[],
-    from: "trust anchor" | "DS record",
-  ): Promise<readonly Key[]> {
+  async #findKeys(link: ChainLink, digests: readonly KeyDigest[]): Promise<readonly Key[]> {
     const zone = nameText(link.zone);
-    const isAnchor = from === "trust anchor";
-    const usable = digests.filter(isUsableDigest);
+    const isAnchor = this.anchorOf(link.zone) === link.zone;
+    const from = isAnchor ? "trust anchor" : "DS record";
+    const usable = digests.filter(isUsableDigest).slice(0, MAX_DIGESTS);
     if (usable.length === 0) {
       const kinds = new Set(link.ds.map(({ algorithm, digest }) => `${algorithm} with ${digest}`));
       const text = `Each ${from} of ${zone} is of a kind that is not used here (${[...kinds].join(", ")})`;
@@ -277,8 +269,13 @@ export class Chain {
       throw new Problem("indeterminate", text);
     }
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
-    const isTrusted = (key: Key) => usable.some((digest) => isDigestOf(digest, link.zone, key));
-    const trusted = keys.filter((key) => key.isUsable && isTrusted(key));
+    const trusted = usable.flatMap((ds) => {
+      const named = keys.filter(
+        ({ tag, algorithm }) => tag === ds.tag && algorithm === ds.algorithm,
+      );
+      const tried = named.filter(({ isUsable }) => isUsable).slice(0, MAX_KEYS);
+      return tried.filter((key) => isDigestOf(ds, link.zone, key));
+    });
     link.keys = keys.map((key) => ({
       ...{ keyTag: key.tag, algorithm: algorithmName(key.algorithm) },
       trusted: trusted.includes(key),

@@ -17,7 +17,7 @@ export const MAX_SIGNATURES = 8;
 /** DS records of a zone that are looked at. */
 export const MAX_DIGESTS = 16;
 
-/** Keys with the tag and algorithm of a signature that are tried: two keys have one tag once in 65,536. */
+/** Keys with the tag and algorithm of a signature or DS record that are tried: two keys have one tag once in 65,536. */
 export const MAX_KEYS = 4;
 
 /** Iterations of NSEC3 above which a zone counts as not signed; RFC 9276 section 3.2. */

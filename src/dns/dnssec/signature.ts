@@ -29,27 +29,27 @@ export function findFault(
   work: Work,
 ): Problem | null {
   const { algorithm, keyTag, signer, labels } = signature;
-  const bogus = (what: string) =>
-    new Problem("bogus", `The signature of ${setText(set)} by key ${keyTag} ${what}`);
+  const fault = (verdict: Problem["verdict"], what: string) =>
+    new Problem(verdict, `The signature of ${setText(set)} by key ${keyTag} ${what}`);
   if (!canVerify(algorithm)) {
-    const text = `The signature of ${setText(set)} by key ${keyTag} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
-    return new Problem("indeterminate", text);
+    const name = algorithmName(algorithm);
+    return fault("indeterminate", `uses ${name}, which cannot be verified here.`);
   }
-  if (labels > signableLabels(set.name)) return bogus("is for a longer name.");
+  if (labels > signableLabels(set.name)) return fault("bogus", "is for a longer name.");
   const late = timeFault(signature, now);
-  if (late !== null) return bogus(`${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`);
+  if (late !== null) return fault("bogus", `${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`);
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX_KEYS);
   if (candidates.length === 0) {
     const what = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return bogus(`proves nothing: ${nameText(signer)} ${what}.`);
+    return fault("bogus", `proves nothing: ${nameText(signer)} ${what}.`);
   }
   const signed = signedBytes(set, signature);
   for (const key of candidates) {
     work.spend("signatures");
     if (key.verify(signed, signature.bytes)) return null;
   }
-  return bogus("does not match the records.");
+  return fault("bogus", "does not match the records.");
 }
 
 /** True if a key has the tag and the algorithm of a signature. */

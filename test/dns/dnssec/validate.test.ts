@@ -347,6 +347,53 @@ describe("limits", () => {
     expect(tried).toBeLessThan(200);
   });
 
+  test("of many keys with the tag of a DS record, 4 are tried", async () => {
+    for (const before of [3, 4]) {
+      const world = worldOf();
+      const zone = world.zone("example.com.");
+      // Its twins with less in one word and more in the next are before it in canonical order.
+      const keys = Array.from({ length: 100 }, (_, at) => new TestKey(`trap ${at}`, 13, 257));
+      const isRoomy = ({ data }: TestKey) =>
+        data.readUInt16BE(4) > 9 && data.readUInt16BE(6) < 65_526;
+      const key = keys.find(isRoomy) as TestKey;
+      const twinsBefore = Array.from({ length: before }, (_, at) => {
+        const data = Buffer.from(key.data);
+        data.writeUInt16BE(data.readUInt16BE(4) - at - 1, 4);
+        data.writeUInt16BE(data.readUInt16BE(6) + at + 1, 6);
+        return data;
+      });
+      const ds = { owner: zone.name, type: DS, data: key.ds(zone.name, 2) };
+      const sets = [zone.zsk.data, key.data, ...twinsBefore];
+      const records = sets.map((data) => ({ owner: zone.name, type: DNSKEY, data }));
+      world.tamper = (question, reply) => {
+        if (question === "example.com. DS")
+          return { ...reply, answers: world.zone("com.").signed([ds]) };
+        if (question !== "example.com. DNSKEY") return reply;
+        return { ...reply, answers: zone.signed(records, { key }) };
+      };
+      expect((await verdictOn(world)).verdict).toBe(before < 4 ? "secure" : "bogus");
+    }
+  });
+
+  test("a zone with more DS records than are looked at is not unsigned", async () => {
+    const world = worldOf();
+    const many = Array.from({ length: 20 }, (_, tag) => ({
+      owner: "example.com.",
+      type: DS,
+      data: Buffer.from([0, tag, 5, 1, ...new Array(20).fill(tag)]),
+    }));
+    world.tamper = (question, reply) =>
+      question === "example.com. DS"
+        ? {
+            ...reply,
+            answers: world.zone("com.").signed([...many, ...withoutSignatures(reply.answers)]),
+          }
+        : reply;
+    const { verdict, chain } = await verdictOn(world);
+    expect(verdict).toBe("secure");
+    expect(chain.find(({ zone }) => zone === "example.com.")?.ds).toHaveLength(16);
+  });
+
   test("a verdict asks 40 questions at most", async () => {
     const names = Array.from({ length: 30 }, (_, depth) => "a.".repeat(depth) || ".");
     const world = new World(names.map((name) => ({ name, records: ["www AAAA ::1"] })));
