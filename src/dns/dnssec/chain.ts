@@ -69,12 +69,7 @@ interface ShownSignature {
 interface Zone {
   readonly keys: readonly Key[];
   readonly link: ChainLink;
-}
-
-/** The zone that a name begins, or is in. */
-interface Place {
-  readonly zone: Zone;
-  /** The highest name on the way up to the zone that may be a zone too, because nothing is proven about it. */
+  /** The highest name between the zone and one below it that may be a zone too: nothing is proven about it. */
   readonly unproven?: string;
 }
 
@@ -98,7 +93,7 @@ export class Chain {
   /** The zones that were looked at, each behind the one above it. */
   readonly links: ChainLink[] = [];
   readonly #options: ChainOptions;
-  readonly #places = new Map<string, Promise<Place>>();
+  readonly #zones = new Map<string, Promise<Zone>>();
 
   constructor(options: ChainOptions) {
     this.#options = options;
@@ -125,7 +120,7 @@ export class Chain {
     let problem: unknown;
     for (const signer of signers) {
       try {
-        const zone = await this.#zone(signer);
+        const zone = await this.#zoneAt(signer);
         const wildcard = this.#note(zone, set, (shown) => this.#verify(zone, set, shown));
         if (!isExpanded(set, wildcard)) return signer;
         if (await this.deny({ name, type, wildcard }, authority)) return signer;
@@ -151,7 +146,7 @@ export class Chain {
       .flatMap((set) => this.#signersOf(claim, set))
       .find((signer) => signer === (wildcard?.signer ?? signer));
     if (by === undefined) return null;
-    const zone = await this.#zone(by);
+    const zone = await this.#zoneAt(by);
     const { link } = zone;
     const own = candidates.filter(({ signatures }) =>
       signatures.some(({ signer }) => signer === by),
@@ -184,37 +179,36 @@ export class Chain {
    * @param name of the records
    */
   async explainUnsigned(what: string, name: string): Promise<Problem> {
-    const { zone, unproven } = await this.#placeOf(name);
+    const { link, unproven } = await this.#zoneOf(name);
     const more = unproven ? ` and does not prove that ${nameText(unproven)} is not` : "";
-    const text = `${what} has no signature, though ${nameText(zone.link.zone)} is signed${more}.`;
+    const text = `${what} has no signature, though ${nameText(link.zone)} is signed${more}.`;
     return new Problem("bogus", text);
   }
 
-  /** The zone of a name that signs. */
-  async #zone(name: string): Promise<Zone> {
-    const { zone, unproven } = await this.#placeOf(name);
+  /** The zone that a name begins, because it signs. */
+  async #zoneAt(name: string): Promise<Zone> {
+    const zone = await this.#zoneOf(name);
     if (zone.link.zone === name) return zone;
-    if (unproven) throw await this.explainUnsigned(`${nameText(name)} DS`, name);
+    if (zone.unproven) throw await this.explainUnsigned(`${nameText(name)} DS`, name);
     const text = `${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
     throw new Problem("bogus", text);
   }
 
-  #placeOf(name: string): Promise<Place> {
-    return this.#places.getOrInsertComputed(name, () => this.#findPlace(name));
+  /** The zone that a name begins, or is in. */
+  #zoneOf(name: string): Promise<Zone> {
+    return this.#zones.getOrInsertComputed(name, () => this.#findZone(name));
   }
 
-  async #findPlace(name: string): Promise<Place> {
+  async #findZone(name: string): Promise<Zone> {
     const anchor = this.anchorOf(name);
-    if (anchor === name) {
-      const own = this.#options.anchors.filter(({ zone }) => zone === name);
-      return { zone: await this.#open(name, own) };
-    }
+    const own = this.#options.anchors.filter(({ zone }) => zone === name);
+    if (own.length > 0) return this.#open(name, own);
     const { answers, authority, isNameError } = await this.#ask(name, "DS");
     const ds = findSet(answers, name, "DS");
     if (ds !== undefined) {
       await this.check(ds, authority);
       const digests = ds.data.flatMap((data) => tryParseKeyDigest(data) ?? []);
-      return { zone: await this.#open(name, digests) };
+      return this.#open(name, digests);
     }
     // No zone begins at an alias, and the rest of such an answer is about another name.
     const isAlias = findSet(answers, name, "CNAME") !== undefined;
@@ -224,12 +218,12 @@ export class Chain {
       const text = `${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
       throw new Problem("insecure", text);
     }
-    if (proven) return { zone: proven.zone };
+    if (proven) return proven.zone;
     // Only a hint: what counts is a proof, which is signed.
     const soa = authority.find(({ type }) => type === "SOA")?.name ?? name;
     const isAbove = !isAlias && soa !== name && isWithin(name, soa) && isWithin(soa, anchor);
-    const place = await this.#placeOf(isAbove ? soa : parentOf(name));
-    return isAlias ? place : { unproven: name, ...place };
+    const above = await this.#zoneOf(isAbove ? soa : parentOf(name));
+    return isAlias ? above : { unproven: name, ...above };
   }
 
   /** Checks the keys of a zone; RFC 4035 section 5.2. */
