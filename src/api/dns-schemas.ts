@@ -180,7 +180,7 @@ export const dnssecVerdict = once(() =>
         validates: z
           .boolean()
           .nullable()
-          .describe("Whether it validates this name; null if that does not show."),
+          .describe("Whether it validates; null if that does not show."),
         extendedErrors: list(extendedError(), "Its extended errors."),
       })
       .describe("What the resolver claims, which may differ from the verdict."),
