@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { VERDICTS } from "../dns/dnssec/chain.ts";
+import { VERDICTS } from "../dns/dnssec/problem.ts";
 import { TRANSPORTS } from "../dns/transport.ts";
 import {
   extendedError,

@@ -171,17 +171,19 @@ export const ERRORS = {
     status: 404,
     meaning: "the name does not exist",
     details: query,
-    message({ hostname, resolver, extendedErrors = [] }, aliasOf) {
+    message({ hostname, resolver, extendedErrors = [], dnssec }, aliasOf) {
       const isAddress = tryParseIp(hostname) !== null;
       const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
       const blocked = blockReason(extendedErrors);
       if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
-      const source = `according to ${resolver} (NXDOMAIN)`;
-      if (aliasOf !== undefined) {
-        return `${name} is an alias of ${quote(aliasOf)}, which does not exist ${source}; its owner must correct the CNAME record.`;
-      }
-      const advice = isAddress ? "its owner can add a PTR record" : "check its spelling";
-      return `${name} does not exist ${source}; ${advice}.`;
+      const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
+      const [what, advice] =
+        aliasOf === undefined
+          ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
+          : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
+      const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
+      const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
+      return `${name} ${what}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
     },
   }),
   NO_IPV6_ADDRESS: kind({

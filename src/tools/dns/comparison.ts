@@ -81,8 +81,8 @@ const VIEWS: Readonly<Record<Difference, (reply: Reply) => readonly string[]>> =
   chain: (reply) => recordsOf(reply).filter(isLink(reply)).map(comparable),
   ttl: (reply) => recordsAsked(reply).map((record) => `${comparable(record)} ${record.ttl}`),
   rcode: ({ outcome }) => ("rcode" in outcome ? [outcome.rcode] : []),
-  dnssec: ({ outcome, verdict }) => [
-    verdict ?? String("authenticated" in outcome && outcome.authenticated),
+  dnssec: ({ outcome, dnssec }) => [
+    dnssec?.verdict ?? String("authenticated" in outcome && outcome.authenticated),
   ],
 };
 

@@ -140,7 +140,7 @@ export const dns = endpoint({
     const { hostname, type, resolver, dnssec } = parameters;
     const stamp = newStamp();
     const { signal, owner } = call;
-    const asked = {
+    const options = {
       ...{ signal, owner, class: parameters.class, nsid: parameters.nsid === "yes" },
       ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
     };
@@ -153,22 +153,19 @@ export const dns = endpoint({
     const ask = async (name: ResolverName): Promise<Reply> => {
       const client = resolvers[name];
       const query = (flags: QueryOptions) =>
-        client.query(parsed.name, type, { ...asked, ...flags });
+        client.query(parsed.name, type, { ...options, ...flags });
       if (type === "AAAA") learnTranslators(client);
-      const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
+      const asked = await query(dnssec === "yes" ? { dnssec: true } : {});
+      // A server that a command has chosen has its own text in place of the name.
+      const title = (resolverTitle as ResolverName | undefined) ?? name;
+      const check = { name: title, client, signal, owner, query };
       const checked =
-        dnssec === "yes" &&
-        parameters.class !== "CH" &&
-        (await checkDnssec(outcome, {
-          ...{ client, anchors: config.trustAnchors, signal, owner, query },
-        }));
-      const reply = {
-        // A server that a command has chosen has its own text in place of the name.
-        resolver: (resolverTitle as ResolverName | undefined) ?? name,
-        outcome,
-        translations: translationsIn(client, outcome),
-        ...(checked && { dnssec: checked, verdict: checked.verdict }),
-      };
+        dnssec === "yes" && parameters.class !== "CH"
+          ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
+          : { outcome: asked };
+      const { outcome } = checked;
+      const translations = translationsIn(client, outcome);
+      const reply = { ...checked, resolver: title, translations };
       if (outcome.kind !== "aborted") call.onEvent?.("reply", replyDocument(reply));
       return reply;
     };
