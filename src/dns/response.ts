@@ -59,14 +59,10 @@ export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | As
   return isFinal ? response : { kind: "ask-tcp", fallback: response, isForgery: false };
 }
 
-/** Matches the message from a TCP connection with the query. Only the server can have sent it. */
+/** Matches the message from a connection with the query. Only the server can have sent it. */
 export function matchStreamed(bytes: Uint8Array, query: Query): DnsResponse {
-  const header = tryDecodeHeader(bytes);
-  if (header === null || !isResponse(header) || header.id !== query.id) return MALFORMED;
-  if (header.questionCount === 0) return tryBareFailure(bytes) ?? MALFORMED;
-  const isOther = matchQuestion(header, bytes, query) === "other";
-  const isTruncated = (header.flags & FLAG.truncated) !== 0;
-  return isOther || isTruncated ? MALFORMED : decodeResponse(bytes, query);
+  const match = matchDatagram(bytes, query) ?? MALFORMED;
+  return match.kind === "ask-tcp" ? (match.fallback ?? MALFORMED) : match;
 }
 
 /** True if the server must be asked again without EDNS, because it does not support it; RFC 6891 section 7. */
@@ -142,12 +138,10 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
  * section 2.2). The labels that equal the name as it was sent get back the case that the caller gave.
  */
 function restoreCase(target: string, query: Query): string {
-  const sentLabels = decodeName(query.bytes, HEADER_BYTES).match(/(?:\\.|[^.\\])+\./g) ?? [];
-  let shared = 0;
-  for (const label of sentLabels) {
-    if (!target.startsWith(label, shared)) break;
-    shared += label.length;
-  }
+  const sent = decodeName(query.bytes, HEADER_BYTES);
+  let equal = 0;
+  while (equal < sent.length && target[equal] === sent[equal]) equal++;
+  const shared = target.slice(0, equal).lastIndexOf(".") + 1;
   return query.question.name.slice(0, shared) + target.slice(shared);
 }
 
