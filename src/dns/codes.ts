@@ -37,8 +37,8 @@ export function bogusReason(errors: readonly ExtendedError[]): ExtendedError | u
   return errors.find(({ code }) => BOGUS_CODES.includes(code));
 }
 
-/** INFO-CODEs by which a resolver says that it does not want to answer: Blocked, Censored, Filtered; RFC 8914 section 4. */
-const BLOCK_CODES: readonly number[] = [15, 16, 17];
+/** INFO-CODEs by which a resolver says that it does not give the true answer: Forged Answer, Blocked, Censored, Filtered; RFC 8914 section 4. */
+const BLOCK_CODES: readonly number[] = [4, 15, 16, 17];
 
 /** Why a resolver blocks a name, in its words; undefined if it does not say that it does. */
 export function blockReason(errors: readonly ExtendedError[]): string | undefined {

@@ -22,6 +22,7 @@ import {
 } from "../../api/schemas.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { QUERY_TIMEOUT_MS, type QueryOptions } from "../../dns/client.ts";
+import { blockReason, staleReason } from "../../dns/codes.ts";
 import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
 import { parseHostname } from "../../dns/hostname.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
@@ -188,17 +189,26 @@ export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
 export function dnsVerdict(
   resolver: ResolverName,
   records: DnsResult["records"],
-  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec"> & Partial<Compared>,
+  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec" | "extendedErrors"> &
+    Partial<Compared>,
 ) {
+  const { extendedErrors = [], resolvers } = said;
   const { type } = said.question;
   const name = said.question.name === "." ? "the root" : withoutFinalDot(said.question.name);
   const asked = records.filter((record) => record.type === type).length;
   const code = asked > 0 ? "answer" : said.incomplete ? "incomplete" : "no-data";
+  const blocked = blockReason(extendedErrors);
+  const isOld = staleReason(extendedErrors) !== undefined;
   const sentences = [
     code === "answer" && `${resolver} has ${plural(asked, `${type} record`)} for ${name}.`,
-    code === "no-data" && `${resolver} says that ${name} exists and has no ${type} record.`,
+    code === "no-data" &&
+      !blocked &&
+      `${resolver} says that ${name} exists and has no ${type} record.`,
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
+    // With several resolvers, the comparison says it of each.
+    blocked && !resolvers && `${resolver} blocks this name, as it says (${blocked}).`,
+    isOld && !resolvers && `The answer is old, because ${resolver} could not get a new one.`,
     said.dnssec && `DNSSEC: ${said.dnssec.verdict}.`,
     comparisonText(said),
   ];
