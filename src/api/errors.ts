@@ -2,13 +2,7 @@ import { z } from "zod";
 import { tryParseIp } from "../addr/ip.ts";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
-import {
-  blockReason,
-  bogusReason,
-  certificateFault,
-  type ExtendedError,
-  errorText,
-} from "../dns/codes.ts";
+import { blockReason, bogusReason, certificateFault, errorText } from "../dns/codes.ts";
 import { remedyFor } from "../icmp/engine.ts";
 import { printable, quote } from "../util/text.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
@@ -81,10 +75,7 @@ function attemptsText(attempts: ValueOf<ReturnType<typeof dnsDetails>["attempts"
   return shown || "no server was asked, because too many other questions wait";
 }
 
-/** Why there is no answer where the resolver blocks the name; undefined if it does not say so. */
-function blockedText(resolver: string, hostname: string, extendedErrors: readonly ExtendedError[]) {
-  const reason = blockReason(extendedErrors);
-  if (reason === undefined) return;
+function blockedText(resolver: string, hostname: string, reason: string): string {
   return `${resolver} blocks ${quote(hostname)}, as it says (${reason}); ask another resolver, or its operator.`;
 }
 
@@ -184,8 +175,8 @@ export const ERRORS = {
     message({ hostname, resolver, extendedErrors = [] }, aliasOf) {
       const isAddress = tryParseIp(hostname) !== null;
       const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
-      const blocked = blockedText(resolver, hostname, extendedErrors);
-      if (blocked !== undefined) return blocked;
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
       const source = `according to ${resolver} (NXDOMAIN)`;
       if (aliasOf !== undefined) {
         return `${name} is an alias of ${quote(aliasOf)}, which does not exist ${source}; its owner must correct the CNAME record.`;
@@ -198,9 +189,11 @@ export const ERRORS = {
     status: 404,
     meaning: "the target's name has no AAAA record",
     details: query,
-    message: ({ hostname, resolver, extendedErrors = [] }) =>
-      blockedText(resolver, hostname, extendedErrors) ??
-      `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`,
+    message({ hostname, resolver, extendedErrors = [] }) {
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
+      return `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
+    },
   }),
   RATE_LIMITED: kind({
     status: 429,
@@ -243,8 +236,8 @@ export const ERRORS = {
     }),
     message({ hostname, resolver, rcode, extendedErrors = [], dnssec, attempts }, unreachable) {
       const name = quote(hostname);
-      const blocked = blockedText(resolver, hostname, extendedErrors);
-      if (blocked !== undefined) return blocked;
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
       if (rcode === "SHORTAGE") {
         return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
       }

@@ -40,12 +40,12 @@ function rest(reader: ByteReader): Uint8Array {
 }
 
 /** Reads four bytes as dotted decimal. */
-export function readIpv4(reader: ByteReader): string {
+function readIpv4(reader: ByteReader): string {
   return formatIpv4(ipv4FromWord(reader.uint32()));
 }
 
 /** Reads sixteen bytes as an IPv6 address; RFC 5952. */
-export function readIpv6(reader: ByteReader): string {
+function readIpv6(reader: ByteReader): string {
   return formatIpv6(
     ipv6FromWords(reader.uint32(), reader.uint32(), reader.uint32(), reader.uint32()),
   );
@@ -68,7 +68,7 @@ function readTexts(reader: ByteReader): string {
 }
 
 /** A character-string in quotes; RFC 1035 section 5.1. */
-export function quotedText(bytes: Uint8Array): string {
+function quotedText(bytes: Uint8Array): string {
   return `"${plainText(bytes)}"`;
 }
 

@@ -207,11 +207,8 @@ export function interpret(
     end = link.value.toLowerCase();
     if (seen.has(end)) return { kind: "loop", records: chain };
   }
-  const kinds: Readonly<Record<string, "no-data" | "name-error">> = {
-    NOERROR: "no-data",
-    NXDOMAIN: "name-error",
-  };
-  return { kind: kinds[rcode] ?? "failure", records: chain };
+  const isAbsent = rcode === "NXDOMAIN" ? "name-error" : "failure";
+  return { kind: rcode === "NOERROR" ? "no-data" : isAbsent, records: chain };
 }
 
 /** The type of the records that a signature covers, the first word of its text. */

@@ -169,3 +169,15 @@ test("a client that has disconnected gets no response", () => {
   const left = () => requireAnswer({ resolver: "resolver_a", outcome }, "a");
   expect(left).toThrow(expect.objectContaining({ name: "AbortError" }));
 });
+
+test("a target without an address says if the resolver blocks its name", () => {
+  const details = { hostname: "www.example", resolver: "resolver_a", question: QUESTION } as const;
+  const asked = { ...details, attempts: [] };
+  expect(new ApiError("NO_IPV6_ADDRESS", asked).message).toMatch(
+    /^"www.example" exists but has no/,
+  );
+  const extendedErrors = [{ code: 15, name: "Blocked" }];
+  expect(new ApiError("NO_IPV6_ADDRESS", { ...asked, extendedErrors }).message).toBe(
+    'resolver_a blocks "www.example", as it says (Blocked); ask another resolver, or its operator.',
+  );
+});
