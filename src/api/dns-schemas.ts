@@ -41,7 +41,7 @@ const shape = <Fields extends z.core.$ZodLooseShape>(
 const group = <Fields extends z.core.$ZodLooseShape>(description: string, fields: Fields) =>
   z.strictObject(fields).describe(description);
 
-/** Fields of which each can be absent. */
+/** Fields that can be absent, each for itself. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, schema]) => [name, schema.exactOptional()]),

@@ -178,16 +178,13 @@ function tryDecodeMessage(bytes: Uint8Array): Message | null {
  * - `failure`: the server did not answer the question;
  * - `loop`: the chain returns to one of its names.
  */
-export interface Interpretation {
-  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "loop";
-  readonly records: readonly ResourceRecord[];
-}
-
-/** Reads the answer to the question from the message. */
 export function interpret(
   { rcode, answers }: Message,
   { name, type, dnssec }: Question,
-): Interpretation {
+): {
+  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "loop";
+  readonly records: readonly ResourceRecord[];
+} {
   const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
   const signatures = (records: readonly ResourceRecord[], covered: RecordType) =>
     dnssec ? records.filter((one) => one.type === "RRSIG" && coveredType(one) === covered) : [];

@@ -59,7 +59,7 @@ let names: string[] = [];
 beforeAll(async () => {
   const answer = (transport: Seen["transport"], query: Uint8Array) => {
     const name = askedName(query);
-    // What an AAAA question asks on the side is not of the user.
+    // An AAAA question asks this on the side.
     if (/^ipv4only\.arpa\.$/i.test(name)) return replyTo(query, {});
     seen.push(see(transport, query));
     names.push(name.toLowerCase());

@@ -24,7 +24,7 @@ function start(rcode = 0) {
   const owners: string[] = [];
   const recorded: DnsClient = {
     query(name, type, options = {}) {
-      // What an AAAA question asks on the side is of all who ask, once an hour.
+      // An AAAA question asks this on the side, for all who ask, once an hour.
       if (name !== "ipv4only.arpa") owners.push(`${options.owner}`);
       return client.query(name, type, options);
     },

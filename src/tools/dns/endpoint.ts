@@ -47,7 +47,7 @@ const LONGEST_MS = MAX_WAIT_MS + 2 * QUERY_TIMEOUT_MS;
 
 const TOO_MANY = "As many of your DNS queries run as may at once";
 
-/** One of two words, the default first; the help says what the other one does, for which the option stands. */
+/** One of two words, the default first; the option chooses the other one, and the help says what that does. */
 const switchParameter = <const Words extends readonly [string, string]>(
   words: Words,
   flags: string,
