@@ -59,6 +59,7 @@ const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?
   CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
   UNREACHABLE: ["could not be reached"],
   REFERRAL: ["only referred to other servers"],
+  REFUSED: ["refused to answer", "ask its operator if it serves you, or ask another resolver"],
   TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
 };
 
@@ -190,8 +191,11 @@ export const ERRORS = {
     status: 404,
     meaning: "the target's name has no AAAA record",
     details: query,
-    message: ({ hostname }) =>
-      `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`,
+    message({ hostname, resolver, extendedErrors = [] }) {
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
+      return `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
+    },
   }),
   RATE_LIMITED: kind({
     status: 429,
