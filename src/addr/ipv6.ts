@@ -145,11 +145,16 @@ export function ipv6FromBytes(bytes: Uint8Array): Ipv6Address {
 /** The 16 bytes of the address in network order. */
 export function ipv6ToBytes(address: Ipv6Address): Uint8Array<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(16));
-  view.setUint32(0, address.word0);
-  view.setUint32(4, address.word1);
-  view.setUint32(8, address.word2);
-  view.setUint32(12, address.word3);
+  writeIpv6(address, view, 0);
   return new Uint8Array(view.buffer);
+}
+
+/** Writes the 16 bytes of the address in network order. */
+export function writeIpv6(address: Ipv6Address, into: DataView, at: number): void {
+  into.setUint32(at, address.word0);
+  into.setUint32(at + 4, address.word1);
+  into.setUint32(at + 8, address.word2);
+  into.setUint32(at + 12, address.word3);
 }
 
 /** True if both are the same 128 bits. */
@@ -163,6 +168,6 @@ export function isIpv4Mapped({ word0, word1, word2 }: Ipv6Address): boolean {
 }
 
 /** True if the address is link-local unicast, `fe80::/10`; RFC 4291 section 2.5.6. */
-function isLinkLocal({ word0 }: Ipv6Address): boolean {
+export function isLinkLocal({ word0 }: Ipv6Address): boolean {
   return word0 >>> 22 === 0x3fa;
 }

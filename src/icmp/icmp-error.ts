@@ -22,58 +22,36 @@ const POLICY_CODES: readonly number[] = [1, 5, 6];
  * or the path ends there, and why; RFC 4443 section 3.
  */
 export function errorMeaning(type: number, code: number) {
-  switch (type) {
-    case TYPE.timeExceeded:
-      // Code 1 is a failed reassembly, which another copy of the probe may survive.
-      return code === 0 ? "hop" : "inconclusive";
-    case TYPE.destinationUnreachable:
-      return POLICY_CODES.includes(code) ? "prohibited" : "unreachable";
-    case TYPE.packetTooBig:
-      return "packet-too-big";
-    case TYPE.parameterProblem:
-      return "parameter-problem";
-    default:
-      return "inconclusive";
+  if (type === TYPE.destinationUnreachable) {
+    return POLICY_CODES.includes(code) ? "prohibited" : "unreachable";
   }
+  if (type === TYPE.packetTooBig) return "packet-too-big";
+  if (type === TYPE.parameterProblem) return "parameter-problem";
+  // Code 1 is a failed reassembly, which another copy of the probe may survive.
+  return type === TYPE.timeExceeded && code === 0 ? "hop" : "inconclusive";
 }
 
 /** Where extensions begin if the sender gives no length; RFC 4884 section 5.5. */
 const DEFAULT_OFFSET_BYTES = 128;
 /** A length that leaves no room for the headers of a probe is wrong, and counts as none. */
 const LEAST_WORDS = 6;
+/** Of the extensions, and of each object. */
 const HEADER_BYTES = 4;
 const VERSION = 2;
 /** More objects than this do not fit into 1280 bytes with any content. */
 const MAX_OBJECTS = 32;
 
 /** One entry of an MPLS label stack; RFC 4950 section 4 and RFC 3032 section 2.1. */
-export interface MplsLabel {
-  /** 20 bits. */
-  readonly label: number;
-  /** 3 bits: traffic class. */
-  readonly trafficClass: number;
-  readonly bottomOfStack: boolean;
-  readonly ttl: number;
-}
+export type MplsLabel = ReturnType<typeof decodeMpls>[number];
 
 /** How an interface takes part, by the first two bits of the class type; RFC 5837 section 4.1. */
 export const INTERFACE_ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
 
 /** A router's report about one of its interfaces; RFC 5837 section 4. */
-export interface InterfaceInformation {
-  readonly role: (typeof INTERFACE_ROLES)[number];
-  readonly index: number | null;
-  /** Null also for an IPv4 address. */
-  readonly address: Ipv6Address | null;
-  readonly name: string | null;
-  readonly mtuBytes: number | null;
-}
+export type InterfaceInformation = NonNullable<ReturnType<typeof decodeInterface>>;
 
 /** The extensions of an error that sixscope interprets, in their order. */
-export interface Extensions {
-  readonly mpls: readonly MplsLabel[];
-  readonly interfaces: readonly InterfaceInformation[];
-}
+export type Extensions = ReturnType<typeof decodeObjects>;
 
 const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
 
@@ -98,31 +76,30 @@ function isExtensionStructure(bytes: Uint8Array): boolean {
 }
 
 /** Decodes the objects of two classes; IANA "ICMP Extension Object Classes". */
-function decodeObjects(bytes: Uint8Array): Extensions {
+function decodeObjects(bytes: Uint8Array) {
   const mpls: MplsLabel[] = [];
   const interfaces: InterfaceInformation[] = [];
-  const view = viewOf(bytes);
-  let offset = HEADER_BYTES;
-  for (let count = 0; count < MAX_OBJECTS && offset + 4 <= bytes.length; count++) {
-    const length = view.getUint16(offset);
-    if (length < 4 || offset + length > bytes.length) break;
-    const body = bytes.subarray(offset + 4, offset + length);
-    const objectClass = view.getUint8(offset + 2);
-    const classType = view.getUint8(offset + 3);
+  const reader = new ByteReader(bytes, HEADER_BYTES);
+  for (let count = 0; count < MAX_OBJECTS && reader.remaining >= HEADER_BYTES; count++) {
+    const bodyBytes = reader.uint16() - HEADER_BYTES;
+    const [objectClass, classType] = [reader.uint8(), reader.uint8()];
+    if (bodyBytes < 0 || bodyBytes > reader.remaining) break;
+    const body = reader.take(bodyBytes);
     if (objectClass === 1 && classType === 1) mpls.push(...decodeMpls(body));
     const about = objectClass === 2 ? decodeInterface(classType, body) : null;
     if (about !== null) interfaces.push(about);
-    offset += length;
   }
   return { mpls, interfaces };
 }
 
-function decodeMpls(body: Uint8Array): MplsLabel[] {
-  const view = viewOf(body);
-  return Array.from({ length: Math.floor(body.length / 4) }, (_, index) => {
-    const entry = view.getUint32(4 * index);
+function decodeMpls(body: Uint8Array) {
+  const reader = new ByteReader(body);
+  return Array.from({ length: Math.floor(body.length / 4) }, () => {
+    const entry = reader.uint32();
     return {
+      /** 20 bits. */
       label: entry >>> 12,
+      /** 3 bits: traffic class. */
       trafficClass: (entry >>> 9) & 7,
       bottomOfStack: (entry & 0x100) !== 0,
       ttl: entry & 0xff,
@@ -137,12 +114,13 @@ const FAMILY = { ipv4: 1, ipv6: 2 } as const;
 const MAX_NAME_BYTES = 64;
 
 /** Null if the object is malformed. */
-function decodeInterface(classType: number, body: Uint8Array): InterfaceInformation | null {
+function decodeInterface(classType: number, body: Uint8Array) {
   const reader = new ByteReader(body);
   try {
     return {
-      role: INTERFACE_ROLES[classType >>> 6] as InterfaceInformation["role"],
+      role: INTERFACE_ROLES[classType >>> 6] as (typeof INTERFACE_ROLES)[number],
       index: classType & HAS.index ? reader.uint32() : null,
+      /** Null also for an IPv4 address. */
       address: classType & HAS.address ? readAddress(reader) : null,
       name: classType & HAS.name ? readName(reader) : null,
       mtuBytes: classType & HAS.mtu ? reader.uint32() : null,
@@ -170,8 +148,4 @@ function readName(reader: ByteReader): string {
   const name = safeText(reader.take(length - 1), MAX_NAME_BYTES);
   reader.take(Math.min(-length & 3, reader.remaining));
   return name;
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -11,11 +11,7 @@ import { fisherExact, logLikelihood, type Trials } from "../util/statistics.ts";
 export type LossCause = "path" | "replies" | "unclear";
 
 /** The hops between which loss begins. */
-export interface LossBegin {
-  /** The last hop that probes reach without loss; 0 is this machine. */
-  readonly from: number;
-  readonly to: number;
-}
+export type LossBegin = NonNullable<ReturnType<typeof beginOfLoss>>;
 
 /** So improbable must it be that a hop loses more than those behind it by chance. */
 const SIGNIFICANT = 0.01;
@@ -77,7 +73,7 @@ function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
  * same share. Several links that explain the losses about as well are one stretch. Null if none need be
  * there, or it can be any.
  */
-function beginOfLoss(hops: readonly Trials[], replying: ReadonlySet<number>): LossBegin | null {
+function beginOfLoss(hops: readonly Trials[], replying: ReadonlySet<number>) {
   const sound = [...hops.entries()].filter(([at, hop]) => !replying.has(at) && answers(hop));
   const fits = [...sound, null].map((_, at) => {
     const behind = sum(sound.slice(at).map(([, hop]) => hop));
@@ -90,5 +86,6 @@ function beginOfLoss(hops: readonly Trials[], replying: ReadonlySet<number>): Lo
   const first = fits.findIndex(isPossible);
   const last = sound[fits.findLastIndex(isPossible)];
   if (last === undefined || (first === 0 && last === sound.at(-1) && sound.length > 1)) return null;
+  /** `from` is the last hop that probes reach without loss; 0 is this machine. */
   return { from: (sound[first - 1]?.[0] ?? -1) + 1, to: last[0] + 1 };
 }

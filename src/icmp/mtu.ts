@@ -193,7 +193,8 @@ export async function measureMtu(
     if (answer.kind !== "error" || answer.type !== TYPE.packetTooBig) return { kind: "lost" };
     // A router that says Packet Too Big and forwards the packet all the same lies.
     const certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
-    while (!hasPassed && !signal.aborted && clock.nowMs() < certainMs) await prober.listen(signal);
+    while (!hasPassed && !signal.aborted && clock.nowMs() < certainMs)
+      await prober.listen(signal, certainMs);
     const { parameter: mtuBytes, from } = answer;
     const tooBig = { from, mtuBytes, sentBytes };
     if (hasPassed) {
@@ -230,7 +231,7 @@ export async function measureMtu(
         },
       },
     );
-    // Nobody waits for further hops before a silent target.
+    // If the target is silent, the result does not wait for the rest of the trace.
     const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
     const traced = await Promise.race([tracing, isSilent]);
     if (traced?.kind === "unreachable") return traced;

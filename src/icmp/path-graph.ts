@@ -37,14 +37,6 @@ export interface TracedPath {
   readonly nodes: readonly (string | null)[];
 }
 
-/** The nodes and edges that the labels of some paths found. */
-export interface PathGraph {
-  /** In the order of their hops; a silent one has no address. */
-  readonly nodes: readonly TraceHop[];
-  /** Each from one node to another, by their indexes, and how many labels showed it. */
-  readonly edges: readonly Readonly<Record<"from" | "to" | "labels", number>>[];
-}
-
 const SOURCE = "source";
 const SILENT = "silent";
 /** Follows the last node of a path. */
@@ -195,7 +187,7 @@ export class PathFindings {
   }
 
   /** All nodes, and the links that are sure, but for those from hops at which one label met several nodes. */
-  graph(): PathGraph {
+  graph() {
     const found = this.levels.flatMap((level, hop) =>
       [...level].flatMap(([name, labels]) => {
         const row = name === END ? undefined : [...labels][0]?.rows[hop];
@@ -210,7 +202,12 @@ export class PathFindings {
         return isShown && to !== undefined ? [{ from, to, labels: alike.length }] : [];
       }),
     );
-    return { nodes: found.map(({ row }) => row), edges };
+    return {
+      /** In the order of their hops; a silent one has no address. */
+      nodes: found.map(({ row }) => row),
+      /** Each from one node to another, by their indexes, and how many labels showed it. */
+      edges,
+    };
   }
 }
 

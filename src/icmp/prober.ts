@@ -21,8 +21,9 @@ const GRACE_MS = 1;
 export const SILENCE_MS = 3200;
 /** A reply outweighs an error of the same probe that came at most this long before, in milliseconds. */
 export const REPLY_AFTER_ERROR_MS = 100;
-/** Packets read in one turn; then the event loop serves others. */
+/** Packets read in one turn, and the milliseconds it may take; then the event loop serves others. */
 const PACKETS_A_TURN = 1024;
+export const TURN_MS = 10;
 /**
  * How long a tag is used for new probes, in milliseconds. Whoever is pinged learns it, and a forged error must
  * have it. The socket passes the tag before too, so this must be longer than any probe's timeout.
@@ -137,7 +138,7 @@ export class Prober {
   readonly #endedRuns = new WeakSet<AbortSignal>();
   /** The requests of runs without their callbacks; all probes of a run share one. */
   readonly #bare = new WeakMap<AbortSignal, ProbeRequest>();
-  /** Ends the wait of a run that listens. */
+  /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
   /** Until when nothing is read, so that a flood leaves time for everything else. */
   #restMs = -Infinity;
@@ -211,11 +212,10 @@ export class Prober {
 
   /**
    * Waits until a time, by default a moment, for responses that come when no probe is outstanding any more; the
-   * first one to the run with this signal ends the wait.
+   * first one to the run with this signal ends all its waits.
    */
   async listen(signal: AbortSignal, untilMs = this.clock.nowMs() + GRACE_MS): Promise<void> {
-    const heard = new AbortController();
-    this.#listening.set(signal, heard);
+    const heard = this.#listening.getOrInsertComputed(signal, () => new AbortController());
     const waitMs = untilMs - this.clock.nowMs();
     await pause(this.clock, waitMs, this.signalFor(signal, heard.signal));
     this.#read();
@@ -287,7 +287,8 @@ export class Prober {
   #freeSequence(identifier: number): number | null {
     if (this.#probes.numbers.size >= this.#maxProbes) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
-      const sequence = new DataView(this.#randomBytes(2).buffer).getUint16(0);
+      const [high, low] = this.#randomBytes(2) as unknown as [number, number];
+      const sequence = high * 256 + low;
       if (!this.#probes.numbers.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;
@@ -336,6 +337,7 @@ export class Prober {
       if (packet === null) return nowMs;
       readUntilMs = packet.receivedMs;
       this.#receive(packet);
+      if (packet.readMs >= nowMs + TURN_MS) break;
     }
     this.#restMs = nowMs + GRACE_MS;
     this.clock.after(GRACE_MS, () => this.#read());
@@ -369,6 +371,7 @@ export class Prober {
     this.#probes.noteResponse(number);
     if (!this.#isOver(request)) request.onResponse?.(response);
     this.#listening.get(request.signal)?.abort();
+    this.#listening.delete(request.signal);
     this.#outstanding.get(number)?.(isInTime ? response : { kind: "timeout" });
   }
 

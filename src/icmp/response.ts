@@ -1,4 +1,4 @@
-import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import { equalIpv6 } from "../addr/ipv6.ts";
 import { type Extensions, errorMeaning, splitExtensions } from "./icmp-error.ts";
 import {
   COOKIE_BYTES,
@@ -10,15 +10,7 @@ import {
 } from "./packet.ts";
 import type { OutgoingPacket, ReceivedPacket } from "./socket.ts";
 
-interface Received {
-  readonly from: Ipv6Address;
-  /** Index of the interface of a link-local sender, 0 otherwise. */
-  readonly scopeId: number;
-  /** Milliseconds from sending to the kernel's receipt. */
-  readonly rttMs: number;
-  /** The hop limit of the received packet. */
-  readonly hopLimit: number;
-}
+type Received = Readonly<ReturnType<typeof receivedFor>>;
 
 /** An echo reply with the probe's cookie. */
 export interface EchoReply extends Received {
@@ -115,11 +107,11 @@ function matchError<Probe extends SentProbe>(
   const { source, target, flowLabel: sentLabel } = probe.request;
   const data = echo.data.some((byte) => byte !== 0) ? echo.data : NO_DATA;
   const isWithoutCookie = data.length < COOKIE_BYTES;
-  const expected = echoChecksum(source, target, sentLabel);
-  const isTranslated = flowLabel === 0 && (checksum - expected) % 0xffff === 0;
-  const hasLabel = sentLabel !== 0 && (flowLabel === sentLabel || isTranslated);
+  const isTranslated = () =>
+    flowLabel === 0 && (checksum - echoChecksum(source, target, sentLabel)) % 0xffff === 0;
+  const hasLabel = () => sentLabel !== 0 && (flowLabel === sentLabel || isTranslated());
   const isOurs = equalIpv6(destination, target) && hasCookie(data, probe.cookie);
-  if (!isOurs || (isWithoutCookie && !hasLabel)) return { forged: probe, error };
+  if (!isOurs || (isWithoutCookie && !hasLabel())) return { forged: probe, error };
   const { type, code, parameter } = error;
   if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
   const received = receivedFor(probe, packet);
@@ -132,12 +124,23 @@ const NO_DATA = new Uint8Array();
 
 /** True if the data begins with the cookie, or with as much of it as fits. */
 function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
-  return cookie.subarray(0, data.length).every((byte, at) => byte === data[at]);
+  for (let at = Math.min(data.length, cookie.length); at-- > 0; ) {
+    if (cookie[at] !== data[at]) return false;
+  }
+  return true;
 }
 
-function receivedFor(probe: SentProbe, packet: ReceivedPacket): Received {
+function receivedFor(probe: SentProbe, packet: ReceivedPacket) {
   const { source: from, scopeId, hopLimit, receivedMs, readMs } = packet;
   // A stamp before the time of sending shows a step of the wall clock; then the time of reading is used.
   const rttMs = (receivedMs >= probe.sentMs ? receivedMs : readMs) - probe.sentMs;
-  return { from, scopeId, hopLimit, rttMs };
+  return {
+    from,
+    /** Index of the interface of a link-local sender, 0 otherwise. */
+    scopeId,
+    /** The hop limit of the received packet. */
+    hopLimit,
+    /** Milliseconds from sending to the kernel's receipt. */
+    rttMs,
+  };
 }

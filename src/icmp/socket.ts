@@ -1,5 +1,5 @@
 import { type AddressType, classifyIpv6 } from "../addr/classify.ts";
-import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
+import { type Ipv6Address, ipv6FromBytes, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
 import { errnoName, lastError, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
@@ -98,7 +98,7 @@ const UNUSED_PORT = 33434;
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const INFO_BYTES = 20;
-const UNNAMED = new Uint8Array(16);
+const UNNAMED = ipv6FromBytes(new Uint8Array(16));
 /**
  * Addresses to which no probe is sent: the kernel would take an IPv4-mapped one to IPv4 and the unspecified one
  * to loopback, and a multicast address never answers itself.
@@ -107,6 +107,7 @@ const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multic
 /** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
 
+type Destination = Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel" | "port">;
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
 type OptionValue = readonly [option: readonly [number, number], value: Uint8Array, fd?: number];
 
@@ -150,8 +151,8 @@ export abstract class EchoSocket implements IcmpSocket {
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
-    const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-    writeName(name, { target, scopeId, flowLabel, port: UNUSED_PORT });
+    const { name } = this.#out;
+    this.#writeName({ target, scopeId, flowLabel, port: UNUSED_PORT });
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
       failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
@@ -167,15 +168,26 @@ export abstract class EchoSocket implements IcmpSocket {
     if (packet.port !== undefined && this.#beside !== undefined) return this.#beside.send(packet);
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    writeName(out.name, packet);
+    this.#writeName(packet);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
-    const isNamed = scopeId !== 0 || classifyIpv6(source) !== "LinkLocal";
-    out.bytes.set(isNamed ? ipv6ToBytes(source) : UNNAMED, this.#sourceAt);
+    const isNamed = scopeId !== 0 || !isLinkLocal(source);
+    writeIpv6(isNamed ? source : UNNAMED, out.view, this.#sourceAt);
     out.view.setInt32(this.#hopLimitAt, hopLimit, true);
     out.message.set(message);
     out.prepare(this.#sourceAt + INFO_BYTES - out.control, message.length);
     const sentMs = performance.now();
     return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
+  }
+
+  /** Writes a `struct sockaddr_in6`. */
+  #writeName({ target, scopeId, flowLabel, port = 0 }: Destination): void {
+    const { view, name } = this.#out;
+    const at = name.byteOffset;
+    view.setUint16(at + SOCKADDR.family, AF_INET6, true);
+    view.setUint16(at + SOCKADDR.port, port);
+    view.setUint32(at + SOCKADDR.flowInfo, flowLabel);
+    writeIpv6(target, view, at + SOCKADDR.address);
+    view.setUint32(at + SOCKADDR.scopeId, scopeId, true);
   }
 
   /** The signal is one of the process: each socket's `action` is called when any has received something. */
@@ -385,18 +397,6 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   const seconds = Number(to.getBigInt64(toAt, true) - from.getBigInt64(fromAt, true));
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;
-}
-
-type Destination = Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel" | "port">;
-
-/** Writes a `struct sockaddr_in6`. */
-function writeName(into: Uint8Array, { target, scopeId, flowLabel, port = 0 }: Destination): void {
-  const view = new DataView(into.buffer, into.byteOffset, SOCKADDR.bytes);
-  view.setUint16(SOCKADDR.family, AF_INET6, true);
-  view.setUint16(SOCKADDR.port, port);
-  view.setUint32(SOCKADDR.flowInfo, flowLabel);
-  into.set(ipv6ToBytes(target), SOCKADDR.address);
-  view.setUint32(SOCKADDR.scopeId, scopeId, true);
 }
 
 /** The address in a `struct sockaddr_in6`. */

@@ -1,10 +1,5 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
-import {
-  errorMeaning,
-  errorName,
-  type InterfaceInformation,
-  type MplsLabel,
-} from "./icmp-error.ts";
+import { errorMeaning, errorName } from "./icmp-error.ts";
 import { TYPE } from "./packet.ts";
 import type { ProbeError, Response } from "./response.ts";
 
@@ -12,40 +7,10 @@ import type { ProbeError, Response } from "./response.ts";
 export const GAP_LIMIT = 8;
 
 /** A hop of a trace; a silent one has null and empty lists. */
-export interface TraceHop {
-  /** From 1. */
-  readonly hop: number;
-  readonly address: Ipv6Address | null;
-  /** Index of the interface to a link-local `address`, 0 otherwise. */
-  readonly scopeId: number;
-  /** Milliseconds, not rounded. */
-  readonly rttMs: number | null;
-  /** All times, `rttMs` first. */
-  readonly rttsMs: readonly number[];
-  /** The hop limit with which the answer arrived. */
-  readonly replyHopLimit: number | null;
-  /** All addresses that responded, `address` first. */
-  readonly addresses: readonly Ipv6Address[];
-  readonly mpls: readonly MplsLabel[];
-  readonly interfaces: readonly InterfaceInformation[];
-  /** The MTU of the link behind the hop, if it reported one. */
-  readonly mtuBytes: number | null;
-  /** Why the path ends here; null if it goes on. */
-  readonly end: TraceReason | null;
+export type TraceHop = ReturnType<typeof describeHop> & {
   /** Of a silent hop whose routers limit their answers: what it answers to other traces, null if that is not certain. */
   readonly others?: Response | null | undefined;
-}
-
-/** Routers that send packets to each other until their hop limit ends. */
-export interface TraceLoop {
-  /** The hops of the first turn. */
-  readonly from: number;
-  readonly to: number;
-  /** The senders at these hops and, in the same order, at all behind them; null for silence. */
-  readonly addresses: readonly (Ipv6Address | null)[];
-  /** Answers that repeat one of an earlier turn. */
-  readonly repeats: number;
-}
+};
 
 /** Why a trace ended. */
 export const TRACE_REASONS = [
@@ -63,16 +28,7 @@ export const TRACE_REASONS = [
 export type TraceReason = (typeof TRACE_REASONS)[number];
 
 /** The ICMPv6 error that ended a trace. */
-export interface TraceError {
-  readonly type: number;
-  readonly code: number;
-  /** See `errorName`. */
-  readonly name: string;
-  /** The sender; this machine if a neighbour did not resolve. */
-  readonly from: Ipv6Address;
-  /** True if the target itself sent it, as a firewall on it does. */
-  readonly fromTarget: boolean;
-}
+export type TraceError = ReturnType<typeof describeError>;
 
 /** A probe that this machine's kernel refused to send. */
 export interface RefusedProbe {
@@ -82,20 +38,7 @@ export interface RefusedProbe {
 }
 
 /** The result of a trace. */
-export interface TraceReport {
-  /** From 1 to the last hop shown, without gaps; at most `GAP_LIMIT` silent ones at the end. */
-  readonly hops: readonly TraceHop[];
-  /** True if the target replied. */
-  readonly reached: boolean;
-  readonly reason: TraceReason;
-  /** Null unless an error is the reason. */
-  readonly error: TraceError | null;
-  /** Null unless a loop is the reason. */
-  readonly loop: TraceLoop | null;
-  /** The sender of the reply, if the target was reached at another address than its own. */
-  readonly otherSource: Ipv6Address | null;
-  readonly refused: readonly RefusedProbe[];
-}
+export type TraceReport = Readonly<ReturnType<typeof describeTrace>>;
 
 /** The responses of a trace by hop, those of hop 1 first. */
 export type Responses = readonly (readonly Response[])[];
@@ -132,7 +75,7 @@ const LOOP_REPEATS = 4;
  * The loop at the end of a path without an end: the last hops repeat the same two or more addresses, or one
  * and silence, in the same order. One address at all of them is none, because a firewall may answer for others.
  */
-export function findLoop(responses: Responses): TraceLoop | null {
+export function findLoop(responses: Responses) {
   const nodes = [...responses.slice(0, lastResponding(responses)).entries()].toReversed();
   for (let length = 2; length <= MAX_LOOP_HOPS; length++) {
     const turn: Ipv6Address[] = [];
@@ -153,7 +96,15 @@ export function findLoop(responses: Responses): TraceLoop | null {
     const repeats = answered - turn.filter(Boolean).length;
     if (repeats < LOOP_REPEATS || 2 * answered < nodes.length - first) continue;
     const addresses = Array.from({ length }, (_, at) => turn[(first + at) % length] ?? null);
-    return { from: first + 1, to: first + length, addresses, repeats };
+    return {
+      /** The hops of the first turn. */
+      from: first + 1,
+      to: first + length,
+      /** The senders at these hops and, in the same order, at all behind them; null for silence. */
+      addresses,
+      /** Answers that repeat one of an earlier turn. */
+      repeats,
+    };
   }
   return null;
 }
@@ -187,7 +138,7 @@ export function describeTrace(
   refused: readonly RefusedProbe[],
   source: Ipv6Address,
   target: Ipv6Address,
-): TraceReport {
+) {
   const last = lastResponding(responses);
   const endsAt = finalHop(responses);
   const loop = endsAt === null ? findLoop(responses) : null;
@@ -202,7 +153,20 @@ export function describeTrace(
   const reason = (final && endOf(final)) ?? withoutEnd;
   const error = final?.kind === "error" ? describeError(final, target) : null;
   const otherSource = final?.kind === "reply" && final.isOtherSource ? final.from : null;
-  return { hops, reached: reason === "reached", reason, error, loop, otherSource, refused };
+  return {
+    /** From 1 to the last hop shown, without gaps; at most `GAP_LIMIT` silent ones at the end. */
+    hops: hops as readonly TraceHop[],
+    /** True if the target replied. */
+    reached: reason === "reached",
+    reason,
+    /** Null unless an error is the reason. */
+    error,
+    /** Null unless a loop is the reason. */
+    loop,
+    /** The sender of the reply, if the target was reached at another address than its own. */
+    otherSource,
+    refused,
+  };
 }
 
 /** The response that ends the path. */
@@ -237,7 +201,7 @@ export function describeHop(
   atHop: readonly Response[],
   source: Ipv6Address,
   target: Ipv6Address,
-): TraceHop {
+) {
   // Others come from this machine, which could not reach a hop.
   const isFromHop = ({ from }: Response) => !equalIpv6(from, source) || equalIpv6(from, target);
   const responses = byWeight(atHop.filter(isFromHop));
@@ -246,23 +210,40 @@ export function describeHop(
   const addresses = responses.map(({ from }) => from);
   const rttsMs = responses.map(({ rttMs }) => rttMs);
   return {
+    /** From 1. */
     hop,
     address: addresses[0] ?? null,
+    /** Index of the interface to a link-local `address`, 0 otherwise. */
     scopeId: responses[0]?.scopeId ?? 0,
+    /** Milliseconds, not rounded. */
     rttMs: rttsMs[0] ?? null,
+    /** All times, `rttMs` first. */
     rttsMs,
+    /** The hop limit with which the answer arrived. */
     replyHopLimit: responses[0]?.hopLimit ?? null,
+    /** All addresses that responded, `address` first. */
     addresses: addresses.filter(
       (from, at) => at === addresses.findIndex((a) => equalIpv6(a, from)),
     ),
     mpls: errors[0]?.extensions.mpls ?? [],
     interfaces: errors[0]?.extensions.interfaces ?? [],
+    /** The MTU of the link behind the hop, if it reported one. */
     mtuBytes: errors.find(({ type }) => type === TYPE.packetTooBig)?.parameter ?? null,
+    /** Why the path ends here; null if it goes on. */
     end: final ? endOf(final) : null,
   };
 }
 
 /** Describes an error that ends a path. */
-export function describeError({ type, code, from }: ProbeError, target: Ipv6Address): TraceError {
-  return { type, code, name: errorName(type, code), from, fromTarget: equalIpv6(from, target) };
+export function describeError({ type, code, from }: ProbeError, target: Ipv6Address) {
+  return {
+    type,
+    code,
+    /** See `errorName`. */
+    name: errorName(type, code),
+    /** The sender; this machine if a neighbour did not resolve. */
+    from,
+    /** True if the target itself sent it, as a firewall on it does. */
+    fromTarget: equalIpv6(from, target),
+  };
 }

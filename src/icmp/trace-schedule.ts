@@ -54,31 +54,6 @@ export function createSchedule(
   const responses = hops.map((hop) => hop.responses);
   let nextNewMs = -Infinity;
 
-  const nearEnd = () => Math.max(lastResponding(responses), (only?.[0] ?? 1) - 1) + LOOK_AHEAD;
-
-  const hasTries = ({ hop, tries }: Hop) => tries < (hop > nearEnd() ? 1 : MAX_TRIES);
-
-  /** The last hop that is asked while the path has no end: those behind `nearEnd` once, after the others. */
-  const lastAsked = () => {
-    const near = hops.slice(0, nearEnd());
-    const isOver = near.every((hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop));
-    return isOver ? hops.length : near.length;
-  };
-
-  /** True if the hop seems to rate-limit its answers, so that it may be silent only for now. */
-  const isLimited = ({ hop }: Hop, nowMs: number) => {
-    const isSuspect = nowMs < startMs + MAX_SUSPICION_MS && hop === nearerTarget(responses);
-    return isSuspect || nowMs < (repeatAnsweredMs[hop] ?? -Infinity) + LIMITED_MS;
-  };
-
-  const isAskedAgain = (hop: Hop, nowMs: number) =>
-    hasTries(hop) || (nowMs < startMs + MAX_PERSISTENCE_MS && isLimited(hop, nowMs));
-
-  const dueMsOf = (hop: Hop, laterRttMs: number | null, nowMs: number) => {
-    const backOff = isLimited(hop, nowMs) ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
-    return hop.askedMs + backOff * waitMs(!hasTries(hop), laterRttMs, timeoutMs);
-  };
-
   return {
     /** The responses by hop. */
     responses,
@@ -86,20 +61,34 @@ export function createSchedule(
     next(nowMs: number) {
       const final = finalHop(responses);
       if (final === null && (findLoop(responses)?.repeats ?? 0) >= CERTAIN_REPEATS) return null;
+      const near = Math.max(lastResponding(responses), (only?.[0] ?? 1) - 1) + LOOK_AHEAD;
+      const hasTries = ({ hop, tries }: Hop) => tries < (hop > near ? 1 : MAX_TRIES);
       const due: Hop[] = [];
       let wakeMs = Infinity;
       let isOpen = false;
       let laterRttMs: number | null = null;
+      const suspect = nowMs < startMs + MAX_SUSPICION_MS ? nearerTarget(responses) : null;
       for (const hop of hops.slice(0, final ?? undefined).toReversed()) {
         for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
         if (hop.tries === 0 || hop.isClosed || hop.responses.length > 0) continue;
-        const dueMs = dueMsOf(hop, laterRttMs, nowMs);
+        // It seems to rate-limit its answers, so it may be silent only for now.
+        const isLimited =
+          hop.hop === suspect || nowMs < (repeatAnsweredMs[hop.hop] ?? -Infinity) + LIMITED_MS;
+        const backOff = isLimited ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
+        const dueMs = hop.askedMs + backOff * waitMs(!hasTries(hop), laterRttMs, timeoutMs);
+        const isPatient = isLimited && nowMs < startMs + MAX_PERSISTENCE_MS;
         if (nowMs < dueMs) wakeMs = Math.min(wakeMs, dueMs);
-        else if (isAskedAgain(hop, nowMs)) due.push(hop);
+        else if (hasTries(hop) || isPatient) due.push(hop);
         else hop.isClosed = true;
         if (!hop.isClosed) isOpen = true;
       }
-      const unasked = hops.slice(0, final ?? lastAsked()).filter(({ tries }) => tries === 0);
+      // Those behind are asked once, after the others.
+      const isOver = hops
+        .slice(0, near)
+        .every((hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop));
+      const unasked = hops
+        .slice(0, final ?? (isOver ? hops.length : near))
+        .filter(({ tries }) => tries === 0);
       if (unasked.length > 0 && nowMs >= nextNewMs) {
         due.push(...unasked.slice(0, HOPS_AT_ONCE));
         nextNewMs = nowMs + HOPS_PAUSE_MS;

@@ -10,7 +10,7 @@ export interface Clock {
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   after: (delayMs, action) => {
-    const timer = setTimeout(action, Math.ceil(delayMs));
+    const timer = setTimeout(action, Math.max(0, Math.ceil(delayMs)));
     return () => clearTimeout(timer);
   },
 };

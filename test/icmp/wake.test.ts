@@ -3,7 +3,7 @@ import { describe, expect, jest, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { DatagramSocket } from "../../src/icmp/datagram-socket.ts";
 import { ping } from "../../src/icmp/ping.ts";
-import { type Answer, Prober, SWEEP_MS } from "../../src/icmp/prober.ts";
+import { type Answer, Prober, SWEEP_MS, TURN_MS } from "../../src/icmp/prober.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { RawSocket as PlainSocket } from "../lab/raw-socket.ts";
@@ -14,11 +14,12 @@ import {
   FakeSocket,
   type Network,
   SOURCE,
+  simulate,
+  TARGET,
   VirtualClock,
 } from "./fake.ts";
 import { withTag } from "./tag.ts";
 
-const TARGET = parseIpv6("2001:db8:ffff::2");
 const kernelTest = testWith(labMissing);
 const usersTest = testWith(usersMissing);
 const LOOPBACK = parseIpv6("::1");
@@ -26,9 +27,8 @@ const SIGNAL = new AbortController().signal;
 const PROBE = { scopeId: 0, flowLabel: 7, hopLimit: 64, signal: SIGNAL };
 
 function start(network: Network) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const prober = new Prober({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(network);
+  const prober = new Prober(options);
   /** Sends a probe; the answer, and how long after the sending it is known. */
   const probe = async (timeoutMs: number): Promise<[answer: Answer, ms: number]> => {
     const sentMs = clock.nowMs();
@@ -130,9 +130,28 @@ describe("a reply", () => {
     expect(read).toEqual([1024, 2048, 2500]);
   });
 
-  test("ends the wait of the run that listens for it, and of no other", async () => {
+  test("of packets that take long, a turn reads for a bounded time", async () => {
+    const { clock, socket, prober } = start(() => []);
+    const slow = { source: TARGET, message: new Uint8Array(8), hopLimit: 60, scopeId: 0 };
+    for (let count = 0; count < 25; count++) socket.deliver({ ...slow, receivedMs: clock.nowMs() });
+    const receive = socket.receive.bind(socket);
+    socket.receive = () => {
+      clock.block(1);
+      return receive();
+    };
+    const read: number[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      clock.fire();
+      while (prober.counters.malformed === read.at(-1)) clock.fire();
+      read.push(prober.counters.malformed);
+    }
+    expect(read).toEqual([TURN_MS, 2 * TURN_MS, 25]);
+  });
+
+  test("ends all waits of the run that listens for it, and of no other", async () => {
     const { clock, prober } = start(repliesAfter(30));
-    const runs = [new AbortController().signal, new AbortController().signal] as const;
+    const own = new AbortController().signal;
+    const runs = [own, own, new AbortController().signal] as const;
     const fromMs = clock.nowMs();
     const request = { ...PROBE, target: TARGET, source: SOURCE, timeoutMs: 10, signal: runs[0] };
     await clock.run(prober.probe(request));
@@ -140,7 +159,7 @@ describe("a reply", () => {
       await prober.listen(signal, fromMs + 40);
       return clock.nowMs() - fromMs;
     });
-    expect(await clock.run(Promise.all(ended))).toEqual([30, 40]);
+    expect(await clock.run(Promise.all(ended))).toEqual([30, 30, 40]);
   });
 });
 
