@@ -67,13 +67,13 @@ export function addTool(
     const options = command.opts<ToolOptions>();
     const { server, from, json = false, stream = false, format } = options;
     const wrong = (why: string) => command.error(`error: ${why}`);
+    const unserved = server
+      ? undefined
+      : tool.needsServer
+        ? "sees your address"
+        : from && "knows other locations";
     if (stream && !json) wrong("--stream needs --json");
-    if (tool.needsServer && !server) {
-      wrong("only a service sees your address; name one with --server URL");
-    }
-    if (from !== undefined && !server) {
-      wrong("only a service knows other locations; name one with --server URL");
-    }
+    if (unserved) wrong(`only a service ${unserved}; name one with --server URL`);
     // Of a tag, only the answer shows how many locations it means.
     if (format && (from === ALL_LOCATIONS || from?.includes(","))) wrong(ONE_LOCATION);
     const words =
@@ -89,9 +89,8 @@ export function addTool(
     }
     const key = server && (options.keyFrom ?? ownKey(server, environment));
     if (key && !options.plainHttp && !isPrivateWay(server)) {
-      wrong(
-        `others could read the API key on its way to ${server.origin}; use https, or --plain-http`,
-      );
+      const why = `others could read the API key on its way to ${server.origin}`;
+      wrong(`${why}; use https, or --plain-http`);
     }
     if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
       const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
@@ -139,7 +138,7 @@ function isSwitch({ bounds }: Parameter): boolean {
 }
 
 /** The first sentence, as help begins it. */
-function firstClause(description: string): string {
+export function firstClause(description: string): string {
   const [clause = ""] = description.split(/\.(?: |$)/);
   return clause.charAt(0).toLowerCase() + clause.slice(1);
 }
