@@ -4,7 +4,6 @@ import { ApiError } from "../api/errors.ts";
 import {
   alone,
   optionParameter,
-  type Parameter,
   type Parameters,
   readParameters,
   sentTexts,
@@ -116,9 +115,11 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
   return Object.entries(parameters).flatMap(([name, parameter]) => {
     const { option: about, bounds, isInSeconds, default: fallback } = parameter;
     if (about === undefined) return [];
-    const value = isSwitch(parameter)
-      ? ""
-      : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
+    // A yes or no: the option says the one that is not the default.
+    const [other, ...more] =
+      bounds && "allowed" in bounds ? bounds.allowed.filter((word) => word !== fallback) : [];
+    const isSwitch = other !== undefined && more.length === 0;
+    const value = isSwitch ? "" : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
     const inUnit = (number: unknown) => (isInSeconds ? Number(number) / 1000 : number);
     const help = about.help ?? firstClause(parameter.description);
     const range =
@@ -128,13 +129,8 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
     const preset = value !== "" && fallback !== undefined ? ` (default: ${inUnit(fallback)})` : "";
     const here = isSetting ? ", here only" : "";
     const option = new Option(`${about.flags}${value}`, `${help}${here}${range}${preset}`);
-    return [{ name, parameter, option, isSetting }];
+    return [{ name, option: isSwitch ? option.preset(other) : option, isSetting }];
   });
-}
-
-/** A yes or no, whose option says the one that is not the default. */
-function isSwitch({ bounds }: Parameter): boolean {
-  return bounds !== undefined && "allowed" in bounds && bounds.allowed.length === 2;
 }
 
 /** The first sentence, as help begins it. */
@@ -155,12 +151,7 @@ function readOptions(
     const { [name]: parameter } = parameters;
     const given: unknown = command.getOptionValue(option.attributeName());
     if (given === undefined || parameter === undefined) continue;
-    const { bounds, default: fallback } = parameter;
     const flag = option.long ?? name;
-    if (given === true && bounds && "allowed" in bounds) {
-      texts[name] = bounds.allowed.find((choice) => choice !== fallback) ?? "";
-      continue;
-    }
     const named = { [flag]: optionParameter(parameter) };
     const value = read(named, { [flag]: String(given) }, command)[flag];
     if (isSetting) config[name] = value;

@@ -182,7 +182,7 @@ function presentMtrHop(
     })),
     others,
   };
-  return presentRow({ hop, address, scopeId }, names, services, fields, {});
+  return presentRow({ hop, address, scopeId }, names, services, fields);
 }
 
 type Row = MtrResult["hops"][number];
