@@ -75,7 +75,7 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
 }
 
 /** The table with names longer than `room` below their rows; with all hosts there, if an address is longer too. */
-function hostsBelow({ columns, rows, ...others }: Table, room: number): Table {
+export function hostsBelow({ columns, rows, ...others }: Table, room: number): Table {
   const at = columns.findIndex(({ kind }) => kind === "host");
   const hasRoom = Math.max(NO_REPLY.length, hostWidth(rows, at)) <= room;
   const below = rows.map((row): Row => {
