@@ -109,19 +109,25 @@ export function choiceParameter<const T extends readonly string[]>(
   return { in: "query", schema, bounds: { allowed }, ...others };
 }
 
-/**
- * A parameter as the command line takes it: with its option for a name, in seconds if its option is, and
- * with the bounds of a user who is alone if `isAlone`.
- */
-export function optionParameter(parameter: Parameter, isAlone: boolean): Parameter {
-  const { bounds, maximumAlone, isInSeconds } = parameter;
-  if (bounds === undefined || "allowed" in bounds) return parameter;
-  const { minimum } = bounds;
-  const maximum = (isAlone && maximumAlone) || bounds.maximum;
-  const schema = once(() => integer(minimum, maximum).optional());
-  if (!isInSeconds) return { ...parameter, schema, bounds: { minimum, maximum } };
+/** Parameters with the bounds of a user who is alone. */
+export function alone(parameters: Parameters): Parameters {
+  const widened = (parameter: Parameter): Parameter => {
+    const { bounds, maximumAlone: maximum } = parameter;
+    if (maximum === undefined || bounds === undefined || "allowed" in bounds) return parameter;
+    const schema = once(() => integer(bounds.minimum, maximum).prefault(`${parameter.default}`));
+    return { ...parameter, bounds: { ...bounds, maximum }, schema };
+  };
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, parameter]) => [name, widened(parameter)]),
+  );
+}
+
+/** A parameter as the command line takes it: in seconds if its option is. */
+export function optionParameter(parameter: Parameter): Parameter {
+  const { bounds, isInSeconds, ...others } = parameter;
+  if (!isInSeconds || bounds === undefined || "allowed" in bounds) return parameter;
+  const { minimum, maximum } = bounds;
   const ms = (text: string) => (/^\d+(\.\d+)?$/.test(text) ? Math.round(Number(text) * 1000) : "");
-  const { bounds: _, ...others } = parameter;
   return {
     ...others,
     schema: once(() => z.string().transform(ms).pipe(z.int().min(minimum).max(maximum)).optional()),

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Call, Question } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
-import { readParameters, sentTexts } from "../api/parameters.ts";
+import { alone, readParameters, sentTexts } from "../api/parameters.ts";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
@@ -19,8 +19,8 @@ export interface ApiAnswer {
 }
 
 /**
- * Calls an endpoint, and passes on each event until the answer comes. `enough` is that of `Call`; a service
- * does not know it.
+ * Calls an endpoint, and passes on each event until the answer comes. `enough` is that of `Call`; for a
+ * service, which does not know it, it is as the signal.
  *
  * @throws AbortError if the signal aborts
  */
@@ -36,14 +36,12 @@ export interface OwnChoices {
   readonly config?: Partial<Pick<Config, "pingIntervalMs" | "probeTimeoutMs" | "resolvers">>;
   /** The text of the one server that is asked. */
   readonly resolverTitle?: string | undefined;
-  /** Values beyond the bounds of a parameter. */
-  readonly values?: Readonly<Record<string, unknown>>;
 }
 
 /** Does the work in this process, with the resolvers of this machine as `resolver_a`. */
 export function callHere(
   environment: NodeJS.ProcessEnv,
-  { config, resolverTitle, values }: OwnChoices,
+  { config, resolverTitle }: OwnChoices,
 ): CallEndpoint {
   return async ({ endpoint, parameters }, signal, onEvent, enough) => {
     const settings = { ...configHere(environment), ...config };
@@ -53,11 +51,8 @@ export function callHere(
     const services = await openServices(settings, openIcmpIfAllowed(), log);
     const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent, enough };
     try {
-      const read = readParameters(endpoint.parameters, sentTexts(parameters));
-      const result = await endpoint.handle({ ...read, ...values }, call, {
-        ...services,
-        resolverTitle,
-      });
+      const read = readParameters(alone(endpoint.parameters), sentTexts(parameters));
+      const result = await endpoint.handle(read, call, { ...services, resolverTitle });
       return { json: typeof result === "string" ? result : JSON.stringify(result), error: null };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -46,7 +46,8 @@ export function callServer(
   key: string | undefined,
   limits: typeof LIMITS = LIMITS,
 ): CallEndpoint {
-  return async (question, signal, onEvent) => {
+  return async (question, gone, onEvent, enough = gone) => {
+    const signal = AbortSignal.any([gone, enough]);
     const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();

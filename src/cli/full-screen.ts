@@ -55,7 +55,7 @@ export class FullScreen {
     for (const [name, listener] of this.#listeners) process.on(name, listener);
     process.stdout.on("resize", this.#redraw);
     if (process.stdin.isTTY) process.stdin.on("data", this.#onData);
-    this.#enter();
+    this.#mode(ENTER, true);
   }
 
   /** Shows lines in place of all before; each must fit. */
@@ -75,7 +75,8 @@ export class FullScreen {
 
   readonly #onData = (data: Buffer) => {
     for (const [key] of data.toString("latin1").matchAll(KEY)) {
-      if (key === "\x1a") process.kill(process.pid, "SIGTSTP");
+      // As the terminal itself stops a job: all of its processes, such as sudo.
+      if (key === "\x1a") process.kill(0, "SIGTSTP");
       else this.#onKey(key);
     }
   };

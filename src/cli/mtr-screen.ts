@@ -1,13 +1,12 @@
 import type { Question } from "../api/endpoint.ts";
 import { ENOUGH } from "../icmp/run-budget.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
-import { mergeRound, mtrReport } from "../tools/mtr/report.ts";
+import { mergeRound, mtrDraft, mtrReport } from "../tools/mtr/report.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
-import { endLines, type Line, tableLines } from "../tools/report-text.ts";
+import { endLines, hostsBelow, type Line, tableLines } from "../tools/report-text.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { FullScreen } from "./full-screen.ts";
-import { draftOf } from "./interrupted.ts";
 import type { Screen } from "./screen.ts";
 
 /** Outcomes kept of each hop: more than a screen has columns. */
@@ -18,53 +17,66 @@ const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
 const FIXED = 27;
 
-/** The least width for which a host is in the line of its hop. */
-const MIN_WIDTH = 70;
-
 const BLOCKS = [..."▁▂▃▄▅▆▇█"];
 const LOST = "×";
 const TIMES = ["last", "best", "worst", "stdev"].map(
-  (name): Column => ({ name, kind: "ms", isDetail: true }),
+  (name): Column => ({ name, kind: "ms", isDetail: name === "worst" || name === "stdev" }),
 );
+const TIMES_WIDTH = 24;
+
+/** Keys that do the same as others, or have a name, by what they send. */
+const NAMED_KEYS: Readonly<Record<string, string>> = {
+  ...{ "\x03": "q", "\x1c": "q", " ": "p" },
+  ...{ "\x1b[A": "↑", "\x1bOA": "↑", "\x1b[B": "↓", "\x1bOB": "↓" },
+};
 
 const KEYS = "q quit p pause r reset d view n names";
 
-/** The state of the screen: the run, and the choices of its user. */
-export interface MtrView {
-  readonly target: string;
-  /** Which of several runs; a service bounds the rounds of each. */
-  readonly run: number;
-  /** All that is known of the run; undefined before its first event. */
-  readonly known: MtrRound | undefined;
-  /** By hop: the time of each round in milliseconds, null where it was lost. */
-  readonly history: ReadonlyMap<number, readonly (number | null)[]>;
-  readonly isPaused: boolean;
-  /** All times instead of the history. */
-  readonly showsTimes: boolean;
-  readonly hidesNames: boolean;
-  /** Lines above the first that is shown. */
-  readonly scrolled: number;
-}
+/** By hop: the time of each round in milliseconds, null where it was lost. */
+type History = ReadonlyMap<number, readonly (number | null)[]>;
 
-/** Adds the outcomes of a round to the history of each hop, from the rows before and behind it. */
-export function addHistory(
-  history: Map<number, (number | null)[]>,
+/** The run as far as it is known. */
+const NOTHING = {
+  /** Which of several runs: each has a bound on its rounds. */
+  run: 1,
+  /** Undefined before the first event. */
+  known: undefined as MtrRound | undefined,
+  history: new Map() as History,
+};
+
+/** The choices of a user. */
+const CHOICES = {
+  isPaused: false,
+  /** All times instead of the history. */
+  showsTimes: false,
+  hidesNames: false,
+  /** Lines above the first that is shown. */
+  scrolled: 0,
+};
+
+/** The state of the screen: the run, and the choices of its user. */
+export type MtrView = Readonly<typeof NOTHING & typeof CHOICES> & { readonly target: string };
+
+/** The history with the outcomes of a round, from the rows before and behind it. */
+export function withRound(
+  history: History,
   before: MtrRound | undefined,
   { hops }: MtrRound,
-): void {
-  for (const { hop, sent, received, last } of hops) {
+): History {
+  const added = hops.flatMap(({ hop, sent, received, last }) => {
     const known = before?.hops.find((row) => row.hop === hop);
-    if (sent <= (known?.sent ?? 0)) continue;
-    const outcomes = history.getOrInsertComputed(hop, () => []);
-    outcomes.push(received > (known?.received ?? 0) ? last : null);
-    if (outcomes.length > MAX_HISTORY) outcomes.shift();
-  }
+    if (sent <= (known?.sent ?? 0)) return [];
+    const outcome = received > (known?.received ?? 0) ? last : null;
+    const outcomes = (history.get(hop) ?? []).slice(1 - MAX_HISTORY);
+    return [[hop, [...outcomes, outcome]] as const];
+  });
+  return new Map([...history, ...added]);
 }
 
 /** The lines of the screen, as many as it has rows. */
 export function mtrLines(view: MtrView, columns: number, rows: number): Line[] {
   const { target, run, known, isPaused } = view;
-  const report = mtrReport.report(draftOf(target, known));
+  const report = mtrReport.report(mtrDraft(target, known));
   const rounds = `${plural(known?.round ?? 0, "round")}${run > 1 ? ` of run ${run}` : ""}`;
   const state = `  ${rounds}${isPaused ? ", view paused" : ""}`;
   const left = Math.max(1, columns - "mtr ".length - state.length);
@@ -91,14 +103,12 @@ function tableOf(
   columns: number,
 ): { table: Table; legend: Line } {
   const hops = known?.hops ?? [];
-  const isNarrow = columns < MIN_WIDTH;
-  const hostOf = ({ ip, hostname }: (typeof hops)[number]) => {
-    const fits = hostname !== null && hostname.length < columns - 1;
-    return { ip, hostname: hidesNames || (isNarrow && !fits) ? null : hostname };
-  };
-  const widest = Math.max(0, ...hops.map((hop) => hostOf(hop).ip?.length ?? 0));
-  const room = columns - FIXED - (isNarrow ? 0 : widest + 2);
+  const widest = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
+  const beside = columns - FIXED - widest - 2;
+  const isNarrow = beside < (showsTimes ? TIMES_WIDTH : MIN_BLOCKS);
+  const room = isNarrow ? columns - FIXED : beside;
   const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, room));
+  const taken = isNarrow ? 1 : FIXED + 2 + (showsTimes ? TIMES_WIDTH : width);
   const times = hops.flatMap(({ hop }) => history.get(hop)?.slice(-width) ?? []);
   const maxMs = Math.max(0, ...times.filter((ms) => ms !== null));
   const blocks = (outcomes: readonly (number | null)[] = []) =>
@@ -107,21 +117,16 @@ function tableOf(
       return ms === null ? LOST : BLOCKS[Math.max(0, level)];
     });
   const rows = hops.map((hop, at): Row => {
-    const { cells, tone } = reported[at] as Row;
-    const host = hostOf(hop);
+    const { ip, loss, cause, avg } = hop;
+    const row = reported[at] as Row;
     // The word in the column of the cause says it.
-    const notes = (cells.at(-1) as string[]).slice(
-      hop.ip !== null && hop.cause && hop.cause !== "path" ? 1 : 0,
-    );
-    const inNotes = isNarrow ? [host.hostname ?? host.ip ?? "no reply"] : [];
+    const notes = (row.cells.at(-1) as string[]).slice(ip && cause && cause !== "path" ? 1 : 0);
+    const fits = !hidesNames && hop.hostname && hop.hostname.length <= columns - taken;
     const last = showsTimes
       ? [hop.last, hop.min, hop.max, hop.stdDev]
       : [blocks(history.get(hop.hop)).join("").padEnd(width)];
-    const found = [hop.hop, hop.loss, hop.cause, hop.avg, ...last];
-    return {
-      cells: [...found, ...(isNarrow ? [] : [host]), [...inNotes, ...notes]],
-      ...(tone && { tone }),
-    };
+    const host = { ip, hostname: fits ? hop.hostname : null };
+    return { ...row, cells: [hop.hop, loss, cause, avg, ...last, host, notes] };
   });
   const table: Table = {
     columns: [
@@ -130,23 +135,22 @@ function tableOf(
       { name: "cause", kind: "text", isToned: true },
       { name: "avg", kind: "ms" },
       ...(showsTimes ? TIMES : [{ name: "history", kind: "text" as const }]),
-      ...(isNarrow ? [] : [{ name: "address", kind: "host" as const }]),
+      { name: "address", kind: "host" },
       { name: "", kind: "notes" },
     ],
     rows,
   };
   const scale = maxMs > 0 ? `█ ${maxMs.toFixed(2)} ms  ` : "";
   return {
-    table,
-    legend: showsTimes ? [["dim", "times in ms"]] : [["dim", `${scale}${LOST} lost`]],
+    table: isNarrow ? hostsBelow(table, 0) : table,
+    legend: [["dim", showsTimes ? "times in ms" : `${scale}${LOST} lost`]],
   };
 }
 
 /**
- * Shows runs one after the other on the whole terminal, until the user ends it. Here a run has no end; a
- * service bounds its rounds, so the next run begins behind it, with its own statistics.
+ * Shows runs one after the other on the whole terminal, until the user ends it. Each run has a bound on its
+ * rounds, so the next one begins behind it, with its own statistics.
  *
- * @param isHere true if the call can end a run early, with its result
  * @returns the last result, or what was known, and the error that ended it, if any
  * @throws Error if the service cannot be asked
  */
@@ -154,92 +158,72 @@ export async function runMtrScreen(
   callEndpoint: CallEndpoint,
   question: Question,
   screen: Pick<Screen, "columns" | "rows" | "text">,
-  isHere: boolean,
   open: (
     ...handlers: ConstructorParameters<typeof FullScreen>
   ) => Pick<FullScreen, "draw" | "close"> = (...handlers) => new FullScreen(...handlers),
 ) {
   const { target = "" } = question.parameters;
-  let view: MtrView = {
-    target,
-    run: 1,
-    known: undefined,
-    history: new Map(),
-    isPaused: false,
-    showsTimes: false,
-    hidesNames: false,
-    scrolled: 0,
-  };
-  let history = new Map<number, (number | null)[]>();
-  let known: MtrRound | undefined;
+  let live = NOTHING;
+  let view: MtrView = { target, ...live, ...CHOICES };
   let isOver = false;
   let document: object | undefined;
   let answer: ApiAnswer | undefined;
   let gone = new AbortController();
   let enough = new AbortController();
   const draw = (change: Partial<MtrView> = {}) => {
-    view = { ...view, ...change };
-    const { columns } = screen;
-    const lines = mtrLines(view, columns, screen.rows);
-    full?.draw(lines.map((line) => screen.text(line, columns)));
+    const next = { ...view, ...change };
+    view = next.isPaused ? next : { ...next, ...live };
+    const lines = mtrLines(view, screen.columns, screen.rows);
+    full.draw(lines.map((line) => screen.text(line, screen.columns)));
   };
-  const news = () => (view.isPaused ? {} : { known, history });
   /** Ends the run with its result, or at once if it has none yet, or was asked to before. */
   const quit = () => {
-    if (isHere && known?.round && !isOver) enough.abort(ENOUGH);
-    else gone.abort();
+    (live.known?.round && !isOver ? enough : gone).abort(ENOUGH);
     isOver = true;
   };
-  const reset = () => {
-    history = new Map();
-    known = undefined;
-    document = undefined;
-    view = { ...view, run: 0 };
-    gone.abort();
-  };
-  const onKey = (key: string) => {
-    const step = key.length < 3 ? 0 : key.endsWith("A") ? -1 : key.endsWith("B") ? 1 : 0;
-    if (step) {
+  const keys: Readonly<Record<string, () => void>> = {
+    q: quit,
+    p: () => draw({ isPaused: !view.isPaused }),
+    r() {
+      if (isOver) return;
+      document = undefined;
+      live = { ...NOTHING, run: 0 };
+      gone.abort();
+    },
+    d: () => draw({ showsTimes: !view.showsTimes }),
+    n: () => draw({ hidesNames: !view.hidesNames }),
+    "↑": () => draw({ scrolled: Math.max(0, view.scrolled - 1) }),
+    "↓"() {
       const most = 2 * (view.known?.hops.length ?? 0) + screen.rows;
-      draw({ scrolled: Math.max(0, Math.min(most, view.scrolled + step)) });
-    } else if (key === "q" || key === "\x03" || key === "\x1c") quit();
-    else if (key === "p" || key === " ") {
-      view = { ...view, isPaused: !view.isPaused };
-      draw(news());
-    } else if (key === "r" && !isOver) reset();
-    else if (key === "d") draw({ showsTimes: !view.showsTimes });
-    else if (key === "n") draw({ hidesNames: !view.hidesNames });
+      draw({ scrolled: Math.min(most, view.scrolled + 1) });
+    },
   };
-  let full: Pick<FullScreen, "draw" | "close"> | undefined;
-  full = open(onKey, () => draw(), quit);
+  const full = open((key) => keys[NAMED_KEYS[key] ?? key]?.(), draw, quit);
   try {
     draw();
     while (!isOver) {
-      known = undefined as MtrRound | undefined;
-      gone = new AbortController();
-      enough = new AbortController();
+      [gone, enough] = [new AbortController(), new AbortController()];
       const { signal } = gone;
       const onEvent = (_: string, data: object) => {
         if (signal.aborted) return;
-        const merged = mergeRound(known, data as MtrRound);
-        addHistory(history, known, merged);
-        known = merged;
-        draw(news());
+        const known = mergeRound(live.known, data as MtrRound);
+        live = { ...live, known, history: withRound(live.history, live.known, known) };
+        draw();
       };
       try {
         answer = await callEndpoint(question, signal, onEvent, enough.signal);
       } catch (error) {
-        if (!signal.aborted) throw error;
+        if (!isOver && !signal.aborted) throw error;
         answer = undefined;
       }
-      if (known?.round) document = draftOf(target, known);
+      if (live.known?.round) document = mtrDraft(target, live.known);
       if (answer?.error) break;
       if (answer) document = JSON.parse(answer.json);
       if ((document as MtrResult | undefined)?.details.cutShort) break;
-      view = { ...view, run: view.run + 1 };
+      live = { ...live, run: live.run + 1, known: undefined };
     }
   } finally {
     full.close();
   }
-  return { document, answer: answer?.error ? answer : undefined };
+  return { document, answer };
 }

@@ -2,15 +2,15 @@ import { type Command, Option } from "commander";
 import type { Endpoint } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import {
+  alone,
   optionParameter,
-  type Parameter,
   type Parameters,
   readParameters,
   sentTexts,
 } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
-import { MAX_ROUNDS } from "../tools/mtr/endpoint.ts";
+import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/endpoint.ts";
 import type { Tool } from "../tools/table.ts";
 import { callHere } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
@@ -66,13 +66,13 @@ export function addTool(
     const options = command.opts<ToolOptions>();
     const { server, from, json = false, stream = false, format } = options;
     const wrong = (why: string) => command.error(`error: ${why}`);
+    const unserved = server
+      ? undefined
+      : tool.needsServer
+        ? "sees your address"
+        : from && "knows other locations";
     if (stream && !json) wrong("--stream needs --json");
-    if (tool.needsServer && !server) {
-      wrong("only a service sees your address; name one with --server URL");
-    }
-    if (from !== undefined && !server) {
-      wrong("only a service knows other locations; name one with --server URL");
-    }
+    if (unserved) wrong(`only a service ${unserved}; name one with --server URL`);
     // Of a tag, only the answer shows how many locations it means.
     if (format && (from === ALL_LOCATIONS || from?.includes(","))) wrong(ONE_LOCATION);
     const words =
@@ -80,16 +80,16 @@ export function addTool(
         ? await readDnsWords(args, command, environment)
         : { parameters: subject ? { [subject[0]]: args[0] ?? "" } : {}, config: {} };
     read(parameters, words.parameters, command);
-    const chosen = readOptions(rows, command, server === undefined);
+    const bounds = { ...(server ? parameters : alone(parameters)), ...tool.settings };
+    const chosen = readOptions(rows, bounds, command);
     const config = { ...words.config, ...chosen.config };
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
     const key = server && (options.keyFrom ?? ownKey(server, environment));
     if (key && !options.plainHttp && !isPrivateWay(server)) {
-      wrong(
-        `others could read the API key on its way to ${server.origin}; use https, or --plain-http`,
-      );
+      const why = `others could read the API key on its way to ${server.origin}`;
+      wrong(`${why}; use https, or --plain-http`);
     }
     if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
       const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
@@ -100,18 +100,12 @@ export function addTool(
       tool.name === "mtr" &&
       !(hasRounds || json || format || from) &&
       isTerminal(environment["TERM"]);
-    const endless = isScreen && !server ? { rounds: Number.POSITIVE_INFINITY } : {};
-    const most = isScreen && server ? { rounds: `${MAX_ROUNDS}` } : {};
+    const most = isScreen ? { rounds: `${server ? MAX_ROUNDS : MAX_ROUNDS_ALONE}` } : {};
     const callEndpoint = server
       ? callServer(server, key)
-      : callHere(environment, { ...words, config, values: { ...chosen.values, ...endless } });
+      : callHere(environment, { ...words, config });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts, ...most } };
-    const output = {
-      json,
-      stream,
-      format: format && formats?.[format],
-      fullScreen: isScreen ? { isHere: !server } : undefined,
-    };
+    const output = { json, stream, format: format && formats?.[format], isFullScreen: isScreen };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
 }
@@ -121,9 +115,11 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
   return Object.entries(parameters).flatMap(([name, parameter]) => {
     const { option: about, bounds, isInSeconds, default: fallback } = parameter;
     if (about === undefined) return [];
-    const value = isSwitch(parameter)
-      ? ""
-      : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
+    // A yes or no: the option says the one that is not the default.
+    const [other, ...more] =
+      bounds && "allowed" in bounds ? bounds.allowed.filter((word) => word !== fallback) : [];
+    const isSwitch = other !== undefined && more.length === 0;
+    const value = isSwitch ? "" : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
     const inUnit = (number: unknown) => (isInSeconds ? Number(number) / 1000 : number);
     const help = about.help ?? firstClause(parameter.description);
     const range =
@@ -133,48 +129,35 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
     const preset = value !== "" && fallback !== undefined ? ` (default: ${inUnit(fallback)})` : "";
     const here = isSetting ? ", here only" : "";
     const option = new Option(`${about.flags}${value}`, `${help}${here}${range}${preset}`);
-    return [{ name, parameter, option, isSetting }];
+    return [{ name, option: isSwitch ? option.preset(other) : option, isSetting }];
   });
 }
 
-/** A yes or no, whose option says the one that is not the default. */
-function isSwitch({ bounds }: Parameter): boolean {
-  return bounds !== undefined && "allowed" in bounds && bounds.allowed.length === 2;
-}
-
 /** The first sentence, as help begins it. */
-function firstClause(description: string): string {
+export function firstClause(description: string): string {
   const [clause = ""] = description.split(/\.(?: |$)/);
   return clause.charAt(0).toLowerCase() + clause.slice(1);
 }
 
-/**
- * The options that are given: texts for the API, numbers that a user who is alone may have beyond its
- * bounds, and settings. Ends the command for a wrong one.
- */
-function readOptions(rows: ReturnType<typeof optionRows>, command: Command, isAlone: boolean) {
-  const found = {
-    texts: {} as Record<string, string>,
-    values: {} as Record<string, unknown>,
-    config: {} as Record<string, unknown>,
-  };
-  for (const { name, parameter, option, isSetting } of rows) {
+/** The options that are given: texts for the API, and settings. Ends the command for a wrong one. */
+function readOptions(
+  rows: ReturnType<typeof optionRows>,
+  parameters: Parameters,
+  command: Command,
+) {
+  const texts: Record<string, string> = {};
+  const config: Record<string, unknown> = {};
+  for (const { name, option, isSetting } of rows) {
+    const { [name]: parameter } = parameters;
     const given: unknown = command.getOptionValue(option.attributeName());
-    if (given === undefined) continue;
-    if (given === true) {
-      const { bounds, default: fallback } = parameter;
-      const choices = bounds && "allowed" in bounds ? bounds.allowed : [];
-      found.texts[name] = choices.find((choice) => choice !== fallback) ?? "";
-      continue;
-    }
+    if (given === undefined || parameter === undefined) continue;
     const flag = option.long ?? name;
-    const named = { [flag]: optionParameter(parameter, isAlone) };
+    const named = { [flag]: optionParameter(parameter) };
     const value = read(named, { [flag]: String(given) }, command)[flag];
-    if (isSetting) found.config[name] = value;
-    else if (isAlone && typeof value === "number") found.values[name] = value;
-    else found.texts[name] = String(value);
+    if (isSetting) config[name] = value;
+    else texts[name] = String(value);
   }
-  return found;
+  return { texts, config };
 }
 
 /** Reads parameters, and ends the command for a wrong one as the API refuses it. */

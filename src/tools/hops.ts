@@ -6,7 +6,7 @@ import { choiceParameter, integerParameter, optionalIntegerParameter } from "../
 import { flag, ipv6Text, named, network, once, text, whole } from "../api/schemas.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
-import type { TraceError } from "../icmp/trace-report.ts";
+import type { TraceError, TraceHop } from "../icmp/trace-report.ts";
 import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
 import { hopNames, LATE, NAMES_MS } from "./hop-names.ts";
 import { icmpCode, icmpType, openRun } from "./run.ts";
@@ -87,34 +87,33 @@ export function hopEvents<Row extends { readonly hop: number }>(
   };
 }
 
+/** Names by address, as far as they are known; `LATE` if one came too late. */
+type Names = ReadonlyMap<string, string | null>;
+
 /** A hop's address and name as results show them; null for a silent hop. */
-export function presentAddress(
-  address: Ipv6Address | null,
-  names: ReadonlyMap<string, string | null>,
-) {
+export function presentAddress(address: Ipv6Address | null, names: Names) {
   const ip = address && formatIpv6(address);
   return { ip, hostname: ip && (names.get(ip) || null) };
 }
 
-/** The details that every hop can have: its network, and the interface to a link-local address. */
-export function hopDetails(
-  address: Ipv6Address | null,
-  scopeId: number,
+/** A hop as results show it: its address and name, its fields, and its details if there are any. */
+export function presentRow<Fields extends object, Details extends object = object>(
+  { hop, address, scopeId }: Pick<TraceHop, "hop" | "address" | "scopeId">,
+  names: Names,
   { networks }: Pick<Services, "networks">,
-  names: ReadonlyMap<string, string | null>,
+  fields: Fields,
+  more = {} as Details,
 ) {
   const network = address && networks?.find(address);
   const isLate = address && names.get(formatIpv6(address)) === LATE;
-  return {
+  const details = {
     ...(isLate && { nameLate: true as const }),
     ...(scopeId !== 0 && { zone: interfaceName(scopeId) ?? String(scopeId) }),
     ...(network && { network }),
+    ...more,
   };
-}
-
-/** The key `details` with details, unless there are none. */
-export function withDetails<T extends object>(details: T): { readonly details?: T } {
-  return Object.keys(details).length > 0 ? { details } : {};
+  const isMore = Object.keys(details).length > 0;
+  return { hop, ...presentAddress(address, names), ...fields, ...(isMore && { details }) };
 }
 
 /** An ICMPv6 error that ends a path, as results show it. */
@@ -137,20 +136,30 @@ export const traceError = once(() =>
 export const ipOrNull = (description: string) =>
   z.nullable(ipv6Text(description)).meta({ format: "ipv6", description });
 
-/** The schemas of the fields of every hop. */
-export const hopFields = () => ({
+/** The schema of a hop's name. */
+export const hostname = () => text("Its name; null if none is known.").nullable();
+
+/** The schemas of `presentRow`. */
+export const hopFields = <Fields extends z.core.$ZodLooseShape, More extends z.core.$ZodLooseShape>(
+  fields: Fields,
+  more: More,
+) => ({
   hop: whole("The position, from 1.", 1, MAX_HOPS),
   ip: ipOrNull("The hop's address; null if it was silent."),
-  hostname: text("Its name; null if none is known.").nullable(),
-});
-
-/** The schemas of `hopDetails`. */
-export const hopDetailFields = () => ({
-  zone: text("The interface to a link-local address."),
-  network: network(),
-  nameLate: z
-    .literal(true)
-    .describe("The resolver did not say its name in time; ask `/dns` with type PTR for it."),
+  hostname: hostname(),
+  ...fields,
+  details: z
+    .strictObject({
+      zone: text("The interface to a link-local address."),
+      network: network(),
+      nameLate: z
+        .literal(true)
+        .describe("The resolver did not say its name in time; ask `/dns` with type PTR for it."),
+      ...more,
+    })
+    .partial()
+    .exactOptional()
+    .describe("What else is known of the hop; absent if nothing is."),
 });
 
 /** The schema of the flow label of a run. */

@@ -37,19 +37,25 @@ type Dropped = (typeof STEPS)[number][number];
 /** Characters to which cells are filled up; the longest name has 1,004, and a few longer texts would fill the memory. */
 export const MAX_WIDTH = 1_004;
 
+const NO_REPLY = "no reply";
+
 /** The indent of the notes below a row; one character where an address would not fit behind it. */
 const INDENT = "      ";
 const LONGEST_ADDRESS = 39;
 
 /**
  * The lines of a table: its columns, then its rows. Where they are wider than `columns` characters, extra
- * columns are left out, then addresses that have a name, then details; notes on a row go below it.
+ * columns are left out, then addresses that have a name, then details; notes on a row go below it. If that
+ * does not do, names go below their rows too, or all hosts.
  */
 export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Line[] {
-  let { lines, width } = layoutOf(table, []);
+  let { lines, width, hosts } = layoutOf(table, []);
   for (const dropped of STEPS) {
     if (width < columns) break;
-    ({ lines, width } = layoutOf(table, dropped));
+    ({ lines, width, hosts } = layoutOf(table, dropped));
+  }
+  if (width >= columns && hosts > 0) {
+    return tableLines(hostsBelow(table, columns - 1 - (width - hosts), columns - 2), columns);
   }
   const last = table.columns.at(-1) as Column;
   return lines.flatMap((line, at) => {
@@ -58,13 +64,39 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
     if (notes.length === 0) return [line];
     const said = `  ${notes.join("  ")}`;
     const style = styleOf(row, last);
-    if (width + said.length < columns) {
-      return [[...line, "".padEnd(width - textOf(line).length), styled(style, said)]];
-    }
+    const shown = line.slice(0, line.findLastIndex((part) => textOf([part]).trim() !== "") + 1);
+    const { length } = textOf(shown);
+    const end = [width, length].find((each) => each + said.length < columns);
+    if (end !== undefined) return [[...shown, "".padEnd(end - length), styled(style, said)]];
     const indent = columns < INDENT.length + LONGEST_ADDRESS + 1 ? " " : INDENT;
     const below = notes.flatMap((note) => wrapped(note, columns, indent.length));
     return [line, ...below.map((text) => [indent, styled(style, text)])];
   });
+}
+
+/**
+ * The table with names longer than `room` below their rows. If an address is longer too, with all hosts there:
+ * names, and addresses where a name is longer than `width`.
+ */
+export function hostsBelow(
+  { columns, rows, ...others }: Table,
+  room: number,
+  width = Number.POSITIVE_INFINITY,
+): Table {
+  const at = columns.findIndex(({ kind }) => kind === "host");
+  const hasRoom = Math.max(NO_REPLY.length, hostWidth(rows, at)) <= room;
+  const below = rows.map((row): Row => {
+    const { ip, hostname } = row.cells[at] as Host;
+    const isLong = hostname !== null && hostname.length > room;
+    const cells: readonly Cell[] = hasRoom
+      ? row.cells.with(at, isLong ? { ip, hostname: null } : { ip, hostname })
+      : row.cells.toSpliced(at, 1);
+    const isWhole = hostname !== null && hostname.length <= width;
+    const hosts = hasRoom ? [isLong && hostname] : [!isWhole && (ip ?? NO_REPLY), hostname];
+    const notes = [...hosts.filter((host) => typeof host === "string"), ...notesOf(cells.at(-1))];
+    return { ...row, cells: [...cells.slice(0, -1), notes] };
+  });
+  return { ...others, columns: hasRoom ? columns : columns.toSpliced(at, 1), rows: below };
 }
 
 /** The end of a report: what was asked, what came of it, and the facts. */
@@ -128,7 +160,8 @@ function layoutOf({ columns, rows }: Table, dropped: readonly Dropped[]) {
       return styled(styleOf(rows[index - 1], column), `${gaps[at]}${padded}`);
     }),
   );
-  return { lines, width: widths.reduce((sum, width) => sum + width, gaps.join("").length) };
+  const hosts = widths[shown.findIndex(([, { kind }]) => kind === "host")] ?? 0;
+  return { lines, width: widths.reduce((sum, width) => sum + width, gaps.join("").length), hosts };
 }
 
 const styled = (style: Style | null, text: string): Part => (style === null ? text : [style, text]);
@@ -165,7 +198,7 @@ function cellText(kind: Kind, cell: Cell, addressWidth: number | null = null): s
   if (cell === null) return kind === "bytes" ? "unknown" : "";
   if (isHost(cell)) {
     const { ip, hostname } = cell;
-    if (ip === null) return "no reply";
+    if (ip === null) return NO_REPLY;
     if (hostname === null) return ip;
     return addressWidth === null
       ? hostname

@@ -30,7 +30,7 @@ export const targetParameter = {
 } as const;
 
 /** Errors of every tool that sends probes. */
-export const PROBE_ERRORS: readonly ErrorCode[] = [
+const PROBE_ERRORS: readonly ErrorCode[] = [
   "INVALID_ADDRESS",
   "INVALID_HOSTNAME",
   "TARGET_NOT_ALLOWED",
@@ -42,6 +42,9 @@ export const PROBE_ERRORS: readonly ErrorCode[] = [
   "ICMP_UNAVAILABLE",
   "NETWORK_UNREACHABLE",
 ];
+
+/** The fields that the endpoints of all tools that send probes share. */
+export const PROBING = { needsKey: true, runsElsewhere: true, errors: PROBE_ERRORS } as const;
 
 /** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
 const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { CallEndpoint } from "../../src/cli/call-here.ts";
-import { addHistory, mtrLines, runMtrScreen } from "../../src/cli/mtr-screen.ts";
+import { mtrLines, runMtrScreen, withRound } from "../../src/cli/mtr-screen.ts";
 import { Screen } from "../../src/cli/screen.ts";
 import { type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
 import example from "../../src/tools/mtr/example.json" with { type: "json" };
@@ -80,6 +80,11 @@ test.each(
   },
 );
 
+test("d shows the last and the best time in 40 columns, all of them from 80, and hosts give way", () => {
+  expect(shown({ showsTimes: true }, 40)[1]).toMatch(/avg {2}last {2}best$/);
+  expect(shown({ showsTimes: true }, 80)[1]).toMatch(/avg {2}last {2}best worst stdev$/);
+});
+
 test("a small screen scrolls, and says how much is above and below", () => {
   const first = shown({}, 80, 6);
   expect(first).toHaveLength(6);
@@ -100,7 +105,7 @@ test("n shows addresses alone", () => {
 });
 
 test("the history has what each round has added", () => {
-  const history = new Map<number, (number | null)[]>();
+  let history: ReturnType<typeof withRound> = new Map();
   const rounds = [
     [1, 1, 5],
     [2, 1, 5],
@@ -110,7 +115,7 @@ test("the history has what each round has added", () => {
     ...known,
     hops: [hopOf(1, { sent, received, last })],
   }));
-  for (const [at, round] of rounds.entries()) addHistory(history, rounds[at - 1], round);
+  for (const [at, round] of rounds.entries()) history = withRound(history, rounds[at - 1], round);
   expect(history.get(1)).toEqual([5, null, 7]);
 });
 
@@ -130,7 +135,7 @@ test("a service's run is followed by another; r forgets, q ends with what there 
   };
   const question = { endpoint: mtr, parameters: { target: "::1" } } as never;
   const of = { columns: 80, rows: 24, text: screen.text.bind(screen) };
-  const { document } = await runMtrScreen(call, question, of, false, (onKey) => {
+  const { document } = await runMtrScreen(call, question, of, (onKey) => {
     key = onKey;
     return {
       draw: (lines) => {

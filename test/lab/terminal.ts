@@ -62,7 +62,8 @@ export class Terminal {
       data: (_, data) => this.#take(decoder.decode(data, { stream: true })),
     });
     const path = process.env["PATH"] ?? "";
-    this.child = Bun.spawn([...command], {
+    // Signals of keys, and jobs of a shell, need a controlling terminal, which `terminal` alone does not make.
+    this.child = Bun.spawn(["setsid", "--ctty", ...command], {
       env: { PATH: path, TERM: "xterm", ...env },
       terminal: this.pty,
     });

@@ -124,7 +124,25 @@ describe("a table", () => {
     expect(at(fewer.length)[1]).toBe(`  1   0%  1.23 100.0  ${name}`);
     expect(at(fewer.length)[3]).toBe("  3  99%  0.00  0.50  2001:db8:3::33");
     expect(at(`  1   0%  1.23 100.0  ${name}`.length)[1]).toBe(`  1   0% 100.0  ${name}`);
-    expect(at(20)[1]).toBe(`  1   0% 100.0  ${name}`);
+  });
+
+  test("puts a name below its row where only its address fits, and all hosts where one does not", () => {
+    expect(at(40)).toEqual([
+      "hop loss  last   avg  address",
+      "  1   0%  1.23 100.0  2001:db8:1::1",
+      ` ${name}`,
+      "  2   1%              no reply",
+      "  3  99%  0.00  0.50  2001:db8:3::33",
+    ]);
+    expect(at(24)).toEqual([
+      "hop loss  last   avg",
+      "  1   0%  1.23 100.0",
+      " 2001:db8:1::1",
+      ` ${name}`,
+      "  2   1%  no reply",
+      "  3  99%  0.00  0.50",
+      " 2001:db8:3::33",
+    ]);
   });
 
   test("says more of a row behind it where there is room, below it otherwise", () => {

@@ -209,7 +209,9 @@ describe("a draft", () => {
     const [first, third] = PING.results as [object, object];
     const [second, , fifth] = PING.details.lost as unknown as [object, object, object];
     const report = drafted("ping", [third, first, second, fifth]);
-    expect(report).toMatchObject({ title: "www.example.com", verdict: null, isAnswered: true });
+    expect(report).toMatchObject({ title: "www.example.com", isAnswered: true });
+    expect(report.verdict?.text).toStartWith("The target did not reply to 1 of 4 requests.");
+    expect(drafted("ping", [])).toMatchObject({ verdict: null, isAnswered: false });
     expect(report.tables[0]?.rows.map(({ cells: [seq] }) => seq)).toEqual([1, 2, 3, 5]);
     expect(report.facts).toEqual([
       { name: "Replies", value: "2 of 4, 33.3 % lost", tone: "warn" },

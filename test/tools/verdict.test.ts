@@ -5,7 +5,8 @@ import type { MtuVerdict } from "../../src/icmp/mtu.ts";
 import { type DnsResult, dns, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
 import { type MtrResult, mtr, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
 import { type MtuResult, mtu, mtuText } from "../../src/tools/mtu/endpoint.ts";
-import { type PingResult, ping, pingVerdict } from "../../src/tools/ping/endpoint.ts";
+import { type PingResult, ping } from "../../src/tools/ping/endpoint.ts";
+import { pingVerdict } from "../../src/tools/ping/statistics.ts";
 import { type TraceResult, traceroute, traceVerdict } from "../../src/tools/trace/endpoint.ts";
 
 const ROUTER = "2001:db8:1::1";

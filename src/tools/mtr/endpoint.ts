@@ -19,45 +19,44 @@ import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
 import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
 import { shareInterval } from "../../util/statistics.ts";
-import { formatPercent, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 import {
   flowLabelNumber,
-  hopDetailFields,
-  hopDetails,
   hopFields,
+  hostname,
   ipOrNull,
   MAX_HOPS,
   openPathRun,
   pathParameters,
   presentAddress,
+  presentRow,
   presentTraceError,
   traceError,
-  withDetails,
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
-import { PROBE_ERRORS, runDetailFields, runFields, targetParameter, verdictField } from "../run.ts";
+import { PROBING, runDetailFields, runFields, targetParameter, verdictField } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 
-/** Rounds of a run for others. */
+/** Rounds of a run for others, and of one for a user who is alone. */
 export const MAX_ROUNDS = 100;
+export const MAX_ROUNDS_ALONE = 100_000;
 
 const VERDICTS = ["no-loss", "loss", "unclear", "no-reply", "unreachable", "not-sent"] as const;
 
 /** `GET /mtr/{target}`: loss and times of every hop on the path to the target. */
 export const mtr = endpoint({
-  runsElsewhere: true,
   path: "/mtr/{target}",
   operationId: "mtr",
   summary: "Loss and round-trip times of every hop (beta)",
   description:
     "Traces the target, and then probes every hop once a round. Where probes of a hop were lost, `cause` says whether the path loses them or the hop does not answer all, as far as the numbers prove it.",
-  needsKey: true,
+  ...PROBING,
   parameters: {
     target: targetParameter,
     rounds: integerParameter({
       minimum: 1,
       maximum: MAX_ROUNDS,
-      maximumAlone: 100_000,
+      maximumAlone: MAX_ROUNDS_ALONE,
       default: 10,
       description: "Probes of each hop.",
       example: 10,
@@ -79,7 +78,6 @@ export const mtr = endpoint({
   response: mtrResult,
   example,
   events: () => ({ round: mtrRound() }),
-  errors: PROBE_ERRORS,
   async handle({ target, names: wanted, ...wish }, call, services) {
     const { rounds, intervalMs } = wish;
     const longestMs = (rounds - 1) * intervalMs + services.config.probeTimeoutMs;
@@ -171,46 +169,41 @@ function presentMtrHop(
   names: ReadonlyMap<string, string | null>,
   services: Services,
 ) {
-  const [first] = addresses;
-  return {
-    hop,
-    ...presentAddress(first?.address ?? null, names),
+  const { address, scopeId } = addresses[0] ?? { address: null, scopeId: 0 };
+  const fields = {
     ...presentTotals(totals),
     cause,
     ...ofTimes((name) => times && round(times[name], 3)),
-    addresses: addresses.map(({ address, received }) => ({
-      ...presentAddress(address, names),
-      ip: formatIpv6(address),
-      received,
-      share: percent(received / Math.max(1, totals.received)),
+    addresses: addresses.map((each) => ({
+      ...presentAddress(each.address, names),
+      ip: formatIpv6(each.address),
+      received: each.received,
+      share: percent(each.received / Math.max(1, totals.received)),
     })),
     others,
-    ...withDetails(hopDetails(first?.address ?? null, first?.scopeId ?? 0, services, names)),
   };
+  return presentRow({ hop, address, scopeId }, names, services, fields);
 }
 
 type Row = MtrResult["hops"][number];
 
 /** Sends what each round has changed: rows, and in each row the addresses that answered or got a name. */
 function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
-  const told = new Map<string, string>();
-  const isNews = (key: string, value: unknown) => {
-    const text = JSON.stringify(value);
-    const isNew = told.get(key) !== text;
-    told.set(key, text);
-    return isNew;
-  };
+  const told = new Map<number, Row>();
   return (round: number, rows: readonly Row[], verdict?: MtrRound["verdict"]) => {
     const hops = rows.flatMap((row) => {
-      const addresses = row.addresses.filter(
-        ({ ip, hostname, received }) =>
-          round > 0 && isNews(`${row.hop} ${ip}`, [hostname, received]),
+      const before = told.get(row.hop);
+      const known = round === 0 ? { ...row, addresses: [] } : row;
+      told.set(row.hop, known);
+      const addresses = known.addresses.filter(
+        ({ share: _, ...address }) =>
+          !before?.addresses.some(({ share, ...other }) => Bun.deepEquals(other, address)),
       );
-      const isChanged = isNews(`${row.hop}`, { ...row, addresses: [] });
-      return isChanged || addresses.length > 0 ? [{ ...row, addresses }] : [];
+      const isSame = Bun.deepEquals({ ...before, addresses }, { ...row, addresses });
+      return isSame && addresses.length === 0 ? [] : [{ ...row, addresses }];
     });
     // A row that is dropped is told again when it comes back.
-    for (let hop = rows.length + 1; told.delete(`${hop}`); ) hop++;
+    for (let hop = rows.length + 1; told.delete(hop); ) hop++;
     if (hops.length > 0)
       onEvent("round", { round, length: rows.length, hops, ...(verdict && { verdict }) });
   };
@@ -233,17 +226,14 @@ const totalFields = () => ({
 });
 
 const mtrHop = once(() => {
-  const { hop, ip, hostname } = hopFields();
   const address = named("HopAddress", "An address that answered at a hop.", {
     ip: ipv6Text("The address."),
-    hostname,
+    hostname: hostname(),
     received: probes("Probes that it answered; 0 if it sent errors alone."),
     share: percentage().describe("Its part of the hop's answers, in percent."),
   });
-  return named("MtrHop", "The statistics of a hop.", {
-    hop,
-    ip: ip.describe("The address that answered most; null if the hop was silent."),
-    hostname,
+  const fields = {
+    ip: ipOrNull("The address that answered most; null if the hop was silent."),
     ...totalFields(),
     cause: z
       .literal(["path", "replies", "unclear", null])
@@ -253,8 +243,8 @@ const mtrHop = once(() => {
     ...ofTimes((_, time) => amount(`${time} in milliseconds; null without an answer.`).nullable()),
     addresses: list(address, `The most frequent first; at most ${MAX_LISTED}.`),
     others: probes("Probes that further addresses answered."),
-    details: z.strictObject(hopDetailFields()).partial().exactOptional(),
-  });
+  };
+  return named("MtrHop", "The statistics of a hop.", hopFields(fields, {}));
 });
 
 /** The schema of `mtrVerdict`. */
@@ -321,17 +311,14 @@ export function mtrVerdict(
   const lost = known - received;
   const [least, most] = shareInterval({ count: known, failed: lost });
   const [lossAtLeast, lossAtMost] = [percent(least), percent(most)];
-  const code = reached
-    ? lost === 0
-      ? "no-loss"
-      : lost < MIN_LOST
-        ? "unclear"
-        : "loss"
-    : hops.some(({ sent }) => sent > 0)
-      ? error
-        ? "unreachable"
-        : "no-reply"
-      : "not-sent";
+  const code = firstTrue({
+    "no-loss": reached && lost === 0,
+    unclear: reached && lost < MIN_LOST,
+    loss: reached,
+    "not-sent": hops.every(({ sent }) => sent === 0),
+    unreachable: error !== undefined,
+    "no-reply": true,
+  });
   const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
   const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
   const nameOf = (at: number) => {

@@ -29,10 +29,8 @@ const COLUMNS: readonly Column[] = [
 export const mtrReport: Reporter<MtrDocument, MtrRound> = {
   merge: mergeRound,
   progress: { noun: "round", wanted: "rounds", of: ({ round }) => round },
-  draft(target, parts) {
-    const { round, hops } = parts.reduce(mergeRound, { round: 0, length: 0, hops: [] });
-    return { target, rounds: round, hops, details: {} };
-  },
+  draft: (target, parts) =>
+    mtrDraft(target, parts.reduce<MtrRound | undefined>(mergeRound, undefined)),
   report(document) {
     const { rounds, hops, details } = document;
     const { reached = false, paths = [] } = details;
@@ -47,6 +45,13 @@ export const mtrReport: Reporter<MtrDocument, MtrRound> = {
     );
   },
 };
+
+/** The document of all that is known, with the verdict so far. */
+export function mtrDraft(target: string, known: MtrRound | undefined): MtrDocument {
+  const { round: rounds = 0, hops = [], verdict } = known ?? {};
+  const reached = ["no-loss", "loss", "unclear"].includes(verdict?.code ?? "");
+  return { target, rounds, hops, details: verdict ? { verdict, reached } : {} };
+}
 
 /** All that is known after an event: its rows in place of the earlier ones. */
 export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRound {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import { endpoint, type Services } from "../../api/endpoint.ts";
+import { endpoint } from "../../api/endpoint.ts";
 import { ipv6Text, list, named, once, oneOf, type ValueOf, whole } from "../../api/schemas.ts";
 import {
   type DoubtfulTooBig,
@@ -14,17 +14,14 @@ import {
 } from "../../icmp/mtu.ts";
 import {
   flowLabelNumber,
-  hopDetailFields,
-  hopDetails,
   hopEvents,
   hopFields,
   MAX_HOPS,
   openPathRun,
   pathParameters,
-  presentAddress,
-  withDetails,
+  presentRow,
 } from "../hops.ts";
-import { PROBE_ERRORS, runDetailFields, runFields, targetParameter } from "../run.ts";
+import { PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 
 /** The last hop that is measured, as for a trace by default. */
@@ -34,21 +31,21 @@ const { flowLabel, names } = pathParameters;
 
 /** `GET /mtu/{target}`: the largest packet that reaches the target, and where larger ones stop. */
 export const mtu = endpoint({
-  runsElsewhere: true,
   path: "/mtu/{target}",
   operationId: "mtu",
   summary: "The path MTU, and where the path narrows (beta)",
   description:
     "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too; where larger ones are not answered, up to 20 UDP packets to a closed port tell the way there.",
-  needsKey: true,
+  ...PROBING,
   parameters: { target: targetParameter, flowLabel, names },
   response: mtuResult,
   example,
   events: () => ({ hop: mtuHop() }),
-  errors: PROBE_ERRORS,
   async handle({ target, flowLabel: label, names: wanted }, call, services) {
     const rows = new Map<number, MtuHop>();
-    const show = hopEvents((row: MtuHop) => presentMtuHop(row, run.names.names, services), call);
+    const present = (row: MtuHop) =>
+      presentRow(row, run.names.names, services, { mtu: row.mtuBytes, atMost: row.atMostBytes });
+    const show = hopEvents(present, call);
     using run = await openPathRun(target, wanted, LONGEST_SEARCH_MS, call, services, () =>
       show([...rows.values()]),
     );
@@ -62,8 +59,8 @@ export const mtu = endpoint({
     const { mtuBytes: mtu, atMostBytes: atMost, verdict: code, cause } = outcome;
     const { lastLarge, firstSmall, flowLabel } = outcome;
     show(outcome.hops);
-    const known = await run.names.known();
-    const hops = outcome.hops.map((hop) => presentMtuHop(hop, known, services));
+    await run.names.known();
+    const hops = outcome.hops.map(present);
     const packetTooBig = outcome.packetTooBig && presentTooBig(outcome.packetTooBig, hops);
     const doubtful = outcome.doubtful.map((each) => presentTooBig(each, hops));
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
@@ -76,15 +73,6 @@ export const mtu = endpoint({
 
 /** The result of a measurement of the path MTU. */
 export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;
-
-function presentMtuHop(
-  { hop, address, scopeId, mtuBytes: mtu, atMostBytes: atMost }: MtuHop,
-  names: ReadonlyMap<string, string | null>,
-  services: Services,
-) {
-  const details = hopDetails(address, scopeId, services, names);
-  return { hop, ...presentAddress(address, names), mtu, atMost, ...withDetails(details) };
-}
 
 function presentTooBig<Message extends TooBig>(message: Message, hops: MtuResult["hops"]) {
   const { from, mtuBytes: mtu, sentBytes: sent, ...others } = message;
@@ -146,16 +134,19 @@ export function mtuText(
 
 const bytes = (description: string) => whole(description, 0, 0xffff_ffff);
 
-const mtuHop = once(() =>
-  named("MtuHop", "A hop, and the largest packet that reaches it.", {
-    ...hopFields(),
-    mtu: bytes("The largest packet in bytes that got through to it; null if silent.").nullable(),
-    atMost: bytes(
-      "The largest size in bytes that is not proven to be too large for the way to it: the same as `mtu` if that is exact; null if it was silent.",
-    ).nullable(),
-    details: z.strictObject(hopDetailFields()).partial().exactOptional(),
-  }),
-);
+const mtuHop = once(() => {
+  const mtu = bytes(
+    "The largest packet in bytes that got through to it; null if silent.",
+  ).nullable();
+  const atMost = bytes(
+    "The largest size in bytes that is not proven to be too large for the way to it: the same as `mtu` if that is exact; null if it was silent.",
+  ).nullable();
+  return named(
+    "MtuHop",
+    "A hop, and the largest packet that reaches it.",
+    hopFields({ mtu, atMost }, {}),
+  );
+});
 
 /** The schema of the result. */
 export function mtuResult() {

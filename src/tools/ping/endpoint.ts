@@ -16,18 +16,17 @@ import {
 import type { LostSample, PingSample, Sample } from "../../icmp/ping.ts";
 import { SILENCE_MS } from "../../icmp/prober.ts";
 import { round } from "../../util/numbers.ts";
-import { formatPercent, plural } from "../../util/text.ts";
 import {
   icmpCode,
   icmpType,
   openRun,
-  PROBE_ERRORS,
+  PROBING,
   runDetailFields,
   runFields,
   targetParameter,
 } from "../run.ts";
 import example from "./example.json" with { type: "json" };
-import { pingStatistics, pingTotals } from "./statistics.ts";
+import { pingStatistics, pingTotals, pingVerdict } from "./statistics.ts";
 
 /** Echo requests per ping. */
 const MAX_COUNT = 10;
@@ -41,8 +40,7 @@ export const ping = endpoint({
   summary: "Round-trip times to a target (beta)",
   description:
     "Sends ICMPv6 echo requests. The response comes as soon as each is answered or lost; `details.lost` has those without a reply and their reasons.",
-  needsKey: true,
-  runsElsewhere: true,
+  ...PROBING,
   parameters: {
     target: targetParameter,
     count: integerParameter({
@@ -63,7 +61,6 @@ export const ping = endpoint({
       .union([pingSample(), lostSample()])
       .meta({ id: "Sample", description: "The outcome of an echo request." }),
   }),
-  errors: PROBE_ERRORS,
   async handle({ target, count }, call, services) {
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
@@ -92,49 +89,6 @@ export const ping = endpoint({
 
 /** The result of a ping. */
 export type PingResult = ValueOf<ReturnType<typeof pingResult>>;
-
-/** The conclusion of a ping, from the number of replies and the requests without one. */
-export function pingVerdict(received: number, lost: PingResult["details"]["lost"]) {
-  const totals = pingTotals(lost);
-  const { unknown, late, lost: missing } = totals;
-  const sent = received + totals.sent;
-  const unsent = lost.filter((sample) => "errno" in sample);
-  const errors = lost.filter((sample) => "from" in sample);
-  const code =
-    received > 0
-      ? missing > 0
-        ? "loss"
-        : "no-loss"
-      : sent === 0
-        ? "not-sent"
-        : errors.length > 0
-          ? "unreachable"
-          : "no-reply";
-  const share = (count: number, of = sent) =>
-    count < of ? `${count} of ${of} requests` : of === 1 ? "the request" : `all ${of} requests`;
-  // Of those that may have been answered, it would say too much.
-  const percent = unknown === 0 ? ` (${formatPercent((missing / sent) * 100)})` : "";
-  const [error] = errors;
-  const same = errors.filter(({ from, reason }) => from === error?.from && reason === error.reason);
-  const sentences = [
-    code === "no-loss" && `The target replied to ${share(received)}.`,
-    code === "loss" && `The target did not reply to ${share(missing)}${percent}.`,
-    received === 0 &&
-      missing > 0 &&
-      (sent === 1
-        ? "The target did not reply to the request."
-        : `The target replied to none of ${sent} requests.`),
-    error && `${error.from} answered ${share(same.length)} with ${error.reason}.`,
-    same.length < errors.length &&
-      `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
-    late > 0 && `${plural(late, "answer")} came after the timeout.`,
-    unsent[0] &&
-      `This machine could not send ${share(unsent.length, sent + unsent.length)} (${unsent[0].errno}).`,
-    unknown > 0 &&
-      `What became of ${share(unknown)} is not known, because the kernel of this machine dropped packets.`,
-  ];
-  return { code, text: sentences.filter(Boolean).join(" ") } as const;
-}
 
 /** A sample as the answer shows it. */
 function present(sample: Sample) {

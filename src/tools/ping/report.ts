@@ -1,7 +1,7 @@
 import { formatPercent, plural } from "../../util/text.ts";
 import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
 import type { PingResult } from "./endpoint.ts";
-import { pingStatistics, pingTotals } from "./statistics.ts";
+import { pingStatistics, pingTotals, pingVerdict } from "./statistics.ts";
 
 type Lost = PingResult["details"]["lost"][number];
 type Answered = PingResult["results"][number];
@@ -22,7 +22,8 @@ export const pingReport: Reporter<PingDocument, Sample> = {
     const samples = latest(parts, ({ seq }) => seq);
     const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
     const lost = samples.flatMap((sample) => ("reason" in sample ? [sample] : []));
-    const details = { lost, late: pingTotals(lost).late, duplicates: 0 };
+    const verdict = samples.length > 0 && { verdict: pingVerdict(results.length, lost) };
+    const details = { lost, late: pingTotals(lost).late, duplicates: 0, ...verdict };
     const times = results.map(({ rtt }) => rtt);
     return { target, results, stats: pingStatistics(samples, times), details };
   },

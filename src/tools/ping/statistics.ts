@@ -1,5 +1,6 @@
 import { type Fate, ledgerOf, totalsOf } from "../../icmp/ledger.ts";
 import { round } from "../../util/numbers.ts";
+import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 
 /** The fields of a sample by which it is counted. */
 interface Counted {
@@ -32,4 +33,46 @@ export function pingStatistics(samples: readonly Counted[], times: readonly numb
     avg: orNull(times.reduce((sum, ms) => sum + ms, 0) / times.length),
     max: orNull(Math.max(...times)),
   };
+}
+
+/** The conclusion of a ping, from the number of replies and the requests without one. */
+export function pingVerdict(received: number, lost: readonly Counted[]) {
+  const totals = pingTotals(lost);
+  const { unknown, late, lost: missing } = totals;
+  const sent = received + totals.sent;
+  const unsent = lost.filter((sample) => "errno" in sample);
+  const errors = lost.filter((sample) => "from" in sample);
+  const code = firstTrue({
+    "no-loss": received > 0 && missing === 0,
+    loss: received > 0,
+    "not-sent": sent === 0,
+    unreachable: errors.length > 0,
+    "no-reply": true,
+  });
+  const share = (count: number, of = sent) =>
+    count < of ? `${count} of ${of} requests` : of === 1 ? "the request" : `all ${of} requests`;
+  // Of those that may have been answered, it would say too much.
+  const percent = unknown === 0 ? ` (${formatPercent((missing / sent) * 100)})` : "";
+  const [error] = errors;
+  const same = errors.filter(
+    ({ from, reason }) => from === error?.from && reason === error?.reason,
+  );
+  const sentences = [
+    code === "no-loss" && `The target replied to ${share(received)}.`,
+    code === "loss" && `The target did not reply to ${share(missing)}${percent}.`,
+    received === 0 &&
+      missing > 0 &&
+      (sent === 1
+        ? "The target did not reply to the request."
+        : `The target replied to none of ${sent} requests.`),
+    error && `${error.from} answered ${share(same.length)} with ${error.reason}.`,
+    same.length < errors.length &&
+      `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
+    late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    unsent[0] &&
+      `This machine could not send ${share(unsent.length, sent + unsent.length)} (${unsent[0].errno}).`,
+    unknown > 0 &&
+      `What became of ${share(unknown)} is not known, because the kernel of this machine dropped packets.`,
+  ];
+  return { code, text: sentences.filter(Boolean).join(" ") } as const;
 }

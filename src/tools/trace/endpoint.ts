@@ -20,7 +20,7 @@ import {
   traceError,
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
-import { PROBE_ERRORS, runDetailFields, runFields, targetParameter } from "../run.ts";
+import { PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
 import example from "./example.json" with { type: "json" };
 import { hopSchema, presentHop } from "./hop.ts";
 import { pathFields, presentPath, presentPaths, tracePath, traceReason } from "./paths.ts";
@@ -34,13 +34,12 @@ const { maxHops, flowLabel, names } = pathParameters;
 
 /** `GET /traceroute/{target}`: the routers on the path to the target, with their names. */
 export const traceroute = endpoint({
-  runsElsewhere: true,
   path: "/traceroute/{target}",
   operationId: "traceroute",
   summary: "The routers on the path to a target (beta)",
   description:
     "Every hop from the first to the target, or to where the trace ended. All hops are probed at once. Silent hops are listed, except those at the end.",
-  needsKey: true,
+  ...PROBING,
   parameters: {
     target: targetParameter,
     maxHops,
@@ -61,7 +60,6 @@ export const traceroute = endpoint({
   response: traceResult,
   example,
   events: () => ({ hop: hopSchema(), path: tracePath() }),
-  errors: PROBE_ERRORS,
   async handle({ target, maxHops, paths, flowLabel: label, names: wanted }, call, services) {
     const rows: TraceHop[] = [];
     const present = (row: TraceHop) => presentHop(row, run.names.names, services, rows);

@@ -6,14 +6,7 @@ import { amount, ipv6Text, list, named, once, oneOf, whole } from "../../api/sch
 import { INTERFACE_ROLES, type InterfaceInformation } from "../../icmp/icmp-error.ts";
 import { hopsOfReply, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
-import {
-  hopDetailFields,
-  hopDetails,
-  hopFields,
-  ipOrNull,
-  presentAddress,
-  withDetails,
-} from "../hops.ts";
+import { hopFields, ipOrNull, presentRow } from "../hops.ts";
 
 /** Why a row has no time though more is known than silence. */
 const UNANSWERED = ["seen-by-others", "rate-limited"] as const;
@@ -39,7 +32,6 @@ export function presentHop(
   const isAtHop = (end === null || end === "reached") && !isRepeated;
   const asymmetry = isAtHop && replyHopLimit !== null ? hopsOfReply(replyHopLimit) - hop.hop : 0;
   const details = {
-    ...hopDetails(address, scopeId, services, names),
     ...(others !== undefined && { unanswered: UNANSWERED[others ? 0 : 1] }),
     ...(replyHopLimit !== null && { replyHopLimit }),
     ...(asymmetry !== 0 && { asymmetry }),
@@ -49,12 +41,8 @@ export function presentHop(
     ...(interfaces.length > 0 && { interfaces: interfaces.map(presentInterface) }),
     ...(mtuBytes !== null && { mtu: mtuBytes }),
   };
-  return {
-    hop: hop.hop,
-    ...presentAddress(address, names),
-    rtt: rttMs === null ? null : round(rttMs, 3),
-    ...withDetails(details),
-  };
+  const rtt = rttMs === null ? null : round(rttMs, 3);
+  return presentRow({ hop: hop.hop, address, scopeId }, names, services, { rtt }, details);
 }
 
 function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
@@ -81,30 +69,25 @@ export const hopSchema = once(() => {
       mtu: mtu.nullable().describe("Bytes."),
     },
   );
-  return named("Hop", "A hop of a trace.", {
-    ...hopFields(),
-    rtt: amount("The round-trip time to it in milliseconds; null if it was silent.").nullable(),
-    details: z
-      .strictObject({
-        ...hopDetailFields(),
-        unanswered: oneOf(
-          UNANSWERED,
-          "The hop did not answer this trace, but others to the same /48 in the last 5 s. `seen-by-others`: all met `ip` here. `rate-limited`: routers here limit their answers, and it is not certain which one it is.",
-        ),
-        replyHopLimit: whole("The hop limit with which the answer arrived.", 0, 255),
-        asymmetry: z
-          .int()
-          .describe(
-            "How many hops more the answer came over than the probe went, negative for fewer; absent if as many. A guess, because the answer's first hop limit is unknown: the next of 64, 128 and 255. Absent for an address that answered at several hops.",
-          ),
-        rtts: list(z.number().min(0), "All times in milliseconds, if there are several."),
-        addresses: list(ipv6Text("An address."), "All addresses, if there are several."),
-        mpls: list(mpls, "The label stack with which the probe arrived."),
-        interfaces: z.array(aboutInterface),
-        mtu: mtu.describe("The MTU in bytes of the next link."),
-      })
-      .partial()
-      .exactOptional()
-      .describe("What else is known of the hop; absent if nothing is."),
-  });
+  const rtt = amount(
+    "The round-trip time to it in milliseconds; null if it was silent.",
+  ).nullable();
+  const details = {
+    unanswered: oneOf(
+      UNANSWERED,
+      "The hop did not answer this trace, but others to the same /48 in the last 5 s. `seen-by-others`: all met `ip` here. `rate-limited`: routers here limit their answers, and it is not certain which one it is.",
+    ),
+    replyHopLimit: whole("The hop limit with which the answer arrived.", 0, 255),
+    asymmetry: z
+      .int()
+      .describe(
+        "How many hops more the answer came over than the probe went, negative for fewer; absent if as many. A guess, because the answer's first hop limit is unknown: the next of 64, 128 and 255. Absent for an address that answered at several hops.",
+      ),
+    rtts: list(z.number().min(0), "All times in milliseconds, if there are several."),
+    addresses: list(ipv6Text("An address."), "All addresses, if there are several."),
+    mpls: list(mpls, "The label stack with which the probe arrived."),
+    interfaces: z.array(aboutInterface),
+    mtu: mtu.describe("The MTU in bytes of the next link."),
+  };
+  return named("Hop", "A hop of a trace.", hopFields({ rtt }, details));
 });
