@@ -22,11 +22,7 @@ export interface Bucket {
 export type Rule = (bucket: Bucket, limit: number) => { left: number; promised: number };
 
 /** A bucket as Valkey knows it. */
-export interface Answer {
-  readonly start: number;
-  readonly held: number;
-  readonly others: number;
-}
+type Answer = Pick<Bucket, "start" | "held" | "others">;
 
 /** A lease is used without asking in the tick of its answer and in the next one, which are as long in milliseconds. */
 const TICK_MS = 500;

@@ -37,16 +37,11 @@ export type Locations = ReturnType<typeof createLocations>;
  * @param asks true if it asks others too, false if it only answers
  */
 export function createLocations(
-  {
-    location: own,
-    locationTags,
-    locationsExpected,
-    nats,
-    targets,
-  }: Pick<Config, "location" | "locationTags" | "locationsExpected" | "nats" | "targets">,
+  config: Pick<Config, "location" | "locationTags" | "locationsExpected" | "nats" | "targets">,
   asks: boolean,
   log: Log,
 ) {
+  const { location: own, locationsExpected, nats, targets } = config;
   const asked = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
   const directory = createDirectory(locationsExpected, log);
   const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
@@ -70,7 +65,12 @@ export function createLocations(
   };
 
   const describe = (service?: string) => {
-    const said = { version: VERSION, families: ownFamilies(), since, tags: [...locationTags] };
+    const said = {
+      version: VERSION,
+      families: ownFamilies(),
+      since,
+      tags: [...config.locationTags],
+    };
     families = said.families.join();
     publish({ id, said }, service);
   };
