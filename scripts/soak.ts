@@ -68,7 +68,7 @@ try {
       SIXSCOPE_RESOLVER_B: resolver,
       SIXSCOPE_RESOLVER_C: resolver,
       // As in systemd/sixscope.service.
-      BUN_JSC_forceRAMSize: "67108864",
+      BUN_JSC_forceRAMSize: "134217728",
     },
     [],
     program,
