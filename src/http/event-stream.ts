@@ -92,7 +92,8 @@ export async function streamEvents(
     // To the operator it is a client that has gone, not a fault of the service.
     return stall.signal.aborted ? CLIENT_GONE : status;
   };
-  info.ended = run().finally(() => clearInterval(interval));
-  await Promise.race([begun, info.ended]);
+  const ended = run().finally(() => clearInterval(interval));
+  await Promise.race([begun, ended]);
+  info.ended = ended;
   return respond(info, chunks(), 200, EVENT_STREAM_HEADERS);
 }

@@ -39,13 +39,15 @@ describe("a stream", () => {
 
   type Handle = Parameters<typeof streamEvents>[1];
 
+  let info: RequestInfo;
+
   /** The body and the status of a stream; what was thrown before it. */
   async function start(handle: Handle) {
     const explain = ({ message }: Error) => {
       explained.push(message);
       return new ApiError("INTERNAL_ERROR", { requestId: "1" });
     };
-    const info = { request: new Request("http://localhost/"), headers: {} } as RequestInfo;
+    info = { request: new Request("http://localhost/"), headers: {} } as RequestInfo;
     return { response: await streamEvents(info, handle, explain), status: () => info.ended };
   }
 
@@ -79,6 +81,8 @@ describe("a stream", () => {
     });
     expect(early).rejects.toThrow("early");
     await early.catch(() => {});
+    // Or its rejection would be nobody's, and the request not logged.
+    expect(info.ended).toBeUndefined();
     expect(jest.getTimerCount()).toBe(0);
   });
 
