@@ -1,4 +1,4 @@
-/** What only the process of the service knows, for `soak.ts`, which loads this before the service: its heap and timers, once a second. */
+/** Writes heap and timers of the service once a second, which only its process knows; `soak.ts` loads this before the service. */
 import { heapStats } from "bun:jsc";
 import { writeFileSync } from "node:fs";
 

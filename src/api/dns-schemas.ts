@@ -10,6 +10,7 @@ import {
   named,
   once,
   oneOf,
+  record,
   resolverName,
   text,
   type ValueOf,
@@ -74,13 +75,11 @@ export const translation = once(() =>
 /** The fields of one resolver's reply, in the details of answers and errors. */
 export function dnsDetails() {
   return {
-    question: z
-      .strictObject({
-        name: text("The name as it was asked for, in presentation form."),
-        type: text("The type that was asked for."),
-        class: z.literal("CH").exactOptional().describe("The class, unless it is IN."),
-      })
-      .describe("What the resolver was asked."),
+    question: record("What the resolver was asked.", {
+      name: text("The name as it was asked for, in presentation form."),
+      type: text("The type that was asked for."),
+      class: z.literal("CH").exactOptional().describe("The class, unless it is IN."),
+    }),
     server: text("Address and port of the server that answered.").exactOptional(),
     transport: oneOf(TRANSPORTS, "The transport of the answer.").exactOptional(),
     rcode: text("The response code's name, or what came instead.").exactOptional(),
@@ -96,14 +95,11 @@ export function dnsDetails() {
       .literal(true)
       .exactOptional()
       .describe("The server followed the CNAME chain only so far; its end may have records."),
-    soa: z
-      .strictObject({
-        name: text("The zone."),
-        value: text("The data of its SOA record."),
-        ttl: whole("Seconds that the answer may be cached.", 0, 0xffff_ffff),
-      })
-      .exactOptional()
-      .describe("The SOA record that came with a negative answer."),
+    soa: record("The SOA record that came with a negative answer.", {
+      name: text("The zone."),
+      value: text("The data of its SOA record."),
+      ttl: whole("Seconds that the answer may be cached.", 0, 0xffff_ffff),
+    }).exactOptional(),
     dns64: list(
       translation(),
       "The addresses that lead to a translator; absent if there are none.",
@@ -121,15 +117,12 @@ const dnssecSet = once(() =>
   named("DnssecSet", "A record set, or the proof that there is none, which was checked.", {
     name: text("Its name."),
     type: text("Its type."),
-    signature: z
-      .strictObject({
-        ...keyFields(),
-        inception: z.iso.datetime().describe("When the signature begins to be valid."),
-        expires: z.iso.datetime().describe("When it ceases to be valid."),
-        daysLeft: z.number().describe("Days until then, with one decimal; negative if it is over."),
-      })
-      .exactOptional()
-      .describe("The signature that counts; of a proof, the first to expire."),
+    signature: record("The signature that counts; of a proof, the first to expire.", {
+      ...keyFields(),
+      inception: z.iso.datetime().describe("When the signature begins to be valid."),
+      expires: z.iso.datetime().describe("When it ceases to be valid."),
+      daysLeft: z.number().describe("Days until then, with one decimal; negative if it is over."),
+    }).exactOptional(),
     proof: list(
       z.strictObject({
         record: text("The NSEC or NSEC3 record."),
@@ -170,20 +163,18 @@ export const dnssecVerdict = once(() =>
     ),
     text: text("What was found, and where, in one to three sentences."),
     chain: list(dnssecZone(), "The zones that were checked, each behind the one above it."),
-    resolver: z
-      .strictObject({
-        name: resolverName(),
-        claim: oneOf(
-          CLAIMS,
-          "`secure`: it answers with the AD flag; `none`: without; `bogus`: it fails twice, and answers if it must not check; `no-answer`: it does not answer.",
-        ),
-        validates: z
-          .boolean()
-          .nullable()
-          .describe("Whether it validates; null if that does not show."),
-        extendedErrors: list(extendedError(), "Its extended errors."),
-      })
-      .describe("What the resolver claims, which may differ from the verdict."),
+    resolver: record("What the resolver claims, which may differ from the verdict.", {
+      name: resolverName(),
+      claim: oneOf(
+        CLAIMS,
+        "`secure`: it answers with the AD flag; `none`: without; `bogus`: it fails twice, and answers if it must not check; `no-answer`: it does not answer.",
+      ),
+      validates: z
+        .boolean()
+        .nullable()
+        .describe("Whether it validates; null if that does not show."),
+      extendedErrors: list(extendedError(), "Its extended errors."),
+    }),
   }),
 );
 
