@@ -130,7 +130,7 @@ try {
       SIXSCOPE_RESOLVER_C: formatSocketAddress(knot.endpoint),
       SIXSCOPE_NATS_URL: nats.url,
       NODE_EXTRA_CA_CERTS: files.certFile,
-      BUN_JSC_forceRAMSize: `${64 * MiB}`,
+      BUN_JSC_forceRAMSize: `${128 * MiB}`,
     },
     group === null ? [] : ["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$@"`, "sh"],
     program,

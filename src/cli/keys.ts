@@ -35,7 +35,7 @@ export async function addKey(
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
-    sha256: hashApiKey(key).toString("hex"),
+    sha256: hashApiKey(key),
     created: new Date().toISOString(),
     ...options,
   };

@@ -91,7 +91,7 @@ export async function createKeyring(path: string, log: Log) {
     },
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
-      isWellFormedApiKey(key) ? findHash(hashApiKey(key).toString("hex"), nowMs) : null,
+      isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
     /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
     hold({ sha256 }: KeyRecord, end: () => void): () => void {
       const checks = setInterval(() => findHash(sha256, Date.now()) ?? end(), CHECK_MS);

@@ -149,14 +149,14 @@ describe("a keyring", () => {
   test("finds a key until it expires or is revoked", async () => {
     const [plain, expiring, revoked] = [generateApiKey(), generateApiKey(), generateApiKey()];
     await writeKeyFile(file, [
-      { name: "plain", sha256: hashApiKey(plain).toString("hex"), created },
+      { name: "plain", sha256: hashApiKey(plain), created },
       {
         name: "expiring",
-        sha256: hashApiKey(expiring).toString("hex"),
+        sha256: hashApiKey(expiring),
         created,
         expires: "2027-01-01T00:00:00.000Z",
       },
-      { name: "revoked", sha256: hashApiKey(revoked).toString("hex"), created, revoked: created },
+      { name: "revoked", sha256: hashApiKey(revoked), created, revoked: created },
     ]);
     const keyring = await createKeyring(
       file,
