@@ -16,9 +16,9 @@ export interface Risk {
 /**
  * One sentence about the rights of everyone by the settings, and the settings that are risks.
  *
- * @param keys how many API keys are valid; null if the process is an agent, which nobody reaches over HTTP
+ * @param keys how many API keys are valid, if that is known; null for an agent, which nobody reaches over HTTP
  */
-export function exposureOf(config: Config, keys: number | null) {
+export function exposureOf(config: Config, keys: number | null | undefined) {
   const { nats, location, tls, plainHttpFrom, keylessFrom, trustedProxies, targets } = config;
   const but = targets.deny.length > 0 ? ` but ${prefixes(targets.deny)}` : "";
   const also = targets.allow.length > 0 ? ` and ${prefixes(targets.allow)}` : "";
@@ -35,10 +35,10 @@ export function exposureOf(config: Config, keys: number | null) {
     ? `anyone who reaches ${addresses(open)}, also from the Internet,`
     : [...through, ...plain].join(" and ") || "this machine";
   const metrics = "read metrics and probe without a key";
-  const holders = `holders of ${keys === 0 ? "keys (there are none)" : plural(keys ?? 0, "key")}`;
+  const known = keys ? plural(keys, "key") : `keys${keys === 0 ? " (there are none)" : ""}`;
   const clauses = [
     `${visitors} may look up names`,
-    `${holders} ${probe}`,
+    `holders of ${known} ${probe}`,
     ...of(keylessFrom, (list) => `so may clients in ${list} without a key`),
     ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
     ...asked,

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { formatIp } from "../../addr/ip.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../../addr/ipv6.ts";
 import { type IcmpEngine, openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
+import { tryRead } from "../../platform/regular-file.ts";
 import { type Finding, trying } from "./finding.ts";
 
 /** A host on the own link answers in a few milliseconds, after neighbour discovery. */
@@ -20,11 +20,10 @@ export async function checkEcho(): Promise<readonly Finding[]> {
   const icmp = openIcmpIfAllowed();
   // Another check reports it.
   if ("unavailable" in icmp) return [];
-  const rows = read("/proc/net/ipv6_route").split("\n");
-  const default6 = rows.map((row) => /^0{32} 00 0{32} 00 (?!0{32})(\w{32}) .* (\S+)$/.exec(row));
-  const hops = default6.flatMap((row) => (row === null ? [] : [row.slice(1)]));
+  const routes = tryRead("/proc/net/ipv6_route") ?? "";
+  const gateways = routes.matchAll(/^0{32} 00 0{32} 00 (?!0{32})(\w{32}) .* (\S+)$/gm);
   const findings = [];
-  for (const [hex = "", device = ""] of [[`${"0".repeat(31)}1`, "lo"], ...hops]) {
+  for (const [, hex = "", device = ""] of [["", `${"0".repeat(31)}1`, "lo"], ...gateways]) {
     findings.push(await checkTarget(icmp, ipv6FromBytes(Uint8Array.fromHex(hex)), device));
   }
   icmp.close();
@@ -40,8 +39,8 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
   const scopeId = formatIp(target).startsWith("fe80:") ? libc().if_nametoindex(name) : 0;
   const typesSeen = watchWire(target);
   const before = echosIn();
-  const request = { target, scopeId, count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
-  const outcome = await icmp.ping(request);
+  const once = { count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
+  const outcome = await icmp.ping({ target, scopeId, ...once });
   const seen = typesSeen();
   if (outcome.kind === "done" && outcome.samples.length > 0) return ok("it answers");
   const dropped = (how: string) =>
@@ -52,11 +51,13 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
     );
   const code = outcome.kind === "unreachable" ? outcome.code : null;
   if (code === "EPERM" || code === "EACCES") return dropped(`on its way out (${code})`);
-  if (code !== null)
+  if (code !== null) {
     return problem(`it cannot be sent (${code})`, "see ip -6 route and ip -6 address");
+  }
   if (seen.has(TYPE.reply)) return dropped("on its way in: the reply came to the interface");
-  if (isHere && echosIn() > before)
+  if (isHere && echosIn() > before) {
     return dropped("on its way out: the request came in, and no reply left");
+  }
   if (isHere) return dropped("on its way in: the request left");
   if (seen.has(TYPE.neighbour) && !seen.has(TYPE.request)) {
     return dropped("on its way in: the gateway's neighbour advertisement came to the interface");
@@ -92,13 +93,5 @@ function watchWire(target: Ipv6Address): () => ReadonlySet<number> {
 
 /** How many echo requests this machine has let in. */
 function echosIn(): number {
-  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(read("/proc/net/snmp6"))?.[1] ?? 0);
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
+  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(tryRead("/proc/net/snmp6") ?? "")?.[1] ?? 0);
 }
