@@ -185,7 +185,7 @@ zone:
     );
     assert.match(
       await show("StatusText"),
-      /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; probes running: 0$/,
+      /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; ready; probes running: 0$/,
     );
   });
 

@@ -1,7 +1,8 @@
 import type { Command, Option } from "commander";
 import { z } from "zod";
-import { BASE_PATH } from "../api/endpoint.ts";
 import { ALL_LOCATIONS, LOCATION_FORM, TOOL_SETTINGS } from "../config/settings.ts";
+import { locations as locationsEndpoint } from "../locations/endpoint.ts";
+import { urlOf } from "./call-server.ts";
 import bash from "./completion/sixscope.bash" with { type: "text" };
 import fish from "./completion/sixscope.fish" with { type: "text" };
 import zsh from "./completion/sixscope.zsh" with { type: "text" };
@@ -89,8 +90,7 @@ async function keysOf(environment: NodeJS.ProcessEnv): Promise<readonly string[]
 
 /** The locations that a service can ask. */
 async function locationsOf(server: string | undefined): Promise<readonly string[]> {
-  const url = new URL(server ?? "");
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}${BASE_PATH}/locations`;
+  const url = urlOf(new URL(server ?? ""), { endpoint: locationsEndpoint, parameters: {} });
   const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
   const rows = z.object({ locations: z.array(z.object({ location: z.string() })) });
   const { locations } = rows.parse(await response.json());

@@ -69,15 +69,15 @@ export async function listKeys(environment: NodeJS.ProcessEnv): Promise<string> 
   const keys = await store.read();
   if (keys.length === 0)
     return `No keys in ${store.place}. Create one: ${invocation()} keys add NAME`;
-  const width = Math.max(...keys.map(({ name }) => name.length), "NAME".length);
-  const row = (name: string, state: string, limit: string, created: string, expires: string) =>
-    `${name.padEnd(width)}  ${state.padEnd(7)}  ${limit.padEnd(11)}  ${created.padEnd(10)}  ${expires}`;
   const rows = keys.map((key) => {
     const limit = key.limit === undefined ? "default" : `${key.limit}/min`;
     const expires = key.expires?.slice(0, 10) ?? "never";
-    return row(key.name, stateOf(key), limit, key.created.slice(0, 10), expires);
+    return [key.name, stateOf(key), limit, key.created.slice(0, 10), expires];
   });
-  return [row("NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"), ...rows].join("\n");
+  const table = [["NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"], ...rows];
+  const widths = [Math.max(...table.map(([name = ""]) => name.length)), 7, 11, 10];
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  return lines.map((cells) => cells.join("  ")).join("\n");
 }
 
 /**

@@ -1,7 +1,7 @@
 import { formatPrefix, type Prefix } from "../addr/prefix.ts";
 import { listText, plural } from "../util/text.ts";
 import { formatListenAddress, isLoopback, type ListenAddress } from "./listen-address.ts";
-import { type Config, REFUSING_ADVICE, refusingListeners } from "./settings.ts";
+import type { Config } from "./settings.ts";
 
 /** A setting that lets others do more, or less, than most operators mean. */
 export interface Risk {
@@ -25,8 +25,10 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   const whole = `any address${but}, private ones included (SIXSCOPE_TARGETS=any)`;
   const probe = `may probe ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
   const asked = nats && location ? [`whoever asks ${location} at NATS ${probe}`] : [];
-  const refusing = refusingListeners(config);
-  const open = others(config.listen).filter((address) => !refusing.includes(address));
+  const reached = others(config.listen);
+  // Over plain HTTP, and neither a proxy nor a client may use that.
+  const isRefusing = tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0;
+  const [open, refusing] = isRefusing ? [[], reached] : [reached, []];
   const scraped = others(config.metricsListen);
   const through = of(trustedProxies.prefixes, (list) => `anyone behind the proxies at ${list}`);
   const plain = open.length > 0 ? of(plainHttpFrom, (list) => `clients in ${list}`) : [];
@@ -67,14 +69,16 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   }
   if (refusing.length > 0) {
     const text = `${addresses(refusing)} refuses every other machine, because it speaks plain HTTP`;
-    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice: REFUSING_ADVICE, instead: null });
+    const advice =
+      "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES, or a closed network in SIXSCOPE_PLAIN_HTTP_FROM";
+    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice, instead: null });
   }
   if (scraped.length > 0) {
     const local = config.metricsListen.map((address) =>
       formatListenAddress(
-        address.kind === "tcp" && scraped.includes(address)
-          ? { ...address, hostname: "localhost" }
-          : address,
+        address.kind === "unix" || isLoopback(address)
+          ? address
+          : { ...address, hostname: "localhost" },
       ),
     );
     const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;

@@ -65,15 +65,12 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
   const places = locations?.known.byWord.get(ALL_LOCATIONS) ?? [];
   const [, capabilities] =
     /^CapEff:\s*0*(\w+)/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  const nats = `NATS ${isConnected ? "is" : "is not"} connected, places: ${places.join(", ") || "none"}`;
   const facts = [
     `${role} ${VERSION} (pid ${process.pid}) since ${since}, capabilities ${capabilities}`,
-    ...(isConnected == null
-      ? []
-      : [
-          `NATS ${isConnected ? "is" : "is not"} connected, places: ${places.join(", ") || "none"}`,
-        ]),
-    ...(valkey ? [`Valkey ${valkey.isUp ? "answers" : "does not answer"}`] : []),
-  ];
+    isConnected == null ? [] : nats,
+    valkey ? `Valkey ${valkey.isUp ? "answers" : "does not answer"}` : [],
+  ].flat();
   return {
     role,
     pid: process.pid,

@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkTls } from "../../src/cli/doctor/files.ts";
 import { checkKeysFile } from "../../src/cli/doctor/keys.ts";
-import { checkAddress, checkClock, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
+import {
+  checkAddress,
+  checkClock,
+  checkDefaultRoute,
+  defaultRoutes,
+} from "../../src/cli/doctor/machine.ts";
 import { roleOf } from "../../src/cli/doctor.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { offerStatus } from "../../src/server/status.ts";
@@ -212,7 +217,7 @@ describe("the default route", () => {
     ["without IPv6", null, "warning"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkDefaultRoute(table)).toMatchObject({ state });
+    expect(checkDefaultRoute(defaultRoutes(table))).toMatchObject({ state });
   });
 });
 

@@ -5,6 +5,7 @@ import { libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { type Finding, trying } from "./finding.ts";
+import { defaultRoutes } from "./machine.ts";
 
 /** A host on the own link answers in a few milliseconds, after neighbour discovery. */
 const TIMEOUT_MS = 1000;
@@ -20,11 +21,12 @@ export async function checkEcho(): Promise<readonly Finding[]> {
   const icmp = openIcmpIfAllowed();
   // Another check reports it.
   if ("unavailable" in icmp) return [];
-  const routes = tryRead("/proc/net/ipv6_route") ?? "";
-  const gateways = routes.matchAll(/^0{32} 00 0{32} 00 (?!0{32})(\w{32}) .* (\S+)$/gm);
+  const here = { gateway: "1".padStart(32, "0"), device: "lo" };
   const findings = [];
-  for (const [, hex = "", device = ""] of [["", `${"0".repeat(31)}1`, "lo"], ...gateways]) {
-    findings.push(await checkTarget(icmp, ipv6FromBytes(Uint8Array.fromHex(hex)), device));
+  for (const { gateway, device } of [here, ...defaultRoutes()]) {
+    // A route without a gateway leads to the link itself.
+    if (/^0+$/.test(gateway)) continue;
+    findings.push(await checkTarget(icmp, ipv6FromBytes(Uint8Array.fromHex(gateway)), device));
   }
   icmp.close();
   return findings;

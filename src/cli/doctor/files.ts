@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
+import { isSecret } from "../../config/settings.ts";
 import { NetworkFileError } from "../../networks/network.ts";
 import { networkReaders } from "../../networks/networks.ts";
 import { everyUserMay } from "../../platform/regular-file.ts";
@@ -18,8 +19,7 @@ import { RESTART, shareWith } from "./repair.ts";
 /** Finds files with passwords in variables that every user can read. */
 export function checkSecrets({ files }: Scene): readonly Finding[] {
   return files.flatMap(({ path, variables }) => {
-    const isSecret = (name: string) => /:\/\/[^/]*@|^sx_/.test(variables[name] ?? "");
-    const secret = Object.keys(variables).find(isSecret);
+    const secret = Object.keys(variables).find((name) => isSecret(variables[name] ?? ""));
     if (secret === undefined || !everyUserMay("read", path)) return [];
     const outcome = `every user of this machine, and ${secret} has a secret`;
     const advice = "change the secret if others use this machine";

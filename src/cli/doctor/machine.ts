@@ -55,7 +55,6 @@ export function checkAddress(
   disabled: readonly string[] = disabledOn(),
   isContainer: boolean = isAnyOf(CONTAINER_MARKS),
 ): Finding {
-  const GLOBAL_SCOPE = "00";
   const { ok, problem } = trying("find an IPv6 address of this machine");
   const inContainer = "run the container with --network=host, or in a network that has IPv6";
   const missing = (outcome: string, advice: string, run: string | null = null) =>
@@ -63,18 +62,19 @@ export function checkAddress(
   if (table === null) {
     return missing("the kernel has no IPv6", "let it boot with IPv6, then reboot", ALLOW_IPV6);
   }
-  const found = rowsOf(table).filter(([, , , scope, , name]) => scope === GLOBAL_SCOPE && name);
-  if (disabled.length > 0 && found.length === 0) {
-    const names = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
+  const found = table.matchAll(/^\w{32} \w\w \w\w 00 \w\w +(\S+)$/gm);
+  const names = [...new Set(Array.from(found, ([, name]) => name))];
+  if (disabled.length > 0 && names.length === 0) {
+    const sysctls = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
     const advice = "enable it, also for the next boot; set addresses again that were set by hand";
     const files = "grep -ls disable_ipv6 /etc/sysctl.conf /etc/sysctl.d/*";
     const forget = `${files} | xargs -r sed -i '/disable_ipv6/s/^/#/'`;
     const switches = disabled.map((name) => `${CONF}/${name}/disable_ipv6`);
     const run = `${forget}; echo 0 | tee ${switches.join(" ")}`;
-    return missing(`${listText(names)} is 1`, advice, run);
+    return missing(`${listText(sysctls)} is 1`, advice, run);
   }
-  return found.length > 0
-    ? ok(`found on ${lastColumns(found)}`)
+  return names.length > 0
+    ? ok(`found on ${names.join(", ")}`)
     : missing(
         "only loopback and link-local addresses",
         "ask your provider for an IPv6 address and gateway; see ip -6 address",
@@ -91,19 +91,24 @@ function disabledOn(): string[] {
 /** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
 const ROUTE = { up: 0x1, reject: 0x200 } as const;
 
-/** Looks for a usable IPv6 default route. */
-export function checkDefaultRoute(table: string | null = tryRead("/proc/net/ipv6_route")) {
-  const { ok, warning } = trying("find an IPv6 default route");
-  const found = rowsOf(table ?? "").filter(
-    ([destination = "", length, , , , , , , flags = "0", name]) => {
-      const bits = Number.parseInt(flags, 16);
-      const isUsable = (bits & ROUTE.up) !== 0 && (bits & ROUTE.reject) === 0;
-      return length === "00" && /^0+$/.test(destination) && isUsable && name;
-    },
+/** The usable default routes in the table of the kernel: the gateway in hex, and the interface. */
+export function defaultRoutes(table: string | null = tryRead("/proc/net/ipv6_route")) {
+  const ROW = /^0{32} 00 0{32} 00 (\w{32}) \w+ \w+ \w+ (\w+) +(\S+)$/gm;
+  return Array.from((table ?? "").matchAll(ROW)).flatMap(
+    ([, gateway = "", flags = "", device = ""]) =>
+      (Number.parseInt(flags, 16) & (ROUTE.up | ROUTE.reject)) === ROUTE.up
+        ? [{ gateway, device }]
+        : [],
   );
+}
+
+/** Looks for a usable IPv6 default route. */
+export function checkDefaultRoute(routes = defaultRoutes()): Finding {
+  const { ok, warning } = trying("find an IPv6 default route");
+  const names = [...new Set(routes.map(({ device }) => device))];
   const advice = "targets beyond your own networks answer NETWORK_UNREACHABLE; see ip -6 route";
-  return found.length > 0
-    ? ok(`found on ${lastColumns(found)}`)
+  return names.length > 0
+    ? ok(`found on ${names.join(", ")}`)
     : warning("there is no default route", advice);
 }
 
@@ -162,13 +167,4 @@ function checkExecutable(path: string): Finding {
         `setcap -r ${path}`,
       )
     : ok("it has none, as it should be");
-}
-
-function rowsOf(table: string): string[][] {
-  return table.split("\n").map((line) => line.trim().split(/\s+/));
-}
-
-/** The names of interfaces, which are at the end of rows, each once. */
-function lastColumns(rows: readonly string[][]): string {
-  return [...new Set(rows.map((row) => row.at(-1)))].join(", ");
 }

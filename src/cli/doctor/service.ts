@@ -22,13 +22,13 @@ export function checkUnit({ service }: Surroundings): readonly Finding[] {
       : named.ok(`uid ${user.uid}`);
   const state = propertyOf(unit, "ActiveState");
   if (state === "") {
-    const { unknown, warning } = trying(`ask systemd about ${INSTALLED.unit}`);
     // Without D-Bus, systemd answers root only.
-    const finding =
+    const [advice, run] =
       process.geteuid?.() === 0
-        ? warning("no answer", "check that systemd runs on this machine")
-        : unknown("no answer", "ask as root", "sudo sixscope doctor");
-    return [foundUser, finding];
+        ? ["check that systemd runs on this machine", null]
+        : ["ask as root", "sudo sixscope doctor"];
+    const { unknown } = trying(`ask systemd about ${INSTALLED.unit}`);
+    return [foundUser, unknown("no answer", advice, run)];
   }
   const capable = trying(`see whether ${INSTALLED.unit} has CAP_NET_RAW`);
   const hasCapability =
