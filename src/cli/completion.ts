@@ -52,8 +52,8 @@ export async function candidates(
   }
   const help = command.createHelp();
   if (expecting?.long === "--from") {
-    const server = words[words.indexOf("--server") + 1] ?? "";
-    const url = words.includes("--server") ? server : environment[TOOL_SETTINGS.server];
+    const named = words.indexOf("--server") + 1;
+    const url = named > 0 ? words[named] : environment[TOOL_SETTINGS.server];
     const [before = ""] = /^.*,/.exec(last) ?? [];
     const locations = [...(before ? [] : [ALL_LOCATIONS]), ...(await known(locationsOf(url)))];
     return locations.map((name) => before + name).filter(startsWith(last));

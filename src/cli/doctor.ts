@@ -64,7 +64,7 @@ const OWN: readonly Check[] = [
 const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkNetworks, checkNats];
 
 /** The checks of what an agent does not use. */
-const NOT_OF_AGENTS: readonly Check[] = [checkPorts, checkOriginals, checkCopies, checkKeys];
+const NOT_OF_AGENTS: readonly Check[] = [checkOriginals, checkCopies, checkKeys];
 
 /** Every finding; root has the rights of the service's user afterwards. */
 export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly Finding[]> {

@@ -381,10 +381,7 @@ const parseServers = list(tryParseDnsServer, DNS_SERVER_FORM, MAX_SERVERS);
 function isNear(a: string, b: string, edits: number): boolean {
   if (a === "" || b === "") return a.length + b.length <= edits;
   if (a[0] === b[0]) return isNear(a.slice(1), b.slice(1), edits);
-  const rests = [
-    [a.slice(1), b.slice(1)],
-    [a.slice(1), b],
-    [a, b.slice(1)],
-  ] as const;
-  return edits > 0 && rests.some(([restA, restB]) => isNear(restA, restB, edits - 1));
+  const [restA, restB] = [a.slice(1), b.slice(1)];
+  const isNearer = (one: string, two: string) => isNear(one, two, edits - 1);
+  return edits > 0 && (isNearer(restA, restB) || isNearer(restA, b) || isNearer(a, restB));
 }

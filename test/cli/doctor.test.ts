@@ -175,6 +175,8 @@ describe("the role", () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
     const settings = {
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
+      SIXSCOPE_LISTEN: "127.0.0.1:0",
+      SIXSCOPE_METRICS_LISTEN: "[::1]:0",
       ...Object.fromEntries(
         ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
       ),
@@ -188,6 +190,9 @@ describe("the role", () => {
     rmSync(folder, { recursive: true });
     expect(stdout).toMatch(isItsOwn ? /^ok .*: agent /m : /agent .*; it runs with other settings/m);
     expect(/ read the keys file /.test(stdout)).toBe(!isItsOwn);
+    // An agent listens for metrics only.
+    expect(/ listen on 127\.0\.0\.1:0: /.test(stdout)).toBe(!isItsOwn);
+    expect(stdout).toMatch(/ listen on \[::1\]:0: /);
     expect(/may look up names; holders of keys may probe/.test(stdout)).toBe(!isItsOwn);
   });
 });

@@ -16,15 +16,21 @@ import { INSTALLED, propertyOf } from "../installed.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
 import { RESTART, shareWith } from "./repair.ts";
 
-/** Finds files with passwords in variables that every user can read. */
-export function checkSecrets({ files }: Scene): readonly Finding[] {
-  return files.flatMap(({ path, variables }) => {
-    const secret = Object.keys(variables).find((name) => isSecret(variables[name] ?? ""));
-    if (secret === undefined || !everyUserMay("read", path)) return [];
-    const outcome = `every user of this machine, and ${secret} has a secret`;
+/** Finds files with secrets that every user can read. */
+export function checkSecrets({ config, files, service }: Scene): readonly Finding[] {
+  const isOpen = (path: string) => existsSync(path) && everyUserMay("read", path);
+  const open = (path: string, what: string, group: string) => {
+    const { warning } = trying(`see who can read ${path}`);
     const advice = "change the secret if others use this machine";
-    return [trying(`see who can read ${path}`).warning(outcome, advice, shareWith("root", path))];
+    return warning(`every user of this machine, and ${what}`, advice, shareWith(group, path));
+  };
+  const found = files.flatMap(({ path, variables }) => {
+    const secret = Object.keys(variables).find((name) => isSecret(variables[name] ?? ""));
+    return secret && isOpen(path) ? [open(path, `${secret} has a secret`, "root")] : [];
   });
+  const creds = config.nats?.credsFile;
+  if (!creds || !isOpen(creds)) return found;
+  return [...found, open(creds, "it is the key for NATS", service?.userName ?? ownName())];
 }
 
 /** The folders that a property of the unit hides from the service; systemd.exec(5). */

@@ -1,11 +1,9 @@
-import { existsSync } from "node:fs";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { certificateFault } from "../../dns/codes.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { connectToNats, type NatsSettings } from "../../locations/link.ts";
 import { SUBJECTS } from "../../locations/protocol.ts";
-import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { listText } from "../../util/text.ts";
@@ -75,17 +73,10 @@ async function checkResolver(
   }
 }
 
-/** Checks that NATS can be reached and lets this place do its part, and that the credentials are secret. */
+/** Checks that NATS can be reached and lets this place do its part. */
 export async function checkNats({ config, set }: Scene): Promise<readonly Finding[]> {
   const { nats, location } = config;
-  if (nats === null) return [];
-  const { credsFile } = nats;
-  const isOpen = credsFile !== null && existsSync(credsFile) && everyUserMay("read", credsFile);
-  const { warning } = trying(`see who can read ${credsFile}`);
-  // The service reads it as a member of its group if root owns it.
-  const share = shareWith(ownName(), credsFile ?? "");
-  const open = warning("every user of this machine", "keep it to the service", share);
-  return [...(isOpen ? [open] : []), await checkConnection(nats, location, set)];
+  return nats === null ? [] : [await checkConnection(nats, location, set)];
 }
 
 async function checkConnection(settings: NatsSettings, location: string | null, set: SetVariable) {
