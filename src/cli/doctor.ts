@@ -73,9 +73,9 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   if (service !== null && !service.isOurs) {
     return [...checkMachine(without), ...checkUnit(without), invisible(service)];
   }
-  const installed = service && installedSettings(service, environment);
-  const { files, sources } = installed ?? { files: [], sources: ["the environment"] };
-  const settings = installed?.environment ?? environment;
+  const own = { environment, sources: ["the environment"], files: [] };
+  const given = service === null ? own : installedSettings(service, environment);
+  const { environment: settings, sources, files } = given;
   trustAuthorities(settings);
   const { config, findings } = readSettings(settings, service, sources, files);
   if (config === null) {

@@ -38,6 +38,8 @@ export interface KeyStore {
   readonly place: string;
   /** The service that takes up a change, for messages. */
   readonly reader: string;
+  /** The file whose keys can be copied here; null if they are here already. */
+  readonly source: string | null;
   read(): Promise<readonly KeyRecord[]>;
   /** Changes the keys while no other `keys` command does. */
   change(change: Change): Promise<void>;
@@ -52,7 +54,7 @@ export interface KeyStore {
 export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
   const config = settingsOfService(environment);
   const { keysFile, valkey } = config;
-  return valkey === null ? fileStore(behindLinks(keysFile), config) : valkeyStore(valkey);
+  return valkey === null ? fileStore(behindLinks(keysFile), config) : valkeyStore(valkey, keysFile);
 }
 
 /** The keys that the running service has in memory from its file; none if no service runs. */
@@ -65,23 +67,11 @@ export async function keysInUse(config: Config): Promise<readonly KeyRecord[]> {
     : [];
 }
 
-/**
- * The file of keys that `keys import` moves, and Valkey, to which it moves them.
- *
- * @throws as `openKeyStore`; KeyFileError if the settings do not name Valkey
- */
-export function openImport(environment: NodeJS.ProcessEnv, file: string | undefined) {
-  const { keysFile, valkey } = settingsOfService(environment);
-  if (valkey === null) {
-    throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
-  }
-  return { file: file ?? keysFile, store: valkeyStore(valkey) };
-}
-
 function fileStore(path: string, config: Config): KeyStore {
   return {
     place: path,
     reader: "a service that reads this file",
+    source: null,
     read: async () => readKeyFile(path),
     async change(change) {
       // A new file in place of one that has vanished must not replace the keys that are in use.
@@ -91,7 +81,7 @@ function fileStore(path: string, config: Config): KeyStore {
   };
 }
 
-function valkeyStore({ url, prefix }: ValkeyAddress): KeyStore {
+function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
   const name = namesBelow(prefix).keys;
   const place = publicUrl(url);
   const using = async <T>(action: (run: RunScript) => Promise<T>): Promise<T> => {
@@ -109,6 +99,7 @@ function valkeyStore({ url, prefix }: ValkeyAddress): KeyStore {
   return {
     place,
     reader: "every instance",
+    source: keysFile,
     read: () => using(async (run) => (await readSharedKeys(run, name)).keys),
     change: (change) => using((run) => changeSharedKeys(run, name, change)),
   };

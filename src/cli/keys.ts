@@ -11,7 +11,7 @@ import {
 } from "../keys/key-file.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
-import { openImport, openKeyStore, shellQuote } from "./key-store.ts";
+import { openKeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
 
 /** The options of `keys add`. */
@@ -107,7 +107,11 @@ export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): P
  * @throws KeyFileError with the names of keys that it could not copy, because another key has the name; ConfigError
  */
 export async function importKeys(given: string | undefined, environment: NodeJS.ProcessEnv) {
-  const { file, store } = openImport(environment, given);
+  const store = openKeyStore(environment);
+  if (store.source === null) {
+    throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
+  }
+  const file = given ?? store.source;
   if (!existsSync(file)) throw new KeyFileError(`the keys file ${file} does not exist`);
   const records = readKeyFile(file);
   let added: readonly KeyRecord[] = [];

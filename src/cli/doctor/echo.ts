@@ -56,12 +56,13 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
   if (code !== null) {
     return problem(`it cannot be sent (${code})`, "see ip -6 route and ip -6 address");
   }
-  if (seen.has(TYPE.reply)) return dropped("on its way in: the reply came to the interface");
+  if (seen?.has(TYPE.reply)) return dropped("on its way in: the reply came to the interface");
   if (isHere && echosIn() > before) {
-    return dropped("on its way out: the request came in, and no reply left");
+    const where = seen === null ? "after the request" : "on its way out: the request";
+    return dropped(`${where} came in, and no reply ${seen === null ? "arrived" : "left"}`);
   }
   if (isHere) return dropped("on its way in: the request left");
-  if (seen.has(TYPE.neighbour) && !seen.has(TYPE.request)) {
+  if (seen?.has(TYPE.neighbour) && !seen.has(TYPE.request)) {
     return dropped("on its way in: the gateway's neighbour advertisement came to the interface");
   }
   const reason = outcome.kind === "done" ? outcome.lost[0]?.reason : outcome.kind;
@@ -73,13 +74,14 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
 
 /**
  * Watches the interfaces, which see what comes before the firewall of this machine, and what leaves after
- * it; packet(7). The function returned gives the types of ICMPv6 that were to or from an address, none
+ * it; packet(7). The function returned gives the types of ICMPv6 that were to or from an address, null
  * without the right to watch.
  */
-function watchWire(target: Ipv6Address): () => ReadonlySet<number> {
+function watchWire(target: Ipv6Address): () => ReadonlySet<number> | null {
   const [AF_PACKET, ETH_P_IPV6, HEADER_BYTES] = [17, 0xdd86, 40];
   const fd = libc().socket(AF_PACKET, SOCK.dgram | SOCK.nonblock | SOCK.cloexec, ETH_P_IPV6);
   return () => {
+    if (fd < 0) return null;
     const types = new Set<number>();
     const packet = new Uint8Array(new ArrayBuffer(2048));
     const wanted = ipv6ToBytes(target).toHex();
@@ -93,7 +95,7 @@ function watchWire(target: Ipv6Address): () => ReadonlySet<number> {
   };
 }
 
-/** How many echo requests this machine has let in. */
+/** How many echo requests from this machine itself it has let in. */
 function echosIn(): number {
-  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(tryRead("/proc/net/snmp6") ?? "")?.[1] ?? 0);
+  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(tryRead("/proc/net/dev_snmp6/lo") ?? "")?.[1] ?? 0);
 }

@@ -26,7 +26,8 @@ export async function checkKeys({ config, set }: Scene): Promise<readonly Findin
 
 /** Checks that the keys file can be read, has an active key, and has the keys that are in use. */
 export function checkKeysFile(path: string, used: readonly KeyRecord[] = []): Finding {
-  const { ok, problem, warning } = trying(`read the keys file ${path}`);
+  const tried = `read the keys file ${path}`;
+  const { problem, warning } = trying(tried);
   const add = addCommand();
   const inUse = used.filter(isActiveNow).map(({ name }) => JSON.stringify(name));
   const named = `keys in use: ${listText(inUse.slice(0, MAX_NAMES))}`;
@@ -41,7 +42,7 @@ export function checkKeysFile(path: string, used: readonly KeyRecord[] = []): Fi
       const advice = `see which keys are in it: ${invocation()} keys list`;
       return problem("every user of this machine can add keys to it", advice, `chmod o-w ${path}`);
     }
-    return activeKeys({ ok, warning }, readKeyFile(path));
+    return activeKeys(tried, readKeyFile(path));
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
     const [outcome = ""] = error.message.split("; ");
@@ -82,7 +83,7 @@ async function checkValkey({ url, prefix }: ValkeyAddress, set: SetVariable) {
     const found = ms < GIVE_UP_MS ? ok(answer) : warning(answer, slow);
     const run: RunScript = (...call) => connection.run(...call, ANSWER_MS);
     const { keys } = await readSharedKeys(run, names.keys);
-    return [found, activeKeys(trying(`read the keys in ${place}`), keys)];
+    return [found, activeKeys(`read the keys in ${place}`, keys)];
   } catch (error) {
     const advice =
       "check SIXSCOPE_VALKEY_URL, its password, and Valkey itself; until then each instance allows its part of what is left, and keys stay as last read for a day";
@@ -94,10 +95,8 @@ async function checkValkey({ url, prefix }: ValkeyAddress, set: SetVariable) {
 }
 
 /** Counts the keys that are active. */
-function activeKeys(
-  { ok, warning }: Pick<ReturnType<typeof trying>, "ok" | "warning">,
-  keys: readonly KeyRecord[],
-): Finding {
+function activeKeys(tried: string, keys: readonly KeyRecord[]): Finding {
+  const { ok, warning } = trying(tried);
   const active = keys.filter(isActiveNow).length;
   return active === 0
     ? warning("no key is active", "create one", addCommand())

@@ -6,24 +6,22 @@ import { listText } from "../../util/text.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, type Surroundings, trying } from "./finding.ts";
 
-/** The service's user gets the capability from systemd only, and a running process says what it has. */
+/**
+ * Checks that this process may open the raw socket that all probes but pings need. The service's user gets
+ * the capability from systemd only, and a running process says what it has.
+ */
 export function checkRights({ service, status, environment }: Surroundings): readonly Finding[] {
-  const isTelling = status === null && (service === null || process.geteuid?.() === 0);
-  return isTelling ? [checkRawSocket(environment)] : [];
-}
-
-/** Checks that this process may open the raw socket that all probes but pings need. */
-function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
+  if (status !== null || (service !== null && process.geteuid?.() !== 0)) return [];
   const { ok, problem, warning } = trying("open a raw ICMPv6 socket");
   const icmp = openIcmpIfAllowed();
   if ("unavailable" in icmp) {
     const remedy = rawSocketRemedy(icmp, environment);
-    return problem(icmp.unavailable, `${remedy}; without it no target can be probed`);
+    return [problem(icmp.unavailable, `${remedy}; without it no target can be probed`)];
   }
   icmp.close();
-  if (icmp.withoutRaw === null) return ok("it opens");
+  if (icmp.withoutRaw === null) return [ok("it opens")];
   const remedy = rawSocketRemedy(icmp.withoutRaw, environment);
-  return warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy);
+  return [warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy)];
 }
 
 /** Checks the executable, and what the machine gives to every program. */
