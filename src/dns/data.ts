@@ -100,7 +100,7 @@ export function readUnknown(reader: ByteReader): string {
 }
 
 /** Bytes in base32 with the extended hex alphabet, whose digits are those of numbers to the base 32; RFC 4648 section 7. */
-function base32Text(bytes: Uint8Array): string {
+export function base32Text(bytes: Uint8Array): string {
   const digits = Math.ceil((8 * bytes.length) / 5);
   const padding = BigInt(5 * digits - 8 * bytes.length);
   const text = (BigInt(`0x0${bytes.toHex()}`) << padding).toString(32).toUpperCase();

@@ -42,6 +42,15 @@ function openRegular(path: string): number {
   throw new Error("it is not a regular file");
 }
 
+/** The text of a file, such as those in /proc; null if there is none, or this user may not read it. */
+export function tryRead(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
 /** True if every user of this machine has a right on a file, and may enter each folder on its way. */
 export function everyUserMay(right: "read" | "write", realPath: string): boolean {
   const isOpen = (path: string): boolean =>
