@@ -240,9 +240,9 @@ export async function runAt(page: Page, place: string, key: string): Promise<voi
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
 
 /** Starts a browser that sends nothing but the requests of its pages. */
-export function startBrowser(): Promise<Browser> {
+export function startBrowser(executablePath = findProgram("chromium") ?? ""): Promise<Browser> {
   return chromium.launch({
-    executablePath: findProgram("chromium") ?? "",
+    executablePath,
     // Root cannot use the sandbox.
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
   });

@@ -25,7 +25,7 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
   const view = viewOf(tool);
   return (
     <>
-      <Conclusion report={report} isRunning={isRunning} />
+      <Announcement report={report} waiting={isRunning && TEXTS.waiting} />
       {document && view.figure?.(document, asked)}
       {report && <Facts facts={report.facts} />}
       {(document && view.insteadOfTables?.(document, asked)) ??
@@ -40,14 +40,20 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
   );
 }
 
-/** The line that screen readers announce: first that the tool is running, then the verdict or the first fact. */
-function Conclusion({ report, isRunning }: { report: Report | null; isRunning: boolean }) {
+interface AnnouncementProps {
+  report: Pick<Report, "verdict" | "facts"> | null;
+  /** Said as long as nothing is known; false if nothing is waited for. */
+  waiting: string | false;
+}
+
+/** The line that screen readers announce: first that a tool is running, then the verdict or the first fact. */
+export function Announcement({ report, waiting }: AnnouncementProps) {
   const { verdict, facts = [] } = report ?? {};
   const [fact] = facts;
   const [about, text] = verdict
     ? [`verdict ${verdict.tone}`, verdict.text]
-    : isRunning
-      ? ["waiting", report === null ? TEXTS.waiting : ""]
+    : waiting
+      ? ["waiting", report === null ? waiting : ""]
       : ["unseen", fact ? `${fact.name}: ${fact.value}` : ""];
   return (
     <div class="announce" role="status">
