@@ -1,4 +1,4 @@
-/** What follows from the measurements of a caller's connection: a table, and hundreds of seeded ones. */
+/** The conclusions from measurements of a visitor's connection: a table, and hundreds of seeded ones. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {

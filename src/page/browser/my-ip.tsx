@@ -57,7 +57,6 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
         </p>
         {validation === null && <p class="soft">{T.ipv4}</p>}
       </section>
-      {found && <Facts facts={found.facts} />}
       {validation && (
         <ReportView
           tool="validate"
@@ -68,6 +67,7 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
       {validation === null && network && (
         <Facts facts={[{ name: T.network, value: networkSentence(network) }]} />
       )}
+      {found && <Facts facts={found.facts} />}
       <Below {...{ bookmark, path: pathOf(tool, bookmark), needsKey: false, document: null }} />
     </>
   );

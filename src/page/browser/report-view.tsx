@@ -11,6 +11,9 @@ import { viewOf } from "./views.ts";
 /** More numbers than this are below each other where there is little room. */
 const FEW_NUMBERS = 3;
 
+/** A table with more rows than this has no other one beside it. */
+const LONG = 8;
+
 interface ReportViewProps {
   tool: ToolName;
   /** As far as it is known; null if nothing is. */
@@ -79,7 +82,7 @@ export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[
   return (
     <div class="replies">
       {tables.map((table) => (
-        <section class="reply">
+        <section class={table.rows.length > LONG ? "reply long" : "reply"}>
           <h2>{table.heading}</h2>
           <Rows table={table} />
           <Facts facts={table.facts ?? []} />
