@@ -173,6 +173,8 @@ function zones(isThird: boolean): Record<string, string> {
       "same AAAA 2001:db8:2::1",
       "same AAAA 2001:db8:2:aaaa:bbbb:cccc:dddd:eeee",
       "ipv4only A 192.0.2.1",
+      ...Array.from({ length: 40 }, (_, at) => `many TXT "record=${at}"`),
+      `many TXT "${isThird ? "third" : "others"}"`,
       `text TXT "${escaped(MARKUP)}"`,
       `text TXT "v=spf1 include:_spf.example.test ip6:2001:db8:2::/48 ${"ip6:2001:db8:aaaa:bbbb::/64 ".repeat(5)}-all"`,
       "",
