@@ -39,6 +39,12 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
         <section class="connection" aria-label={T.connection}>
           <Announcement report={found} waiting={T.testing} />
           <p class="soft">{found?.advice}</p>
+          {found && (
+            <details>
+              <summary>{T.measurements}</summary>
+              <Facts facts={found.facts} />
+            </details>
+          )}
         </section>
       )}
       <section class="first" aria-label={label}>
@@ -67,7 +73,6 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
       {validation === null && network && (
         <Facts facts={[{ name: T.network, value: networkSentence(network) }]} />
       )}
-      {found && <Facts facts={found.facts} />}
       <Below {...{ bookmark, path: pathOf(tool, bookmark), needsKey: false, document: null }} />
     </>
   );

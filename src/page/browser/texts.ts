@@ -73,6 +73,7 @@ export const TEXTS = {
     copy: "Copy the address",
     connection: "Your connection",
     testing: "Testing your connection",
+    measurements: "Measurements",
     network: "Network",
     ipv4: "You came over IPv4. From a connection with IPv6, this page shows your IPv6 address.",
   },
