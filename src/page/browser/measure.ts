@@ -1,21 +1,14 @@
 import { urlOf } from "./api.ts";
 import { HOME } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
-import {
-  type Family,
-  type Measured,
-  type Outcome,
-  PATIENCE_SECONDS,
-  SAMPLES,
-} from "./connection.ts";
+import { type Measured, type Outcome, PATIENCE_SECONDS, SAMPLES } from "./connection.ts";
 
-/** The URLs of this service by one address family each; null if there are none, or an encrypted page may not ask them. */
-export const FAMILY_URLS = mayAsk(CALLER.familyUrls) ? CALLER.familyUrls : null;
+/** An encrypted page may not ask for what is not. */
+const isMixed =
+  location.protocol === "https:" && JSON.stringify(CALLER.familyUrls).includes('"http:');
 
-function mayAsk(urls: typeof CALLER.familyUrls): boolean {
-  const all = urls ? [...urls.ipv4, ...urls.ipv6] : [];
-  return location.protocol === "http:" || all.every((url) => url.startsWith("https:"));
-}
+/** The URLs of this service by one address family each; null if the page cannot ask them. */
+export const FAMILY_URLS = isMixed ? null : CALLER.familyUrls;
 
 /** Measures the connection of the caller, with some requests to each URL. */
 export async function measure({ ipv4, ipv6 }: NonNullable<typeof FAMILY_URLS>): Promise<Measured> {
@@ -43,10 +36,10 @@ export async function measure({ ipv4, ipv6 }: NonNullable<typeof FAMILY_URLS>): 
     /^[^[]*[a-z][^[]*$/.test(location.hostname) && ![...ipv4, url].includes(`${location.origin}/`);
   return {
     page: isFree ? (CALLER.validation ? 6 : 4) : null,
-    ipv4: familyOf(first4, times[0]),
-    ipv6: familyOf(first6, times[1]),
+    ipv4: { ...first4, times: times[0] },
+    ipv6: { ...first6, times: times[1] },
     // A refusal is short.
-    large: large && (large.document || large.outcome !== "answered") ? large.outcome : null,
+    large: large && (large.seen || large.outcome !== "answered") ? large.outcome : null,
     direct: last?.outcome ?? null,
   };
 }
@@ -54,8 +47,8 @@ export async function measure({ ipv4, ipv6 }: NonNullable<typeof FAMILY_URLS>): 
 interface Answer {
   readonly outcome: Outcome;
   readonly ms: number;
-  /** Null if the service refused, or if the answer is none of this service. */
-  readonly document: object | null;
+  /** The document; null if the service refused, or if the answer is none of this service. */
+  readonly seen: Measured["ipv4"]["seen"];
 }
 
 /** Asks for a document as a stranger, without a key, and reads it to its end. */
@@ -67,14 +60,10 @@ async function ask(url: string, tries = 2): Promise<Answer> {
     const text = await response.text();
     const ms = performance.now() - startMs;
     const isDocument = response.ok && response.headers.get("content-type") === "application/json";
-    return { outcome: "answered", ms, document: isDocument ? JSON.parse(text) : null };
+    return { outcome: "answered", ms, seen: isDocument ? JSON.parse(text) : null };
   } catch {
     // A connection may fail because the network of the device has just changed.
     if (!signal.aborted && tries > 1) return ask(url, tries - 1);
-    return { outcome: signal.aborted ? "silent" : "failed", ms: 0, document: null };
+    return { outcome: signal.aborted ? "silent" : "failed", ms: 0, seen: null };
   }
-}
-
-function familyOf({ outcome, document }: Answer, times: readonly number[]): Family {
-  return { outcome, times, seen: document && (document as Family["seen"]) };
 }
