@@ -99,13 +99,11 @@ export function parseConfig(
   folder = "",
   files: readonly EnvironmentFile[] = [],
 ) {
-  const { optional, read, report, finish } = settingsReader(environment, files);
+  const { optional, both, read, report, finish } = settingsReader(environment, files);
   const bounded = (name: string, bounds: typeof PING_INTERVAL_MS | typeof PROBE_TIMEOUT_MS) =>
     read(name, String(bounds.default), integer(bounds.minimum, bounds.maximum));
-  const certFile = optional(CERT, String);
-  const keyFile = optional(KEY, String);
-  if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
-  if (environment[KEY] && !environment[CERT]) report(KEY, [`needs ${CERT}; set both or neither`]);
+  const [certFile, keyFile] = both([CERT, KEY], String);
+  const [ipv4, ipv6] = both(["SIXSCOPE_IPV4_URL", "SIXSCOPE_IPV6_URL"], parseUrls);
   const absolutePath = (text: string) => resolve(folder, text);
   const natsUrl = optional(NATS_URL, parseNatsUrl);
   const natsCreds = optional(NATS_CREDS, absolutePath);
@@ -129,9 +127,11 @@ export function parseConfig(
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
     metricsListen: optional("SIXSCOPE_METRICS_LISTEN", parseListen) ?? [],
-    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
+    tls: certFile && keyFile ? { certFile, keyFile } : null,
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
+    /** The service by one address family each, for the page; null if it does not test connections. */
+    familyUrls: ipv4 && ipv6 ? { ipv4, ipv6 } : null,
     /** The networks whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     keysFile,
@@ -227,6 +227,13 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     }
   };
 
+  /** The values of two variables that need each other. */
+  const both = <T>([a, b]: readonly [string, string], parse: Parse<T>) => {
+    if (environment[a] && !environment[b]) report(a, [`needs ${b}; set both or neither`]);
+    if (environment[b] && !environment[a]) report(b, [`needs ${a}; set both or neither`]);
+    return [optional(a, parse), optional(b, parse)] as const;
+  };
+
   const read = <T>(name: string, fallback: string, parse: Parse<T>): T =>
     optional(name, parse) ?? parse(fallback);
 
@@ -243,7 +250,7 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     if (problems.length > 0) throw new ConfigError(problems);
   };
 
-  return { optional, read, report, finish };
+  return { optional, both, read, report, finish };
 }
 
 function refuse(problem: string): never {
@@ -300,6 +307,7 @@ function choice<const T extends string>(values: readonly T[]): Parse<T> {
  *
  * @param parse returns null or throws AddressError for an entry that is not valid
  * @param form the form of an entry, for messages
+ * @param most entries, with their noun
  */
 function list<T>(
   parse: (entry: string) => T | null,
@@ -362,6 +370,19 @@ function parseNatsUrl(text: string) {
   // The client itself would take the word of an unencrypted server for it.
   return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
 }
+
+/** The URL of the service under a name with one family, and for IPv4 one where DNS64 does not help. */
+const MAX_URLS = 2;
+
+/** A host with a name, alone in its URL. */
+const NAMED_HOST = /^https?:\/\/(?![\d.]+[:/])[a-z\d.-]+(:\d+)?\/$/;
+
+const parseUrls = list(
+  (entry) => URL.parse(entry)?.href.match(NAMED_HOST)?.[0] ?? null,
+  "a URL with a name, such as https://ipv6.example.com",
+  MAX_URLS,
+  "URLs",
+);
 
 const LOCATION_WORDS = "1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all";
 
