@@ -381,7 +381,6 @@ const parseUrls = list(
   (entry) => URL.parse(entry)?.href.match(NAMED_HOST)?.[0] ?? null,
   "a URL with a name, such as https://ipv6.example.com",
   MAX_URLS,
-  "URLs",
 );
 
 const LOCATION_WORDS = "1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all";

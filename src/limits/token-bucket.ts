@@ -18,25 +18,36 @@ export type RateLimitSubject =
       readonly limit: number;
     };
 
-/** A bucket that all instances count; `name` is the same for the same clients at each, and no other's. */
+/** A bucket that all instances count. */
 export interface SharedBucket {
+  /** The same for the same clients at every instance, and no other's. */
   readonly name: string;
   readonly limit: number;
-  readonly bucket: Bucket;
+  /** Changes it, after its window has started if there was none; returns what it is then. */
+  change(edit: (bucket: Bucket) => void): Bucket;
 }
 
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
 type BucketKey = readonly [number, number, number, number];
 
-/** Buckets per table. A table takes up to 10 MB; it fills up at 800 new clients per second. */
-const SLOTS = 49_152;
+/** Buckets per table. A table takes 6.3 MB; it fills up at two thousand new clients per second. */
+const SLOTS = 131_072;
 
 /** Buckets that newcomers share by network while the table, or the network's part of it, is full. */
 const SHARED_SLOTS = 1_024;
 
 /** The parts of the table that new clients of an IPv6 /32 (IPv4 /16) and of an IPv6 /48 can take within a window. */
-const WIDE_PART = 1 / 8;
-const SITE_PART = 1 / 32;
+const NETWORK_PARTS = { wide: 1 / 8, site: 1 / 32 } as const;
+
+/** Counters of the slots that networks have taken; networks with the same hash share one. */
+const NETWORK_COUNTERS = 16_384;
+
+/** Slots searched for a key, so that a lookup takes constant time under any flood. */
+const MAX_SEARCHED_SLOTS = 16;
+
+/** A slot is the four words of its key, and those of a `Bucket`; a start of 0 means that it was never used. */
+const SLOT_WORDS = 12;
+const START = 4;
 
 /** Seconds that the clock of this machine may be behind the one that a window was begun by. */
 const BEHIND_SECONDS = 1;
@@ -44,123 +55,163 @@ const BEHIND_SECONDS = 1;
 /** Clients of a unix socket that sends no address share one bucket, under an address that no client has. */
 const UNKNOWN_CLIENT: BucketKey = [0, 0, 0, 0];
 
-/** The lower half of a word. */
-const LOW = 0xffff;
+const UNUSED = { used: 0, held: 0, others: 0, answered: 0, asked: 0, waiting: 0 };
 
 /** Marks IPv4 keys as IPv4-mapped addresses, RFC 4291 section 2.5.5.2. */
 const MAPPED = 0xffff;
 
 /**
- * Token buckets, a fixed number at most.
+ * Token buckets in a hash table of fixed size.
  *
- * A bucket is never evicted during its window. A newcomer that finds the table full, or whose network has
- * taken its part of the table, shares a bucket with other newcomers of its network. So a flood of
- * addresses does not grow the table, avoid the limit, or lock out other networks.
+ * A bucket is never evicted during its window. A newcomer that finds all of its slots in use, or whose
+ * network has taken its part of the table, shares a bucket with other newcomers of its network. So a
+ * flood of addresses does not grow the table, avoid the limit, or lock out other networks.
  */
 export class BucketTable {
   readonly #slots: number;
-  /** By `textOf` or network, in the order in which their windows began. */
-  readonly #buckets = new Map<string, Bucket>();
-  /** Buckets that each network has taken since `#countedFrom`, a Unix second. */
-  readonly #taken = new Map<number, number>();
+  /** Secret, so that an attacker cannot choose which slots to fill. */
+  readonly #seed: number;
+  #words = new Uint32Array();
+  /** Slots taken by each network since `#countedFrom`, a Unix second. */
+  readonly #taken = new Uint32Array(NETWORK_COUNTERS);
   #countedFrom = 0;
 
-  constructor(slots = SLOTS) {
+  /** @param slots a power of two */
+  constructor(slots = SLOTS, seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) {
     this.#slots = slots;
+    this.#seed = seed;
   }
 
   /** Takes tokens from the key's bucket, or none if it has fewer. Taking 0 does not start a window. */
   take(key: BucketKey, limit: number, tokens: number, nowSeconds: number, rule: Rule = counted) {
     // A request that can never be granted starts no window.
     const isTaken = tokens > 0 && tokens <= limit;
-    const { bucket } = this.#find(key, nowSeconds, isTaken);
+    const at = isTaken ? this.#open(key, nowSeconds) : this.#find(key, nowSeconds);
+    const bucket = this.#read(at, nowSeconds);
     const allowed = rule(bucket, limit).left >= Math.max(1, tokens);
-    if (allowed && isTaken) bucket.used += tokens;
-    return stateOf(allowed, limit, rule(bucket, limit).promised, bucket.start, nowSeconds);
+    if (allowed && isTaken) {
+      bucket.used += tokens;
+      this.#write(at, bucket);
+    }
+    const { promised } = rule(bucket, limit);
+    return stateOf(allowed, limit, promised, bucket.start, nowSeconds);
   }
 
   /** True if the key's bucket has as many tokens. */
   has(key: BucketKey, limit: number, tokens: number, nowSeconds: number, rule: Rule): boolean {
-    return rule(this.#find(key, nowSeconds).bucket, limit).left >= Math.max(1, tokens);
+    const bucket = this.#read(this.#find(key, nowSeconds), nowSeconds);
+    return rule(bucket, limit).left >= Math.max(1, tokens);
   }
 
-  /** The key's bucket, after its window has started if there was none, and its name for all instances. */
-  open(key: BucketKey, nowSeconds: number): { readonly name: string; readonly bucket: Bucket } {
-    const { text, bucket } = this.#find(key, nowSeconds, true);
-    return { name: nameOf(text), bucket };
+  /** Changes the key's bucket, after its window has started if there was none. */
+  change(key: BucketKey, nowSeconds: number, edit: (bucket: Bucket) => void): Bucket {
+    const at = this.#open(key, nowSeconds);
+    const bucket = this.#read(at, nowSeconds);
+    edit(bucket);
+    this.#write(at, bucket);
+    return bucket;
+  }
+
+  /** The name of the key's bucket for all instances. */
+  nameOf(key: BucketKey, nowSeconds: number): string {
+    return this.#nameAt(this.#open(key, nowSeconds));
   }
 
   /** The buckets whose window has not ended, with their names. */
-  *active(nowSeconds: number): Generator<readonly [name: string, bucket: Bucket]> {
-    for (const [text, bucket] of this.#buckets) {
-      if (isActive(bucket, nowSeconds)) yield [nameOf(text), bucket];
+  *active(nowSeconds: number): Generator<[name: string, bucket: Bucket]> {
+    for (let at = 0; at < this.#words.length; at += SLOT_WORDS) {
+      if (this.#isActive(at, nowSeconds)) yield [this.#nameAt(at), this.#read(at, nowSeconds)];
     }
   }
 
-  /** The key's bucket, or that of its network; else a new one, which is kept if it is opened. */
-  #find(key: BucketKey, nowSeconds: number, isOpened = false) {
-    for (const [text, bucket] of this.#buckets) {
-      if (isActive(bucket, nowSeconds)) break;
-      this.#buckets.delete(text);
-    }
-    const own = textOf(key);
-    const isOwn =
-      this.#current(own, nowSeconds) !== undefined ||
-      (this.#buckets.size < this.#slots && (!isOpened || this.#countNewcomer(key, nowSeconds)));
+  #nameAt(at: number): string {
+    const key = [...this.#words.subarray(at, at + START)] as unknown as BucketKey;
     // Newcomers that share a bucket here share one there, so a flood fills Valkey no more than the table.
-    const text = isOwn ? own : `network:${wideNetwork(key) % SHARED_SLOTS}`;
-    const current = this.#current(text, nowSeconds);
-    const bucket = current ?? unused(nowSeconds);
-    if (isOpened && current === undefined) this.#buckets.set(text, bucket);
-    return { text, bucket };
+    return at >= this.#slots * SLOT_WORDS
+      ? `network:${wideNetwork(key)}`
+      : key.map((word) => word.toString(16)).join(":");
   }
 
-  /** A bucket in its window; one whose window has ended is forgotten, so that its next one is the newest. */
-  #current(text: string, nowSeconds: number): Bucket | undefined {
-    const bucket = this.#buckets.get(text);
-    if (bucket === undefined || isActive(bucket, nowSeconds)) return bucket;
-    this.#buckets.delete(text);
-    return undefined;
+  /** The bucket of a slot; an unused one if its window has ended. */
+  #read(at: number, nowSeconds: number): Bucket {
+    if (!this.#isActive(at, nowSeconds))
+      return { ...UNUSED, start: nowSeconds, opened: nowSeconds };
+    const word = (index: number) => this.#words[at + START + index] as number;
+    const [start, opened, used, held] = [word(0), word(1), word(2), word(3)];
+    const [others, answered, asked, waiting] = [word(4), word(5), word(6), word(7)];
+    return { start, opened, used, held, others, answered, asked, waiting };
+  }
+
+  #write(at: number, bucket: Bucket): void {
+    const { start, opened, used, held, others, answered, asked, waiting } = bucket;
+    this.#words.set([start, opened, used, held, others, answered, asked, waiting], at + START);
+  }
+
+  /** Where the key's bucket is, after its window has started if there was none. */
+  #open(key: BucketKey, nowSeconds: number): number {
+    let at = this.#find(key, nowSeconds);
+    if (this.#isActive(at, nowSeconds)) return at;
+    if (!this.#countNewcomer(key, nowSeconds)) {
+      at = this.#sharedSlot(key);
+      if (this.#isActive(at, nowSeconds)) return at;
+    }
+    const words = this.#words;
+    words.set(key, at);
+    words.fill(0, at + START, at + SLOT_WORDS);
+    words.fill(nowSeconds, at + START, at + START + 2);
+    return at;
+  }
+
+  /** Where the key's bucket is; else a free slot; else the slot that its network shares. */
+  #find(key: BucketKey, nowSeconds: number): number {
+    // Allocated on first use: it costs milliseconds that the start must not pay.
+    if (this.#words.length === 0) {
+      this.#words = new Uint32Array((this.#slots + SHARED_SLOTS) * SLOT_WORDS);
+    }
+    const words = this.#words;
+    const [word0, word1, word2, word3] = key;
+    const hash = mix(mix(mix(mix(this.#seed, word0), word1), word2), word3);
+    let free = -1;
+    for (let step = 0; step < MAX_SEARCHED_SLOTS; step++) {
+      const at = ((hash + step) & (this.#slots - 1)) * SLOT_WORDS;
+      if (this.#isActive(at, nowSeconds)) {
+        const isSame = words[at] === word0 && words[at + 1] === word1;
+        if (isSame && words[at + 2] === word2 && words[at + 3] === word3) return at;
+      } else if (free < 0) free = at;
+      // No key is stored behind a slot that was never used.
+      if (words[at + START] === 0) break;
+    }
+    return free >= 0 ? free : this.#sharedSlot(key);
+  }
+
+  #sharedSlot(key: BucketKey): number {
+    const index = mix(this.#seed, wideNetwork(key)) & (SHARED_SLOTS - 1);
+    return (this.#slots + index) * SLOT_WORDS;
   }
 
   /** Counts a bucket that a network takes; false if the network has taken its part of the table already. */
   #countNewcomer(key: BucketKey, nowSeconds: number): boolean {
     if (nowSeconds < this.#countedFrom || nowSeconds >= this.#countedFrom + WINDOW_SECONDS) {
       this.#countedFrom = nowSeconds;
-      this.#taken.clear();
+      this.#taken.fill(0);
     }
-    const wide = wideNetwork(key);
-    // Negative, so that no /48 is taken for a wide network.
-    const site = -1 - (wide * 0x10000 + (key[1] >>> 16));
-    const [ofWide = 0, ofSite = 0] = [this.#taken.get(wide), this.#taken.get(site)];
-    if (ofWide >= Math.max(1, this.#slots * WIDE_PART)) return false;
-    if (ofSite >= Math.max(1, this.#slots * SITE_PART)) return false;
-    this.#taken.set(wide, ofWide + 1).set(site, ofSite + 1);
+    const hash = mix(this.#seed, wideNetwork(key));
+    const wide = hash & (NETWORK_COUNTERS - 1);
+    const site = mix(hash, key[1] >>> 16) & (NETWORK_COUNTERS - 1);
+    const has = (at: number, part: number) =>
+      (this.#taken[at] as number) < Math.max(1, this.#slots * part);
+    if (!has(wide, NETWORK_PARTS.wide) || !has(site, NETWORK_PARTS.site)) return false;
+    (this.#taken[wide] as number) += 1;
+    if (site !== wide) (this.#taken[site] as number) += 1;
     return true;
   }
+
+  /** A clock that was set back ends the window instead of extending it. */
+  #isActive(at: number, nowSeconds: number): boolean {
+    const start = this.#words[at + START] as number;
+    return nowSeconds + BEHIND_SECONDS >= start && nowSeconds < start + WINDOW_SECONDS;
+  }
 }
-
-const unused = (start: number): Bucket => {
-  const counts = { used: 0, held: 0, others: 0, answered: 0, asked: 0, waiting: 0 };
-  return { start, opened: start, ...counts };
-};
-
-/** A key as eight characters, one for each 16 bits; digits would take twice the memory and time. */
-const textOf = ([a, b, c, d]: BucketKey) => {
-  const [w, x, y, z] = [a >>> 16, b >>> 16, c >>> 16, d >>> 16];
-  return String.fromCharCode(w, a & LOW, x, b & LOW, y, c & LOW, z, d & LOW);
-};
-
-/** The name of a bucket for all instances. */
-function nameOf(text: string): string {
-  if (text.length !== 8) return text;
-  const word = (at: number) => text.charCodeAt(at) * 0x10000 + text.charCodeAt(at + 1);
-  return [0, 2, 4, 6].map((at) => word(at).toString(16)).join(":");
-}
-
-/** A clock that was set back ends the window instead of extending it. */
-const isActive = ({ start }: Bucket, nowSeconds: number) =>
-  nowSeconds + BEHIND_SECONDS >= start && nowSeconds < start + WINDOW_SECONDS;
 
 /** See `createRateLimiter`. */
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
@@ -214,10 +265,11 @@ export function createRateLimiter(
     },
     /** The buckets of a subject, to be counted over all instances. */
     open(subject: RateLimitSubject): readonly SharedBucket[] {
-      return bucketsOf(subject).map(({ kind, table, key, limit }) => {
-        const { name, bucket } = table.open(key, nowSeconds());
-        return { name: `${kind}:${name}`, limit, bucket };
-      });
+      return bucketsOf(subject).map(({ kind, table, key, limit }) => ({
+        name: `${kind}:${table.nameOf(key, nowSeconds())}`,
+        limit,
+        change: (edit) => table.change(key, nowSeconds(), edit),
+      }));
     },
     /** All buckets whose window has not ended, with their names. */
     *active(): Generator<[name: string, bucket: Bucket]> {
@@ -275,4 +327,13 @@ function keyOfAddress(address: IpAddress | null): BucketKey {
 function keyOfHash(sha256: string): BucketKey {
   const word = (index: number) => Number.parseInt(sha256.slice(index * 8, index * 8 + 8), 16);
   return [word(0), word(1), word(2), word(3)];
+}
+
+/** One step of MurmurHash3 and its finalizer, which spreads each bit over the whole word. */
+function mix(state: number, word: number): number {
+  let hash = Math.imul(word, 0xcc9e2d51);
+  hash = state ^ Math.imul((hash << 15) | (hash >>> 17), 0x1b873593);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -39,8 +39,12 @@ export function createSharedLimiter(
 ) {
   const takeAfterAsking = async (subject: RateLimitSubject, tokens: number) => {
     const { id, instances, names } = valkey;
-    const asked = local.open(subject);
-    for (const { bucket } of asked) bucket.waiting += tokens;
+    const asked = local.open(subject).map((bucket) => ({
+      ...bucket,
+      ...bucket.change((known) => {
+        known.waiting += tokens;
+      }),
+    }));
     const tick = tickOf(valkey.nowMs());
     const reply = await valkey.ask(
       TAKE,
@@ -48,20 +52,26 @@ export function createSharedLimiter(
       [
         WINDOW_SECONDS,
         SPREAD_PARTS * instances,
-        ...asked.flatMap(({ bucket, limit }) => [
+        ...asked.flatMap((bucket) => [
           nameOf(id, bucket.opened),
-          ...question(bucket, limit, instances, tick),
+          ...question(bucket, bucket.limit, instances, tick),
         ]),
       ],
       // Also if it is late: what Valkey has counted for this instance can be used.
       ([, ...numbers]) => {
-        for (const [index, { bucket, limit }] of asked.entries()) {
+        for (const [index, { change, limit, opened }] of asked.entries()) {
           const [start = 0, held = 0, others = 0] = numbers.slice(3 * index);
-          learn(bucket, { start, held, others }, limit, tick);
+          change((known) => {
+            if (known.opened === opened) learn(known, { start, held, others }, limit, tick);
+          });
         }
       },
     );
-    for (const { bucket } of asked) bucket.waiting -= tokens;
+    for (const { change } of asked) {
+      change((known) => {
+        known.waiting = Math.max(0, known.waiting - tokens);
+      });
+    }
     const rule = reply === null ? shared(valkey.instances) : leased(instances, "answered");
     return local.take(subject, tokens, rule);
   };

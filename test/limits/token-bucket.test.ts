@@ -203,9 +203,9 @@ describe("a request that counts as several", () => {
   });
 });
 
-/** A table of 16 buckets, with a token taken for each of 16 keys. */
+/** A table whose 16 slots are searched for every key, with a token taken for each of 16 keys. */
 function fullTable(nowSeconds: number) {
-  const table = new BucketTable(16);
+  const table = new BucketTable(16, 1);
   const take = (key: BucketKey, now: number, tokens = 1) => table.take(key, 9, tokens, now);
   const keys = Array.from({ length: 16 }, (_, word): BucketKey => [word + 20, 2, 3, 4]);
   const states = keys.map((key) => take(key, nowSeconds));
@@ -246,7 +246,7 @@ describe("a full table", () => {
   });
 
   test("finds a key behind slots whose windows have ended", () => {
-    const table = new BucketTable(16);
+    const table = new BucketTable(16, 1);
     const keys = Array.from({ length: 16 }, (_, word): BucketKey => [word, 0, 0, 0]);
     for (const [index, key] of keys.entries()) table.take(key, 9, 1, index < 8 ? 100 : 130);
     const active = keys.slice(8);
