@@ -36,7 +36,8 @@ export async function streamEvents(
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: read, resolve: finish } = Promise.withResolvers<void>();
   const stall = new AbortController();
-  const signal = AbortSignal.any([info.request.signal, stall.signal]);
+  const gone = new AbortController();
+  const { signal } = gone;
   /** Text that waits for the client, and text that it has begun to read. */
   let [waiting, reading] = ["", ""];
   let [isBegun, isOver, stuck] = [false, false, 0];
@@ -65,10 +66,13 @@ export async function streamEvents(
     else if (++stuck === 2) stall.abort();
   }, COMMENT_INTERVAL_MS);
   // Or what waits for a client who has gone would wait for ever.
-  signal.addEventListener("abort", () => {
+  const end = () => {
+    gone.abort();
     wake();
     finish();
-  });
+  };
+  // Not AbortSignal.any, which keeps what it joins for ever.
+  for (const each of [info.request.signal, stall.signal]) each.addEventListener("abort", end);
   const run = async () => {
     let status: number = 200;
     try {
@@ -92,7 +96,10 @@ export async function streamEvents(
     // To the operator it is a client that has gone, not a fault of the service.
     return stall.signal.aborted ? CLIENT_GONE : status;
   };
-  const ended = run().finally(() => clearInterval(interval));
+  const ended = run().finally(() => {
+    clearInterval(interval);
+    info.request.signal.removeEventListener("abort", end);
+  });
   await Promise.race([begun, ended]);
   info.ended = ended;
   return respond(info, chunks(), 200, EVENT_STREAM_HEADERS);

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { base32Text } from "../data.ts";
 import { encodeName } from "../name.ts";
 import { type DenialRecord, type Denials, leadsAway } from "./denial.ts";
 import { MAX_ITERATIONS, type Work } from "./limits.ts";
@@ -16,6 +15,9 @@ interface Link extends DenialRecord {
   /** In hex. */
   readonly salt: string;
 }
+
+/** Digits of a hash in base32hex; RFC 4648 section 7. */
+const HASH_DIGITS = 32;
 
 /** The hash SHA-1, the only one, with opt-out or without, iterations, salt, and a hash of 20 bytes. */
 const VALUE = /^1 ([01]) (\d+) ([\dA-F]*)-? ([\dA-V]{32})(?: (.*))?$/;
@@ -76,5 +78,5 @@ function hashName(name: string, iterations: number, salt: Uint8Array): string {
   for (let round = 0; round <= iterations; round++) {
     hash = createHash("sha1").update(hash).update(salt).digest();
   }
-  return base32Text(hash);
+  return BigInt(`0x${hash.toHex()}`).toString(32).padStart(HASH_DIGITS, "0").toUpperCase();
 }
