@@ -371,7 +371,7 @@ describe("problems", () => {
     ]) {
       expect(problemsOf(urls(good, wrong)).join()).toContain(form);
     }
-    expect(problemsOf(urls(`${good},${good},${good}`, good)).join()).toContain("at most 2 URLs");
+    expect(problemsOf(urls(`${good},${good},${good}`, good)).join()).toContain("at most 2 entries");
   });
 
   test("the settings of the command-line tools are known and ignored", () => {

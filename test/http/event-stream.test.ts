@@ -1,4 +1,5 @@
-/** Which requests get events, and what a stream sends, without a server. */
+/** Which requests get events, what a stream sends, and what it leaves behind. */
+import { heapStats } from "bun:jsc";
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { ApiError } from "../../src/api/errors.ts";
 import { COMMENT_INTERVAL_MS, prefersEvents, streamEvents } from "../../src/http/event-stream.ts";
@@ -196,4 +197,31 @@ describe("a stream", () => {
       );
     });
   });
+});
+
+test("streams that have ended leave no signals and timers", async () => {
+  using server = Bun.serve({
+    hostname: "::1",
+    port: 0,
+    fetch: (request) =>
+      streamEvents(
+        { request, headers: {} } as RequestInfo,
+        async (onEvent) => {
+          onEvent("hop", {});
+          return "{}";
+        },
+        () => new ApiError("INTERNAL_ERROR", { requestId: "1" }),
+      ),
+  });
+  const kept = async () => {
+    for (let count = 0; count < 100; count++) await (await fetch(server.url)).text();
+    for (let turn = 0; turn < 3; turn++) {
+      await Bun.sleep(1);
+      Bun.gc(true);
+    }
+    const { AbortSignal: signals = 0, Timeout: timers = 0 } = heapStats().objectTypeCounts;
+    return signals + timers;
+  };
+  const first = await kept();
+  expect(await kept()).toBeLessThan(first + 50);
 });
