@@ -1,6 +1,8 @@
+import { formatPrefix } from "../../addr/prefix.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import { certificateFault } from "../../dns/codes.ts";
+import { askTranslators } from "../../dns/dns64.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { connectToNats, type NatsSettings } from "../../locations/link.ts";
 import { SUBJECTS } from "../../locations/protocol.ts";
@@ -16,14 +18,25 @@ const RESOLVER_TIMEOUT_MS = 2000;
 /** Checks that each resolver answers, over each family that it has addresses of. */
 export async function checkResolvers({ config, set }: Scene): Promise<readonly Finding[]> {
   const findings = RESOLVER_NAMES.map(async (name) => {
-    const families = Map.groupBy(config.resolvers[name], ({ address }) => address.version);
+    const byFamily = Map.groupBy(config.resolvers[name], ({ address }) => address.version);
     const found = await Promise.all(
-      Array.from(families, ([version, servers]) => checkResolver(name, version, servers, set)),
+      Array.from(byFamily, ([version, servers]) => checkResolver(name, version, servers, set)),
     );
     // One family is enough.
-    return found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
+    const families = found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
+    return [...families, ...(await checkDns64(name, config.resolvers[name]))];
   });
   return (await Promise.all(findings)).flat();
+}
+
+/** The DNS64 prefixes of a resolver; another line says that it does not answer. */
+async function checkDns64(name: ResolverName, servers: readonly DnsServer[]) {
+  const client = createDnsClient({ servers });
+  const prefixes = await askTranslators(client, { timeoutMs: RESOLVER_TIMEOUT_MS });
+  if (prefixes === null) return [];
+  const found = prefixes.map(formatPrefix).join(", ");
+  const outcome = found ? `${found}, which leads to a translator (NAT64)` : "it has none";
+  return [trying(`ask ${name} for its DNS64 prefix (RFC 7050)`).ok(outcome)];
 }
 
 function asWarning(finding: Finding): Finding {

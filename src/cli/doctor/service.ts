@@ -82,12 +82,12 @@ export function checkPorts({ config, status, service, role, set }: Scene): reado
       const text = formatListenAddress(address);
       const { ok, problem } = trying(`listen on ${text}`);
       if (status?.urls.some((url) => url.replace(/^https?:\/\//, "") === text)) {
-        return ok("the service answers there");
+        return ok(`the ${role} answers there`);
       }
       const obstacle = listenProblem(address);
       if (obstacle === null) return ok("it is free");
       if (pids.some((pid) => obstacle.includes(`(pid ${pid}) uses`))) {
-        return ok("the service has it");
+        return ok(`the ${role} has it`);
       }
       const [outcome = "", ...advice] = obstacle.split("; ");
       const others = all.filter((other) => other !== address).map(formatListenAddress);
