@@ -1,6 +1,6 @@
 /**
- * Measures the DNS client beside its peers, all against one local knotd: `bun run bench dns`. It runs in
- * its own network namespace, as the tests do.
+ * Measures the DNS client beside its peers, all against one local knotd: `bun run bench dns`, and with
+ * `dnssec` behind it only the verdicts of DNSSEC. It runs in its own network namespace, as the tests do.
  */
 import "../test/lab/enter.ts";
 import { Resolver } from "node:dns";
@@ -13,11 +13,15 @@ import {
   type SocketAddress,
   tryParseSocketAddress,
 } from "../src/addr/socket-address.ts";
-import { createDnsClient } from "../src/dns/client.ts";
+import { createDnsClient, type QueryOptions } from "../src/dns/client.ts";
+import type { TrustAnchor } from "../src/dns/dnssec/chain.ts";
 import { validate } from "../src/dns/dnssec/validate.ts";
 import { createQuery, createQuestion, decodeMessage } from "../src/dns/message.ts";
+import { decodeName } from "../src/dns/name.ts";
+import { typeName } from "../src/dns/record.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
 import { AF_INET6, SOCK, SOCKADDR } from "../src/platform/linux.ts";
+import { checkDnssec } from "../src/tools/dns/dnssec.ts";
 import { World } from "../test/dns/dnssec/signed-world.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
 import { labMissing, programMissing } from "../test/lab/lab.ts";
@@ -297,43 +301,116 @@ async function compareQueryTime(server: SocketAddress): Promise<void> {
   );
 }
 
-/** The CPU time of a DNSSEC verdict with four zones, without that of asking. */
-async function measureVerdicts(): Promise<void> {
-  console.log("\nDNSSEC: CPU of a verdict on four zones, replies at hand, median of 200");
-  for (const algorithm of [8, 13, 14, 15]) {
-    for (const [denial, iterations] of [
-      ["nsec", 0],
-      ["nsec3", 0],
-      ["nsec3", 100],
-    ] as const) {
-      const zone = { algorithm, denial, iterations };
-      const names = [".", "com.", "example.com.", "a.example.com."];
-      const world = new World(names.map((name) => ({ ...zone, name, records: ["www AAAA ::1"] })));
-      const name = "nothing.a.example.com.";
-      const reply = world.reply(name, "AAAA");
-      const replies = new Map<string, ReturnType<World["reply"]>>();
-      const ask = async (asked: string, type: string) => {
-        const known = replies.get(`${asked} ${type}`) ?? world.reply(asked, type);
-        replies.set(`${asked} ${type}`, known);
-        return known;
-      };
-      const options = { name, type: "AAAA", reply, ask, anchors: world.anchors() } as const;
-      const check = () => validate({ ...options, dateMs: world.now * 1000 });
-      const { verdict } = await check();
-      const tookMs: number[] = [];
-      for (let round = 0; round < 200; round++) {
-        const started = process.cpuUsage();
-        await check();
-        const { user, system } = process.cpuUsage(started);
-        tookMs.push((user + system) / 1000);
-      }
-      console.log(
-        `  algorithm ${algorithm}, ${denial} with ${iterations} iterations: ${median(tookMs).toFixed(2)} ms, ${verdict}`,
-      );
-    }
-  }
+/** The ways in which the zones of a verdict are signed. */
+const SIGNED = [8, 13, 14, 15].flatMap((algorithm) => [
+  { algorithm, denial: "nsec", iterations: 0 } as const,
+  { algorithm, denial: "nsec3", iterations: 0 } as const,
+  { algorithm, denial: "nsec3", iterations: 100 } as const,
+]);
+
+/** A name that does not exist, three zones below the root: its proof needs the most work. */
+const DENIED = "nothing.a.example.com.";
+
+const newWorld = (zone: (typeof SIGNED)[number]) => {
+  const names = [".", "com.", "example.com.", "a.example.com."];
+  const now = Math.floor(Date.now() / 1000);
+  return new World(
+    names.map((name) => ({ ...zone, name, records: ["www AAAA ::1"] })),
+    now,
+  );
+};
+
+/** Serves each of these worlds at a port of its own, with all replies at hand, until it is killed. */
+async function serveWorlds(): Promise<void> {
+  const rows = SIGNED.map(async (signed) => {
+    const world = newWorld(signed);
+    const replies = new Map<string, Uint8Array>();
+    const socket = await Bun.udpSocket({
+      hostname: "::1",
+      socket: {
+        data(socket, query, port, address) {
+          const nameEnd = query.indexOf(0, 12) + 1;
+          const type = typeName(query.readUInt16BE(nameEnd));
+          const name = decodeName(query, 12).toLowerCase();
+          const reply = replies.getOrInsertComputed(`${name} ${type}`, () => {
+            const found = world.reply(name, type);
+            if (typeof found === "string") throw new Error(found);
+            return found.message;
+          });
+          const header = Buffer.from(reply.subarray(0, 12));
+          query.copy(header, 0, 0, 2);
+          header.writeUInt16BE(1, 4);
+          // Its only answer without records is the one about this name.
+          if (name === DENIED && header.readUInt16BE(6) === 0) header[3] = 0x83;
+          const question = query.subarray(12, nameEnd + 4);
+          socket.send(Buffer.concat([header, question, reply.subarray(12)]), port, address);
+        },
+      },
+    });
+    return { port: socket.port, anchors: world.anchors(), now: world.now };
+  });
+  console.log(JSON.stringify(await Promise.all(rows)));
 }
 
+/** The median CPU time of 100 runs in milliseconds, and the verdict. */
+async function cpuOf(check: () => Promise<{ readonly verdict: string }>) {
+  const { verdict } = await check();
+  const tookMs: number[] = [];
+  for (let round = 0; round < 100; round++) {
+    const started = process.cpuUsage();
+    await check();
+    const { user, system } = process.cpuUsage(started);
+    tookMs.push((user + system) / 1000);
+  }
+  return { ms: median(tookMs).toFixed(2), verdict };
+}
+
+/** The CPU time of a DNSSEC verdict on four zones: with replies at hand, and with its questions over UDP. */
+async function measureVerdicts(): Promise<void> {
+  console.log("\nDNSSEC: CPU of a verdict on four zones, median of 100");
+  const server = Bun.spawn([process.execPath, import.meta.path, "serve-worlds"]);
+  const { value: text } = await server.stdout
+    .pipeThrough(new TextDecoderStream())
+    .getReader()
+    .read();
+  const rows = JSON.parse(text ?? "[]") as { port: number; anchors: TrustAnchor[] }[];
+  const { signal } = new AbortController();
+  for (const [at, zone] of SIGNED.entries()) {
+    const world = newWorld(zone);
+    const reply = world.reply(DENIED, "AAAA");
+    const replies = new Map<string, ReturnType<World["reply"]>>();
+    const ask = async (name: string, type: string) =>
+      replies.getOrInsertComputed(`${name} ${type}`, () => world.reply(name, type));
+    const options = { name: DENIED, type: "AAAA", reply, ask, anchors: world.anchors() } as const;
+    const atHand = await cpuOf(() => validate(options));
+    const { port = 0, anchors = [] } = rows[at] ?? {};
+    const client = createDnsClient({
+      servers: [tryParseSocketAddress("::1", port) as SocketAddress],
+    });
+    const asked = await cpuOf(async () => {
+      const query = (flags: QueryOptions) => client.query(DENIED, "AAAA", flags);
+      const check = { name: "resolver_a", client, signal, owner: "", query } as const;
+      const parsed = anchors.map((anchor) => ({
+        ...{ ...anchor, digest: Buffer.from(anchor.digest) },
+      }));
+      const outcome = await query({ dnssec: true });
+      return (await checkDnssec(outcome, { ...check, anchors: parsed })).dnssec;
+    });
+    console.log(
+      `  algorithm ${zone.algorithm}, ${zone.denial} with ${zone.iterations} iterations: ${atHand.ms} ms, ${atHand.verdict}; with its questions ${asked.ms} ms, ${asked.verdict}`,
+    );
+  }
+  server.kill();
+}
+
+if (process.argv.includes("serve-worlds")) {
+  await serveWorlds();
+  await new Promise(() => {});
+}
+if (process.argv.includes("dnssec")) {
+  await measureVerdicts();
+  process.exit(0);
+}
 const missing = labMissing ?? programMissing("knotd") ?? programMissing("dig");
 if (missing !== null) {
   console.error(`no measurement: ${missing}`);

@@ -45,7 +45,7 @@ const key = generateApiKey();
 await writeKeyFile(join(folder, "keys.json"), [
   {
     name: "bench",
-    sha256: hashApiKey(key).toString("hex"),
+    sha256: hashApiKey(key),
     created: new Date().toISOString(),
     limit: 10_000_000,
   },
@@ -201,7 +201,7 @@ async function startSixscope(
       SIXSCOPE_LOG_LEVEL: level,
       ...settings,
       // As in systemd/sixscope.service.
-      BUN_JSC_forceRAMSize: "67108864",
+      BUN_JSC_forceRAMSize: "134217728",
     },
     stdout: "pipe",
     stderr: Bun.file(join(folder, "log")),

@@ -9,6 +9,7 @@
  */
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { run } from "../test/lab/run.ts";
 import { compile, hostTarget, TARGETS, type Target } from "./build/compile.ts";
 import { makeImage } from "./build/image.ts";
 import { thirdPartyNotices } from "./build/notices.ts";
@@ -27,6 +28,9 @@ if (!MODES.includes(option) || isRelease !== (key !== undefined) || more.length 
   console.error("usage: bun run build [--deb|--all], or bun run release KEY");
   process.exit(2);
 }
+
+// A wrong name is known at once, and not after all archives.
+if (key !== undefined) await run(["gpg", "--list-secret-keys", key]);
 
 const mode = isRelease ? "--all" : option;
 const source = await readSource();

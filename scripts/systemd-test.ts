@@ -34,6 +34,8 @@ import { part, row, step, until } from "./systemd/steps.ts";
 const missing = await whyNoTools();
 const nats = Bun.which("nats-server");
 const TESTS = join(import.meta.dir, "../test");
+/** Where nginx and Caddy are in front of the service. */
+const PROXIES = ["https://six.example.com:8443", "https://six.example.com"];
 if (missing !== null || nats === null) {
   skip(missing ?? { reason: "nats-server is not installed", canBeInstalled: true });
 }
@@ -183,7 +185,7 @@ zone:
     );
     assert.match(
       await show("StatusText"),
-      /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; probes running: 0$/,
+      /^http:\/\/127\.0\.0\.1:8080 .*; API keys: 0; ready; probes running: 0$/,
     );
   });
 
@@ -481,12 +483,52 @@ zone:
     );
   });
 
-  await step("an upgrade restarts it and keeps settings and keys", async () => {
+  await step("the documented nginx and Caddy are in front of it", async () => {
+    const heading = "### Behind Caddy or nginx";
+    const settings = part(heading, "SIXSCOPE_TRUSTED_PROXIES").trim();
+    const site = part(heading, "six.example.com {", "");
+    const server = part(heading, "upstream sixscope", "nginx").replaceAll("443 ssl", "8443 ssl");
+    // Caddy makes a certificate itself instead of asking for one on the Internet.
+    const options = "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n}\n";
+    await configure([settings]);
+    await machine.run(["tee", "/etc/caddy/Caddyfile"], options + site);
+    await machine.run(["tee", "/etc/nginx/conf.d/sixscope.conf"], server);
+    await sh(`rm /etc/nginx/sites-enabled/default; echo ::1 six.example.com >> /etc/hosts
+      systemctl restart ${UNIT} nginx caddy`);
+    for (const proxy of PROXIES) {
+      const asked = () => get("/myip", "", `${proxy}/api/v1`).catch(() => null);
+      await until(async () => (await asked())?.status === 200);
+    }
+  });
+
+  await step("an upgrade under load fails no request, and keeps settings and keys", async () => {
     const before = await sh("sha256sum /etc/sixscope/sixscope.env /var/lib/sixscope/keys.json");
     const pid = await show("MainPID");
+    const load = bun(`const { existsSync, writeFileSync } = require("node:fs");
+      const seen = {};
+      const ask = async (proxy) => {
+        const { status } = await fetch(proxy + "/api/v1/myip", { tls: { rejectUnauthorized: false } })
+          .catch(({ code }) => ({ status: code }));
+        const what = proxy + " " + status;
+        seen[what] = (seen[what] ?? 0) + 1;
+        writeFileSync("/run/asked", String(Object.values(seen).reduce((sum, count) => sum + count)));
+        if (!existsSync("/run/enough")) await Bun.sleep(5).then(() => ask(proxy));
+      };
+      const proxies = ${JSON.stringify(PROXIES)};
+      await Promise.all([...proxies, ...proxies, ...proxies, ...proxies].map(ask));
+      console.log(JSON.stringify(seen));`);
+    const asked = async () => Number(await sh("cat /run/asked 2> /dev/null || echo 0"));
+    const isAskedAgain = async (earlier: number) => (await asked()) > earlier + 200;
+    await until(() => isAskedAgain(0));
     await sh(
       "ln -sfn /opt/test/apt-second /opt/repository; apt-get update; apt-get install sixscope",
     );
+    const upgraded = await asked();
+    await until(() => isAskedAgain(upgraded));
+    await sh("touch /run/enough");
+    const seen: Record<string, number> = JSON.parse(await load);
+    assert.deepEqual(Object.keys(seen).sort(), PROXIES.map((proxy) => `${proxy} 200`).sort());
+    console.log(`   ${JSON.stringify(seen)}`);
     assert.equal(
       await sh("sha256sum /etc/sixscope/sixscope.env /var/lib/sixscope/keys.json"),
       before,

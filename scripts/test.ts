@@ -6,14 +6,14 @@
  *     bun scripts/test.ts [OPTION OF `bun test`]...
  *
  * Each shard is a `bun test` in a namespace of its own. What it says of a file is printed when it is
- * done with the file; what failed is repeated at the end. A file that fails beside four others runs once
+ * done with the file; what failed is repeated at the end. A file that fails beside others runs once
  * more alone, since a busy machine can break what it does not break alone; if it passes, that is said.
  */
 import { join } from "node:path";
 import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
 
 /** Together they keep two cores busy. */
-const SHARDS = 5;
+const SHARDS = 6;
 
 /** How long the files take; `bun test --timings test/timings.json --update-timings` measures that. */
 const TIMINGS = "--timings=test/timings.json";

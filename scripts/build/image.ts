@@ -120,7 +120,7 @@ async function writeLayout(
           // Without it, the path would depend on the working directory.
           `SIXSCOPE_KEYS_FILE=/${STATE_DIRECTORY}/keys.json`,
           // As in systemd/sixscope.service.
-          "BUN_JSC_forceRAMSize=67108864",
+          "BUN_JSC_forceRAMSize=134217728",
         ],
         Entrypoint: ["/usr/bin/sixscope"],
         Volumes: { [`/${STATE_DIRECTORY}`]: {} },

@@ -12,10 +12,12 @@ type Suite = (typeof SUITES)[number];
 /** The packages that the service and its tests need; in Debian 13 also those for the image. */
 const packagesOf = (suite: Suite): readonly string[] => [
   ...[
+    "caddy",
     "iproute2",
     "knot",
     "libcap2-bin",
     "nftables",
+    "nginx",
     "openssl",
     "redis-server",
     "systemd",

@@ -29,10 +29,11 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** The first block of shell commands in docs/operations.md that is below a heading and begins with a text. */
-export function part(heading: string, beginning: string): string {
+/** The first block in docs/operations.md, of shell commands if nothing else is said, that is below a heading and begins with a text. */
+export function part(heading: string, beginning: string, language = "sh"): string {
   const section = operations.slice(operations.indexOf(`\n${heading}\n`) + 1);
-  const code = section.slice(section.indexOf(`\`\`\`sh\n${beginning}`) + "```sh\n".length);
+  const fence = `\`\`\`${language}\n`;
+  const code = section.slice(section.indexOf(fence + beginning) + fence.length);
   assert.ok(operations.includes(`\n${heading}\n`) && code.startsWith(beginning), heading);
   return code.slice(0, code.indexOf("```"));
 }

@@ -59,6 +59,7 @@ const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?
   CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
   UNREACHABLE: ["could not be reached"],
   REFERRAL: ["only referred to other servers"],
+  REFUSED: ["refused to answer", "ask its operator if it serves you, or ask another resolver"],
   TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
 };
 
@@ -171,25 +172,30 @@ export const ERRORS = {
     status: 404,
     meaning: "the name does not exist",
     details: query,
-    message({ hostname, resolver, extendedErrors = [] }, aliasOf) {
+    message({ hostname, resolver, extendedErrors = [], dnssec }, aliasOf) {
       const isAddress = tryParseIp(hostname) !== null;
       const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
       const blocked = blockReason(extendedErrors);
       if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
-      const source = `according to ${resolver} (NXDOMAIN)`;
-      if (aliasOf !== undefined) {
-        return `${name} is an alias of ${quote(aliasOf)}, which does not exist ${source}; its owner must correct the CNAME record.`;
-      }
-      const advice = isAddress ? "its owner can add a PTR record" : "check its spelling";
-      return `${name} does not exist ${source}; ${advice}.`;
+      const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
+      const [what, advice] =
+        aliasOf === undefined
+          ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
+          : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
+      const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
+      const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
+      return `${name} ${what}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
     },
   }),
   NO_IPV6_ADDRESS: kind({
     status: 404,
     meaning: "the target's name has no AAAA record",
     details: query,
-    message: ({ hostname }) =>
-      `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`,
+    message({ hostname, resolver, extendedErrors = [] }) {
+      const blocked = blockReason(extendedErrors);
+      if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
+      return `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
+    },
   }),
   RATE_LIMITED: kind({
     status: 429,

@@ -145,9 +145,9 @@ export function optionParameter(parameter: Parameter): Parameter {
 export function readParameters(parameters: Parameters, sent: SentParameters): ValuesOf<Parameters> {
   const values: Record<string, unknown> = {};
   let queries: Readonly<Record<string, string[]>> | undefined;
-  for (const [name, parameter] of Object.entries(parameters)) {
-    const { schema, bounds, expected, whenEmpty } = parameter;
-    if (parameter.in === "path") {
+  for (const name in parameters) {
+    const { in: place, schema, bounds, expected, whenEmpty } = parameters[name] as Parameter;
+    if (place === "path") {
       values[name] = sent.param(name) ?? whenEmpty;
       continue;
     }
@@ -192,12 +192,13 @@ function readQuery(
   sent: SentParameters,
 ): Readonly<Record<string, string[]>> {
   const queries = sent.queries();
-  for (const [name, [value = null]] of Object.entries(queries)) {
+  for (const name in queries) {
     if (Object.hasOwn(parameters, name)) continue;
     const isMeant = (other: string) => other.toLowerCase() === name.toLowerCase();
     const meant = Object.keys(parameters).find(isMeant);
     if (meant === undefined) continue;
-    throw new ApiError("INVALID_PARAMETER", { parameter: name, value }, `write its name ${meant}`);
+    const details = { parameter: name, value: queries[name]?.[0] ?? null };
+    throw new ApiError("INVALID_PARAMETER", details, `write its name ${meant}`);
   }
   return queries;
 }

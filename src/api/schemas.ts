@@ -31,6 +31,14 @@ export function named<Shape extends z.core.$ZodLooseShape>(
 /** A text. */
 export const text = (description: string) => z.string().describe(description);
 
+/** A text of a form. */
+export const formed = (form: RegExp, description: string) =>
+  z.string().regex(form).describe(description);
+
+/** An object without a name. */
+export const record = <Shape extends z.core.$ZodLooseShape>(description: string, fields: Shape) =>
+  z.strictObject(fields).describe(description);
+
 /** True or false. */
 export const flag = (description: string) => z.boolean().describe(description);
 

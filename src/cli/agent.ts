@@ -11,7 +11,7 @@ import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { VERSION } from "../util/version.ts";
-import { FLUSH_GRACE_MS, rawSocketProblem, runUntilStopped } from "./serve.ts";
+import { rawSocketProblem, runUntilStopped } from "./serve.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { print, say } from "./terminal.ts";
 
@@ -57,31 +57,19 @@ export async function runAgent(
   const parts = { ...services, locations, keyring: null, renewal: null, shared: null };
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
-  const status = { icmp, locations, keyring: null, urls: [], valkey: null };
-  const closeStatus = offerStatus(config, status, log);
+  const urls = exposed?.urls ?? [];
+  const closeStatus = offerStatus(config, { ...parts, urls, valkey: null }, log);
   say(`sixscope ${VERSION} is the agent of ${config.location}`);
   if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);
   say(`access: ${exposureOf(config, null).sentence}`);
   const problem = rawSocketProblem(icmp, environment);
   if (problem !== null) say(problem);
-  const connection = () => (locations.isConnected ? "connected" : "not connected");
   await runUntilStopped(
-    manager,
-    log,
-    config.stopGraceMs,
+    { manager, config, log, lines, icmp, locations, exposed, closeStatus, shared: null },
     "questions",
-    () => `${config.location}, ${connection()} to NATS; probes running: ${probeSlots.running}`,
-    (graceMs) => {
-      exposed?.drain();
-      return locations.leave(graceMs);
-    },
+    () =>
+      `${config.location}, ${locations.isConnected ? "connected" : "not connected"} to NATS; probes running: ${probeSlots.running}`,
   );
-  await Promise.race([locations.close(), Bun.sleep(FLUSH_GRACE_MS)]);
-  await exposed?.stop(0);
-  closeStatus();
-  networks?.close();
-  if (!("unavailable" in icmp)) icmp.close();
-  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
 /** @throws ConfigError if it has no location or no way to be asked */

@@ -24,22 +24,12 @@ function headOf(
   { target, ip, details }: PingResult | TraceResult | MtrResult,
   { startMs }: AtlasRun,
 ) {
+  const { source } = details;
   return {
-    fw: 5000,
-    mver: "2.2.1",
-    lts: -1,
-    msm_id: 0,
-    prb_id: 0,
-    msm_name: type === "ping" ? "Ping" : "Traceroute",
-    type,
-    timestamp: unixTime(startMs),
-    af: 6,
-    dst_name: target,
-    dst_addr: ip,
-    src_addr: details.source,
-    from: details.source,
-    proto: "ICMP",
-    size: PAYLOAD_BYTES,
+    ...{ fw: 5000, mver: "2.2.1", lts: -1, msm_id: 0, prb_id: 0 },
+    ...{ msm_name: type === "ping" ? "Ping" : "Traceroute", type, timestamp: unixTime(startMs) },
+    ...{ af: 6, dst_name: target, dst_addr: ip, src_addr: source, from: source },
+    ...{ proto: "ICMP", size: PAYLOAD_BYTES },
   };
 }
 
@@ -51,11 +41,7 @@ export function atlasPing(result: PingResult, run: AtlasRun): object {
   const firstTtl = results[0]?.ttl;
   const replies = results.map(({ seq, rtt, ttl, details: other }) => ({
     seq,
-    reply: {
-      rtt,
-      ...(ttl !== firstTtl && { ttl }),
-      ...(other && { src_addr: other.from }),
-    },
+    reply: { rtt, ...(ttl !== firstTtl && { ttl }), ...(other && { src_addr: other.from }) },
   }));
   const others = details.lost.map((lost) => ({ seq: lost.seq, reply: lostReply(lost) }));
   return {

@@ -120,7 +120,8 @@ class ServerError extends Error {
   override readonly name = "ServerError";
 }
 
-function urlOf(server: URL, { endpoint, parameters }: Question): URL {
+/** The URL of a question at a service, whose own URL may have a path. */
+export function urlOf(server: URL, { endpoint, parameters }: Question): URL {
   const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(parameters[name] ?? ""),
   );

@@ -19,7 +19,7 @@ import {
 } from "./keys.ts";
 import { runServe } from "./serve.ts";
 import { print, say } from "./terminal.ts";
-import { addTool } from "./tool-commands.ts";
+import { addTool, firstClause } from "./tool-commands.ts";
 
 /** Wrong usage; the parser itself has no fixed status for it. */
 const WRONG_USAGE = 2;
@@ -75,12 +75,11 @@ export function describeCommands(
     });
   addServiceCommands(program, environment);
   for (const tool of TOOLS) addTool(program, tool, environment, setStatus);
-  program
-    .command("completion")
-    .summary("print a script that completes commands in a shell")
-    .description(
-      "Prints a script that completes commands, options and their values in a shell. The packages install it.\n\nExample: sixscope completion bash > ~/.local/share/bash-completion/completions/sixscope",
-    )
+  about(
+    program.command("completion"),
+    "Print a script that completes commands, options and their values in a shell. The packages install it.",
+    "sixscope completion bash > ~/.local/share/bash-completion/completions/sixscope",
+  )
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .action((shell: Shell) => print(completionScript(shell)));
   program
@@ -116,43 +115,38 @@ function pointToHelp(command: Command, name: string): void {
   for (const inner of command.commands) pointToHelp(inner, `${name} ${inner.name()}`);
 }
 
+/** Describes a command; its summary is the first sentence of the help. */
+function about(command: Command, help: string, example: string): Command {
+  return command.summary(firstClause(help)).description(`${help}\n\nExample: ${example}`);
+}
+
 function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): void {
-  program
-    .command("serve")
-    .summary("run the service; without a command, sixscope does this")
-    .description(
-      "Runs the service until SIGTERM or SIGINT. Its settings are environment variables that begin with SIXSCOPE_; docs/configuration.md lists them.\n\nExample: SIXSCOPE_LISTEN=[::1]:8080 sixscope serve",
-    )
-    .action(() => runServe(environment));
-  program
-    .command("agent")
-    .summary("measure here for instances elsewhere, over NATS")
-    .description(
-      "Runs the service without HTTP until SIGTERM or SIGINT: it connects to SIXSCOPE_NATS_URL and measures for requests with from=SIXSCOPE_LOCATION. docs/operations.md shows how to set it up.\n\nExample: SIXSCOPE_NATS_URL=tls://nats.example.com SIXSCOPE_LOCATION=ams sixscope agent",
-    )
+  about(
+    program.command("serve"),
+    "Run the service; without a command, sixscope does this. It runs until SIGTERM or SIGINT. Its settings are environment variables that begin with SIXSCOPE_; docs/configuration.md lists them.",
+    "SIXSCOPE_LISTEN=[::1]:8080 sixscope serve",
+  ).action(() => runServe(environment));
+  about(
+    program.command("agent"),
+    "Measure here for instances elsewhere, over NATS. This is the service without HTTP: until SIGTERM or SIGINT, it is connected to SIXSCOPE_NATS_URL and measures for requests with from=SIXSCOPE_LOCATION. docs/operations.md shows how to set it up.",
+    "SIXSCOPE_NATS_URL=tls://nats.example.com SIXSCOPE_LOCATION=ams sixscope agent",
+  )
     .option("--new-key <file>", "only write a new NATS key into a file, and print its public part")
     .action((options: AgentOptions) => runAgent(options, environment));
-  program
-    .command("doctor")
-    .summary("find problems and say how to solve them")
-    .description(
-      "Checks the machine, the settings and the installed service, and says what to do.\n\nExample: sudo sixscope doctor",
-    )
+  about(
+    program.command("doctor"),
+    "Find problems and say how to solve them. The doctor checks the machine, the settings and the installed service.",
+    "sudo sixscope doctor",
+  )
     .option("--json", "print one JSON document")
     .action((options: { json?: boolean }) => runDoctor(options, environment));
-  const keys = program
-    .command("keys")
-    .helpCommand(false)
-    .summary("create, list and revoke API keys")
-    .description(
-      "Creates, lists and revokes the API keys of the service.\n\nExample: sixscope keys add me",
-    );
-  keys
-    .command("add")
-    .summary("create a key and print it once")
-    .description(
-      "Creates a key and prints it once; only its SHA-256 is stored.\n\nExample: sixscope keys add me --limit 5000 --expires 2027-01-31",
-    )
+  const keys = program.command("keys").helpCommand(false);
+  about(keys, "Create, list and revoke API keys.", "sixscope keys add me");
+  about(
+    keys.command("add"),
+    "Create a key and print it once. Only its SHA-256 is stored.",
+    "sixscope keys add me --limit 5000 --expires 2027-01-31",
+  )
     .argument("<name>", "the name of the key", parseKeyName)
     .option("--limit <n>", "requests a minute, instead of SIXSCOPE_RATE_KEY", parseLimit)
     .option(
@@ -161,30 +155,22 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
       parseExpiry,
     )
     .action((name: string, options: KeyOptions) => addKey(name, options, environment));
-  keys
-    .command("list")
-    .summary("show the keys, without secrets")
-    .description("Shows the keys, without secrets.\n\nExample: sixscope keys list")
-    .action(async () => print(await listKeys(environment)));
-  keys
-    .command("revoke")
-    .summary("reject a key from now on")
-    .description("Rejects a key from now on.\n\nExample: sixscope keys revoke me")
+  about(keys.command("list"), "Show the keys, without secrets.", "sixscope keys list").action(
+    async () => print(await listKeys(environment)),
+  );
+  about(keys.command("revoke"), "Reject a key from now on.", "sixscope keys revoke me")
     .argument("<name>", "the name of the key")
     .action(async (name: string) => print(await revokeKey(name, environment)));
-  keys
-    .command("import")
-    .summary("copy the keys of a file to Valkey")
-    .description(
-      "Copies the keys of a file, by default of SIXSCOPE_KEYS_FILE, to Valkey for several instances. It can be repeated.\n\nExample: sixscope keys import /var/lib/sixscope/keys.json",
-    )
+  about(
+    keys.command("import"),
+    "Copy the keys of a file to Valkey, for several instances. Without a file, it is that of SIXSCOPE_KEYS_FILE. The command can be repeated.",
+    "sixscope keys import /var/lib/sixscope/keys.json",
+  )
     .argument("[file]", "the file with the keys")
     .action(async (file?: string) => print(await importKeys(file, environment)));
-  program
-    .command("openapi")
-    .summary("print the API as an OpenAPI 3.1 document")
-    .description(
-      "Prints the API as an OpenAPI 3.1 document.\n\nExample: sixscope openapi > sixscope.json",
-    )
-    .action(() => print(JSON.stringify(JSON.parse(interfaceText()), null, 2)));
+  about(
+    program.command("openapi"),
+    "Print the API as an OpenAPI 3.1 document.",
+    "sixscope openapi > sixscope.json",
+  ).action(() => print(JSON.stringify(JSON.parse(interfaceText()), null, 2)));
 }

@@ -1,7 +1,8 @@
 import type { Command, Option } from "commander";
 import { z } from "zod";
-import { BASE_PATH } from "../api/endpoint.ts";
 import { ALL_LOCATIONS, LOCATION_FORM, TOOL_SETTINGS } from "../config/settings.ts";
+import { locations as locationsEndpoint } from "../locations/endpoint.ts";
+import { urlOf } from "./call-server.ts";
 import bash from "./completion/sixscope.bash" with { type: "text" };
 import fish from "./completion/sixscope.fish" with { type: "text" };
 import zsh from "./completion/sixscope.zsh" with { type: "text" };
@@ -51,8 +52,8 @@ export async function candidates(
   }
   const help = command.createHelp();
   if (expecting?.long === "--from") {
-    const server = words[words.indexOf("--server") + 1] ?? "";
-    const url = words.includes("--server") ? server : environment[TOOL_SETTINGS.server];
+    const named = words.indexOf("--server") + 1;
+    const url = named > 0 ? words[named] : environment[TOOL_SETTINGS.server];
     const [before = ""] = /^.*,/.exec(last) ?? [];
     const locations = [...(before ? [] : [ALL_LOCATIONS]), ...(await known(locationsOf(url)))];
     return locations.map((name) => before + name).filter(startsWith(last));
@@ -89,8 +90,7 @@ async function keysOf(environment: NodeJS.ProcessEnv): Promise<readonly string[]
 
 /** The locations that a service can ask. */
 async function locationsOf(server: string | undefined): Promise<readonly string[]> {
-  const url = new URL(server ?? "");
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}${BASE_PATH}/locations`;
+  const url = urlOf(new URL(server ?? ""), { endpoint: locationsEndpoint, parameters: {} });
   const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
   const rows = z.object({ locations: z.array(z.object({ location: z.string() })) });
   const { locations } = rows.parse(await response.json());

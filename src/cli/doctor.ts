@@ -1,40 +1,21 @@
-import { existsSync, statSync } from "node:fs";
 import type { EnvironmentFile } from "../config/environment-file.ts";
-import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
-import { everyUserMay } from "../platform/regular-file.ts";
+import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
-import { askStatus, type Status } from "../server/status.ts";
-import { checkDns64 } from "./doctor/dns64.ts";
+import { askStatus, isOfSettings, type Status } from "../server/status.ts";
 import { checkEcho } from "./doctor/echo.ts";
-import { type Finding, formatFinding, trying } from "./doctor/finding.ts";
 import {
-  checkAddress,
-  checkClock,
-  checkDefaultRoute,
-  checkExecutable,
-  checkRawSocket,
-  checkResolvers,
-} from "./doctor/machine.ts";
-import { checkNats } from "./doctor/nats.ts";
-import { checkNetworks } from "./doctor/networks.ts";
-import {
-  AUTHORITIES,
-  correctLine,
-  type SetVariable,
-  shareWith,
-  variableSetter,
-} from "./doctor/repair.ts";
-import {
-  beforeSystemdCopies,
-  checkExposure,
+  checkCopies,
   checkHidden,
-  checkKeys,
-  checkPorts,
-  checkStatus,
-  checkTls,
-  checkUnit,
-} from "./doctor/service.ts";
-import { checkValkey } from "./doctor/valkey.ts";
+  checkNetworks,
+  checkOriginals,
+  checkSecrets,
+} from "./doctor/files.ts";
+import { type Finding, formatFinding, type Scene, trying } from "./doctor/finding.ts";
+import { checkKeys } from "./doctor/keys.ts";
+import { checkMachine, checkRights } from "./doctor/machine.ts";
+import { checkNats, checkResolvers } from "./doctor/peers.ts";
+import { AUTHORITIES, correctLine, variableSetter } from "./doctor/repair.ts";
+import { checkExposure, checkPorts, checkStatus, checkUnit } from "./doctor/service.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -42,7 +23,6 @@ import {
   installedSettings,
   propertyOf,
 } from "./installed.ts";
-import { keysInUse } from "./key-store.ts";
 import { print } from "./terminal.ts";
 
 /**
@@ -63,96 +43,70 @@ export async function runDoctor(
   if (problems > 0) throw new Error("there are problems; the lines above say what to do");
 }
 
-/** Everything that checks look at. */
-interface Scene {
-  readonly config: Config;
-  /** Null if none is installed. */
-  readonly service: InstalledService | null;
-  /** The answer of the running process; null if there is none. */
-  readonly status: Status | null;
-  readonly files: readonly EnvironmentFile[];
-  readonly set: SetVariable;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
-/** A check, and whether agents need it too. */
-type Check = readonly [
-  of: "service" | "all",
-  check: (scene: Scene) => readonly Finding[] | Promise<readonly Finding[]>,
-];
+type Check = (scene: Scene) => readonly Finding[] | Promise<readonly Finding[]>;
 
 /** The checks with the rights of whoever runs doctor, in the order of its lines. */
 const OWN: readonly Check[] = [
-  ["all", ({ files }) => checkSecrets(files)],
-  ["all", checkRights],
-  ["all", ({ config, files }) => checkMachine([config.keysFile, ...files.map(({ path }) => path)])],
-  ["all", checkEcho],
-  ["all", ({ service }) => (service === null ? [] : checkUnit(service))],
-  ["all", ({ config, status, service }) => checkStatus(config, status, service !== null)],
-  ["all", ({ config, status, set }) => checkExposure(config, status, set)],
-  ["service", ({ config, status, service, set }) => checkPorts(config, status, service, set)],
-  ["all", ({ config, set }) => checkResolvers(config.resolvers, set)],
-  ["all", ({ config }) => checkDns64(config.resolvers)],
-  ["all", checkFolders],
-  ["service", (scene) => checkPair(scene, true)],
+  checkSecrets,
+  checkRights,
+  checkMachine,
+  checkEcho,
+  checkUnit,
+  checkStatus,
+  checkExposure,
+  checkPorts,
+  checkResolvers,
+  checkHidden,
+  checkOriginals,
 ];
 
 /** The checks with those of the service's user. */
-const AS_USER: readonly Check[] = [
-  ["service", (scene) => checkPair(scene, false)],
-  ["service", checkAnyKeys],
-  ["all", ({ config }) => checkNetworks(config.networkFiles)],
-  ["all", ({ config, set }) => checkNats(config, set)],
-];
+const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkNetworks, checkNats];
+
+/** The checks of what an agent does not use. */
+const NOT_OF_AGENTS: readonly Check[] = [checkOriginals, checkCopies, checkKeys];
 
 /** Every finding; root has the rights of the service's user afterwards. */
 export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   const service = installedService(environment);
+  const without = { config: null, service, status: null, files: [], environment };
   if (service !== null && !service.isOurs) {
-    return [...checkMachine([]), ...checkUnit(service), invisible(service)];
+    return [...checkMachine(without), ...checkUnit(without), invisible(service)];
   }
-  const installed = service && installedSettings(service, environment);
-  const files = installed?.files ?? [];
-  const settings = installed?.environment ?? environment;
+  const own = { environment, sources: ["the environment"], files: [] };
+  const given = service === null ? own : installedSettings(service, environment);
+  const { environment: settings, sources, files } = given;
   trustAuthorities(settings);
-  const read = readSettings(settings, service, installed?.sources ?? ["the environment"], files);
-  const { config, findings } = read;
+  const { config, findings } = readSettings(settings, service, sources, files);
   if (config === null) {
-    const unit = service === null ? [] : checkUnit(service);
-    const rights = checkRights({ service, status: null, environment });
-    return [...findings, ...rights, ...checkMachine(files.map(({ path }) => path)), ...unit];
+    const checks = [checkRights, checkMachine, checkUnit];
+    return [...findings, ...checks.flatMap((check) => check({ ...without, files }))];
   }
   const status = await askStatus(config);
-  const scene = { config, service, status, files, set: variableSetter(files), environment };
-  const starts = service === null ? "" : propertyOf(service.unit, "ExecStart");
-  const role = status?.role ?? (/ agent\b/.test(starts) ? "agent" : "service");
+  const isOurs = status !== null && isOfSettings(status, config);
+  const role = roleOf(propertyOf(service?.unit ?? [], "ExecStart"), isOurs ? status : null);
+  const isCurrent = isOurs && status.role === role;
+  const set = variableSetter(files);
+  const scene = { config, service, status, files, environment, role, isCurrent, set };
   for (const checks of [OWN, AS_USER]) {
     if (checks === AS_USER && process.geteuid?.() === 0 && service?.user) become(service.user);
-    for (const [of, check] of checks) {
-      if (of === "all" || of === role) findings.push(...(await check(scene)));
+    for (const check of checks) {
+      if (role === "agent" && NOT_OF_AGENTS.includes(check)) continue;
+      findings.push(...(await check(scene)));
     }
   }
   return findings;
 }
 
-/** The service's user gets the capability from systemd only, and a running process says what it has. */
-function checkRights({
-  service,
-  status,
-  environment,
-}: Pick<Scene, "service" | "status" | "environment">): readonly Finding[] {
-  const isTelling = status === null && (service === null || process.geteuid?.() === 0);
-  return isTelling ? [checkRawSocket(environment)] : [];
-}
-
-function checkMachine(files: readonly string[]): readonly Finding[] {
-  const times = files.filter((file) => existsSync(file)).map((file) => statSync(file).mtimeMs);
-  return [
-    ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
-    checkAddress(),
-    checkDefaultRoute(),
-    checkClock(Math.max(0, ...times)),
-  ];
+/**
+ * The role that the settings are for: what the unit starts, else that of the process that runs with them.
+ *
+ * @param start `ExecStart=` of the unit as systemd shows it; empty if nothing is installed, or systemd does not answer
+ * @param status of a process with these settings: one with others, such as an agent by hand in the same folder, does not say what they are for
+ */
+export function roleOf(start: string, status: Pick<Status, "role"> | null): Status["role"] {
+  if (start === "") return status?.role ?? "service";
+  return / agent\b/.test(start) ? "agent" : "service";
 }
 
 function invisible({ userName }: InstalledService): Finding {
@@ -185,36 +139,4 @@ function readSettings(
     const findings = error.problems.map((text) => problem(text, advice, correctLine(text)));
     return { config: null, findings };
   }
-}
-
-/** Finds files with passwords in variables that every user can read. */
-function checkSecrets(files: readonly EnvironmentFile[]): readonly Finding[] {
-  return files.flatMap(({ path, variables }) => {
-    const isSecret = (name: string) => /:\/\/[^/]*@|^sx_/.test(variables[name] ?? "");
-    const secret = Object.keys(variables).find(isSecret);
-    if (secret === undefined || !everyUserMay("read", path)) return [];
-    const outcome = `every user of this machine, and ${secret} has a secret`;
-    const advice = "change the secret if others use this machine";
-    return [trying(`see who can read ${path}`).warning(outcome, advice, shareWith("root", path))];
-  });
-}
-
-async function checkAnyKeys({ config, set }: Scene): Promise<readonly Finding[]> {
-  const { valkey, keysFile } = config;
-  if (valkey !== null) return await checkValkey(valkey, Date.now(), set);
-  return [checkKeys(keysFile, Date.now(), await keysInUse(config))];
-}
-
-function checkFolders({ config, service }: Scene): readonly Finding[] {
-  const { keysFile, nats, networkFiles, tls } = config;
-  const files = [keysFile, nats?.credsFile, ...Object.values({ ...networkFiles, ...tls })];
-  const named = files.filter((file) => file != null);
-  return service === null ? [] : checkHidden(named, service.unit);
-}
-
-/** Checks certificate and key; root reads what systemd has yet to copy, as systemd does. */
-function checkPair({ config: { tls }, service }: Scene, isCopied: boolean): readonly Finding[] {
-  const files = tls && beforeSystemdCopies(tls);
-  if (files === null || (files.keyFile !== tls?.keyFile) !== isCopied) return [];
-  return [checkTls(files, Date.now(), service?.userName)];
 }

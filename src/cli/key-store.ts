@@ -1,5 +1,13 @@
-import { closeSync, constants, existsSync, lstatSync, openSync, readlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  type Stats,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-address.ts";
 import {
@@ -10,7 +18,7 @@ import {
   writeKeyFile,
 } from "../keys/key-file.ts";
 import { mergeKeys } from "../keys/merge.ts";
-import { lastError, libc, SystemError } from "../platform/libc.ts";
+import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { askStatus } from "../server/status.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -30,6 +38,8 @@ export interface KeyStore {
   readonly place: string;
   /** The service that takes up a change, for messages. */
   readonly reader: string;
+  /** The file whose keys can be copied here; null if they are here already. */
+  readonly source: string | null;
   read(): Promise<readonly KeyRecord[]>;
   /** Changes the keys while no other `keys` command does. */
   change(change: Change): Promise<void>;
@@ -44,41 +54,24 @@ export interface KeyStore {
 export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
   const config = settingsOfService(environment);
   const { keysFile, valkey } = config;
-  return valkey === null ? fileStore(behindLinks(keysFile), config) : valkeyStore(valkey);
+  return valkey === null ? fileStore(behindLinks(keysFile), config) : valkeyStore(valkey, keysFile);
 }
 
 /** The keys that the running service has in memory from its file; none if no service runs. */
 export async function keysInUse(config: Config): Promise<readonly KeyRecord[]> {
-  try {
-    // In a folder for everybody, another user's socket could give itself keys.
-    if (lstatSync(config.statusSocket).uid !== process.geteuid?.()) return [];
-  } catch {
-    // There is none, or it is not for this user.
-    return [];
-  }
+  // In a folder for everybody, another user's socket could give itself keys.
+  if (tryLook(config.statusSocket)?.uid !== process.geteuid?.()) return [];
   const status = await askStatus(config);
   return status?.keysFile === config.keysFile
     ? parseRecords(status.keys, "the running service")
     : [];
 }
 
-/**
- * The file of keys that `keys import` moves, and Valkey, to which it moves them.
- *
- * @throws as `openKeyStore`; KeyFileError if the settings do not name Valkey
- */
-export function openImport(environment: NodeJS.ProcessEnv, file: string | undefined) {
-  const { keysFile, valkey } = settingsOfService(environment);
-  if (valkey === null) {
-    throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
-  }
-  return { file: file ?? keysFile, store: valkeyStore(valkey) };
-}
-
 function fileStore(path: string, config: Config): KeyStore {
   return {
     place: path,
     reader: "a service that reads this file",
+    source: null,
     read: async () => readKeyFile(path),
     async change(change) {
       // A new file in place of one that has vanished must not replace the keys that are in use.
@@ -88,7 +81,7 @@ function fileStore(path: string, config: Config): KeyStore {
   };
 }
 
-function valkeyStore({ url, prefix }: ValkeyAddress): KeyStore {
+function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
   const name = namesBelow(prefix).keys;
   const place = publicUrl(url);
   const using = async <T>(action: (run: RunScript) => Promise<T>): Promise<T> => {
@@ -106,6 +99,7 @@ function valkeyStore({ url, prefix }: ValkeyAddress): KeyStore {
   return {
     place,
     reader: "every instance",
+    source: keysFile,
     read: () => using(async (run) => (await readSharedKeys(run, name)).keys),
     change: (change) => using((run) => changeSharedKeys(run, name, change)),
   };
@@ -141,34 +135,28 @@ const MAX_LINKS = 40;
  * At the first folder or link that belongs to another user, root becomes that user: the owner can
  * move what is below to another place at any time, and root's rights must not follow.
  */
-function behindLinks(path: string): string {
+function behindLinks(path: string, links = 0): string {
   // In a user namespace, the machine's own folders belong to an unknown user.
   const trusted = [0, lstatSync("/").uid];
-  const rest = path.split("/");
-  let at = "/";
-  let links = 0;
+  const names = path.split("/");
+  for (let end = 2; end <= names.length; end++) {
+    const at = names.slice(0, end).join("/");
+    const found = tryLook(at);
+    if (found === undefined || found.isFile()) break;
+    if (process.geteuid?.() === 0 && !trusted.includes(found.uid)) become(userWithId(found.uid));
+    if (!found.isSymbolicLink()) continue;
+    const target = resolve(dirname(at), readlinkSync(at), ...names.slice(end));
+    return links < MAX_LINKS ? behindLinks(target, links + 1) : path;
+  }
+  return path;
+}
+
+/** Undefined if nothing is there, or this user may not see it, which opening it reports. */
+function tryLook(path: string): Stats | undefined {
   try {
-    while (rest.length > 0) {
-      const next = join(at, rest.shift() ?? "");
-      const found = lstatSync(next, { throwIfNoEntry: false });
-      const isFile = found === undefined || found.isFile();
-      if (!isFile && process.geteuid?.() === 0 && !trusted.includes(found.uid)) {
-        become(userWithId(found.uid));
-      }
-      if (isFile || !found.isSymbolicLink()) {
-        at = next;
-        continue;
-      }
-      if (++links > MAX_LINKS) break;
-      const target = readlinkSync(next);
-      rest.unshift(...target.split("/"));
-      if (target.startsWith("/")) at = "/";
-    }
-    return links > MAX_LINKS ? path : at;
-  } catch (error) {
-    if (error instanceof SystemError) throw error;
-    // Opening the file reports any other error.
-    return path;
+    return lstatSync(path);
+  } catch {
+    return undefined;
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../keys/key-file.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
-import { openImport, openKeyStore, shellQuote } from "./key-store.ts";
+import { openKeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
 
 /** The options of `keys add`. */
@@ -35,7 +35,7 @@ export async function addKey(
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
-    sha256: hashApiKey(key).toString("hex"),
+    sha256: hashApiKey(key),
     created: new Date().toISOString(),
     ...options,
   };
@@ -69,15 +69,15 @@ export async function listKeys(environment: NodeJS.ProcessEnv): Promise<string> 
   const keys = await store.read();
   if (keys.length === 0)
     return `No keys in ${store.place}. Create one: ${invocation()} keys add NAME`;
-  const width = Math.max(...keys.map(({ name }) => name.length), "NAME".length);
-  const row = (name: string, state: string, limit: string, created: string, expires: string) =>
-    `${name.padEnd(width)}  ${state.padEnd(7)}  ${limit.padEnd(11)}  ${created.padEnd(10)}  ${expires}`;
   const rows = keys.map((key) => {
     const limit = key.limit === undefined ? "default" : `${key.limit}/min`;
     const expires = key.expires?.slice(0, 10) ?? "never";
-    return row(key.name, stateOf(key), limit, key.created.slice(0, 10), expires);
+    return [key.name, stateOf(key), limit, key.created.slice(0, 10), expires];
   });
-  return [row("NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"), ...rows].join("\n");
+  const table = [["NAME", "STATE", "LIMIT", "CREATED", "EXPIRES"], ...rows];
+  const widths = [Math.max(...table.map(([name = ""]) => name.length)), 7, 11, 10];
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  return lines.map((cells) => cells.join("  ")).join("\n");
 }
 
 /**
@@ -107,7 +107,11 @@ export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): P
  * @throws KeyFileError with the names of keys that it could not copy, because another key has the name; ConfigError
  */
 export async function importKeys(given: string | undefined, environment: NodeJS.ProcessEnv) {
-  const { file, store } = openImport(environment, given);
+  const store = openKeyStore(environment);
+  if (store.source === null) {
+    throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
+  }
+  const file = given ?? store.source;
   if (!existsSync(file)) throw new KeyFileError(`the keys file ${file} does not exist`);
   const records = readKeyFile(file);
   let added: readonly KeyRecord[] = [];

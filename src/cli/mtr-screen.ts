@@ -3,7 +3,7 @@ import { ENOUGH } from "../icmp/run-budget.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound, mtrDraft, mtrReport } from "../tools/mtr/report.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
-import { endLines, type Line, tableLines } from "../tools/report-text.ts";
+import { endLines, hostsBelow, type Line, tableLines } from "../tools/report-text.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { FullScreen } from "./full-screen.ts";
@@ -108,13 +108,7 @@ function tableOf(
   const isNarrow = beside < (showsTimes ? TIMES_WIDTH : MIN_BLOCKS);
   const room = isNarrow ? columns - FIXED : beside;
   const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, room));
-  const hostRoom = isNarrow
-    ? columns - 1
-    : columns - FIXED - 2 - (showsTimes ? TIMES_WIDTH : width);
-  const hostOf = ({ ip, hostname }: (typeof hops)[number]) => {
-    const fits = hostname !== null && hostname.length <= hostRoom;
-    return { ip, hostname: fits && !hidesNames ? hostname : null };
-  };
+  const taken = isNarrow ? 1 : FIXED + 2 + (showsTimes ? TIMES_WIDTH : width);
   const times = hops.flatMap(({ hop }) => history.get(hop)?.slice(-width) ?? []);
   const maxMs = Math.max(0, ...times.filter((ms) => ms !== null));
   const blocks = (outcomes: readonly (number | null)[] = []) =>
@@ -123,21 +117,16 @@ function tableOf(
       return ms === null ? LOST : BLOCKS[Math.max(0, level)];
     });
   const rows = hops.map((hop, at): Row => {
-    const { cells, tone } = reported[at] as Row;
-    const host = hostOf(hop);
+    const { ip, loss, cause, avg } = hop;
+    const row = reported[at] as Row;
     // The word in the column of the cause says it.
-    const notes = (cells.at(-1) as string[]).slice(
-      hop.ip !== null && hop.cause && hop.cause !== "path" ? 1 : 0,
-    );
-    const inNotes = isNarrow ? [host.hostname ?? host.ip ?? "no reply"] : [];
+    const notes = (row.cells.at(-1) as string[]).slice(ip && cause && cause !== "path" ? 1 : 0);
+    const fits = !hidesNames && hop.hostname && hop.hostname.length <= columns - taken;
     const last = showsTimes
       ? [hop.last, hop.min, hop.max, hop.stdDev]
       : [blocks(history.get(hop.hop)).join("").padEnd(width)];
-    const found = [hop.hop, hop.loss, hop.cause, hop.avg, ...last];
-    return {
-      cells: [...found, ...(isNarrow ? [] : [host]), [...inNotes, ...notes]],
-      ...(tone && { tone }),
-    };
+    const host = { ip, hostname: fits ? hop.hostname : null };
+    return { ...row, cells: [hop.hop, loss, cause, avg, ...last, host, notes] };
   });
   const table: Table = {
     columns: [
@@ -146,15 +135,15 @@ function tableOf(
       { name: "cause", kind: "text", isToned: true },
       { name: "avg", kind: "ms" },
       ...(showsTimes ? TIMES : [{ name: "history", kind: "text" as const }]),
-      ...(isNarrow ? [] : [{ name: "address", kind: "host" as const }]),
+      { name: "address", kind: "host" },
       { name: "", kind: "notes" },
     ],
     rows,
   };
   const scale = maxMs > 0 ? `█ ${maxMs.toFixed(2)} ms  ` : "";
   return {
-    table,
-    legend: showsTimes ? [["dim", "times in ms"]] : [["dim", `${scale}${LOST} lost`]],
+    table: isNarrow ? hostsBelow(table, 0) : table,
+    legend: [["dim", showsTimes ? "times in ms" : `${scale}${LOST} lost`]],
   };
 }
 

@@ -8,14 +8,14 @@ import { createKeyring, type Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
 import { PAGES } from "../page/respond.ts";
 import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
-import { createApp } from "../server/app.ts";
+import { createApp, readinessOf } from "../server/app.ts";
 import { followCertificate } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
-import type { Log } from "../util/log.ts";
+import type { LineWriter, Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
@@ -24,7 +24,7 @@ import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 const VALKEY_GRACE_MS = 50;
 
 /** How long the end waits for a log that is not read. */
-export const FLUSH_GRACE_MS = 1000;
+const FLUSH_GRACE_MS = 1000;
 
 /**
  * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
@@ -44,7 +44,9 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
   const opened = await openServices(config, icmp, log, metrics?.countQueries);
   const { networks, probeSlots } = opened;
-  const locations = await openLocations(config, log);
+  const isAlone = config.nats === null && config.location === null;
+  const places = isAlone ? null : await import("../locations/locations.ts");
+  const locations = places?.createLocations(config, true, log) ?? null;
   const services = { ...opened, locations };
   locations?.answer(ENDPOINTS, services, log);
   const renewal = config.tls === null ? null : followCertificate(config.tls, log);
@@ -64,7 +66,7 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const listening = await listen(app, config, renewal?.current ?? null, log);
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
-  const stopCounting = boundConnections(config.trustedProxies.prefixes, log);
+  boundConnections(config.trustedProxies.prefixes, log);
   if (shared === null) keyring.watch();
   networks?.watch();
   renewal?.watch((certificate) => listening.renew(certificate));
@@ -77,45 +79,19 @@ export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
   const areCurrent = shared?.valkey.isUp ?? true;
   const where = areCurrent ? place : `the copy, because ${place} does not answer`;
   say(`API keys: ${keyring.activeCount()} in ${where}`);
-  const example = exampleRequest(listening.urls, config.trustedProxies.unix);
   say(`access: ${sentence}`);
   const statusUrls = [...listening.urls, ...(exposed?.urls ?? [])];
   const valkey = shared?.valkey ?? null;
   const closeStatus = offerStatus(config, { ...parts, urls: statusUrls, valkey }, log);
-  say(`next, ${keyProblem(keyring, areCurrent) ?? example}`);
+  say(`next, ${keyProblem(keyring, areCurrent) ?? exampleRequest(listening.urls)}`);
   const urls = listening.urls.join(" ");
   await runUntilStopped(
-    manager,
-    log,
-    config.stopGraceMs,
+    { manager, config, log, lines, icmp, locations, exposed, closeStatus, shared },
     "requests",
     () =>
-      `${urls}; API keys: ${keyring.activeCount()}; ${"unavailable" in icmp ? `no probes: no raw socket (${icmp.unavailable})` : `probes running: ${probeSlots.running}`}`,
-    (graceMs) => {
-      exposed?.drain();
-      return Promise.all([listening.stop(graceMs), locations?.leave(graceMs)]);
-    },
+      `${urls}; API keys: ${keyring.activeCount()}; ${readinessOf(parts)}; probes running: ${probeSlots.running}`,
+    (graceMs) => listening.stop(graceMs),
   );
-  await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
-  await exposed?.stop(0);
-  stopCounting();
-  closeStatus();
-  await shared?.stop();
-  keyring.close();
-  networks?.close();
-  renewal?.close();
-  if (!("unavailable" in icmp)) {
-    icmp.close();
-    log.info("probes since the start", { ...icmp.counters });
-  }
-  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
-}
-
-/** The other locations; null, and nothing of it is loaded, without the settings. */
-async function openLocations(config: Config, log: Log): Promise<Locations | null> {
-  if (config.nats === null && config.location === null) return null;
-  const { createLocations } = await import("../locations/locations.ts");
-  return createLocations(config, true, log);
 }
 
 /** Why no caller has a valid key, and the command to run; null if one has. */
@@ -143,42 +119,60 @@ export function rawSocketProblem(
 }
 
 /** A curl command to paste, for the first listener that answers this machine directly. */
-function exampleRequest(urls: readonly string[], trustsUnix: boolean): string {
-  const path = `${BASE_PATH}/validate?address=2001:0db8::0001`;
-  const candidates = urls.flatMap((url) => {
-    if (url.startsWith("unix:")) {
-      const socket = url.slice("unix:".length);
-      const options = `--unix-socket ${socket} -H 'X-Forwarded-Proto: https'`;
-      return trustsUnix ? `curl -s ${options} 'http://localhost${path}'` : [];
-    }
-    const here = url.replace("//[::]:", "//[::1]:").replace("//0.0.0.0:", "//127.0.0.1:");
-    // The certificate is for a name, not for this address.
-    if (here.startsWith("https:")) return `curl -sk '${here}${path}'`;
-    return /^http:..(127\.|\[::1\])/.test(here) ? `curl -s '${here}${path}'` : [];
-  });
-  return `try a request${candidates.length > 0 ? `: ${candidates[0]}` : " through your proxy"}`;
+function exampleRequest(urls: readonly string[]): string {
+  const direct = urls
+    .map((url) => url.replace("//[::]:", "//[::1]:").replace("//0.0.0.0:", "//127.0.0.1:"))
+    .find((url) => /^(https:|http:..(127\.|\[::1\]))/.test(url));
+  if (direct === undefined) return "try a request through your proxy";
+  // The certificate is for a name, not for this address.
+  const insecure = direct.startsWith("https:") ? "k" : "";
+  return `try a request: curl -s${insecure} '${direct}${BASE_PATH}/validate?address=2001:0db8::0001'`;
+}
+
+/** The parts of a process that have something to do at its end. Files, sockets and timers end with it. */
+interface Running {
+  readonly manager: ReturnType<typeof serviceManager>;
+  readonly config: Config;
+  readonly log: Log;
+  readonly lines: LineWriter;
+  readonly icmp: IcmpEngine | NoIcmp;
+  readonly locations: Locations | null;
+  /** The listener for metrics. */
+  readonly exposed: Awaited<ReturnType<typeof listen>> | null | undefined;
+  readonly closeStatus: () => void;
+  /** The part of several instances; null if this one is alone. */
+  readonly shared: { stop(): Promise<void> } | null;
 }
 
 /**
- * Runs until SIGTERM or SIGINT, then waits for `finish`, which a second signal calls again without grace.
+ * Runs until SIGTERM or SIGINT, and then until those who wait for an answer have it, or there is a second
+ * signal.
  *
- * @param running who may still finish, for the log
+ * @param running those who may still finish, for the log
  * @param status one line for the service manager
+ * @param stop ends the listeners for requests
  */
 export async function runUntilStopped(
-  manager: ReturnType<typeof serviceManager>,
-  log: Log,
-  graceMs: number,
+  { manager, config, log, lines, icmp, locations, exposed, closeStatus, shared }: Running,
   running: string,
   status: () => string,
-  finish: (graceMs: number) => Promise<unknown>,
+  stop: (graceMs: number) => Promise<void> = async () => {},
 ): Promise<void> {
+  const { stopGraceMs } = config;
+  const finish = (graceMs: number) => Promise.all([stop(graceMs), locations?.leave(graceMs)]);
   manager.ready();
   manager.watch(status);
   await stopSignal();
-  manager.stopping(graceMs);
-  log.info(`stopping; running ${running} may finish`, { graceSeconds: graceMs / 1000 });
-  await Promise.race([finish(graceMs), stopSignal().then(() => finish(0))]);
+  manager.stopping(stopGraceMs);
+  log.info(`stopping; running ${running} may finish`, { graceSeconds: stopGraceMs / 1000 });
+  exposed?.drain();
+  await Promise.race([finish(stopGraceMs), stopSignal().then(() => finish(0))]);
+  await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
+  await exposed?.stop(0);
+  closeStatus();
+  await shared?.stop();
+  if (!("unavailable" in icmp)) log.info("probes since the start", { ...icmp.counters });
+  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
 /** Resolves at the first SIGTERM or SIGINT from now on. */

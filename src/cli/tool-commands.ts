@@ -4,7 +4,6 @@ import { ApiError } from "../api/errors.ts";
 import {
   alone,
   optionParameter,
-  type Parameter,
   type Parameters,
   readParameters,
   sentTexts,
@@ -67,13 +66,13 @@ export function addTool(
     const options = command.opts<ToolOptions>();
     const { server, from, json = false, stream = false, format } = options;
     const wrong = (why: string) => command.error(`error: ${why}`);
+    const unserved = server
+      ? undefined
+      : tool.needsServer
+        ? "sees your address"
+        : from && "knows other locations";
     if (stream && !json) wrong("--stream needs --json");
-    if (tool.needsServer && !server) {
-      wrong("only a service sees your address; name one with --server URL");
-    }
-    if (from !== undefined && !server) {
-      wrong("only a service knows other locations; name one with --server URL");
-    }
+    if (unserved) wrong(`only a service ${unserved}; name one with --server URL`);
     // Of a tag, only the answer shows how many locations it means.
     if (format && (from === ALL_LOCATIONS || from?.includes(","))) wrong(ONE_LOCATION);
     const words =
@@ -89,9 +88,8 @@ export function addTool(
     }
     const key = server && (options.keyFrom ?? ownKey(server, environment));
     if (key && !options.plainHttp && !isPrivateWay(server)) {
-      wrong(
-        `others could read the API key on its way to ${server.origin}; use https, or --plain-http`,
-      );
+      const why = `others could read the API key on its way to ${server.origin}`;
+      wrong(`${why}; use https, or --plain-http`);
     }
     if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
       const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
@@ -122,9 +120,11 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
       });
     }
     if (about === undefined) return [];
-    const value = isSwitch(parameter)
-      ? ""
-      : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
+    // A yes or no: the option says the one that is not the default.
+    const [other, ...more] =
+      bounds && "allowed" in bounds ? bounds.allowed.filter((word) => word !== fallback) : [];
+    const isSwitch = other !== undefined && more.length === 0;
+    const value = isSwitch ? "" : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
     const inUnit = (number: unknown) => (isInSeconds ? Number(number) / 1000 : number);
     const help = about.help ?? firstClause(parameter.description);
     const range =
@@ -134,17 +134,12 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
     const preset = value !== "" && fallback !== undefined ? ` (default: ${inUnit(fallback)})` : "";
     const here = isSetting ? ", here only" : "";
     const option = new Option(`${about.flags}${value}`, `${help}${here}${range}${preset}`);
-    return [{ name, parameter, option, isSetting }];
+    return [{ name, option: isSwitch ? option.preset(other) : option, isSetting }];
   });
 }
 
-/** A yes or no, whose option says the one that is not the default. */
-function isSwitch({ bounds }: Parameter): boolean {
-  return bounds !== undefined && "allowed" in bounds && bounds.allowed.length === 2;
-}
-
 /** The first sentence, as help begins it. */
-function firstClause(description: string): string {
+export function firstClause(description: string): string {
   const [clause = ""] = description.split(/\.(?: |$)/);
   return clause.charAt(0).toLowerCase() + clause.slice(1);
 }
@@ -167,12 +162,7 @@ function readOptions(
       Object.assign(texts, { [name]: chosen.value }, given && { port: given });
       continue;
     }
-    const { bounds, default: fallback } = parameter;
     const flag = option.long ?? name;
-    if (given === true && bounds && "allowed" in bounds) {
-      texts[name] = bounds.allowed.find((choice) => choice !== fallback) ?? "";
-      continue;
-    }
     const named = { [flag]: optionParameter(parameter) };
     const value = read(named, { [flag]: String(given) }, command)[flag];
     if (isSetting) config[name] = value;

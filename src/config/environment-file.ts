@@ -1,4 +1,4 @@
-import { readRegularFile } from "../platform/regular-file.ts";
+import { tryRead } from "../platform/regular-file.ts";
 
 /** The settings of the package, which its unit names; systemd.exec(5), EnvironmentFile=. */
 export const ENVIRONMENT_FILE = "/etc/sixscope/sixscope.env";
@@ -32,9 +32,6 @@ export function parseEnvironmentFile(path: string, text: string) {
 export function packagedFiles(environment: NodeJS.ProcessEnv): readonly EnvironmentFile[] {
   const { NOTIFY_SOCKET: socket, STATE_DIRECTORY: state } = environment;
   if (!socket || state !== "/var/lib/sixscope") return [];
-  try {
-    return [parseEnvironmentFile(ENVIRONMENT_FILE, readRegularFile(ENVIRONMENT_FILE))];
-  } catch {
-    return [];
-  }
+  const text = tryRead(ENVIRONMENT_FILE);
+  return text === null ? [] : [parseEnvironmentFile(ENVIRONMENT_FILE, text)];
 }

@@ -1,7 +1,7 @@
 import { formatPrefix, type Prefix } from "../addr/prefix.ts";
 import { listText, plural } from "../util/text.ts";
 import { formatListenAddress, isLoopback, type ListenAddress } from "./listen-address.ts";
-import { type Config, REFUSING_ADVICE, refusingListeners } from "./settings.ts";
+import type { Config } from "./settings.ts";
 
 /** A setting that lets others do more, or less, than most operators mean. */
 export interface Risk {
@@ -16,17 +16,19 @@ export interface Risk {
 /**
  * One sentence about the rights of everyone by the settings, and the settings that are risks.
  *
- * @param keys how many API keys are valid; null if the process is an agent, which nobody reaches over HTTP
+ * @param keys how many API keys are valid, if that is known; null for an agent, which nobody reaches over HTTP
  */
-export function exposureOf(config: Config, keys: number | null) {
+export function exposureOf(config: Config, keys: number | null | undefined) {
   const { nats, location, tls, plainHttpFrom, keylessFrom, trustedProxies, targets } = config;
   const but = targets.deny.length > 0 ? ` but ${prefixes(targets.deny)}` : "";
   const also = targets.allow.length > 0 ? ` and ${prefixes(targets.allow)}` : "";
   const whole = `any address${but}, private ones included (SIXSCOPE_TARGETS=any)`;
   const probe = `may probe ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
   const asked = nats && location ? [`whoever asks ${location} at NATS ${probe}`] : [];
-  const refusing = refusingListeners(config);
-  const open = others(config.listen).filter((address) => !refusing.includes(address));
+  const reached = others(config.listen);
+  // Over plain HTTP, and neither a proxy nor a client may use that.
+  const isRefusing = tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0;
+  const [open, refusing] = isRefusing ? [[], reached] : [reached, []];
   const scraped = others(config.metricsListen);
   const through = of(trustedProxies.prefixes, (list) => `anyone behind the proxies at ${list}`);
   const plain = open.length > 0 ? of(plainHttpFrom, (list) => `clients in ${list}`) : [];
@@ -35,10 +37,10 @@ export function exposureOf(config: Config, keys: number | null) {
     ? `anyone who reaches ${addresses(open)}, also from the Internet,`
     : [...through, ...plain].join(" and ") || "this machine";
   const metrics = "read metrics and probe without a key";
-  const holders = `holders of ${keys === 0 ? "keys (there are none)" : plural(keys ?? 0, "key")}`;
+  const known = keys ? plural(keys, "key") : `keys${keys === 0 ? " (there are none)" : ""}`;
   const clauses = [
     `${visitors} may look up names`,
-    `${holders} ${probe}`,
+    `holders of ${known} ${probe}`,
     ...of(keylessFrom, (list) => `so may clients in ${list} without a key`),
     ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
     ...asked,
@@ -67,14 +69,16 @@ export function exposureOf(config: Config, keys: number | null) {
   }
   if (refusing.length > 0) {
     const text = `${addresses(refusing)} refuses every other machine, because it speaks plain HTTP`;
-    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice: REFUSING_ADVICE, instead: null });
+    const advice =
+      "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES, or a closed network in SIXSCOPE_PLAIN_HTTP_FROM";
+    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice, instead: null });
   }
   if (scraped.length > 0) {
     const local = config.metricsListen.map((address) =>
       formatListenAddress(
-        address.kind === "tcp" && scraped.includes(address)
-          ? { ...address, hostname: "localhost" }
-          : address,
+        address.kind === "unix" || isLoopback(address)
+          ? address
+          : { ...address, hostname: "localhost" },
       ),
     );
     const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
-import { parseTrustAnchors, ROOT_ANCHORS, TrustAnchorError } from "../dns/dnssec/anchors.ts";
+import { parseTrustAnchors, ROOT_ANCHORS } from "../dns/dnssec/anchors.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -10,7 +10,6 @@ import { quote } from "../util/text.ts";
 import type { EnvironmentFile } from "./environment-file.ts";
 import {
   bothFamilies,
-  isLoopback,
   LISTEN_ADDRESS_FORM,
   type ListenAddress,
   overlapProblems,
@@ -104,24 +103,27 @@ export function parseConfig(
   folder = "",
   files: readonly EnvironmentFile[] = [],
 ) {
-  const { optional, read, report, finish } = settingsReader(environment, files);
+  const { optional, both, read, report, finish } = settingsReader(environment, files);
   const bounded = (name: string, bounds: typeof PING_INTERVAL_MS | typeof PROBE_TIMEOUT_MS) =>
     read(name, String(bounds.default), integer(bounds.minimum, bounds.maximum));
-  const certFile = optional(CERT, String);
-  const keyFile = optional(KEY, String);
-  if (environment[CERT] && !environment[KEY]) report(CERT, [`needs ${KEY}; set both or neither`]);
-  if (environment[KEY] && !environment[CERT]) report(KEY, [`needs ${CERT}; set both or neither`]);
+  const [certFile, keyFile] = both([CERT, KEY], String);
+  const [ipv4, ipv6] = both(["SIXSCOPE_IPV4_URL", "SIXSCOPE_IPV6_URL"], parseUrls);
   const absolutePath = (text: string) => resolve(folder, text);
   const natsUrl = optional(NATS_URL, parseNatsUrl);
   const natsCreds = optional(NATS_CREDS, absolutePath);
   if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
-  const urlFromFile = (path: string) => parseValkeyUrl(readFileOf(absolutePath(path)));
+  const textOf = (path: string) =>
+    orRefuse(() => readRegularFile(absolutePath(path)).trim(), "cannot be read");
+  const urlFromFile = (path: string) => parseValkeyUrl(textOf(path));
   const urls = [optional(VALKEY_URL, parseValkeyUrl), optional(VALKEY_URL_FILE, urlFromFile)];
   if (environment[VALKEY_URL] && environment[VALKEY_URL_FILE]) {
     report(VALKEY_URL_FILE, [`${VALKEY_URL} is set too; set one of them`]);
   }
   const valkeyUrl = urls.find((url) => url !== null);
-  const anchorsFromFile = (path: string) => parseAnchors(readFileOf(absolutePath(path)));
+  const anchorsFromFile = (path: string) => {
+    const text = textOf(path);
+    return orRefuse(() => parseTrustAnchors(text), "is not a file of DS or DNSKEY records");
+  };
   const valkeyPrefix = read("SIXSCOPE_VALKEY_PREFIX", "sixscope:", parseValkeyPrefix);
   const stateFolder = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const runtimeFolder = environment["RUNTIME_DIRECTORY"]?.split(":")[0];
@@ -129,9 +131,11 @@ export function parseConfig(
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
     metricsListen: optional("SIXSCOPE_METRICS_LISTEN", parseListen) ?? [],
-    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
+    tls: certFile && keyFile ? { certFile, keyFile } : null,
     trustedProxies: read("SIXSCOPE_TRUSTED_PROXIES", "unix", parseTrustedProxies),
     plainHttpFrom: optional("SIXSCOPE_PLAIN_HTTP_FROM", parsePrefixes) ?? [],
+    /** The service by one address family each, for the page; null if it does not test connections. */
+    familyUrls: ipv4 && ipv6 ? { ipv4, ipv6 } : null,
     /** The networks whose clients may ping and trace without a key. */
     keylessFrom: optional("SIXSCOPE_KEYLESS_FROM", parsePrefixes) ?? [],
     keysFile,
@@ -188,22 +192,6 @@ export function parseConfig(
   return Object.freeze(config);
 }
 
-/** The advice for `refusingListeners`. */
-export const REFUSING_ADVICE =
-  "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES, or a closed network in SIXSCOPE_PLAIN_HTTP_FROM";
-
-/** The listeners that refuse every other machine: they speak plain HTTP, and no proxy or client may use it. */
-export function refusingListeners({
-  listen,
-  tls,
-  trustedProxies,
-  plainHttpFrom,
-}: Pick<Config, "listen" | "tls" | "trustedProxies" | "plainHttpFrom">): readonly ListenAddress[] {
-  return tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0
-    ? listen.filter((address) => !isLoopback(address))
-    : [];
-}
-
 /** The value of a setting; throws ConfigError for a text that is not valid. */
 type Parse<T> = (text: string) => T;
 
@@ -218,10 +206,10 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
 
   const report = (name: string, found: readonly string[]) => {
     const value = environment[name] ?? "";
-    const isSecret = name === VALKEY_URL || isPem(value) || hasPassword(value) || isKey(value);
+    const isHidden = name === VALKEY_URL || isSecret(value);
     const file = files.findLast(({ variables }) => variables[name] === value);
     const place = file === undefined ? "" : `line ${file.lines[name]} of ${file.path}: `;
-    const setting = place + (isSecret ? name : `${name}=${quote(value)}`);
+    const setting = place + (isHidden ? name : `${name}=${quote(value)}`);
     problems.push(...found.slice(0, MAX_PROBLEMS).map((problem) => `${setting}: ${problem}`));
     const more = found.length - MAX_PROBLEMS;
     if (more > 0) problems.push(`${setting}: ${more} more entries are not valid`);
@@ -233,14 +221,22 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     const value = environment[name];
     if (!value) return null;
     try {
-      if (isPem(value))
+      if (value.includes(PEM)) {
         refuse(`contains PEM text; put it into a file and set ${CERT} or ${KEY} to its path`);
+      }
       return parse(value);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       report(name, error.problems);
       return null;
     }
+  };
+
+  /** The values of two variables that need each other. */
+  const both = <T>([a, b]: readonly [string, string], parse: Parse<T>) => {
+    if (environment[a] && !environment[b]) report(a, [`needs ${b}; set both or neither`]);
+    if (environment[b] && !environment[a]) report(b, [`needs ${a}; set both or neither`]);
+    return [optional(a, parse), optional(b, parse)] as const;
   };
 
   const read = <T>(name: string, fallback: string, parse: Parse<T>): T =>
@@ -259,26 +255,30 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     if (problems.length > 0) throw new ConfigError(problems);
   };
 
-  return { optional, read, report, finish };
+  return { optional, both, read, report, finish };
 }
 
 function refuse(problem: string): never {
   throw new ConfigError([problem]);
 }
 
-/** True if a value is a key or certificate itself, which must not appear in a log. */
-function isPem(value: string): boolean {
-  return value.includes("-----BEGIN");
+/** @throws ConfigError with the problem and the reason if the action fails */
+function orRefuse<T>(action: () => T, problem: string): T {
+  try {
+    return action();
+  } catch (error) {
+    return refuse(`${problem}: ${reasonOf(error)}`);
+  }
 }
 
-/** True if a value is a URL with a user or password, which must not appear in a log either. */
-function hasPassword(value: string): boolean {
-  return /:\/\/.*@/.test(value);
-}
+const PEM = "-----BEGIN";
 
-/** True if a value is an API key, which must not appear in a log either. */
-function isKey(value: string): boolean {
-  return value.startsWith("sx_");
+/** A URL with a user or password. */
+const PASSWORD = /:\/\/.*@/;
+
+/** True if a value is a certificate, a private key or an API key itself, or has a password, which must not appear in a log. */
+export function isSecret(value: string): boolean {
+  return value.includes(PEM) || PASSWORD.test(value) || value.startsWith("sx_");
 }
 
 /** True if a name begins with SIXSCOPE, in any case, and perhaps with one letter too many, too few or wrong, or an underscore inside. */
@@ -296,6 +296,11 @@ function integer(minimum: number, maximum: number): Parse<number> {
   };
 }
 
+/** @param form the form of a text that is right, for messages */
+function matching(isRight: (text: string) => boolean, form: string): Parse<string> {
+  return (text) => (isRight(text) ? text : refuse(`must be ${form}`));
+}
+
 function choice<const T extends string>(values: readonly T[]): Parse<T> {
   return (text) =>
     values.find((value) => value === text) ??
@@ -307,8 +312,13 @@ function choice<const T extends string>(values: readonly T[]): Parse<T> {
  *
  * @param parse returns null or throws AddressError for an entry that is not valid
  * @param form the form of an entry, for messages
+ * @param most entries, with their noun
  */
-function list<T>(parse: (entry: string) => T | null, form: string): Parse<readonly T[]> {
+function list<T>(
+  parse: (entry: string) => T | null,
+  form: string,
+  most = Number.POSITIVE_INFINITY,
+): Parse<readonly T[]> {
   return (text) => {
     const entries: T[] = [];
     const wrong: string[] = [];
@@ -323,7 +333,7 @@ function list<T>(parse: (entry: string) => T | null, form: string): Parse<readon
       }
     }
     if (wrong.length > 0) throw new ConfigError(wrong);
-    return entries;
+    return entries.length <= most ? entries : refuse(`must be at most ${most} entries`);
   };
 }
 
@@ -353,40 +363,20 @@ function parseTrustedProxies(text: string) {
   return { unix: entries.includes("unix"), prefixes: entries.filter((entry) => entry !== "unix") };
 }
 
-function parseValkeyUrl(text: string): string {
-  return isValkeyUrl(text)
-    ? text
-    : refuse(`must be ${VALKEY_URL_FORM}; in a password, write / ? # @ as %2F %3F %23 %40`);
-}
+const parseValkeyUrl = matching(
+  isValkeyUrl,
+  `${VALKEY_URL_FORM}; in a password, write / ? # @ as %2F %3F %23 %40`,
+);
 
-function parseValkeyPrefix(text: string): string {
-  return /^[!-~]{1,64}$/.test(text)
-    ? text
-    : refuse("must be 1 to 64 printable ASCII characters without spaces");
-}
-
-function parseAnchors(text: string) {
-  try {
-    return parseTrustAnchors(text);
-  } catch (error) {
-    if (!(error instanceof TrustAnchorError)) throw error;
-    return refuse(`is not a file of DS or DNSKEY records: ${error.message}`);
-  }
-}
-
-/** The content of a file that a setting names. */
-function readFileOf(path: string): string {
-  try {
-    return readRegularFile(path).trim();
-  } catch (error) {
-    return refuse(`cannot be read: ${reasonOf(error)}`);
-  }
-}
+const parseValkeyPrefix = matching(
+  (text) => /^[!-~]{1,64}$/.test(text),
+  "1 to 64 printable ASCII characters without spaces",
+);
 
 const parsePrefixes = list(parsePrefix, PREFIX_FORM);
 
 function parseNatsUrl(text: string) {
-  if (hasPassword(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
+  if (PASSWORD.test(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
   const servers = list(
     (entry) => (/^(nats|tls):\/\/[^/?#]+\/?$/.test(entry) && URL.canParse(entry) ? entry : null),
     "a URL such as nats://nats.example.com:4222 or tls://nats.example.com:4222",
@@ -395,36 +385,37 @@ function parseNatsUrl(text: string) {
   return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
 }
 
+/** The URL of the service under a name with one family, and for IPv4 one where DNS64 does not help. */
+const MAX_URLS = 2;
+
+/** A host with a name, alone in its URL. */
+const NAMED_HOST = /^https?:\/\/(?![\d.]+[:/])[a-z\d.-]+(:\d+)?\/$/;
+
+const parseUrls = list(
+  (entry) => URL.parse(entry)?.href.match(NAMED_HOST)?.[0] ?? null,
+  "a URL with a name, such as https://ipv6.example.com",
+  MAX_URLS,
+);
+
 const LOCATION_WORDS = "1 to 32 of a-z, 0-9 and -, with no - at its ends, and not all";
 
 const isLocation = (text: string) => LOCATION_FORM.test(text) && text !== ALL_LOCATIONS;
 
-function parseLocation(text: string) {
-  return isLocation(text) ? text : refuse(`must be ${LOCATION_WORDS}`);
-}
+const parseLocation = matching(isLocation, LOCATION_WORDS);
 
 /** A list of names or tags of locations, each once. */
 function locationNames(most: number): Parse<readonly string[]> {
-  const parse = list((entry) => (isLocation(entry) ? entry : null), LOCATION_WORDS);
-  return (text) => {
-    const names = [...new Set(parse(text))];
-    return names.length <= most ? names : refuse(`must be at most ${most} names`);
-  };
+  const parse = list((entry) => (isLocation(entry) ? entry : null), LOCATION_WORDS, most);
+  return (text) => [...new Set(parse(text))];
 }
 
-function parseServers(text: string) {
-  const servers = list(tryParseDnsServer, DNS_SERVER_FORM)(text);
-  return servers.length <= MAX_SERVERS ? servers : refuse(`must be at most ${MAX_SERVERS} servers`);
-}
+const parseServers = list(tryParseDnsServer, DNS_SERVER_FORM, MAX_SERVERS);
 
 /** True if at most `edits` letters inserted, dropped or replaced make one text the other. */
 function isNear(a: string, b: string, edits: number): boolean {
   if (a === "" || b === "") return a.length + b.length <= edits;
   if (a[0] === b[0]) return isNear(a.slice(1), b.slice(1), edits);
-  const rests = [
-    [a.slice(1), b.slice(1)],
-    [a.slice(1), b],
-    [a, b.slice(1)],
-  ] as const;
-  return edits > 0 && rests.some(([restA, restB]) => isNear(restA, restB, edits - 1));
+  const [restA, restB] = [a.slice(1), b.slice(1)];
+  const isNearer = (one: string, two: string) => isNear(one, two, edits - 1);
+  return edits > 0 && (isNearer(restA, restB) || isNearer(restA, b) || isNearer(a, restB));
 }

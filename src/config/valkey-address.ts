@@ -14,28 +14,18 @@ export function namesBelow(prefix: string) {
     target: (network: string) => `${prefix}target:${network}`,
   };
 }
-/** The kind of connection that Bun's client makes, by the scheme of a URL: TCP, with TLS or without, or a unix socket. */
-const SCHEMES: Readonly<Record<string, "tcp" | "unix">> = {
-  "valkey:": "tcp",
-  "valkeys:": "tcp",
-  "redis:": "tcp",
-  "rediss:": "tcp",
-  "valkey+unix:": "unix",
-  "redis+unix:": "unix",
-};
 
 /** The form of the URL of Valkey, for messages. */
 export const VALKEY_URL_FORM =
   "valkey://[user:password@]host[:port][/database], valkeys:// for TLS, or valkey+unix:///path";
 
-/** True if a text is the URL of Valkey or Redis. */
+/** True if a text is the URL of Valkey or Redis: over TCP, with TLS or without, or a unix socket. */
 export function isValkeyUrl(text: string): boolean {
   const url = URL.parse(text);
-  const kind = url === null ? undefined : SCHEMES[url.protocol];
-  if (url === null || kind === undefined || url.search !== "" || url.hash !== "") return false;
-  return kind === "unix"
-    ? url.pathname.length > 1
-    : url.hostname !== "" && /^(\/\d*)?$/.test(url.pathname);
+  if (url === null || url.search !== "" || url.hash !== "") return false;
+  if (/^(valkey|redis)\+unix:$/.test(url.protocol)) return url.pathname.length > 1;
+  const isTcp = /^(valkey|redis)s?:$/.test(url.protocol);
+  return isTcp && url.hostname !== "" && /^(\/\d*)?$/.test(url.pathname);
 }
 
 /** The URL without user name and password. */

@@ -11,27 +11,23 @@ export interface ExtendedError {
   readonly text?: string;
 }
 
-const nameIn = (registry: Readonly<Record<string, string>>, code: number) => registry[code];
+/** Names by their codes. */
+type Registry = Readonly<Record<string, string>>;
+
+const nameIn = (registry: Registry, code: number, prefix = "") =>
+  registry[code] ?? `${prefix}${code}`;
 
 /** The response code's name in upper case, `RCODE` and the number for one without a name. */
-export function rcodeName(rcode: number): string {
-  return nameIn(registries.rcodes, rcode) ?? `RCODE${rcode}`;
-}
+export const rcodeName = (rcode: number) => nameIn(registries.rcodes, rcode, "RCODE");
 
 /** The name of the type of a certificate (RFC 4398 section 2.1), or its number. */
-export function certificateTypeName(type: number): string {
-  return nameIn(registries.certificateTypes, type) ?? String(type);
-}
+export const certificateTypeName = (type: number) => nameIn(registries.certificateTypes, type);
 
 /** The name of a DNSSEC algorithm, or its number. */
-export function algorithmName(algorithm: number): string {
-  return nameIn(registries.algorithms, algorithm) ?? String(algorithm);
-}
+export const algorithmName = (algorithm: number) => nameIn(registries.algorithms, algorithm);
 
 /** The name of an extended error's INFO-CODE; undefined if the registry has none. */
-export function extendedErrorName(code: number): string | undefined {
-  return registries.extendedErrors[code];
-}
+export const extendedErrorName = (code: number) => registries.extendedErrors[code];
 
 /** INFO-CODEs by which a resolver says that its DNSSEC validation failed; RFC 8914 section 4, and its IANA registry. */
 const BOGUS_CODES: readonly number[] = [6, 7, 8, 9, 10, 11, 12, 25];
@@ -41,8 +37,8 @@ export function bogusReason(errors: readonly ExtendedError[]): ExtendedError | u
   return errors.find(({ code }) => BOGUS_CODES.includes(code));
 }
 
-/** INFO-CODEs by which a resolver says that it does not want to answer: Blocked, Censored, Filtered; RFC 8914 section 4. */
-const BLOCK_CODES: readonly number[] = [15, 16, 17];
+/** INFO-CODEs by which a resolver says that it does not give the true answer: Forged Answer, Blocked, Censored, Filtered; RFC 8914 section 4. */
+const BLOCK_CODES: readonly number[] = [4, 15, 16, 17];
 
 /** Why a resolver blocks a name, in its words; undefined if it does not say that it does. */
 export function blockReason(errors: readonly ExtendedError[]): string | undefined {
@@ -65,6 +61,11 @@ const CLOCK_OR_OWNER =
 const TRUST =
   "if you trust the server, set NODE_EXTRA_CA_CERTS to the PEM file of its certificate's authority";
 
+const UNKNOWN_AUTHORITY = [
+  "its certificate is from an authority that is not trusted here",
+  TRUST,
+] as const;
+
 /** Errors of certificates, and what to do about them; RFC 5280 section 6. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, readonly [fault: string, advice: string]>> = {
   CERT_HAS_EXPIRED: ["its certificate has expired", CLOCK_OR_OWNER],
@@ -74,18 +75,9 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, readonly [fault: string, advic
     "write the name in the certificate behind the address: tls://192.0.2.1#dns.example",
   ],
   DEPTH_ZERO_SELF_SIGNED_CERT: ["its certificate is self-signed", TRUST],
-  SELF_SIGNED_CERT_IN_CHAIN: [
-    "its certificate is from an authority that is not trusted here",
-    TRUST,
-  ],
-  UNABLE_TO_GET_ISSUER_CERT: [
-    "its certificate is from an authority that is not trusted here",
-    TRUST,
-  ],
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
-    "its certificate is from an authority that is not trusted here",
-    TRUST,
-  ],
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: ["its certificate comes without that of its authority", TRUST],
 };
 

@@ -13,25 +13,48 @@ const QUOTED_BYTE_TEXT = byteTexts(0x20, '"\\');
 /** Types in one bitmap: more than any name has, and fewer than a bitmap could. */
 const MAX_TYPES = 1024;
 
-/** The digits of base32 with the extended hex alphabet; RFC 4648 section 7. */
-const BASE32 = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
+/** Reads a field of a record's data that needs nothing but its bytes, by its kind; those without a length end where the data ends. */
+export const DATA_READERS = {
+  uint8: (reader) => String(reader.uint8()),
+  uint16: (reader) => String(reader.uint16()),
+  uint32: (reader) => String(reader.uint32()),
+  ipv4: readIpv4,
+  ipv6: readIpv6,
+  string: (reader) => quotedText(reader.take(reader.uint8())),
+  strings: readTexts,
+  tag: (reader) => plainText(reader.take(reader.uint8())),
+  text: (reader) => quotedText(rest(reader)),
+  hex: hexText,
+  base64: (reader) => inWords(rest(reader).toBase64()),
+  time: (reader) => timeText(reader.uint32()),
+  salt: (reader) => reader.take(reader.uint8()).toHex().toUpperCase() || "-",
+  hash: (reader) => base32Text(reader.take(reader.uint8())),
+  eui48: (reader) => octetsText(reader.take(6)),
+  eui64: (reader) => octetsText(reader.take(8)),
+  location: readLocation,
+  prefixes: readPrefixes,
+} satisfies Record<string, (reader: ByteReader) => string>;
+
+function rest(reader: ByteReader): Uint8Array {
+  return reader.take(reader.remaining);
+}
 
 /** Reads four bytes as dotted decimal. */
-export function readIpv4(reader: ByteReader): string {
+function readIpv4(reader: ByteReader): string {
   return formatIpv4(ipv4FromWord(reader.uint32()));
 }
 
 /** Reads sixteen bytes as an IPv6 address; RFC 5952. */
-export function readIpv6(reader: ByteReader): string {
+function readIpv6(reader: ByteReader): string {
   return formatIpv6(
     ipv6FromWords(reader.uint32(), reader.uint32(), reader.uint32(), reader.uint32()),
   );
 }
 
 /** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, or for one that is cut short. */
-export function readTexts(reader: ByteReader): string {
+function readTexts(reader: ByteReader): string {
   // There can be 65,000 of them, which is too many for a view of each.
-  const strings = reader.take(reader.remaining);
+  const strings = rest(reader);
   let text = "";
   for (let at = 0; at < strings.length; ) {
     const end = at + 1 + (strings[at] as number);
@@ -45,7 +68,7 @@ export function readTexts(reader: ByteReader): string {
 }
 
 /** A character-string in quotes; RFC 1035 section 5.1. */
-export function quotedText(bytes: Uint8Array): string {
+function quotedText(bytes: Uint8Array): string {
   return `"${plainText(bytes)}"`;
 }
 
@@ -57,13 +80,8 @@ export function plainText(bytes: Uint8Array, byteText = QUOTED_BYTE_TEXT): strin
 }
 
 /** Reads the rest in upper-case hex. */
-export function hexText(reader: ByteReader): string {
-  return inWords(reader.take(reader.remaining).toHex().toUpperCase());
-}
-
-/** Reads the rest in base64. */
-export function base64Text(reader: ByteReader): string {
-  return inWords(reader.take(reader.remaining).toBase64());
+function hexText(reader: ByteReader): string {
+  return inWords(rest(reader).toHex().toUpperCase());
 }
 
 function inWords(text: string): string {
@@ -71,7 +89,7 @@ function inWords(text: string): string {
 }
 
 /** Seconds since 1970 as `YYYYMMDDHHmmSS` in UTC; RFC 4034 section 3.2. */
-export function timeText(seconds: number): string {
+function timeText(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace(/\.\d+|\D/g, "");
 }
 
@@ -81,16 +99,17 @@ export function readUnknown(reader: ByteReader): string {
   return bytes === 0 ? "\\# 0" : `\\# ${bytes} ${hexText(reader)}`;
 }
 
-/** Bytes in base32 with the extended hex alphabet, without padding; RFC 5155 section 3.3. */
+/** Bytes in base32 with the extended hex alphabet, whose digits are those of numbers to the base 32; RFC 4648 section 7. */
 export function base32Text(bytes: Uint8Array): string {
-  let text = "";
-  let bits = 0;
-  let value = 0;
-  for (const byte of bytes) {
-    value = ((value << 8) | byte) & 0xfff;
-    for (bits += 8; bits >= 5; bits -= 5) text += BASE32[(value >>> (bits - 5)) & 31];
-  }
-  return bits > 0 ? text + BASE32[(value << (5 - bits)) & 31] : text;
+  const digits = Math.ceil((8 * bytes.length) / 5);
+  const padding = BigInt(5 * digits - 8 * bytes.length);
+  const text = (BigInt(`0x0${bytes.toHex()}`) << padding).toString(32).toUpperCase();
+  return bytes.length === 0 ? "" : text.padStart(digits, "0");
+}
+
+/** Octets in hex with hyphens between them; RFC 7043. */
+function octetsText(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("-");
 }
 
 /** Reads the rest as a bitmap of type numbers; RFC 4034 section 4.1.2. */
@@ -112,7 +131,7 @@ export function readTypeCodes(reader: ByteReader): number[] {
 }
 
 /** Reads a LOC record: latitude, longitude, altitude, size, and precisions; RFC 1876. Other versions have the unknown form. */
-export function readLocation(reader: ByteReader): string {
+function readLocation(reader: ByteReader): string {
   if (reader.bytes[reader.offset] !== 0) return readUnknown(reader);
   reader.uint8();
   const lengths = [...reader.take(3)].map((byte) => {
@@ -133,7 +152,7 @@ export function readLocation(reader: ByteReader): string {
 }
 
 /** Reads the rest as address prefixes; RFC 3123 section 4. Those of other families have the unknown form. */
-export function readPrefixes(reader: ByteReader): string {
+function readPrefixes(reader: ByteReader): string {
   const start = reader.offset;
   const prefixes: string[] = [];
   while (reader.remaining > 0) {

@@ -19,15 +19,15 @@ export function openHttps(server: DnsServer, events: SocketEvents, ca?: string):
         if (stop.signal.aborted) return;
         // The rest of the response is not read.
         stop.abort();
-        events.failed(error instanceof HttpError ? error.message : (errorCode(error) ?? "UNKNOWN"));
+        events.failed(errorCode(error) ?? "UNKNOWN");
       }
     },
     close: () => stop.abort(),
   };
 }
 
-/** The server did not answer with a DNS message; the message is `HTTP_` and the status, or what is wrong. */
-class HttpError extends Error {}
+/** The server did not answer with a DNS message; the code is `HTTP_` and the status, or what is wrong. */
+const httpError = (code: string) => Object.assign(new Error(code), { code });
 
 async function post(
   server: DnsServer,
@@ -54,16 +54,16 @@ async function post(
     tls: { ...(name !== undefined && { serverName: name }), ...(ca !== undefined && { ca }) },
   });
   const { status, headers, body } = response;
-  if (status !== 200) throw new HttpError(`HTTP_${status}`);
+  if (status !== 200) throw httpError(`HTTP_${status}`);
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (type !== MEDIA_TYPE) throw new HttpError("HTTP_MEDIA_TYPE");
+  if (type !== MEDIA_TYPE) throw httpError("HTTP_MEDIA_TYPE");
   const coding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  if (coding !== "identity") throw new HttpError("HTTP_CONTENT_CODING");
+  if (coding !== "identity") throw httpError("HTTP_CONTENT_CODING");
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of body ?? []) {
     bytes += piece.length;
-    if (bytes > MAX_RESPONSE_BYTES) throw new HttpError("HTTP_TOO_LARGE");
+    if (bytes > MAX_RESPONSE_BYTES) throw httpError("HTTP_TOO_LARGE");
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

@@ -40,7 +40,7 @@ export function byteTexts(lowest: number, special: string): readonly string[] {
 
 const BYTE_TEXT = byteTexts(0x21, '".;\\()@$');
 
-/** The end of a name, from some label on. */
+/** A name, or the rest of one. */
 interface Suffix {
   /** Empty for the root. */
   readonly text: string;
@@ -48,9 +48,9 @@ interface Suffix {
   readonly bytes: number;
   /** Compression pointers followed. */
   readonly pointers: number;
+  /** The offset behind it, or behind its first pointer. */
+  readonly end: number;
 }
-
-const ROOT: Suffix = { text: "", bytes: 1, pointers: 0 };
 
 /**
  * Reads the names of one message. It reads the target of a pointer once and remembers it, so that the
@@ -65,62 +65,41 @@ export class NameReader {
    * not lead backwards.
    */
   read(reader: ByteReader): string {
-    const { bytes, offset } = reader;
-    reader.offset = endOfName(bytes, offset, reader.end);
-    return this.#suffixAt(bytes, offset, 0, 0).text || ".";
+    const { text, end } = this.#read(reader.bytes, reader.offset, reader.end, 0, 0);
+    reader.offset = end;
+    return text || ".";
   }
 
   /**
-   * @param before bytes of the name before `at`
-   * @param pointers how many pointers led here
+   * @param before bytes of the name before `start`
+   * @param followed pointers that led here
    */
-  #suffixAt(bytes: Uint8Array, at: number, before: number, pointers: number): Suffix {
-    const known = this.#known.get(at);
-    checkSize(before + (known ?? ROOT).bytes, pointers + (known ?? ROOT).pointers);
-    if (known !== undefined) return known;
-    const suffix = this.#readSuffix(bytes, at, before, pointers);
-    // Only what a pointer led to can be read a second time.
-    if (pointers > 0) this.#known.set(at, suffix);
-    return suffix;
-  }
-
-  #readSuffix(bytes: Uint8Array, at: number, before: number, pointers: number): Suffix {
-    const length = byteAt(bytes, at, bytes.length);
-    if (length === 0) return ROOT;
-    if (length >= POINTER) {
-      const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, bytes.length);
-      if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
-      const rest = this.#suffixAt(bytes, target, before, pointers + 1);
-      return { ...rest, pointers: rest.pointers + 1 };
+  #read(bytes: Uint8Array, start: number, end: number, before: number, followed: number): Suffix {
+    let text = "";
+    for (let at = start; ; ) {
+      const labels = at - start;
+      checkSize(before + labels + 1, followed);
+      const length = byteAt(bytes, at, end);
+      if (length === 0) return { text, bytes: labels + 1, pointers: 0, end: at + 1 };
+      if (length >= POINTER) {
+        const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
+        if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
+        const rest =
+          this.#known.get(target) ??
+          this.#read(bytes, target, bytes.length, before + labels, followed + 1);
+        this.#known.set(target, rest);
+        const pointers = rest.pointers + 1;
+        checkSize(before + labels + rest.bytes, followed + pointers);
+        return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
+      }
+      if (length > MAX_LABEL_BYTES) {
+        throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
+      }
+      for (const next = at + length; at < next; ) text += BYTE_TEXT[byteAt(bytes, ++at, end)];
+      text += ".";
+      at += 1;
     }
-    const next = endOfLabel(bytes, at, bytes.length);
-    const rest = this.#suffixAt(bytes, next, before + next - at, pointers);
-    let label = "";
-    for (let index = at + 1; index < next; index++) label += BYTE_TEXT[byteAt(bytes, index, next)];
-    return { ...rest, text: `${label}.${rest.text}`, bytes: rest.bytes + next - at };
   }
-}
-
-/** The offset behind a name, which is behind its pointer if it has one. */
-function endOfName(bytes: Uint8Array, start: number, end: number): number {
-  let at = start;
-  for (;;) {
-    const length = byteAt(bytes, at, end);
-    if (length === 0) return at + 1;
-    if (length >= POINTER) {
-      byteAt(bytes, at + 1, end);
-      return at + 2;
-    }
-    at = endOfLabel(bytes, at, end);
-  }
-}
-
-function endOfLabel(bytes: Uint8Array, at: number, end: number): number {
-  const length = byteAt(bytes, at, end);
-  if (length > MAX_LABEL_BYTES) {
-    throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
-  }
-  return at + 1 + length;
 }
 
 function byteAt(bytes: Uint8Array, at: number, end: number): number {

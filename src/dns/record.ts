@@ -1,20 +1,6 @@
 import type { ByteReader } from "../util/bytes.ts";
 import { algorithmName, certificateTypeName } from "./codes.ts";
-import {
-  base32Text,
-  base64Text,
-  hexText,
-  plainText,
-  quotedText,
-  readIpv4,
-  readIpv6,
-  readLocation,
-  readPrefixes,
-  readTexts,
-  readTypeCodes,
-  readUnknown,
-  timeText,
-} from "./data.ts";
+import { DATA_READERS, readTypeCodes, readUnknown } from "./data.ts";
 import { DnsFormatError, type NameReader } from "./name.ts";
 import registries from "./registries.json" with { type: "json" };
 import { readServiceBinding } from "./service-binding.ts";
@@ -36,120 +22,77 @@ export interface ResourceRecord extends DnsRecord {
 /** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
 export const OPT_CODE = 41;
 
-/** The fields of the data of each type that has a text form of its own, in order. A type without a row has the form of RFC 3597. A new form is a new row. */
-const FIELDS: Partial<Record<NamedType, readonly (keyof typeof READERS)[]>> = {
-  /** RFC 3596 section 2.1. */
-  AAAA: ["ipv6"],
-  /** RFC 1035 section 3; RFC 7505 defines the null MX `0 .`. */
-  A: ["ipv4"],
-  NS: ["name"],
-  CNAME: ["name"],
-  SOA: ["name", "name", "uint32", "uint32", "uint32", "uint32", "uint32"],
-  PTR: ["name"],
-  HINFO: ["string", "string"],
-  MINFO: ["name", "name"],
-  MB: ["name"],
-  MG: ["name"],
-  MR: ["name"],
-  MX: ["uint16", "name"],
-  TXT: ["strings"],
-  SPF: ["strings"],
-  /** RFC 1183. */
-  RP: ["name", "name"],
-  AFSDB: ["uint16", "name"],
-  RT: ["uint16", "name"],
-  X25: ["string"],
-  /** RFC 1876. */
-  LOC: ["location"],
-  /** RFC 2230. */
-  KX: ["uint16", "name"],
-  /** RFC 2782. */
-  SRV: ["uint16", "uint16", "uint16", "name"],
-  /** RFC 3123. */
-  APL: ["prefixes"],
-  /** RFC 3403 section 4.1. */
-  NAPTR: ["uint16", "uint16", "string", "string", "string", "name"],
-  /** RFC 4034. */
-  DS: ["uint16", "uint8", "uint8", "hex"],
-  DNSKEY: ["uint16", "uint8", "uint8", "base64"],
-  RRSIG: ["type", "uint8", "uint8", "uint32", "time", "time", "uint16", "name", "base64"],
-  NSEC: ["name", "types"],
-  /** RFC 2535. */
-  SIG: ["type", "uint8", "uint8", "uint32", "time", "time", "uint16", "name", "base64"],
-  KEY: ["uint16", "uint8", "uint8", "base64"],
-  /** RFC 4255 section 3.1. */
-  SSHFP: ["uint8", "uint8", "hex"],
-  /** RFC 4398 section 2. */
-  CERT: ["certificateType", "uint16", "algorithm", "base64"],
-  /** RFC 4431. */
-  DLV: ["uint16", "uint8", "uint8", "hex"],
-  /** RFC 4701. */
-  DHCID: ["base64"],
-  /** RFC 5155 sections 3 and 4. */
-  NSEC3: ["uint8", "uint8", "uint16", "salt", "hash", "types"],
-  NSEC3PARAM: ["uint8", "uint8", "uint16", "salt"],
-  /** RFC 6672. */
-  DNAME: ["name"],
-  /** RFC 6698 section 2.1, and RFC 8162. */
-  TLSA: ["uint8", "uint8", "uint8", "hex"],
-  SMIMEA: ["uint8", "uint8", "uint8", "hex"],
-  /** RFC 6742 section 2. */
-  L32: ["uint16", "ipv4"],
-  LP: ["uint16", "name"],
-  /** RFC 7043. */
-  EUI48: ["eui48"],
-  EUI64: ["eui64"],
-  /** RFC 7344. */
-  CDS: ["uint16", "uint8", "uint8", "hex"],
-  CDNSKEY: ["uint16", "uint8", "uint8", "base64"],
-  /** RFC 7477 section 2.1. */
-  CSYNC: ["uint32", "uint16", "types"],
-  /** RFC 7553 section 4. */
-  URI: ["uint16", "uint16", "text"],
-  /** RFC 7929 section 2. */
-  OPENPGPKEY: ["base64"],
-  /** RFC 8659 section 4.1. */
-  CAA: ["uint8", "tag", "text"],
-  /** RFC 8976 section 2. */
-  ZONEMD: ["uint32", "uint8", "uint8", "hex"],
-  /** RFC 9460. */
-  HTTPS: ["serviceBinding"],
-  SVCB: ["serviceBinding"],
-};
+/** The kind of a field of a record's data. */
+type Field = keyof typeof READERS;
 
-/** Reads one field of a record's data as text; `rest` fields end where the data ends. */
+/** The fields of a record's data, in order, and the types that have them. A type without a row has the form of RFC 3597; a new form is a new row. */
+const FORMS: readonly (readonly [fields: readonly Field[], ...types: NamedType[]])[] = [
+  /** RFC 1035 section 3, RFC 3596 section 2.1, RFC 6672, RFC 7505 (the null MX `0 .`), RFC 1183, RFC 2230, RFC 6742. */
+  [["ipv6"], "AAAA"],
+  [["ipv4"], "A"],
+  [["name"], "NS", "CNAME", "PTR", "MB", "MG", "MR", "DNAME"],
+  [["name", "name", "uint32", "uint32", "uint32", "uint32", "uint32"], "SOA"],
+  [["string", "string"], "HINFO"],
+  [["name", "name"], "MINFO", "RP"],
+  [["uint16", "name"], "MX", "AFSDB", "RT", "KX", "LP"],
+  [["strings"], "TXT", "SPF"],
+  [["string"], "X25"],
+  [["uint16", "ipv4"], "L32"],
+  /** RFC 1876. */
+  [["location"], "LOC"],
+  /** RFC 2782. */
+  [["uint16", "uint16", "uint16", "name"], "SRV"],
+  /** RFC 3123. */
+  [["prefixes"], "APL"],
+  /** RFC 3403 section 4.1. */
+  [["uint16", "uint16", "string", "string", "string", "name"], "NAPTR"],
+  /** RFC 4034; before it RFC 2535 and RFC 4431, of the child's side RFC 7344. */
+  [["uint16", "uint8", "uint8", "hex"], "DS", "CDS", "DLV"],
+  [["uint16", "uint8", "uint8", "base64"], "DNSKEY", "CDNSKEY", "KEY"],
+  [
+    ["type", "uint8", "uint8", "uint32", "time", "time", "uint16", "name", "base64"],
+    "RRSIG",
+    "SIG",
+  ],
+  [["name", "types"], "NSEC"],
+  /** RFC 4255 section 3.1. */
+  [["uint8", "uint8", "hex"], "SSHFP"],
+  /** RFC 4398 section 2. */
+  [["certificateType", "uint16", "algorithm", "base64"], "CERT"],
+  /** RFC 4701, RFC 7929 section 2. */
+  [["base64"], "DHCID", "OPENPGPKEY"],
+  /** RFC 5155 sections 3 and 4. */
+  [["uint8", "uint8", "uint16", "salt", "hash", "types"], "NSEC3"],
+  [["uint8", "uint8", "uint16", "salt"], "NSEC3PARAM"],
+  /** RFC 6698 section 2.1, RFC 8162. */
+  [["uint8", "uint8", "uint8", "hex"], "TLSA", "SMIMEA"],
+  /** RFC 7043. */
+  [["eui48"], "EUI48"],
+  [["eui64"], "EUI64"],
+  /** RFC 7477 section 2.1. */
+  [["uint32", "uint16", "types"], "CSYNC"],
+  /** RFC 7553 section 4. */
+  [["uint16", "uint16", "text"], "URI"],
+  /** RFC 8659 section 4.1. */
+  [["uint8", "tag", "text"], "CAA"],
+  /** RFC 8976 section 2. */
+  [["uint32", "uint8", "uint8", "hex"], "ZONEMD"],
+  /** RFC 9460. */
+  [["serviceBinding"], "HTTPS", "SVCB"],
+];
+
+const FIELDS = new Map<RecordType, readonly Field[]>(
+  FORMS.flatMap(([fields, ...types]) => types.map((type) => [type, fields] as const)),
+);
+
+/** Reads a field of a record's data as text: the kinds of `data.ts`, and those that need names or registries. */
 const READERS = {
-  uint8: (reader) => String(reader.uint8()),
-  uint16: (reader) => String(reader.uint16()),
-  uint32: (reader) => String(reader.uint32()),
+  ...DATA_READERS,
   name: (reader, names) => names.read(reader),
-  ipv4: readIpv4,
-  ipv6: readIpv6,
-  string: (reader) => quotedText(reader.take(reader.uint8())),
-  strings: readTexts,
-  tag: (reader) => plainText(reader.take(reader.uint8())),
-  text: (reader) => quotedText(reader.take(reader.remaining)),
-  hex: hexText,
-  base64: base64Text,
-  time: (reader) => timeText(reader.uint32()),
-  salt: (reader) => reader.take(reader.uint8()).toHex().toUpperCase() || "-",
-  hash: (reader) => base32Text(reader.take(reader.uint8())),
-  eui48: (reader) =>
-    reader
-      .take(6)
-      .toHex()
-      .replace(/\B(?=(..)+$)/g, "-"),
-  eui64: (reader) =>
-    reader
-      .take(8)
-      .toHex()
-      .replace(/\B(?=(..)+$)/g, "-"),
   type: (reader) => typeName(reader.uint16()),
   types: (reader) => readTypeCodes(reader).map(typeName).join(" "),
   certificateType: (reader) => certificateTypeName(reader.uint16()),
   algorithm: (reader) => algorithmName(reader.uint8()),
-  location: readLocation,
-  prefixes: readPrefixes,
   serviceBinding: readServiceBinding,
 } satisfies Record<string, (reader: ByteReader, names: NameReader) => string>;
 
@@ -193,7 +136,7 @@ export function typeName(code: number): RecordType {
 
 /** The data of a record as it compares: names without regard to case, RFC 4343. */
 export function comparableValue(type: RecordType, value: string): string {
-  const fields = FIELDS[type as NamedType] ?? [];
+  const fields = FIELDS.get(type) ?? [];
   const lower = (name: string) => name.toLowerCase();
   if (fields.includes("serviceBinding")) return value.replace(/ \S+/, lower);
   if (!fields.includes("name") || fields.includes("base64")) return value;
@@ -211,7 +154,7 @@ export function decodeRecord(
   names: NameReader,
 ): ResourceRecord {
   const type = typeName(code);
-  const fields = FIELDS[type as NamedType];
+  const fields = FIELDS.get(type);
   const texts = fields?.map((field) => READERS[field](reader, names)) ?? [readUnknown(reader)];
   // The last field can be empty.
   const value = texts.filter(Boolean).join(" ");

@@ -59,14 +59,10 @@ export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | As
   return isFinal ? response : { kind: "ask-tcp", fallback: response, isForgery: false };
 }
 
-/** Matches the message from a TCP connection with the query. Only the server can have sent it. */
+/** Matches the message from a connection with the query. Only the server can have sent it. */
 export function matchStreamed(bytes: Uint8Array, query: Query): DnsResponse {
-  const header = tryDecodeHeader(bytes);
-  if (header === null || !isResponse(header) || header.id !== query.id) return MALFORMED;
-  if (header.questionCount === 0) return tryBareFailure(bytes) ?? MALFORMED;
-  const isOther = matchQuestion(header, bytes, query) === "other";
-  const isTruncated = (header.flags & FLAG.truncated) !== 0;
-  return isOther || isTruncated ? MALFORMED : decodeResponse(bytes, query);
+  const match = matchDatagram(bytes, query) ?? MALFORMED;
+  return match.kind === "ask-tcp" ? (match.fallback ?? MALFORMED) : match;
 }
 
 /** True if the server must be asked again without EDNS, because it does not support it; RFC 6891 section 7. */
@@ -142,12 +138,10 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
  * section 2.2). The labels that equal the name as it was sent get back the case that the caller gave.
  */
 function restoreCase(target: string, query: Query): string {
-  const sentLabels = decodeName(query.bytes, HEADER_BYTES).match(/(?:\\.|[^.\\])+\./g) ?? [];
-  let shared = 0;
-  for (const label of sentLabels) {
-    if (!target.startsWith(label, shared)) break;
-    shared += label.length;
-  }
+  const sent = decodeName(query.bytes, HEADER_BYTES);
+  let equal = 0;
+  while (equal < sent.length && target[equal] === sent[equal]) equal++;
+  const shared = target.slice(0, equal).lastIndexOf(".") + 1;
   return query.question.name.slice(0, shared) + target.slice(shared);
 }
 
@@ -184,16 +178,13 @@ function tryDecodeMessage(bytes: Uint8Array): Message | null {
  * - `failure`: the server did not answer the question;
  * - `loop`: the chain returns to one of its names.
  */
-export interface Interpretation {
-  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "loop";
-  readonly records: readonly ResourceRecord[];
-}
-
-/** Reads the answer to the question from the message. */
 export function interpret(
   { rcode, answers }: Message,
   { name, type, dnssec }: Question,
-): Interpretation {
+): {
+  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "loop";
+  readonly records: readonly ResourceRecord[];
+} {
   const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
   const signatures = (records: readonly ResourceRecord[], covered: RecordType) =>
     dnssec ? records.filter((one) => one.type === "RRSIG" && coveredType(one) === covered) : [];
@@ -213,11 +204,8 @@ export function interpret(
     end = link.value.toLowerCase();
     if (seen.has(end)) return { kind: "loop", records: chain };
   }
-  const kinds: Readonly<Record<string, "no-data" | "name-error">> = {
-    NOERROR: "no-data",
-    NXDOMAIN: "name-error",
-  };
-  return { kind: kinds[rcode] ?? "failure", records: chain };
+  const isAbsent = rcode === "NXDOMAIN" ? "name-error" : "failure";
+  return { kind: rcode === "NOERROR" ? "no-data" : isAbsent, records: chain };
 }
 
 /** The type of the records that a signature covers, the first word of its text. */

@@ -1,16 +1,16 @@
 import { ByteReader } from "../util/bytes.ts";
-import { plainText, quotedText, readIpv4, readIpv6 } from "./data.ts";
+import { DATA_READERS, plainText } from "./data.ts";
 import { byteTexts, DnsFormatError, type NameReader } from "./name.ts";
 
 /** The parameters by number, those that `dig` names, and how their values are read to the end; RFC 9460 section 14.3.2. */
 const PARAMETERS: readonly { name: string; read: (value: ByteReader) => string }[] = [
   { name: "mandatory", read: listOf((value) => parameterName(value.uint16())) },
   { name: "alpn", read: (value) => `"${listOf(protocolText)(value)}"` },
-  { name: "no-default-alpn", read: rest },
-  { name: "port", read: (value) => String(value.uint16()) },
-  { name: "ipv4hint", read: listOf(readIpv4) },
+  { name: "no-default-alpn", read: DATA_READERS.text },
+  { name: "port", read: DATA_READERS.uint16 },
+  { name: "ipv4hint", read: listOf(DATA_READERS.ipv4) },
   { name: "ech", read: (value) => value.take(value.remaining).toBase64() },
-  { name: "ipv6hint", read: listOf(readIpv6) },
+  { name: "ipv6hint", read: listOf(DATA_READERS.ipv6) },
 ];
 
 /** The bytes of a protocol identifier: the escapes of a list inside those of a character-string; RFC 9460 appendix A.1. */
@@ -23,7 +23,7 @@ export function readServiceBinding(reader: ByteReader, names: NameReader): strin
     const number = reader.uint16();
     const value = new ByteReader(reader.take(reader.uint16()));
     const name = parameterName(number);
-    const read = PARAMETERS[number]?.read ?? rest;
+    const read = PARAMETERS[number]?.read ?? DATA_READERS.text;
     words.push(value.remaining === 0 ? name : `${name}=${read(value)}`);
     if (value.remaining > 0) throw new DnsFormatError(`the value of ${name} is too long`);
   }
@@ -32,10 +32,6 @@ export function readServiceBinding(reader: ByteReader, names: NameReader): strin
 
 function parameterName(number: number): string {
   return PARAMETERS[number]?.name ?? `key${number}`;
-}
-
-function rest(value: ByteReader): string {
-  return quotedText(value.take(value.remaining));
 }
 
 /** Values without a separator, up to the end, with commas between them. */

@@ -56,12 +56,13 @@ export function createAccessLog(log: Log, clients: boolean) {
       const isFree = status >= 400 || status === 204;
       if (isFree && !mayLog(`status ${status}`)) return;
       const { address } = caller;
+      const { method, url } = request;
       log.info("request", {
         id,
         client: clients ? (address === null ? "unknown" : formatIp(address)) : undefined,
-        method: request.method,
+        method,
         // The pattern, so that lines of one endpoint look alike.
-        route: route ?? pathOf(request).slice(0, MAX_PATH_CHARACTERS),
+        route: route ?? (URL.parse(url)?.pathname ?? url).slice(0, MAX_PATH_CHARACTERS),
         status,
         ms: Math.round(ms * 1000) / 1000,
         key: key?.name,
@@ -75,9 +76,4 @@ export function createAccessLog(log: Log, clients: boolean) {
       log.error(message, { code, requestId: id });
     },
   };
-}
-
-/** The path of a request, also of one whose target is not absolute. */
-function pathOf({ url }: Request): string {
-  return URL.parse(url)?.pathname ?? url;
 }

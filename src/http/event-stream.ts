@@ -1,10 +1,9 @@
-import type { Context } from "hono";
-import { streamSSE } from "hono/streaming";
 import type { Call } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { CLIENT_GONE } from "./access-log.ts";
-import { prefers } from "./request.ts";
+import { prefers, type RequestInfo } from "./request.ts";
+import { respond } from "./respond.ts";
 
 /**
  * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. If
@@ -25,58 +24,83 @@ export function prefersEvents(accept: string | null): boolean {
  * client has no room are left out, as the result has all. A client that does not read ends the stream.
  *
  * @param handle returns the JSON of the result; its signal aborts if the client has gone or does not read
- * @returns the body, and the status of the answer when its last event is sent or the client has gone
+ * @returns the response; `info.ended` has its status when its last event is sent or the client has gone
  * @param explain makes the error that is sent from what the handler threw
  * @throws what the handler throws before its first event
  */
 export async function streamEvents(
-  context: Context,
+  info: RequestInfo,
   handle: (onEvent: NonNullable<Call["onEvent"]>, signal: AbortSignal) => Promise<string>,
-  explain: (error: Error) => ApiError,
-) {
-  const { promise: begun, resolve: begin, reject: fail } = Promise.withResolvers<void>();
-  const { promise: ended, resolve: end } = Promise.withResolvers<number>();
-  const { body } = streamSSE(context, async (stream) => {
-    const stall = new AbortController();
-    const signal = AbortSignal.any([context.req.raw.signal, stall.signal]);
-    // Or what waits for a client who has gone would wait for ever.
-    signal.addEventListener("abort", () => stream.abort());
-    let isBegun = false;
-    let waiting = 0;
-    let stuck = 0;
-    /** Resolves when the client has room for it, or the stream is aborted. */
-    const send = async (event: string, data: string) => {
-      isBegun = true;
-      begin();
-      waiting += data.length;
-      await stream.writeSSE({ event, data });
-      waiting -= data.length;
-      if (waiting === 0) stuck = 0;
-    };
-    const interval = setInterval(() => {
-      if (waiting === 0) void stream.write(":\n\n");
-      else if (++stuck === 2) stall.abort();
-    }, COMMENT_INTERVAL_MS);
-    try {
-      const json = await handle((name, data, mayTell = () => true) => {
-        if (waiting > MAX_WAITING) return;
-        const text = JSON.stringify(data);
-        if (mayTell(Buffer.byteLength(text))) void send(name, text);
-      }, signal);
-      await send("result", json);
-      stall.signal.throwIfAborted();
-      end(200);
-    } catch (error) {
-      if (!isBegun) return fail(error);
-      // To the operator it is a client that has gone, not a fault of the service.
-      if (stall.signal.aborted) return end(CLIENT_GONE);
-      const known = explain(error as Error);
-      await send("error", JSON.stringify(known.body));
-      end(known.status);
-    } finally {
-      clearInterval(interval);
+  explain: (error: Error, info: RequestInfo) => ApiError,
+): Promise<Response> {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: read, resolve: finish } = Promise.withResolvers<void>();
+  const stall = new AbortController();
+  const gone = new AbortController();
+  const { signal } = gone;
+  /** Text that waits for the client, and text that it has begun to read. */
+  let [waiting, reading] = ["", ""];
+  let [isBegun, isOver, stuck] = [false, false, 0];
+  let wake = () => {};
+  const send = (text: string) => {
+    waiting += text;
+    wake();
+  };
+  const tell = (event: string, data: string) => {
+    isBegun = true;
+    begin();
+    send(`event: ${event}\ndata: ${data}\n\n`);
+  };
+  /** All that waits is one chunk, as soon as the client has read the one before. */
+  async function* chunks() {
+    while (!signal.aborted && (waiting !== "" || !isOver)) {
+      [reading, waiting] = [waiting, ""];
+      if (reading === "") await new Promise<void>((resolve) => (wake = resolve));
+      else yield reading;
+      if (reading !== "") stuck = 0;
     }
+    finish();
+  }
+  const interval = setInterval(() => {
+    if ((waiting || reading) === "") send(":\n\n");
+    else if (++stuck === 2) stall.abort();
+  }, COMMENT_INTERVAL_MS);
+  // Or what waits for a client who has gone would wait for ever.
+  const end = () => {
+    gone.abort();
+    wake();
+    finish();
+  };
+  // Not AbortSignal.any, which keeps what it joins for ever.
+  for (const each of [info.request.signal, stall.signal]) each.addEventListener("abort", end);
+  const run = async () => {
+    let status: number = 200;
+    try {
+      const onEvent: Call["onEvent"] = (name, data, mayTell = () => true) => {
+        if (waiting.length + reading.length > MAX_WAITING) return;
+        const text = JSON.stringify(data);
+        if (mayTell(Buffer.byteLength(text))) tell(name, text);
+      };
+      tell("result", await handle(onEvent, signal));
+    } catch (error) {
+      if (!isBegun) throw error;
+      if (!stall.signal.aborted) {
+        const known = explain(error as Error, info);
+        status = known.status;
+        tell("error", JSON.stringify(known.body));
+      }
+    }
+    isOver = true;
+    wake();
+    await read;
+    // To the operator it is a client that has gone, not a fault of the service.
+    return stall.signal.aborted ? CLIENT_GONE : status;
+  };
+  const ended = run().finally(() => {
+    clearInterval(interval);
+    info.request.signal.removeEventListener("abort", end);
   });
-  await begun;
-  return { body, ended };
+  await Promise.race([begun, ended]);
+  info.ended = ended;
+  return respond(info, chunks(), 200, EVENT_STREAM_HEADERS);
 }

@@ -6,24 +6,16 @@ import type { RequestInfo } from "./request.ts";
 /**
  * Responds with JSON, or the text that the extra headers describe, and the headers of the request.
  *
- * @param json null for no body
+ * @param body null for none
  * @param extra further headers
  */
 export function respond(
-  { headers, request }: RequestInfo,
-  json: string | Uint8Array<ArrayBuffer> | null,
+  { headers }: RequestInfo,
+  body: string | Uint8Array<ArrayBuffer> | AsyncGenerator<string> | null,
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  // The router drops the body of a response to HEAD, and Bun would then send a length of 0.
-  const length =
-    json !== null && request.method === "HEAD"
-      ? { "Content-Length": String(Buffer.byteLength(json)) }
-      : null;
-  return new Response(json, {
-    status,
-    headers: extra || length ? { ...headers, ...extra, ...length } : headers,
-  });
+  return new Response(body, { status, headers: extra ? { ...headers, ...extra } : headers });
 }
 
 /** Texts that are kept compressed: the files of the page, and a few more that change now and then. */

@@ -37,9 +37,6 @@ export interface TracedPath {
   readonly nodes: readonly (string | null)[];
 }
 
-/** The nodes and edges that the labels of some paths found. */
-export type PathGraph = ReturnType<PathFindings["graph"]>;
-
 const SOURCE = "source";
 const SILENT = "silent";
 /** Follows the last node of a path. */

@@ -1,4 +1,4 @@
-import { labelsToRuleOut, PathFindings, type PathGraph, type TracedPath } from "./path-graph.ts";
+import { labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";
 import type { NoResult } from "./ping.ts";
 import type { Prober } from "./prober.ts";
@@ -24,22 +24,11 @@ export interface PathsOptions extends TraceOptions {
   readonly onPath?: ((path: TracedPath) => void) | undefined;
 }
 
-/** The paths to a target; the trace is that of the first. */
-export interface TracedPaths extends Traced {
-  /** At most as many as were wanted, in the order in which they were found. */
-  readonly paths: readonly TracedPath[];
-  /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
-  readonly graph: PathGraph;
-  /** Flow labels that were traced. */
-  readonly labels: number;
-  /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
-  readonly isComplete: boolean;
-  /** Hops at which different addresses answered one flow label. */
-  readonly perPacket: readonly number[];
-}
-
 /** How a search ended. */
-export type PathsOutcome = TracedPaths | NoResult;
+export type PathsOutcome = Awaited<ReturnType<typeof tracePaths>>;
+
+/** The paths to a target; the trace is that of the first. */
+export type TracedPaths = Extract<PathsOutcome, { kind: "done" }>;
 
 /**
  * Finds the paths among which routers choose by flow label: traces the target with one flow label after
@@ -50,7 +39,7 @@ export async function tracePaths(
   traceroute: Traceroute,
   request: PathsRequest,
   { signal, budget = UNBOUNDED, onHop, onPath }: PathsOptions = {},
-): Promise<PathsOutcome> {
+) {
   const { clock } = prober;
   const endMs = clock.nowMs() + MAX_SEARCH_MS;
   const first = await traceroute(request, { signal, onHop });
@@ -105,17 +94,22 @@ export async function tracePaths(
     await Promise.all(steps.map(run));
     steps = plan();
   }
-  if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" };
+  if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" as const };
   const { paths } = found;
   const isSearched = steps.length === 0 && found.labels.size >= labelsToRuleOut(2);
   paths.slice(0, request.paths).forEach(tell);
   return {
     ...(paths[0]?.labels[0] ?? first),
     sent,
-    paths: paths.slice(0, request.paths),
+    /** At most as many as were wanted, in the order in which they were found. */
+    paths: paths.slice(0, request.paths) as readonly TracedPath[],
+    /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
     graph: found.graph(),
+    /** Flow labels that were traced. */
     labels: found.labels.size,
+    /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
     isComplete: isSearched && found.missing === 0 && paths.length <= request.paths,
+    /** Hops at which different addresses answered one flow label. */
     perPacket: [...found.changing].toSorted((a, b) => a - b),
   };
 }

@@ -282,7 +282,8 @@ export class Prober {
   #freeSequence(identifier: number): number | null {
     if (this.#probes.numbers.size >= this.#maxProbes) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
-      const sequence = new DataView(this.#randomBytes(2).buffer).getUint16(0);
+      const [high, low] = this.#randomBytes(2) as unknown as [number, number];
+      const sequence = high * 256 + low;
       if (!this.#probes.numbers.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;

@@ -128,7 +128,10 @@ const NO_DATA = new Uint8Array();
 
 /** True if the data begins with the cookie, or with as much of it as fits. */
 function hasCookie(data: Uint8Array, cookie: Uint8Array): boolean {
-  return cookie.subarray(0, data.length).every((byte, at) => byte === data[at]);
+  for (let at = Math.min(data.length, cookie.length); at-- > 0; ) {
+    if (cookie[at] !== data[at]) return false;
+  }
+  return true;
 }
 
 function receivedFor(probe: SentProbe, packet: ReceivedPacket) {

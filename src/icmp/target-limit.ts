@@ -59,8 +59,9 @@ export class TargetLimit {
     const prefix = prefixKey(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
-    const neighbour = addressKey(target);
-    const isWaiting = prefix === prefixKey(source) && !this.#answeredMs.has(neighbour);
+    const isNear = target.word0 === source.word0 && target.word1 === source.word1;
+    const neighbour = isNear ? addressKey(target) : "";
+    const isWaiting = isNear && !this.#answeredMs.has(neighbour);
     if (isWaiting && this.#waiting.length >= MAX_WAITING) return false;
     const isShort = sentMs.length >= this.#share.perSecond();
     if (isShort && !this.#share.lease(prefix, nowMs)) return false;

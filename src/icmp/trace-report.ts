@@ -12,9 +12,6 @@ export type TraceHop = ReturnType<typeof describeHop> & {
   readonly others?: Response | null | undefined;
 };
 
-/** Routers that send packets to each other until their hop limit ends. */
-export type TraceLoop = NonNullable<ReturnType<typeof findLoop>>;
-
 /** Why a trace ended. */
 export const TRACE_REASONS = [
   "reached",

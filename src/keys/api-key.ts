@@ -30,9 +30,9 @@ export function isWellFormedApiKey(text: string): boolean {
   );
 }
 
-/** The SHA-256 of a key, the only thing that is stored of it. */
-export function hashApiKey(key: string): Buffer {
-  return Bun.CryptoHasher.hash("sha256", key) as Buffer;
+/** The SHA-256 of a key in hex, the only thing that is stored of it. */
+export function hashApiKey(key: string): string {
+  return Bun.SHA256.hash(key, "hex");
 }
 
 function checksum(body: string): string {

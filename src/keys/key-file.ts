@@ -2,7 +2,7 @@ import { lstatSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { readRegularBytes } from "../platform/regular-file.ts";
+import { readRegularFile, readRegularPieces } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
@@ -29,11 +29,11 @@ const keyRecordSchema = () =>
 const keyFileSchema = () =>
   z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
-/** The beginning of a keys file, and one of its records. */
-const HEAD = /^\s*\{\s*"version":\s*1,\s*"keys":\s*\[/;
-const RECORD = /\s*(\{[^{}]*\})\s*([,\]])/y;
+/** The beginning of a keys file as `writeKeyFile` writes it, and the end of each record but the last. */
+const START = '{"version":1,"keys":[';
+const NEXT = "},";
 
-/** Keys that are parsed at once, which takes a millisecond. */
+/** Keys that are written at once, which takes a millisecond. */
 const PIECE = 200;
 
 /** The row of the keys file for one key, without the key itself. */
@@ -60,68 +60,61 @@ export function isActive({ revoked, expires }: KeyRecord, nowMs: number): boolea
  * @throws KeyFileError if the file cannot be read or parsed
  */
 export function readKeyFile(path: string): readonly KeyRecord[] {
-  return [...readKeyPieces(path)].flat();
+  try {
+    return parseKeys(readRegularFile(path), sourceOf(path));
+  } catch (error) {
+    return noneIfMissing(path, error);
+  }
 }
 
-/** As `readKeyFile`, in pieces that take some milliseconds each. */
-export function* readKeyPieces(path: string): Generator<readonly KeyRecord[]> {
-  let bytes: Buffer;
+/** As `readKeyFile`, in pieces that take some milliseconds each; a file in another form is one piece. */
+export async function* readKeyPieces(path: string): AsyncGenerator<readonly KeyRecord[]> {
+  /** The rest that is not parsed yet, as a keys file. */
+  let text = "";
+  let isOurs = false;
   try {
-    bytes = readRegularBytes(path);
+    for await (const more of readRegularPieces(path)) {
+      isOurs ||= text === "" && more.startsWith(START);
+      text += more;
+      // A record has no braces inside.
+      const end = isOurs ? text.lastIndexOf(NEXT) : -1;
+      if (end < 0) continue;
+      yield parseKeys(`${text.slice(0, end)}}]}`, sourceOf(path));
+      text = START + text.slice(end + NEXT.length);
+    }
+    yield parseKeys(text, sourceOf(path));
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return;
-    const user = ownName();
-    const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
-    throw accessError("read", path, error, advice);
+    yield noneIfMissing(path, error);
   }
-  yield [];
-  yield* parseKeys(bytes.toString("utf8"), `the keys file ${path}`);
 }
 
-/**
- * The keys in the text of a keys file, in pieces.
- *
- * @param source where it comes from, for messages
- * @throws KeyFileError if it cannot be parsed
- */
-function* parseKeys(text: string, source: string): Generator<readonly KeyRecord[]> {
-  const head = HEAD.exec(text)?.[0].length ?? 0;
-  // A record has no braces inside, so each one is found without parsing the whole file.
-  const record = new RegExp(RECORD);
-  record.lastIndex = head;
-  let rows: string[] = [];
-  for (let found = head > 0 ? record.exec(text) : null; found !== null; found = record.exec(text)) {
-    const [, row = "", end] = found;
-    rows.push(row);
-    if (rows.length < PIECE && end === ",") continue;
-    yield parseRecords(rows, source);
-    rows = [];
-    if (end !== "," && /^\s*\}\s*$/.test(text.slice(record.lastIndex))) return;
-  }
-  // A file in another form, or one that does not parse.
-  try {
-    yield keyFileSchema().parse(JSON.parse(text)).keys;
-  } catch (error) {
-    throw unparsable(source, error);
-  }
+const sourceOf = (path: string) => `the keys file ${path}`;
+
+/** No keys for a file that does not exist; else throws the error. */
+function noneIfMissing(path: string, error: unknown): readonly KeyRecord[] {
+  if (errorCode(error) === "ENOENT") return [];
+  if (error instanceof KeyFileError) throw error;
+  const user = ownName();
+  const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
+  throw accessError("read", path, error, advice);
 }
 
 /**
  * The keys in texts of one record each.
  *
+ * @param source where they come from, for messages
  * @throws KeyFileError if one cannot be parsed
  */
-export function parseRecords(texts: readonly string[], source: string): readonly KeyRecord[] {
-  try {
-    return keyFileSchema().shape.keys.parse(JSON.parse(`[${texts.join()}]`));
-  } catch (error) {
-    throw unparsable(source, error);
-  }
-}
+export const parseRecords = (texts: readonly string[], source: string) =>
+  parseKeys(`${START}${texts.join()}]}`, source);
 
-function unparsable(source: string, cause: unknown): KeyFileError {
-  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : reasonOf(cause);
-  return new KeyFileError(`${source} does not parse: ${reason}`, { cause });
+function parseKeys(text: string, source: string): readonly KeyRecord[] {
+  try {
+    return keyFileSchema().parse(JSON.parse(text)).keys;
+  } catch (cause) {
+    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : reasonOf(cause);
+    throw new KeyFileError(`${source} does not parse: ${reason}`, { cause });
+  }
 }
 
 /**
@@ -139,7 +132,7 @@ export async function writeKeyFile(path: string, keys: readonly KeyRecord[]): Pr
     const existing = lstatSync(path, { throwIfNoEntry: false });
     const file = await open(temporary, "wx", 0o600);
     try {
-      await file.write('{"version":1,"keys":[');
+      await file.write(START);
       for (let at = 0; at < keys.length; at += PIECE) {
         const rows = keys.slice(at, at + PIECE).map((key) => `\n${JSON.stringify(key)}`);
         await file.write((at > 0 ? "," : "") + rows.join());

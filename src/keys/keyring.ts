@@ -3,7 +3,7 @@ import { followFiles } from "../platform/followed-files.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyPieces } from "./key-file.ts";
-import { mergeKeys, revokedKeys } from "./merge.ts";
+import { mergeKeys } from "./merge.ts";
 
 /** How often the keys of running requests are checked, in milliseconds. */
 const CHECK_MS = 200;
@@ -24,24 +24,25 @@ export async function createKeyring(path: string, log: Log) {
   let isUsable = false;
   let reading = 0;
   const records = () => [...entries.values()];
-  const activeCount = (nowMs = Date.now()) => {
-    let count = 0;
-    for (const record of entries.values()) if (isActive(record, nowMs)) count += 1;
-    return count;
-  };
+  const activeCount = (nowMs = Date.now()) =>
+    entries.values().reduce((count, key) => count + Number(isActive(key, nowMs)), 0);
   const findHash = (sha256: string, nowMs: number): KeyRecord | null => {
     const record = entries.get(sha256);
     return record !== undefined && isActive(record, nowMs) ? record : null;
   };
-  const revoked = (): Entries => new Map(revokedKeys(records()).map((key) => [key.sha256, key]));
   /** Reads the keys without blocking for long, and uses them once all are read; those that were revoked stay so. */
   const readPieces = async () => {
     const own = ++reading;
-    const next = revoked();
+    const next: Entries = new Map();
+    /** Those in use that have not been read yet. */
+    const gone = new Map(entries);
     const restored: KeyRecord[] = [];
-    for (const piece of readKeyPieces(path)) {
+    for await (const piece of readKeyPieces(path)) {
       for (const key of piece) {
-        if (key.revoked === undefined && next.get(key.sha256)?.revoked) restored.push(key);
+        const known = gone.get(key.sha256);
+        gone.delete(key.sha256);
+        if (known?.revoked) put(next, known);
+        if (known?.revoked && key.revoked === undefined) restored.push(key);
         put(next, key);
       }
       await new Promise(setImmediate);
@@ -51,10 +52,9 @@ export async function createKeyring(path: string, log: Log) {
     const names = namesOf(restored);
     if (names)
       log.warn("keys stay revoked that the keys file has as valid; revoke them", { names });
-    const gone = records().filter((key) => !next.has(key.sha256) && isActive(key, Date.now()));
-    if (gone.length > 0) {
-      log.warn("keys are no longer in the keys file, and are rejected", { names: namesOf(gone) });
-    }
+    const lost = namesOf([...gone.values()].filter((key) => isActive(key, Date.now())));
+    if (lost) log.warn("keys are no longer in the keys file, and are rejected", { names: lost });
+    for (const [sha256, key] of gone) if (key.revoked) next.set(sha256, key);
     entries = next;
     isUsable = true;
     return true;
@@ -87,11 +87,11 @@ export async function createKeyring(path: string, log: Log) {
     merge: (keys: readonly KeyRecord[]) => keys.map((key) => put(entries, key)),
     /** Forgets all keys but those that were revoked. */
     forget() {
-      entries = revoked();
+      entries = new Map(entries.entries().filter(([, key]) => key.revoked));
     },
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
-      isWellFormedApiKey(key) ? findHash(hashApiKey(key).toString("hex"), nowMs) : null,
+      isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
     /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
     hold({ sha256 }: KeyRecord, end: () => void): () => void {
       const checks = setInterval(() => findHash(sha256, Date.now()) ?? end(), CHECK_MS);

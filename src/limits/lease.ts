@@ -22,11 +22,7 @@ export interface Bucket {
 export type Rule = (bucket: Bucket, limit: number) => { left: number; promised: number };
 
 /** A bucket as Valkey knows it. */
-export interface Answer {
-  readonly start: number;
-  readonly held: number;
-  readonly others: number;
-}
+type Answer = Pick<Bucket, "start" | "held" | "others">;
 
 /** A lease is used without asking in the tick of its answer and in the next one, which are as long in milliseconds. */
 const TICK_MS = 500;
@@ -35,7 +31,10 @@ const TICK_MS = 500;
 const LEASED_PART = 1 / 10;
 
 /** Requests in a row that can go to another instance before one comes here. */
-const PROMISE_SLACK = 3;
+const PROMISE_SLACK = 6;
+
+/** Standard deviations by which others may have taken more than a client that goes anywhere at random suggests. */
+const DEVIATIONS = 2;
 
 /** A time in Unix milliseconds as a tick, modulo 2^32. */
 export const tickOf = (nowMs: number) => Math.floor(nowMs / TICK_MS) >>> 0;
@@ -44,11 +43,13 @@ const isCurrent = ({ asked }: Bucket, tick: number) => (tick - asked) >>> 0 <= 1
 
 /**
  * The tokens that others have taken when `upTo` is used here. They are taken to go on as before: a client that is
- * spread over the instances uses as much elsewhere, and one that is not uses nothing there. If Valkey has
- * said nothing yet in this window, it is taken to be spread.
+ * spread over the instances uses as much elsewhere, and one that is not uses nothing there. What was seen is
+ * a sample, so they are taken to take what it allows, at most as much each as this one. If Valkey has said
+ * nothing yet in this window, the client is taken to be spread.
  */
 function othersAt({ others, answered }: Bucket, upTo: number, instances: number): number {
-  const each = answered > 0 ? Math.min(instances - 1, others / answered) : instances - 1;
+  const most = others + DEVIATIONS * Math.sqrt(others);
+  const each = answered > 0 ? Math.min(instances - 1, most / answered) : instances - 1;
   return others + Math.ceil(each * Math.max(0, upTo - answered));
 }
 

@@ -55,6 +55,8 @@ const BEHIND_SECONDS = 1;
 /** Clients of a unix socket that sends no address share one bucket, under an address that no client has. */
 const UNKNOWN_CLIENT: BucketKey = [0, 0, 0, 0];
 
+const UNUSED = { used: 0, held: 0, others: 0, answered: 0, asked: 0, waiting: 0 };
+
 /** Marks IPv4 keys as IPv4-mapped addresses, RFC 4291 section 2.5.5.2. */
 const MAPPED = 0xffff;
 
@@ -132,11 +134,11 @@ export class BucketTable {
 
   /** The bucket of a slot; an unused one if its window has ended. */
   #read(at: number, nowSeconds: number): Bucket {
-    const [start, opened, used, held, others, answered, asked, waiting] = (
-      this.#isActive(at, nowSeconds)
-        ? this.#words.subarray(at + START, at + SLOT_WORDS)
-        : [nowSeconds, nowSeconds, 0, 0, 0, 0, 0, 0]
-    ) as [number, number, number, number, number, number, number, number];
+    if (!this.#isActive(at, nowSeconds))
+      return { ...UNUSED, start: nowSeconds, opened: nowSeconds };
+    const word = (index: number) => this.#words[at + START + index] as number;
+    const [start, opened, used, held] = [word(0), word(1), word(2), word(3)];
+    const [others, answered, asked, waiting] = [word(4), word(5), word(6), word(7)];
     return { start, opened, used, held, others, answered, asked, waiting };
   }
 
@@ -166,15 +168,18 @@ export class BucketTable {
     if (this.#words.length === 0) {
       this.#words = new Uint32Array((this.#slots + SHARED_SLOTS) * SLOT_WORDS);
     }
-    const hash = key.reduce(mix, this.#seed);
+    const words = this.#words;
+    const [word0, word1, word2, word3] = key;
+    const hash = mix(mix(mix(mix(this.#seed, word0), word1), word2), word3);
     let free = -1;
     for (let step = 0; step < MAX_SEARCHED_SLOTS; step++) {
       const at = ((hash + step) & (this.#slots - 1)) * SLOT_WORDS;
       if (this.#isActive(at, nowSeconds)) {
-        if (key.every((word, index) => this.#words[at + index] === word)) return at;
+        const isSame = words[at] === word0 && words[at + 1] === word1;
+        if (isSame && words[at + 2] === word2 && words[at + 3] === word3) return at;
       } else if (free < 0) free = at;
       // No key is stored behind a slot that was never used.
-      if (this.#words[at + START] === 0) break;
+      if (words[at + START] === 0) break;
     }
     return free >= 0 ? free : this.#sharedSlot(key);
   }

@@ -108,7 +108,7 @@ export function createAgent(
     const question = readMessage(questionSchema, data, MAX_QUESTION_BYTES);
     const refusal = refusalOf(question);
     if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
-    // Nobody could end two runs with one token.
+    // A token ends one run, so a second question with the same one is not answered.
     if (runs.has(question.token)) return;
     const release = places.tryTake(question.owner);
     if (release === null) return send({ refused: `${location} works on enough of your questions` });

@@ -47,13 +47,12 @@ export async function askAgent(
   }
   const inbox = SUBJECTS.inbox(service);
   const { promise, resolve, reject } = Promise.withResolvers<object>();
-  const expire = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
-  const deadline = setTimeout(expire, MAX_SECONDS * 1000);
   allowSeconds(MAX_SECONDS);
-  let silentBeats = 0;
+  let [beats, silentBeats] = [0, 0];
   // Beats are counted, because a process that is held up itself must not take that for silence.
   const watch = setInterval(() => {
-    if (++silentBeats >= SILENT_BEATS) expire();
+    if (++silentBeats < SILENT_BEATS && ++beats < (MAX_SECONDS * 1000) / ALIVE_MS) return;
+    reject(new ApiError("LOCATION_TIMEOUT", { location }));
   }, ALIVE_MS);
   const read = replyReader(location, question);
   const subscription = connection.subscribe(inbox, {
@@ -68,8 +67,9 @@ export async function askAgent(
       }
     },
   });
-  const lost = () => reject(unavailable(location, "the connection to NATS was lost"));
-  void subscription.closed.then(lost);
+  void subscription.closed.then(() =>
+    reject(unavailable(location, "the connection to NATS was lost")),
+  );
   const leave = () => reject(clientGone());
   signal.addEventListener("abort", leave);
   if (signal.aborted) leave();
@@ -81,7 +81,6 @@ export async function askAgent(
     if (!connection.isClosed()) connection.publish(SUBJECTS.cancel(location), token);
     throw error;
   } finally {
-    clearTimeout(deadline);
     clearInterval(watch);
     signal.removeEventListener("abort", leave);
     subscription.unsubscribe();

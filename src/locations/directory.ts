@@ -104,6 +104,11 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
         if (place.agents.size === 0) places.delete(location);
       }
     },
+    /** Forgets the agents of a location where nobody takes questions. */
+    lose(location: string, nowMs: number): void {
+      for (const id of places.get(location)?.agents.keys() ?? [])
+        remove(location, id, nowMs, "lost");
+    },
     /** Forgets all, without a connection to them. */
     clear(): void {
       places.clear();
@@ -137,7 +142,8 @@ function describe(
     for (const word of agents.length > 0 ? [ALL_LOCATIONS, ...tags] : []) {
       byWord.getOrInsertComputed(word, () => []).push(location);
     }
-    return {
+    // As text at once, because ten thousand objects take more memory.
+    return JSON.stringify({
       location,
       state: agents.length > 0 ? "up" : "down",
       agents: agents.length,
@@ -145,9 +151,9 @@ function describe(
       families: distinct(agents.flatMap(({ families }) => families)),
       since: agents.map(({ since }) => since).sort()[0] ?? null,
       tags,
-    };
+    });
   });
   // A name is meant before a tag.
   for (const location of byWord.get(ALL_LOCATIONS) ?? []) byWord.set(location, [location]);
-  return { byWord, json: JSON.stringify({ version: VERSION, locations: rows }) };
+  return { byWord, json: `{"version":${JSON.stringify(VERSION)},"locations":[${rows}]}` };
 }

@@ -22,6 +22,12 @@ const ROLL_CALL_MS = 1000;
 /** Services that get an answer in that time. */
 const MAX_CALLERS = 1000;
 
+/** How a question ends: `error` is that of the endpoint, and `left` that the caller has gone. */
+const OUTCOMES = [
+  ...["result", "error", "left"],
+  ...["LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"],
+];
+
 /** See `createLocations`. */
 export type Locations = ReturnType<typeof createLocations>;
 
@@ -31,19 +37,12 @@ export type Locations = ReturnType<typeof createLocations>;
  * @param asks true if it asks others too, false if it only answers
  */
 export function createLocations(
-  {
-    location: own,
-    locationTags,
-    locationsExpected,
-    nats,
-    targets,
-  }: Pick<Config, "location" | "locationTags" | "locationsExpected" | "nats" | "targets">,
+  config: Pick<Config, "location" | "locationTags" | "locationsExpected" | "nats" | "targets">,
   asks: boolean,
   log: Log,
 ) {
-  /** Questions by their outcome: `result`, `error`, `left`, or the code of the location's own failure. */
-  const asked: Record<string, number> = { result: 0, error: 0, left: 0 };
-  for (const code of ["NOT_FOUND", "TIMEOUT", "UNAVAILABLE"]) asked[`LOCATION_${code}`] = 0;
+  const { location: own, locationsExpected, nats, targets } = config;
+  const asked = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
   const directory = createDirectory(locationsExpected, log);
   const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
   const policy = { mode: targets.mode, allow, deny };
@@ -66,7 +65,12 @@ export function createLocations(
   };
 
   const describe = (service?: string) => {
-    const said = { version: VERSION, families: ownFamilies(), since, tags: [...locationTags] };
+    const said = {
+      version: VERSION,
+      families: ownFamilies(),
+      since,
+      tags: [...config.locationTags],
+    };
     families = said.families.join();
     publish({ id, said }, service);
   };
@@ -122,16 +126,6 @@ export function createLocations(
   if (asks && nats) setInterval(() => directory.sweep(performance.now()), SWEEP_MS).unref();
 
   const link = nats && openLink(nats, log, join);
-  const isConnected = () => link && link.current !== null;
-
-  const askOther = async (location: string, question: Question, call: Call) => {
-    if (link === null) throw new ApiError("LOCATION_NOT_FOUND", { location });
-    const { current } = link;
-    if (current === null) throw unavailable(location, NOT_CONNECTED);
-    const hash = new Bun.CryptoHasher("sha256", salt).update(call.owner).digest("hex");
-    const asker = { ...current, owner: hash.slice(0, 16), targets: policy };
-    return await askAgent(asker, location, question, call);
-  };
 
   return {
     own,
@@ -139,7 +133,7 @@ export function createLocations(
     asked,
     /** True if there is a connection to NATS; null if none is configured. */
     get isConnected() {
-      return isConnected();
+      return link && link.current !== null;
     },
     /** Questions of other instances that are worked on now. */
     get running() {
@@ -160,10 +154,16 @@ export function createLocations(
     async ask(location: string, question: Question, call: Call): Promise<object> {
       let outcome = "result";
       try {
-        return await askOther(location, question, call);
+        const current = link?.current;
+        if (link === null) throw new ApiError("LOCATION_NOT_FOUND", { location });
+        if (!current) throw unavailable(location, NOT_CONNECTED);
+        const hash = new Bun.CryptoHasher("sha256", salt).update(call.owner).digest("hex");
+        const asker = { ...current, owner: hash.slice(0, 16), targets: policy };
+        return await askAgent(asker, location, question, call);
       } catch (error) {
         const code = error instanceof ApiError ? error.code : "left";
         outcome = code in asked ? code : "error";
+        if (code === "LOCATION_NOT_FOUND") directory.lose(location, performance.now());
         throw error;
       } finally {
         asked[outcome] = (asked[outcome] ?? 0) + 1;

@@ -9,6 +9,11 @@ import { VERSION } from "../util/version.ts";
 /** The data about the caller and the tools that the page is served with. */
 export type Caller = ReturnType<typeof callerOf>;
 
+/** The parts of the service that the page uses. */
+export type PageServices = Pick<Services, "networks" | "locations"> & {
+  readonly config: Pick<Services["config"], "familyUrls">;
+};
+
 /** A tool as the page has it. */
 export type PageTool = ReturnType<typeof pageTool>;
 
@@ -27,7 +32,7 @@ export interface PageParameter extends Pick<Parameter, "in" | "hint"> {
 export function callerOf(
   address: IpAddress,
   needsKey: boolean,
-  { networks, locations }: Pick<Services, "networks" | "locations">,
+  { networks, locations, config }: PageServices,
 ) {
   return {
     ip: formatIp(address),
@@ -39,6 +44,8 @@ export function callerOf(
     network: networks?.find(address) ?? null,
     /** True if this caller needs a key for the tools that require one. */
     needsKey,
+    /** The service by one address family each, if it has such names. */
+    familyUrls: config.familyUrls,
     tools: PAGE_TOOLS,
     /** The parameter that names locations, its value for all of them, and the names and tags of those that can measure now. */
     from: { name: FROM, all: ALL_LOCATIONS, ...choicesOf(locations) },

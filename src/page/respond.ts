@@ -1,15 +1,14 @@
 import type { IpAddress } from "../addr/ip.ts";
-import type { Services } from "../api/endpoint.ts";
 import { once } from "../api/schemas.ts";
 import type { RequestInfo } from "../http/request.ts";
 import { pageHeaders, respond, respondZipped } from "../http/respond.ts";
 import { TEXTS } from "./browser/texts.ts";
 import { bundlePage } from "./bundle.ts";
-import { callerOf } from "./caller.ts";
+import { callerOf, type PageServices } from "./caller.ts";
 
-/** Everything comes from this service, and no text becomes markup, a script or a style. */
-const SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+/** Everything comes from this service, whatever its name, and no text becomes markup, a script or a style. */
+const policyOf = (urls: readonly string[]) =>
+  `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src ${["'self'", ...urls].join(" ")}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 /** Seconds: the name of a file changes with its content. */
 const FILE_MAX_AGE = 31_536_000;
@@ -27,20 +26,20 @@ async function pageOf(
   info: RequestInfo,
   name: "index" | "docs",
   address: IpAddress,
-  services: Pick<Services, "networks" | "locations">,
+  services: PageServices,
 ): Promise<Response> {
   const template = (await files())[`/${name}.html`]?.text ?? "";
   const caller = callerOf(address, info.caller.needsKey, services);
   const values: Readonly<Record<string, string>> = {
-    ...TEXTS.page,
     address: caller.ip,
     label: TEXTS.myIp.label(address.version),
     caller: JSON.stringify(caller),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));
   const etag = `W/"${Bun.hash(html).toString(36)}"`;
+  const { familyUrls } = caller;
   const headers = {
-    ...pageHeaders(SECURITY_POLICY),
+    ...pageHeaders(policyOf(Object.values(familyUrls ?? {}).flat())),
     // The page contains the caller's address.
     "Cache-Control": "private, no-cache",
     ETag: etag,

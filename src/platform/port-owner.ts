@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { globSync, readlinkSync } from "node:fs";
+import { tryRead } from "./regular-file.ts";
 
 /** The state of a listening socket in /proc/net/tcp; the kernel's TCP_LISTEN in hex. */
 const LISTENING = "0A";
@@ -10,36 +11,23 @@ const LISTENING = "0A";
 export function listenersOn(port: number): readonly string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const sockets = ["tcp", "tcp6"].flatMap((table) =>
-    read(`/proc/net/${table}`)
+    (tryRead(`/proc/net/${table}`) ?? "")
       .split("\n")
       .map((row) => row.trim().split(/\s+/))
       .filter(([, local, , state]) => local?.endsWith(suffix) && state === LISTENING)
       .map((columns) => `socket:[${columns[9]}]`),
   );
   if (sockets.length === 0) return [];
-  const pids = namesIn("/proc").filter((name) => /^\d+$/.test(name));
-  return pids
-    .filter((pid) => namesIn(`/proc/${pid}/fd`).some((fd) => sockets.includes(linkOf(pid, fd))))
-    .map((pid) => `${read(`/proc/${pid}/comm`).trim()} (pid ${pid})`);
+  const held = globSync("/proc/[0-9]*/fd/*").filter((fd) => sockets.includes(targetOf(fd)));
+  const pids = new Set(held.map((fd) => fd.split("/")[2]));
+  return Array.from(pids, (pid) => `${tryRead(`/proc/${pid}/comm`)?.trim()} (pid ${pid})`);
 }
 
-function linkOf(pid: string, fd: string): string {
-  return attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`), "");
-}
-
-function namesIn(folder: string): readonly string[] {
-  return attempt(() => readdirSync(folder), []);
-}
-
-function read(path: string): string {
-  return attempt(() => readFileSync(path, "utf8"), "");
-}
-
-/** A process that has ended, or that belongs to another user, tells nothing. */
-function attempt<T>(look: () => T, otherwise: T): T {
+/** Empty if the descriptor is closed by now. */
+function targetOf(descriptor: string): string {
   try {
-    return look();
+    return readlinkSync(descriptor);
   } catch {
-    return otherwise;
+    return "";
   }
 }

@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  openSync,
+  readFileSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /** The rights of users who are neither a file's owner nor in its group; inode(7). */
@@ -15,12 +23,31 @@ export function readRegularFile(path: string): string {
  * @throws Error if it cannot be read, also if it is not a regular file
  */
 export function readRegularBytes(path: string): Buffer {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = openRegular(path);
   try {
-    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
     return readFileSync(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/** The text of a file in pieces of 64 KiB, as `readRegularBytes` reads it, but without blocking. */
+export const readRegularPieces = (path: string): AsyncIterable<string> =>
+  createReadStream(path, { fd: openRegular(path), encoding: "utf8" });
+
+function openRegular(path: string): number {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new Error("it is not a regular file");
+}
+
+/** The text of a file, such as those in /proc; null if there is none, or this user may not read it. */
+export function tryRead(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
   }
 }
 

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { lastError, libc } from "./libc.ts";
+import { tryRead } from "./regular-file.ts";
 
 /** A user of this machine with its primary group, from /etc/passwd. */
 export interface User {
@@ -37,14 +37,10 @@ export function become({ name, uid, gid }: User): void {
 
 /** None on a machine without the file, such as a minimal container. */
 function users(): User[] {
-  try {
-    const rows = readFileSync("/etc/passwd", "utf8").matchAll(/^([^:\n]+):[^:\n]*:(\d+):(\d+):/gm);
-    return Array.from(rows, ([, name = "", uid, gid]) => ({
-      name,
-      uid: Number(uid),
-      gid: Number(gid),
-    }));
-  } catch {
-    return [];
-  }
+  const rows = (tryRead("/etc/passwd") ?? "").matchAll(/^([^:\n]+):[^:\n]*:(\d+):(\d+):/gm);
+  return Array.from(rows, ([, name = "", uid, gid]) => ({
+    name,
+    uid: Number(uid),
+    gid: Number(gid),
+  }));
 }

@@ -1,10 +1,10 @@
-import { type Context, Hono, type HonoRequest } from "hono";
-import { getQueryParams } from "hono/utils/url";
+import { RegExpRouter } from "hono/router/reg-exp-router";
+import { getPath, getQueryParams, tryDecode } from "hono/utils/url";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 import { BASE_PATH, type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
-import { priceOf, readParameters } from "../api/parameters.ts";
+import { priceOf, readParameters, type SentParameters } from "../api/parameters.ts";
 import { CLIENT_GONE, createAccessLog, loggedStatus } from "../http/access-log.ts";
 import { isFromOtherSite } from "../http/client-address.ts";
 import { prefersEvents, streamEvents } from "../http/event-stream.ts";
@@ -69,49 +69,63 @@ export interface App {
 const FOREIGN_PAGE =
   "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
 
-interface Env {
-  readonly Bindings: RequestInfo;
+type Handler = (info: RequestInfo, sent: SentParameters) => Response | Promise<Response>;
+
+/** Answers requests to a path; made at the start. */
+interface Plan {
+  readonly handler: Handler;
+  /** The pattern that represents all spellings of the path. */
+  readonly main: string;
+  /** Its parameters, if a request can cost more than one. */
+  readonly priced: Endpoint["parameters"] | undefined;
 }
 
-type Handler = (context: Context<Env>) => Response | Promise<Response>;
+/** The plan of a path, where its parameters are, and the segments of the path. */
+type Match = [[Plan, places: Record<string, number>][], string[]?];
 
 type Explain = (error: Error, info: RequestInfo) => ApiError;
 
-/**
- * Builds the app: the middleware, then the endpoint, then the access log.
- *
- * Each path has one handler, because Hono calls a single handler directly.
- */
+/** Builds the app: the middleware, then the endpoint, then the access log. */
 export function createApp(dependencies: AppDependencies): App {
   const { log, config, onAnswered, pages } = dependencies;
   const accessLog = createAccessLog(log, config.logClients);
-  /** The parameters of the patterns whose requests can cost more than one. */
-  const priced = new Map<string, Endpoint["parameters"]>();
+  const plans = new Map<string | null, Plan>();
+  const router = new RegExpRouter<Plan>();
   const locations = () => dependencies.locations?.known.byWord ?? new Map();
   const admit = createMiddleware(dependencies, ({ url }, route) => {
-    const parameters = url.includes("?") && priced.get(route ?? "");
-    if (!parameters) return 1;
-    // Read as the router reads it, so that nothing is priced as one value and used as another.
-    return priceOf(parameters, getQueryParams(url) as Record<string, string[]>, locations);
+    const priced = url.includes("?") && plans.get(route)?.priced;
+    return priced ? priceOf(priced, queriesOf(url), locations) : 1;
   });
-  const router = new Hono<Env>();
-  /** The handler of each pattern, and the pattern that represents all spellings of its path. */
-  const routes = new Map<string, { readonly handler: Handler; readonly main: string }>();
-  const add = (patterns: readonly string[], handler: Handler) => {
+  const add = (
+    patterns: readonly [string, ...string[]],
+    handler: Handler,
+    priced?: Endpoint["parameters"],
+  ) => {
+    const plan = { handler, main: patterns[0], priced };
     for (const pattern of patterns) {
-      routes.set(pattern, { handler, main: patterns[0] ?? pattern });
-      router.all(pattern, (context) => {
-        const { method, path } = context.req;
-        const { env: info } = context;
-        // The path as it was sent must lead here too.
-        if (routes.get(info.route ?? "")?.handler !== handler) {
-          info.route = null;
-          throw notFound(context.req);
-        }
-        if (method === "GET" || method === "HEAD") return handler(context);
-        throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
-      });
+      plans.set(pattern, plan);
+      router.add("ALL", pattern, plan);
     }
+  };
+  /** Calls the handler of a request, whose path must lead there as it was sent and as its URL has it. */
+  const dispatch = (info: RequestInfo) => {
+    const { request, route } = info;
+    const { method, url } = request;
+    const path = getPath(request);
+    const [[match], segments = []] = router.match("ALL", path) as Match;
+    if (match === undefined || match[0] !== plans.get(route)) {
+      info.route = null;
+      throw new ApiError("NOT_FOUND", { method, path });
+    }
+    if (method !== "GET" && method !== "HEAD") {
+      throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
+    }
+    const [{ handler }, places] = match;
+    const param = (name: string) => {
+      const segment = segments[places[name] ?? -1];
+      return segment && tryDecode(segment, decodeURIComponent);
+    };
+    return handler(info, { param, queries: () => queriesOf(url) });
   };
   // The only place that turns a thrown error into one of the API.
   const explain: Explain = (error, info) => {
@@ -123,47 +137,53 @@ export function createApp(dependencies: AppDependencies): App {
     }
     return known;
   };
-  for (const endpoint of ENDPOINTS) {
-    const patterns = patternsOf(endpoint);
-    add(patterns, handlerOf(endpoint, dependencies, explain));
-    if (Object.values(endpoint.parameters).some(({ price }) => price)) {
-      for (const pattern of patterns) priced.set(pattern, endpoint.parameters);
+  const answer = (info: RequestInfo) => {
+    const fail = (error: Error) => respondError(info, explain(error, info));
+    try {
+      const response = dispatch(info);
+      return response instanceof Promise ? response.catch(fail) : response;
+    } catch (error) {
+      return fail(error as Error);
     }
+  };
+  for (const endpoint of ENDPOINTS) {
+    const { parameters } = endpoint;
+    const isPriced = Object.values(parameters).some(({ price }) => price);
+    const handler = handlerOf(endpoint, dependencies, explain);
+    add(patternsOf(endpoint), handler, isPriced ? parameters : undefined);
   }
   const page = (info: RequestInfo, name: "index" | "docs") =>
     pages.page(info, name, addressOf(callOf(info)), dependencies);
   // Where a shell gets the caller's address as plain text, and a browser the page.
-  add([PAGE_ROUTES.page, "/ip"], ({ env: info }) => {
+  add([PAGE_ROUTES.page, "/ip"], (info) => {
     if (info.isPage) return page(info, "index");
     const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
     const text = `${formatIp(addressOf(callOf(info)))}\n`;
     return respond(info, text, 200, { "Content-Type": "text/plain", ...vary });
   });
-  add([PAGE_ROUTES.docs], ({ env: info }) => page(info, "docs"));
-  add([PAGE_ROUTES.file], async ({ req, env: info }) => {
+  add([PAGE_ROUTES.docs], (info) => page(info, "docs"));
+  add([PAGE_ROUTES.file], async (info) => {
     const response = await pages.file(info);
-    if (response === null) throw notFound(req);
-    return response;
+    if (response !== null) return response;
+    const { method } = info.request;
+    throw new ApiError("NOT_FOUND", { method, path: getPath(info.request) });
   });
-  router.notFound(({ req, env }) => respondError(env, notFound(req)));
-  router.onError((error, { env }) => respondError(env, explain(error, env)));
 
   return {
-    routes: [...routes.keys()],
+    routes: [...plans.keys()] as string[],
     readiness: () => readinessOf(dependencies),
     fetch(request, bindings) {
       const startMs = performance.now();
       return whenDone(admit(request, bindings), ({ info, response }) =>
-        whenDone(response ?? router.fetch(request, info), (response) => {
+        whenDone(response ?? answer(info), (response) => {
           const answered = (sent: number) => {
             const ms = performance.now() - startMs;
             const status = loggedStatus(request, sent);
             const code = status === CLIENT_GONE ? undefined : info.code;
             accessLog.answered(info, status, ms);
-            onAnswered?.({ route: routes.get(info.route ?? "")?.main ?? null, status, code, ms });
+            onAnswered?.({ route: plans.get(info.route)?.main ?? null, status, code, ms });
           };
-          if (info.ended === undefined) answered(response.status);
-          else void info.ended.then(answered);
+          void whenDone(info.ended ?? response.status, answered);
           return response;
         }),
       );
@@ -178,17 +198,17 @@ export function readinessOf({ shared, icmp }: Pick<AppDependencies, "shared" | "
   return `${shared?.readiness() ?? "ready"}${probes}`;
 }
 
-function notFound({ method, path }: HonoRequest): ApiError {
-  return new ApiError("NOT_FOUND", { method, path });
+/** All values in a query by name; read in one way, so that nothing is priced as one value and used as another. */
+function queriesOf(url: string): Record<string, string[]> {
+  return getQueryParams(url) as Record<string, string[]>;
 }
 
 /** The patterns of an endpoint's path: with and without a slash at the end, and without its last segment if that may be empty. */
-function patternsOf({ path, parameters }: Endpoint): string[] {
+function patternsOf({ path, parameters }: Endpoint): [string, ...string[]] {
   const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
-  return last?.in === "path" && last.whenEmpty !== undefined
-    ? [pattern, `${pattern}/`, pattern.replace(/[^/]+$/, "")]
-    : [pattern, `${pattern}/`];
+  const empty = last?.whenEmpty === undefined ? [] : [pattern.replace(/[^/]+$/, "")];
+  return [pattern, `${pattern}/`, ...empty];
 }
 
 function handlerOf(
@@ -198,8 +218,7 @@ function handlerOf(
 ): Handler {
   const { keyring, shared, config } = services;
   const subject = Object.keys(parameters).find((name) => parameters[name]?.in === "path");
-  return (context) => {
-    const { req, env: info } = context;
+  return (info, sent) => {
     const { request, caller, key } = info;
     const isKeyed = needsKey && caller.needsKey;
     if (isKeyed && shared?.keys.areOutdated()) throw new ApiError("KEYS_UNAVAILABLE", {});
@@ -207,7 +226,7 @@ function handlerOf(
       const why = isKeyed ? undefined : FOREIGN_PAGE;
       throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
     }
-    const values = readParameters(parameters, req);
+    const values = readParameters(parameters, sent);
     const call = callOf(info);
     if (config.logTargets && subject !== undefined) {
       info.subject = {
@@ -219,11 +238,11 @@ function handlerOf(
       const run = (call: Call) => handle(values, call, services);
       return isKeyed && key !== null ? whileValid(key, keyring, call, run) : run(call);
     };
-    const wantsEvents = events !== undefined && prefersEvents(info.request.headers.get("accept"));
-    if (wantsEvents && req.method === "GET") {
-      const run = async (onEvent: Call["onEvent"], signal: AbortSignal) =>
+    const wantsEvents = events !== undefined && prefersEvents(request.headers.get("accept"));
+    if (wantsEvents && request.method === "GET") {
+      const run: Parameters<typeof streamEvents>[1] = async (onEvent, signal) =>
         JSON.stringify(await perform({ ...call, signal, onEvent }));
-      return respondEvents(context, run, explain);
+      return streamEvents(info, run, explain);
     }
     return whenDone(perform(call), (body) => {
       if (typeof body === "string") return respondZipped(info, body);
@@ -254,17 +273,6 @@ async function whileValid<T>(
   } finally {
     release();
   }
-}
-
-async function respondEvents(
-  context: Context<Env>,
-  run: Parameters<typeof streamEvents>[1],
-  explain: Explain,
-): Promise<Response> {
-  const { env: info } = context;
-  const { body, ended } = await streamEvents(context, run, (error) => explain(error, info));
-  info.ended = ended;
-  return new Response(body, { headers: { ...info.headers, ...EVENT_STREAM_HEADERS } });
 }
 
 function callOf(info: RequestInfo): Call {

@@ -62,7 +62,7 @@ export function boundConnections(trusted: readonly Prefix[], log: Log): () => vo
 
 /** The number of open connections. */
 export function openConnections(): number {
-  return descriptors().filter((fd) => networkOfPeer(fd) !== null).length;
+  return descriptors().filter((fd) => peerOf(fd) !== null).length;
 }
 
 /**
@@ -119,7 +119,7 @@ function descriptors(): number[] {
 }
 
 /** The network at the other end of a TCP connection; null for any other descriptor, and for exempt peers. */
-function networkOfPeer(fd: number, exempt: readonly Prefix[] = []): string | null {
+function networkOfPeer(fd: number, exempt: readonly Prefix[]): string | null {
   const peer = peerOf(fd);
   const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
   return isBounded ? networkOf(peer) : null;

@@ -19,11 +19,8 @@ const IDLE_TIMEOUT_SECONDS = 15;
 /** The longest idle timeout that Bun accepts. */
 const MAX_IDLE_TIMEOUT_SECONDS = 255;
 
-/** TLS 1.2 as a number, the form that Bun requires. */
-const TLS_1_2 = 0x0303;
-
-/** Of TLS 1.2, only what has forward secrecy and authenticated encryption; RFC 9325 section 4.2. */
-const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
+/** TLS 1.2 as a number, the form that Bun requires, and of TLS 1.2 only what has forward secrecy and authenticated encryption; RFC 9325 section 4.2. */
+const TLS = { minVersion: 0x0303, ciphers: "ECDHE+AESGCM:ECDHE+CHACHA20" };
 
 /** The owner and the group may connect; operators add the proxy's user to the group. */
 const UNIX_SOCKET_MODE = 0o660;
@@ -90,7 +87,7 @@ export function openListener(
       idleTimeout: IDLE_TIMEOUT_SECONDS,
       // If it is not set and development is off, Bun shares the port with other programs.
       reusePort: certificate !== null,
-      ...(certificate && tlsOptions(certificate)),
+      ...(certificate && { tls: { ...TLS, cert: certificate.cert, key: certificate.key } }),
     });
   };
 
@@ -175,10 +172,6 @@ export function openListener(
       if (closeAll && address.kind === "unix") rmSync(address.path, { force: true });
     },
   };
-}
-
-function tlsOptions({ cert, key }: Certificate) {
-  return { tls: { cert, key, minVersion: TLS_1_2, ciphers: CIPHERS } };
 }
 
 /** The answer to a load balancer or supervisor. It is neither counted nor logged, so it closes its connection. */

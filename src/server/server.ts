@@ -42,7 +42,9 @@ export async function listen(
       const message = `cannot listen on ${formatListenAddress(address)}: ${whyNot(address, error)}`;
       const isLast = address === config.listen.at(-1);
       const isOnly = isLast && listeners.length === 0;
-      if (isLoopback(address) && isMissing(error) && !isOnly) {
+      // The machine lacks the address or its family.
+      const isMissing = ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
+      if (isLoopback(address) && isMissing && !isOnly) {
         log.warn(message);
         continue;
       }
@@ -91,11 +93,6 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
     await Bun.sleep(POLL_MS);
     if (listeners.some(({ pendingRequests }) => pendingRequests > 0)) quietMs = 0;
   }
-}
-
-/** True if the machine lacks the address or its family. */
-function isMissing(error: unknown): boolean {
-  return ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
 }
 
 /** Why an address cannot be listened on, and what to do; null if it can be. A unix socket is not tried. */

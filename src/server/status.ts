@@ -39,13 +39,15 @@ const statusSchema = once(() =>
 /** The answer of a process about itself. */
 export type Status = z.infer<ReturnType<typeof statusSchema>>;
 
-/** A text that differs if a setting of the process or of an environment file differs, and tells no secret. */
-export function settingsDigest(config: Config): string {
-  const text = JSON.stringify(config, (_, value) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+/** A text that differs if a setting differs, and tells no secret. */
+function digestOf(config: Config): string {
+  const plain = (_: string, value: unknown) => (typeof value === "bigint" ? `${value}` : value);
+  return Bun.SHA256.hash(JSON.stringify(config, plain), "hex");
 }
+
+/** True if the process of a status runs with these settings. */
+export const isOfSettings = (status: Status, config: Config) =>
+  status.settings === digestOf(config);
 
 /** The parts of a process that its status shows. */
 interface Parts extends Pick<Services, "icmp" | "locations"> {
@@ -60,22 +62,20 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
   const since = new Date(performance.timeOrigin).toISOString();
-  const places = locations?.known.byWord.get(ALL_LOCATIONS) ?? [];
+  const known = locations?.known.byWord.get(ALL_LOCATIONS) ?? [];
+  const places = keyring ? known : [locations?.own];
   const [, capabilities] =
     /^CapEff:\s*0*(\w+)/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  const nats = `NATS ${isConnected ? "is" : "is not"} connected, places: ${places.join(", ") || "none"}`;
   const facts = [
     `${role} ${VERSION} (pid ${process.pid}) since ${since}, capabilities ${capabilities}`,
-    ...(isConnected == null
-      ? []
-      : [
-          `NATS ${isConnected ? "is" : "is not"} connected, places: ${places.join(", ") || "none"}`,
-        ]),
-    ...(valkey ? [`Valkey ${valkey.isUp ? "answers" : "does not answer"}`] : []),
-  ];
+    isConnected == null ? [] : nats,
+    valkey ? `Valkey ${valkey.isUp ? "answers" : "does not answer"}` : [],
+  ].flat();
   return {
     role,
     pid: process.pid,
-    settings: settingsDigest(config),
+    settings: digestOf(config),
     urls: [...urls],
     withoutProbes: withoutProbes?.unavailable ?? null,
     keysFile: config.keysFile,

@@ -96,12 +96,12 @@ export function presentAddress(address: Ipv6Address | null, names: Names) {
 }
 
 /** A hop as results show it: its address and name, its fields, and its details if there are any. */
-export function presentRow<Fields extends object, Details extends object>(
+export function presentRow<Fields extends object, Details extends object = object>(
   { hop, address, scopeId }: Pick<TraceHop, "hop" | "address" | "scopeId">,
   names: Names,
   { networks }: Pick<Services, "networks">,
   fields: Fields,
-  more: Details,
+  more = {} as Details,
 ) {
   const network = address && networks?.find(address);
   const isLate = address && names.get(formatIpv6(address)) === LATE;

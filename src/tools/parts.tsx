@@ -1,3 +1,4 @@
+import type { JSX } from "hono/jsx";
 import { useState } from "hono/jsx/dom";
 import type { Fact, Host } from "./report.ts";
 
@@ -88,12 +89,27 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
   );
 }
 
+type TickProps = JSX.IntrinsicElements["input"] & {
+  label: string;
+  onTick: (isTicked: boolean) => void;
+};
+
+/** A box to tick, or one of several to choose, with its label behind it. */
+export function Tick({ label, onTick, ...input }: TickProps) {
+  const tick = ({ target }: Event) => onTick((target as HTMLInputElement).checked);
+  return (
+    <label class="check">
+      <input type="checkbox" {...input} onChange={tick} /> {label}
+    </label>
+  );
+}
+
 /** A host on a path: its name, its address, and notes. */
 export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
   const { ip, hostname } = host;
   return (
     <span class="who">
-      {ip === null && <span class="nobody">no reply</span>}
+      {ip === null && <span class="silence">no reply</span>}
       {hostname !== null && (
         <span class="name">
           <Breakable text={hostname} />

@@ -55,7 +55,7 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
     ({ lines, width, hosts } = layoutOf(table, dropped));
   }
   if (width >= columns && hosts > 0) {
-    return tableLines(hostsBelow(table, columns - 1 - (width - hosts)), columns);
+    return tableLines(hostsBelow(table, columns - 1 - (width - hosts), columns - 2), columns);
   }
   const last = table.columns.at(-1) as Column;
   return lines.flatMap((line, at) => {
@@ -74,8 +74,15 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
   });
 }
 
-/** The table with names longer than `room` below their rows; with all hosts there, if an address is longer too. */
-function hostsBelow({ columns, rows, ...others }: Table, room: number): Table {
+/**
+ * The table with names longer than `room` below their rows. If an address is longer too, with all hosts there:
+ * names, and addresses where a name is longer than `width`.
+ */
+export function hostsBelow(
+  { columns, rows, ...others }: Table,
+  room: number,
+  width = Number.POSITIVE_INFINITY,
+): Table {
   const at = columns.findIndex(({ kind }) => kind === "host");
   const hasRoom = Math.max(NO_REPLY.length, hostWidth(rows, at)) <= room;
   const below = rows.map((row): Row => {
@@ -84,8 +91,9 @@ function hostsBelow({ columns, rows, ...others }: Table, room: number): Table {
     const cells: readonly Cell[] = hasRoom
       ? row.cells.with(at, isLong ? { ip, hostname: null } : { ip, hostname })
       : row.cells.toSpliced(at, 1);
-    const host = hasRoom ? isLong && hostname : (hostname ?? ip ?? NO_REPLY);
-    const notes = [...(host ? [host] : []), ...notesOf(cells.at(-1))];
+    const isWhole = hostname !== null && hostname.length <= width;
+    const hosts = hasRoom ? [isLong && hostname] : [!isWhole && (ip ?? NO_REPLY), hostname];
+    const notes = [...hosts.filter((host) => typeof host === "string"), ...notesOf(cells.at(-1))];
     return { ...row, cells: [...cells.slice(0, -1), notes] };
   });
   return { ...others, columns: hasRoom ? columns : columns.toSpliced(at, 1), rows: below };

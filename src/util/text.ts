@@ -56,3 +56,9 @@ export function listText(items: readonly unknown[]): string {
 export function formatPercent(percent: number): string {
   return `${Number(percent.toFixed(1))} %`;
 }
+
+/** The first name whose condition is true; the last one must be. */
+export function firstTrue<Name extends string>(conditions: Readonly<Record<Name, boolean>>): Name {
+  const names = Object.keys(conditions) as Name[];
+  return names.find((name) => conditions[name]) as Name;
+}

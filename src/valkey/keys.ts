@@ -11,6 +11,12 @@ import source from "./write-keys.lua" with { type: "text" };
 /** How long keys are trusted that cannot be compared with Valkey, in milliseconds: a revoked one may be among them. */
 export const MAX_AGE_MS = 86_400_000;
 
+/**
+ * The longest time between two comparisons of all keys with those in Valkey, in milliseconds: a key that somebody
+ * restores need not be in the stream. It is up to half as long, at random, so that a fleet spreads out.
+ */
+const COMPARE_MS = 600_000;
+
 /** How often the copy on disk is marked as current, in milliseconds. */
 const MARK_MS = 60_000;
 
@@ -133,9 +139,11 @@ export function createSharedKeys(
   /** The last change in use, and the last one that cannot be used. */
   let used: string | null = null;
   let unusable: string | null | undefined;
-  /** When the keys were last as Valkey has them, and when that was noted on disk. */
+  /** When the keys were last as Valkey has them, when that was noted on disk, and when all were compared. */
   let currentMs = statSync(copy, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   let markedMs = 0;
+  let comparedMs = 0;
+  const isCompared = () => used !== null && Date.now() - comparedMs < COMPARE_MS;
   /** True if the copy is older than the keys, and while it is written. */
   let isUnsaved = false;
   let isSaving = false;
@@ -158,6 +166,7 @@ export function createSharedKeys(
       }
       keyring.forget();
     }
+    comparedMs = Date.now() - (Math.random() * COMPARE_MS) / 2;
     const missing = new Map(keyring.records().map((key) => [key.sha256, key]));
     const lacking: KeyRecord[] = [];
     let first: string | null | undefined;
@@ -166,24 +175,25 @@ export function createSharedKeys(
       for (const { sha256 } of page) missing.delete(sha256);
       lacking.push(...take(page));
     }
-    return { last: first ?? null, lacking: [...lacking, ...missing.values()] };
+    return [first ?? null, [...lacking, ...missing.values()]] as const;
+  };
+  /** Merges what has changed; null if only all keys show that. */
+  const mergeChanges = async () => {
+    const changes = isCompared() ? await run(CHANGES, names, [used as string]) : null;
+    const texts = changes?.flatMap(([, each]) => each);
+    return texts && ([changes?.at(-1)?.[0] ?? used, take(recordsOf(texts, names))] as const);
   };
   /** Takes over what has changed, and writes back what Valkey has lost or never knew. */
   const merge = async (revision: string | null) => {
-    const changes = used === null ? null : await run(CHANGES, names, [used]);
-    const { last, lacking } =
-      changes === null
-        ? await mergeAll(revision)
-        : {
-            last: changes.at(-1)?.[0] ?? used,
-            lacking: changes.flatMap(([, texts]) => take(recordsOf(texts, names))),
-          };
+    const before = used;
+    const [last, lacking] = (await mergeChanges()) ?? (await mergeAll(revision));
     const active = keyring.activeCount();
+    // If someone else has changed them, the next beat merges again.
     used = lacking.length === 0 ? last : await writeSharedKeys(run, names, last, lacking);
     if (lacking.length > 0 && used !== null)
       log.warn("gave Valkey keys or revocations that it did not have", { active });
-    // If someone else has changed them, the next beat merges again.
-    if (lacking.length === 0) log.info("took over the keys in Valkey", { active });
+    if (lacking.length === 0 && used !== before)
+      log.info("took over the keys in Valkey", { active });
     isUnsaved = true;
   };
   /** Writes the copy, one after the other. */
@@ -211,8 +221,8 @@ export function createSharedKeys(
      */
     async follow(revision: string | null): Promise<void> {
       try {
-        if (revision !== used || (revision === null && keyring.records().length > 0))
-          await merge(revision);
+        const isLost = revision === null && keyring.records().length > 0;
+        if (revision !== used || isLost || (used !== null && !isCompared())) await merge(revision);
       } catch (error) {
         if (!(error instanceof KeyFileError)) throw error;
         if (revision !== unusable) log.error(`${reasonOf(error)}; the old keys stay in use`);

@@ -216,15 +216,15 @@ export function createValkey(
     ): Promise<T | null> {
       if (problem !== null) return null;
       const startMs = clock.nowMs();
-      const ended = (outcome: CallOutcome) => valkey.onCall?.(clock.nowMs() - startMs, outcome);
+      let outcome: CallOutcome = "answered";
       try {
-        const result = await run(wanted, keys, args, GIVE_UP_MS, onResult);
-        ended("answered");
-        return result;
+        return await run(wanted, keys, args, GIVE_UP_MS, onResult);
       } catch (error) {
         const isSilent = error instanceof ValkeyError && error.failure === "silent";
-        ended(isSilent ? "given_up" : "failed");
+        outcome = isSilent ? "given_up" : "failed";
         return null;
+      } finally {
+        valkey.onCall?.(clock.nowMs() - startMs, outcome);
       }
     },
   };

@@ -107,6 +107,14 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
     base: HTTPS,
   },
   {
+    name: "a certificate that has expired",
+    isQuick: true,
+    make: `${TLS}; expired /etc/pair; systemctl restart sixscope`,
+    finds: "^problem .*the certificate expired at 2020-02-01",
+    choose: PAIR,
+    base: HTTPS,
+  },
+  {
     name: "a key that every user can read",
     make: `${TLS}; chmod 644 /etc/pair/key.pem; chgrp root /etc/pair/key.pem`,
     finds: "^warning .*every user of this machine can read the key",
@@ -185,7 +193,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   },
   {
     name: "a wrong password of Valkey",
-    make: `redis-server --bind ::1 --port 6391 --requirepass right --save '' > /run/valkey 2>&1 & SERVERS=$!
+    make: `: > /run/valkey; redis-server --bind ::1 --port 6391 --requirepass right --save '' > /run/valkey 2>&1 & SERVERS=$!
       until grep -q 'Ready to accept' /run/valkey; do sleep 0.02; done
       echo SIXSCOPE_VALKEY_URL='valkey://:right@[::1]:6391' >> ${ENV}; sixscope keys import > /dev/null
       sed -i 's/:right@/:wrong@/' ${ENV}; chmod 640 ${ENV}; systemctl restart sixscope`,
@@ -195,7 +203,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "credentials of NATS that every user can read",
     isQuick: true,
-    make: `nats-server -a ::1 -p 4333 > /run/nats 2>&1 & SERVERS=$!
+    make: `: > /run/nats; nats-server -a ::1 -p 4333 > /run/nats 2>&1 & SERVERS=$!
       until grep -q 'Server is ready' /run/nats; do sleep 0.02; done
       sixscope agent --new-key /etc/sixscope/nats.nk > /dev/null; chmod 644 /etc/sixscope/nats.nk
       ${set("SIXSCOPE_NATS_URL=nats://[::1]:4333", "SIXSCOPE_NATS_CREDS=/etc/sixscope/nats.nk", "SIXSCOPE_LOCATION=ams")}`,
@@ -206,7 +214,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
     make: `echo 'listen: "[::1]:4334"
       authorization { users = [ { user: x, password: y, permissions: { subscribe: ["sixscope.ask.ams", "sixscope.roll-call", "_INBOX.>"], publish: ">" } } ] }
       no_auth_user: x' > /run/nats.conf
-      nats-server -c /run/nats.conf > /run/nats 2>&1 & SERVERS=$!
+      : > /run/nats; nats-server -c /run/nats.conf > /run/nats 2>&1 & SERVERS=$!
       until grep -q 'Server is ready' /run/nats; do sleep 0.02; done
       ${set("SIXSCOPE_NATS_URL=nats://[::1]:4334", "SIXSCOPE_LOCATION=amsterdam")}`,
     finds: "^problem .*connect to NATS.*ermissions",
@@ -236,6 +244,15 @@ const JUDGE = `
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days "\${2:-60}" -subj /CN=x \\
       -keyout "$1/key.pem" -out "$1/cert.pem" 2> /dev/null
     chgrp sixscope "$1"/*.pem; chmod 640 "$1"/*.pem
+  }
+  # Signs the key again, for a month that has passed.
+  expired() {
+    mkdir -p /run/ca; : > /run/ca/index
+    printf '%s\\n' '[ca]' 'default_ca=x' '[x]' database=/run/ca/index new_certs_dir=/run/ca rand_serial=yes policy=p \\
+      '[p]' commonName=supplied > /run/ca/config
+    openssl req -new -key "$1/key.pem" -subj /CN=x -out /run/ca/request
+    openssl ca -batch -selfsign -notext -config /run/ca/config -md sha256 -keyfile "$1/key.pem" \\
+      -startdate 20200101000000Z -enddate 20200201000000Z -in /run/ca/request -out "$1/cert.pem" 2> /run/ca/log
   }
   doctor() { sixscope doctor > /run/said 2>&1 || true; }
   ended() {

@@ -159,3 +159,41 @@ machineTest("settings in the unit itself are read and named", async () => {
     /^problem .*from Environment= of sixscope\.service: SIXSCOPE_LISTEN="nowhere": /m,
   );
 });
+
+const firewallTest = testWith(usersMissing, programMissing("nft"), programMissing("setpriv"));
+
+const drops: [string, string, RegExp, RegExp][] = [
+  [
+    "replies on their way out",
+    "output icmpv6 type echo-reply",
+    /drops ICMPv6 on its way out: the request came in, and no reply left/,
+    /drops ICMPv6 after the request came in, and no reply arrived/,
+  ],
+  [
+    "replies on their way in",
+    "input icmpv6 type echo-reply",
+    /drops ICMPv6 on its way in: the reply came/,
+    /drops ICMPv6 after the request came in, and no reply arrived/,
+  ],
+];
+firewallTest.each(drops)(
+  "a firewall that drops %s: only who may watch the wire says where a reply is lost",
+  async (_, rule, asRoot, asUser) => {
+    const [chain = ""] = rule.split(" ");
+    const { stdout } = await onInstalledMachine(
+      `ip link set lo up; echo '0 65535' > /proc/sys/net/ipv4/ping_group_range
+      nft add table inet lab; nft 'add chain inet lab ${chain} { type filter hook ${chain} priority 0; }'
+      nft add rule inet lab ${rule} drop
+      doctor() {
+        env -i "PATH=$PATH" SIXSCOPE_KEYS_FILE=/nowhere/keys.json SIXSCOPE_RESOLVER_A=[::1]:9 \\
+          SIXSCOPE_RESOLVER_B=[::1]:9 SIXSCOPE_RESOLVER_C=[::1]:9 "$@" \\
+          /var/lib/bin/bun /var/lib/source/src/main.ts doctor 2>&1 | grep 'ping this machine'
+      }
+      doctor setpriv; doctor setpriv --reuid=65534 --clear-groups`,
+      "--net",
+    );
+    const [first = "", second = ""] = stdout.split("\n");
+    expect(first).toMatch(asRoot);
+    expect(second).toMatch(asUser);
+  },
+);

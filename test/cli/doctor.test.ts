@@ -1,14 +1,26 @@
 /** The findings of doctor; scripts/systemd-test.ts runs it on a whole machine. */
-import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkAddress, checkDefaultRoute } from "../../src/cli/doctor/machine.ts";
-import { checkKeys, checkTls } from "../../src/cli/doctor/service.ts";
+import { checkTls } from "../../src/cli/doctor/files.ts";
+import { checkKeysFile } from "../../src/cli/doctor/keys.ts";
+import {
+  checkAddress,
+  checkClock,
+  checkDefaultRoute,
+  defaultRoutes,
+} from "../../src/cli/doctor/machine.ts";
+import { roleOf } from "../../src/cli/doctor.ts";
+import { parseConfig } from "../../src/config/settings.ts";
+import { offerStatus } from "../../src/server/status.ts";
+import { createLog } from "../../src/util/log.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
+import { run } from "../lab/run.ts";
 import { sixscope } from "../lab/service.ts";
+import { onInstalledMachine } from "./installation.ts";
 
 /** Runs `sixscope doctor` with a keys file of its own, so that it does not look at an installed service. */
 const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]) =>
@@ -54,6 +66,137 @@ describe("the address", () => {
   });
 });
 
+describe("a kernel that must not have IPv6", () => {
+  const { advice, run: command } = checkAddress(null, [], false);
+  const machineTest = testWith(usersMissing);
+  const rows: [string, string, string, string][] = [
+    ["GRUB", "default/grub", 'LINE="quiet ipv6.disable=1 x"', 'LINE="quiet ipv6.disable=0 x"'],
+    ["a file beside it", "default/grub.d/x.cfg", "X=ipv6.disable=1", "X=ipv6.disable=0"],
+    ["modprobe", "modprobe.d/x.conf", "options ipv6 disable=1", "options ipv6 disable=0"],
+    ["nothing that is known", "default/grub", "LINE=quiet", "LINE=quiet"],
+  ];
+  machineTest.each(rows)("has it after the advice: %s", async (_, file, before, after) => {
+    const { stdout, stderr } = await onInstalledMachine(`
+      mkdir -p /etc/default/grub.d /etc/modprobe.d; rm -f /etc/default/grub
+      echo '${before}' > /etc/${file}
+      printf '#!/bin/sh\\necho updated\\n' > /var/lib/bin/update-grub; chmod +x /var/lib/bin/update-grub
+      PATH=/var/lib/bin:$PATH; ${command}
+      cat /etc/${file}`);
+    expect({ stdout, stderr }).toEqual({ stdout: `updated\n${after}\n`, stderr: "" });
+    expect(advice).toContain("reboot");
+  });
+});
+
+describe("the clock", () => {
+  const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
+  const [RIGHT_US, UNKNOWN_US] = [20_000, 16_000_000];
+  const PROGRAMS = ["timedatectl", "apt-get", "date"];
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "sixscope-clock-"));
+    for (const program of PROGRAMS) install(program, "exit 1");
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** A program of the machine; `set` and `time` are files that say how its clock is. */
+  const install = (program: string, body: string) => {
+    writeFileSync(join(folder, program), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  };
+  const setFile = () => join(folder, "set");
+  const follow = (command: string | null) =>
+    run(["sh", "-ec", `cd '${folder}'; PATH=.:"$PATH"; ${command}`]);
+
+  test.each([
+    ["systemd can set it", "timedatectl", 'test "$*" = "set-ntp true" && : > set'],
+    ["systemd cannot", "apt-get", 'test "$*" = "install systemd-timesyncd" && : > set'],
+  ])("that nothing sets is set after the advice, where %s", async (_, program, body) => {
+    install(program, body);
+    const finding = () =>
+      checkClock(0, NOW_MS, existsSync(setFile()) ? RIGHT_US : UNKNOWN_US, false);
+    expect(finding()).toMatchObject({ state: "warning", outcome: "no time service sets it" });
+    await follow(finding().run);
+    expect(finding()).toMatchObject({ state: "ok", run: null });
+  });
+
+  test("that is behind is right after the advice", async () => {
+    install("date", 'test "$1" = --utc; echo "$2" > time');
+    const time = join(folder, "time");
+    const nowMs = () =>
+      existsSync(time)
+        ? Date.parse(readFileSync(time, "utf8").trim().replace("--set=", ""))
+        : NOW_MS - 86_400_000;
+    const finding = () => checkClock(NOW_MS, nowMs(), RIGHT_US, false);
+    expect(finding()).toMatchObject({ state: "problem", outcome: expect.stringMatching(/behind/) });
+    await follow(finding().run?.replace("TIME", "2026-11-22T12:00:01Z") ?? null);
+    expect(finding()).toMatchObject({ state: "ok" });
+  });
+
+  test("of a container is set by its host", () => {
+    const { state, advice, run } = checkClock(0, NOW_MS, UNKNOWN_US, true);
+    expect({ state, run }).toEqual({ state: "warning", run: null });
+    expect(advice).toStartWith("start one on the host");
+  });
+
+  test("of this machine has an error that the kernel knows", () => {
+    expect(checkClock(0)).toMatchObject({ state: expect.stringMatching(/^(ok|warning)$/) });
+  });
+});
+
+describe("the role", () => {
+  type Role = ReturnType<typeof roleOf>;
+  const starts = (words: string) =>
+    `{ path=/usr/bin/sixscope ; argv[]=/usr/bin/sixscope${words} ; ignore_errors=no ; pid=7 }`;
+  const rows: [string, string, Role | null, Role][] = [
+    ["a unit that starts an agent", starts(" agent"), null, "agent"],
+    [
+      "a unit that starts an agent, with a service until the restart",
+      starts(" agent"),
+      "service",
+      "agent",
+    ],
+    [
+      "a unit that starts the service, with an agent until the restart",
+      starts(""),
+      "agent",
+      "service",
+    ],
+    ["no unit, and nothing runs", "", null, "service"],
+    ["no unit, and an agent runs with the settings", "", "agent", "agent"],
+  ];
+  test.each(rows)("of %s", (_, start, running, role) => {
+    expect(roleOf(start, running && { role: running })).toBe(role);
+  });
+
+  const others: [string, Record<string, string>, boolean][] = [
+    ["its settings", {}, true],
+    ["others", { SIXSCOPE_RATE_KEY: "7" }, false],
+  ];
+  test.each(others)("beside an agent that runs by hand with %s", async (_, more, isItsOwn) => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
+    const settings = {
+      SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
+      SIXSCOPE_LISTEN: "127.0.0.1:0",
+      SIXSCOPE_METRICS_LISTEN: "[::1]:0",
+      ...Object.fromEntries(
+        ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
+      ),
+    };
+    const agent = { icmp: { unavailable: "none" }, keyring: null, valkey: null, urls: [] };
+    const config = parseConfig({ ...settings, ...more });
+    const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
+    const close = offerStatus(config, { ...agent, locations: null }, log);
+    const { stdout } = await doctor(settings);
+    close();
+    rmSync(folder, { recursive: true });
+    expect(stdout).toMatch(isItsOwn ? /^ok .*: agent /m : /agent .*; it runs with other settings/m);
+    expect(/ read the keys file /.test(stdout)).toBe(!isItsOwn);
+    // An agent listens for metrics only.
+    expect(/ listen on 127\.0\.0\.1:0: /.test(stdout)).toBe(!isItsOwn);
+    expect(stdout).toMatch(/ listen on \[::1\]:0: /);
+    expect(/may look up names; holders of keys may probe/.test(stdout)).toBe(!isItsOwn);
+  });
+});
+
 /** A line of /proc/net/ipv6_route with a destination, its prefix length, flags and a device. */
 function route(destination: string, length: string, flags: string, device: string): string {
   const zeros = "0".repeat(32);
@@ -79,7 +222,7 @@ describe("the default route", () => {
     ["without IPv6", null, "warning"],
   ];
   test.each(rows)("%s", (_, table, state) => {
-    expect(checkDefaultRoute(table)).toMatchObject({ state });
+    expect(checkDefaultRoute(defaultRoutes(table))).toMatchObject({ state });
   });
 });
 
@@ -125,7 +268,7 @@ describe("the keys file", () => {
     const path = join(folder, "keys.json");
     if (text !== null) writeFileSync(path, text);
     const outcome = expect.stringContaining(said);
-    expect(checkKeys(path, Date.now())).toMatchObject({ state, outcome });
+    expect(checkKeysFile(path)).toMatchObject({ state, outcome });
     rmSync(folder, { recursive: true });
   });
 });
@@ -135,15 +278,15 @@ test("a keys file that every user can write to is a problem, unless its folder k
   const path = join(folder, "keys.json");
   writeFileSync(path, '{"version":1,"keys":[]}');
   chmodSync(path, 0o666);
-  expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
+  expect(checkKeysFile(path)).toMatchObject({ state: "warning" });
   chmodSync(folder, 0o755);
-  expect(checkKeys(path, Date.now())).toMatchObject({
+  expect(checkKeysFile(path)).toMatchObject({
     state: "problem",
     outcome: "every user of this machine can add keys to it",
     run: `chmod o-w ${path}`,
   });
   chmodSync(path, 0o644);
-  expect(checkKeys(path, Date.now())).toMatchObject({ state: "warning" });
+  expect(checkKeysFile(path)).toMatchObject({ state: "warning" });
   rmSync(folder, { recursive: true });
 });
 

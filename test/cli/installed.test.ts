@@ -105,8 +105,9 @@ test("the sample shows the defaults, and examples for settings without one", () 
   const sample = read("systemd/sixscope.env").replaceAll(/^#(?=SIXSCOPE_)/gm, "");
   const shown = parseConfig(parseEnvironmentFile("", sample.replace(FILE_OF_URL, "")).variables);
   const { tls, targets, networkFiles, nats, location, valkey, ...others } = parseConfig({});
-  const { locationTags, locationsExpected } = others;
+  const { locationTags, locationsExpected, familyUrls } = others;
   const defaults = parseConfig({ STATE_DIRECTORY: "/var/lib/sixscope" });
-  const without = { tls, targets, networkFiles, nats, location, locationTags, locationsExpected };
+  const examples = { tls, targets, networkFiles, nats, location, familyUrls };
+  const without = { ...examples, locationTags, locationsExpected };
   expect({ ...shown, ...without, valkey }).toEqual(defaults);
 });

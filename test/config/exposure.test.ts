@@ -7,13 +7,19 @@ const TLS = { SIXSCOPE_TLS_CERT: "/cert", SIXSCOPE_TLS_KEY: "/key" };
 const PUBLIC = { SIXSCOPE_LISTEN: "[::]:443", ...TLS };
 
 describe("one sentence says who may do what", () => {
-  const rows: [string, Record<string, string>, number | null, string][] = [
+  const rows: [string, Record<string, string>, number | null | undefined, string][] = [
     ["by default", {}, 3, `this machine may look up names; holders of 3 keys may probe ${ANY}`],
     [
       "without keys",
       {},
       0,
       `this machine may look up names; holders of keys (there are none) may probe ${ANY}`,
+    ],
+    [
+      "with keys that nobody has counted",
+      {},
+      undefined,
+      `this machine may look up names; holders of keys may probe ${ANY}`,
     ],
     [
       "to everyone",

@@ -62,6 +62,7 @@ describe("defaults", () => {
       logFormat: "text",
       logTargets: false,
       logClients: true,
+      familyUrls: null,
     });
     expect(resolvers.resolver_a.map(formatSocketAddress)).toEqual([
       "[2606:4700:4700::1111]:53",
@@ -348,6 +349,35 @@ describe("problems", () => {
       'SIXSCOPE_MAX_PROBES="many": must be a whole number from 1 to 3000',
       'SIXSCOPE_TLS_KEY="/k.pem": needs SIXSCOPE_TLS_CERT; set both or neither',
     ]);
+  });
+
+  test("the URLs of one family each need each other, and are names", () => {
+    const urls = (ipv4: string, ipv6: string) => ({
+      SIXSCOPE_IPV4_URL: ipv4,
+      SIXSCOPE_IPV6_URL: ipv6,
+    });
+    const { familyUrls } = parseConfig(
+      urls(
+        "https://ipv4.example.com,https://no-dns64.example.com/",
+        "http://IPv6.example.com:8080",
+      ),
+    );
+    expect(familyUrls).toEqual({
+      ipv4: ["https://ipv4.example.com/", "https://no-dns64.example.com/"],
+      ipv6: ["http://ipv6.example.com:8080/"],
+    });
+    const [good, form] = ["https://a.example", "must be a URL with a name"];
+    expect(problemsOf({ SIXSCOPE_IPV4_URL: good })).toEqual([
+      `SIXSCOPE_IPV4_URL="${good}": needs SIXSCOPE_IPV6_URL; set both or neither`,
+    ]);
+    for (const wrong of [
+      ...["a.example", "ftp://a.example", "https://", "https://a b", "https://a.example/path"],
+      ...["https://[2001:db8::1]", "https://192.0.2.1:80", "https://0x7f.1", "https://a.example?b"],
+      ...["https://a.example#b", "https://u:p@a.example", "https://a.example;script-src"],
+    ]) {
+      expect(problemsOf(urls(good, wrong)).join()).toContain(form);
+    }
+    expect(problemsOf(urls(`${good},${good},${good}`, good)).join()).toContain("at most 2 entries");
   });
 
   test("the settings of the command-line tools are known and ignored", () => {

@@ -8,12 +8,25 @@ import {
   typeCode,
 } from "../../src/dns/record.ts";
 import { ByteReader, OutOfBoundsError } from "../../src/util/bytes.ts";
+import { programMissing, testWith } from "../lab/lab.ts";
 import { encodeData, hex } from "./messages.ts";
 
 function decode(code: number, data: Uint8Array): ResourceRecord {
   const record = { owner: "example.", code, ttl: 300 };
   return decodeRecord(record, new ByteReader(data), new NameReader());
 }
+
+/** Types that IANA has registered after some releases of BIND. */
+const NEWER = ["AVC", "RESINFO", "WALLET", "CLA", "IPN", "DSYNC", "HHIT", "BRID"];
+
+testWith(programMissing("named-rrchecker"))("the types are those that BIND lists", () => {
+  const listed = Bun.spawnSync(["named-rrchecker", "-T"]).stdout.toString().trim().split(/\s+/);
+  expect(listed.length).toBeGreaterThan(80);
+  const ours: readonly string[] = RECORD_TYPES;
+  expect(listed.filter((type) => !ours.includes(type))).toEqual([]);
+  const further = ours.filter((type) => !listed.includes(type));
+  expect(further.filter((type) => !NEWER.includes(type))).toEqual([]);
+});
 
 test("the types are in the order of the interface, with their numbers; all others follow", () => {
   expect(RECORD_TYPES.slice(0, 18).map((type) => [type, typeCode(type)])).toEqual([

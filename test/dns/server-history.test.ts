@@ -192,3 +192,55 @@ test("a shortage of this machine is not held against a server", async () => {
   await client.query("a", "AAAA");
   expect(network.asked()).toEqual([`${A} udp`]);
 });
+
+describe("a server that is silent, or answers when nobody waits any more", () => {
+  /** Asks `perSecond` questions for some seconds; returns the most sockets and timers that were in use beyond those of questions. */
+  async function flood(perSecond: number, seconds: number, lateMs: number | null) {
+    const { behaviours, clock, network } = start({ [A]: silent });
+    const client = createDnsClient({
+      servers: [tryParseSocketAddress(A) as SocketAddress],
+      sockets: network,
+      clock,
+    });
+    behaviours[A] = silent;
+    let waiting = 0;
+    let most = 0;
+    let answered = 0;
+    for (let nth = 0; nth < perSecond * seconds; nth++) {
+      waiting += 1;
+      void client.query(`n${nth}`, "AAAA", { timeoutMs: 100 }).finally(() => {
+        waiting -= 1;
+      });
+      await clock.advance(1000 / perSecond);
+      for (const { query, answer, isOpen, atMs } of network.arrivals.slice(answered)) {
+        if (lateMs === null || clock.nowMs() - atMs < lateMs) break;
+        answered += 1;
+        // A flood: the answer comes more than once, and with others.
+        for (let times = 0; isOpen() && times < 20; times++) {
+          answer(times % 2 === 0 ? query : (answers(query) as Uint8Array));
+        }
+      }
+      const open = [...network.arrivals, ...network.checks].filter(({ isOpen }) => isOpen());
+      // A question has one timer and, of one server, one socket.
+      most = Math.max(most, open.length - waiting, clock.pending - waiting);
+    }
+    await clock.advance(5_000);
+    const left = [...network.arrivals, ...network.checks].filter(({ isOpen }) => isOpen());
+    return { most, left: left.length, timers: clock.pending };
+  }
+
+  test.each([
+    ["silent", null],
+    ["late by 0.2 s", 200],
+    ["late by 2 s", 2_000],
+    ["late by 4.9 s", 4_900],
+  ])(
+    "%s: at most 20 exchanges and 5 checks go on, and none for more than 5 s",
+    async (_, lateMs) => {
+      const { most, ...after } = await flood(50, 12, lateMs);
+      expect(after).toEqual({ left: 0, timers: 0 });
+      expect(most).toBeLessThanOrEqual(20 + 5 + 1);
+      if (lateMs === null) expect(most).toBeGreaterThan(15);
+    },
+  );
+});

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
+import { createDnsClient } from "../../src/dns/client.ts";
 import { bundlePage } from "../../src/page/bundle.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
@@ -119,6 +120,30 @@ dnsTest("serves all five endpoints", async () => {
   service.signal("SIGTERM");
   expect(await service.exited).toBe(0);
   expect(service.stderr()).not.toContain("error");
+});
+
+dnsTest("validates DNSSEC from a file of trust anchors", async () => {
+  const zone = "example.test.";
+  await using knot = await startKnot({
+    zones: { [zone]: "@ SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n" },
+    signed: [zone],
+  });
+  const keys = await createDnsClient({ servers: [knot.endpoint] }).query(zone, "DNSKEY");
+  const anchors = join(folder, "anchors");
+  const lines = "records" in keys ? keys.records.map(({ value }) => `${zone} DNSKEY ${value}`) : [];
+  writeFileSync(anchors, lines.join("\n"));
+  const environment = {
+    SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
+    SIXSCOPE_TRUST_ANCHORS: anchors,
+  };
+  const args = ["dns", "ns.example.test", "--dnssec"];
+  const { stdout } = await sixscope(args, environment, [executable]);
+  expect(stdout).toContain("secure. example.test signs ns.example.test AAAA");
+  const missing = ["dns", "nothing.example.test", "--dnssec", "--json"];
+  const failed = await sixscope(missing, environment, [executable]);
+  expect(JSON.parse(failed.stdout).error.message).toContain(
+    "DNSSEC: secure. example.test proves that nothing.example.test does not exist",
+  );
 });
 
 labTest("shows its metrics, and probes for Prometheus", async () => {

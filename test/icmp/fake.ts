@@ -95,6 +95,9 @@ export type Network = (packet: OutgoingPacket, sentMs: number) => readonly FakeR
 
 /** The address that everything is sent from. */
 export const SOURCE = parseIpv6("2001:db8::1");
+/** A target, and a router on the way to it. */
+export const TARGET = parseIpv6("2001:db8:ffff::2");
+export const ROUTER = parseIpv6("2001:db8:0:1::1");
 
 /** A socket on a simulated network; `sent` keeps all that went out. */
 export class FakeSocket implements IcmpSocket {
@@ -170,6 +173,13 @@ export class FakeSocket implements IcmpSocket {
   close(): void {
     this.isClosed = true;
   }
+}
+
+/** A clock, a socket on a simulated network, and what gives both to a prober or an engine. */
+export function simulate(network: Network) {
+  const clock = new VirtualClock();
+  const socket = new FakeSocket(clock, network);
+  return { clock, socket, options: { openSocket: socket.open, clock, random: countingRandom() } };
 }
 
 /** The echo reply to a request. */

@@ -4,19 +4,8 @@ import { formatIpv6 } from "../../src/addr/format.ts";
 import { openIcmp } from "../../src/icmp/engine.ts";
 import type { Response } from "../../src/icmp/response.ts";
 import { describeTrace, findLoop } from "../../src/icmp/trace-report.ts";
-import { parseIpv6 } from "../addr/parse.ts";
 import { randomFrom } from "../lab/simulation.ts";
-import {
-  countingRandom,
-  FakeSocket,
-  icmpError,
-  type Network,
-  SOURCE,
-  stationAddress,
-  VirtualClock,
-} from "./fake.ts";
-
-const TARGET = parseIpv6("2001:db8:ffff::2");
+import { icmpError, type Network, SOURCE, simulate, stationAddress, TARGET } from "./fake.ts";
 
 const NO_EXTENSIONS = { mpls: [], interfaces: [] };
 const answer = (station: number, type = 3, code = 0): Response => ({
@@ -133,9 +122,8 @@ test(`in most of ${RUNS} internets with a loop, it is found`, () => {
 
 describe("a trace into a loop", () => {
   const start = (network: Network) => {
-    const clock = new VirtualClock();
-    const socket = new FakeSocket(clock, network);
-    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const { clock, socket, options } = simulate(network);
+    const engine = openIcmp(options);
     const request = { target: TARGET, maxHops: 30, timeoutMs: 2000, awaitsRouters: true };
     return {
       clock,

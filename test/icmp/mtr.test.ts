@@ -22,6 +22,7 @@ import {
   path,
   SOURCE,
   type Station,
+  simulate,
   stationAddress,
   VirtualClock,
 } from "./fake.ts";
@@ -31,9 +32,8 @@ type Done = Extract<MtrOutcome, { kind: "done" }>;
 const REQUEST = { rounds: 10, intervalMs: 200, maxHops: 30, timeoutMs: 1000 };
 
 function start(network: Network) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(network);
+  const engine = openIcmp(options);
   return { clock, socket, engine, startMs: clock.nowMs() };
 }
 

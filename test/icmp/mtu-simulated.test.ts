@@ -6,16 +6,7 @@ import { parseIpv6 } from "../addr/parse.ts";
 import { startInternet } from "../lab/internet.ts";
 import type { Router } from "../lab/internet-description.ts";
 import { describeWith, tunMissing } from "../lab/lab.ts";
-import {
-  countingRandom,
-  echoReply,
-  FakeSocket,
-  icmpError,
-  type Network,
-  SOURCE,
-  stationAddress,
-  VirtualClock,
-} from "./fake.ts";
+import { echoReply, icmpError, type Network, SOURCE, simulate, stationAddress } from "./fake.ts";
 
 type Done = Extract<MtuOutcome, { kind: "done" }>;
 
@@ -66,8 +57,7 @@ describeWith(tunMissing)("over a simulated internet", () => {
 describe("over a path of three stations whose second link carries 1400 bytes", () => {
   /** @param refuse what becomes of a larger packet */
   function start(refuse: Network) {
-    const clock = new VirtualClock();
-    const socket = new FakeSocket(clock, (packet, sentMs) => {
+    const { clock, options } = simulate((packet, sentMs) => {
       const bytes = packet.message.length + 40;
       const hop = Math.min(packet.hopLimit, 3);
       if (bytes > 1500) return "EMSGSIZE";
@@ -75,7 +65,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       const message = hop === 3 ? echoReply(packet) : icmpError(packet, 3, 0);
       return [{ delayMs: hop, from: stationAddress(hop), message, hopLimit: 65 - hop }];
     });
-    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const engine = openIcmp(options);
     return { clock, engine };
   }
 
@@ -118,8 +108,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
   });
 
   test.each([50, 90])("an answer %p ms after a Packet Too Big wins", async (delayMs) => {
-    const clock = new VirtualClock();
-    const socket = new FakeSocket(clock, (packet) => {
+    const { clock, options } = simulate((packet) => {
       if (packet.message.length > 1460) return "EMSGSIZE";
       const hop = Math.min(packet.hopLimit, 3);
       const isLarge = packet.message.length > 1260;
@@ -128,16 +117,14 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       const answer = { delayMs: isLarge ? 1 + delayMs : hop, from: stationAddress(hop), message };
       return isLarge && hop > 1 ? [{ ...lie, delayMs: 1 }, answer] : [answer];
     });
-    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const engine = openIcmp(options);
     const outcome = (await clock.run(engine.mtu(REQUEST))) as Done;
     expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, packetTooBig: null });
     expect(outcome.doubtful[0]).toMatchObject({ from: ROUTER, doubt: "disproved" });
   });
 
   test("a target that answers nothing does not hide a narrow link, nor cost three seconds", async () => {
-    const clock = new VirtualClock();
-    const startMs = clock.nowMs();
-    const socket = new FakeSocket(clock, (packet) => {
+    const { clock, socket, options } = simulate((packet) => {
       const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
       if (bytes > 1500) return "EMSGSIZE";
       if (packet.hopLimit > 3 && bytes > 1400) {
@@ -148,7 +135,8 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       const message = icmpError(packet, 3, 0);
       return packet.hopLimit > 5 ? [] : [{ delayMs: packet.hopLimit, from, message }];
     });
-    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const engine = openIcmp(options);
+    const startMs = clock.nowMs();
     const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
     const outcome = (await clock.run(engine.mtu(request))) as Done;
     expect(clock.nowMs() - startMs).toBeLessThan(3000);
@@ -163,13 +151,12 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
   });
 
   test("silent hops before others do not make a wait without an end", async () => {
-    const clock = new VirtualClock();
-    const socket = new FakeSocket(clock, (packet) => {
+    const { clock, options } = simulate((packet) => {
       const isRouter = packet.hopLimit > 2 && packet.hopLimit < 6;
       const message = icmpError(packet, 3, 0);
       return isRouter ? [{ delayMs: 3, from: stationAddress(packet.hopLimit), message }] : [];
     });
-    const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+    const engine = openIcmp(options);
     const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
     const outcome = (await clock.run(engine.mtu(request))) as Done;
     expect(outcome.hops.map(({ mtuBytes }) => mtuBytes).slice(0, 3)).toEqual([null, null, 65_575]);

@@ -6,24 +6,22 @@ import { MAX_BUFFER_RETRIES, RETRY_MS, SILENCE_MS } from "../../src/icmp/prober.
 import { PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
-  countingRandom,
   echoReply,
   type FakeResponse,
-  FakeSocket,
   icmpError,
   type Network,
+  ROUTER,
   SOURCE,
-  VirtualClock,
+  simulate,
+  TARGET,
+  type VirtualClock,
 } from "./fake.ts";
 
-const TARGET = parseIpv6("2001:db8:ffff::2");
-const ROUTER = parseIpv6("2001:db8:0:1::1");
 const REQUEST: PingRequest = { target: TARGET, count: 4, intervalMs: 200, timeoutMs: 1000 };
 
 function start(network: Network) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(network);
+  const engine = openIcmp(options);
   return { clock, socket, engine, startMs: clock.nowMs() };
 }
 

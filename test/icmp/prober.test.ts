@@ -14,18 +14,16 @@ import type { OutgoingPacket } from "../../src/icmp/socket.ts";
 import { MAX_WAITING, NEIGHBOUR_MS, PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
-  countingRandom,
   echoReply,
-  FakeSocket,
   icmpError,
   type Network,
+  ROUTER,
   SOURCE,
+  simulate,
+  TARGET,
   translatedError,
-  VirtualClock,
 } from "./fake.ts";
 
-const TARGET = parseIpv6("2001:db8:ffff::2");
-const ROUTER = parseIpv6("2001:db8:0:1::1");
 const STRANGER = parseIpv6("2001:db8:bad::1");
 /** On the same /64 as the source. */
 const NEIGHBOUR = parseIpv6("2001:db8::99");
@@ -42,10 +40,8 @@ const REQUEST = {
 const silence: Network = () => [];
 
 function start(network: Network = silence, options: ProberOptions = {}) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const random = countingRandom();
-  const prober = new Prober({ openSocket: socket.open, clock, random, ...options });
+  const { clock, socket, options: simulated } = simulate(network);
+  const prober = new Prober({ ...simulated, ...options });
   const caller = new AbortController();
   const answers: Answer[] = [];
   const responses: Response[] = [];

@@ -4,16 +4,12 @@ import { splitExtensions } from "../../src/icmp/icmp-error.ts";
 import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/packet.ts";
 import { Prober } from "../../src/icmp/prober.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
-import { parseIpv6 } from "../addr/parse.ts";
-import { countingRandom, echoReply, FakeSocket, icmpError, SOURCE, VirtualClock } from "./fake.ts";
-
-const TARGET = parseIpv6("2001:db8:ffff::2");
+import { echoReply, icmpError, SOURCE, simulate, TARGET } from "./fake.ts";
 
 /** One probe in flight, and how many packets have answered it. */
 function oneProbe() {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, () => []);
-  const prober = new Prober({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(() => []);
+  const prober = new Prober(options);
   const { signal } = new AbortController();
   const plan = { target: TARGET, scopeId: 0, source: SOURCE, flowLabel: 1, hopLimit: 64 };
   void prober.probe({ ...plan, timeoutMs: 1000, signal });

@@ -7,10 +7,8 @@ import { ping } from "../../src/icmp/ping.ts";
 import { type ProbeRequest, Prober, QUARANTINE_MS, SWEEP_MS } from "../../src/icmp/prober.ts";
 import { RememberedProbes } from "../../src/icmp/remembered.ts";
 import { createTraceroute } from "../../src/icmp/traceroute.ts";
-import { parseIpv6 } from "../addr/parse.ts";
-import { countingRandom, echoReply, FakeSocket, SOURCE, VirtualClock } from "./fake.ts";
+import { echoReply, SOURCE, simulate, TARGET } from "./fake.ts";
 
-const TARGET = parseIpv6("2001:db8:ffff::2");
 const SIGNAL = new AbortController().signal;
 const REQUEST = { target: TARGET, source: SOURCE, scopeId: 0, flowLabel: 1, timeoutMs: 20 };
 
@@ -74,9 +72,8 @@ test("50,000 steps: what is remembered is what a map of objects remembers", () =
 
 /** A prober whose time and sweeps are the test's. */
 function start() {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, () => []);
-  const prober = new Prober({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(() => []);
+  const prober = new Prober(options);
   let runs = 0;
   /** Lets probes of one run time out. */
   const silent = async (count: number, signal: AbortSignal, callback?: () => () => void) => {

@@ -5,15 +5,7 @@ import { openIcmp } from "../../src/icmp/engine.ts";
 import type { MtrOutcome } from "../../src/icmp/mtr.ts";
 import { ENOUGH, type RunBudget } from "../../src/icmp/run-budget.ts";
 import { parseIpv6 } from "../addr/parse.ts";
-import {
-  countingRandom,
-  FakeSocket,
-  icmpError,
-  type Network,
-  path,
-  stationAddress,
-  VirtualClock,
-} from "./fake.ts";
+import { icmpError, type Network, path, simulate, stationAddress } from "./fake.ts";
 
 const HOPS = 8;
 const TARGET = stationAddress(HOPS);
@@ -53,9 +45,8 @@ function budgetOf(most: number) {
 }
 
 function start(network = hostile()) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(network);
+  const engine = openIcmp(options);
   return { clock, socket, engine, startMs: clock.nowMs() };
 }
 

@@ -13,22 +13,20 @@ import {
 import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
-  countingRandom,
   echoReply,
-  FakeSocket,
+  type FakeSocket,
   icmpError,
   type Network,
   path,
   SOURCE,
   type Station,
+  simulate,
   stationAddress,
-  VirtualClock,
 } from "./fake.ts";
 
 function start(network: Network) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const engine = openIcmp({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(network);
+  const engine = openIcmp(options);
   return { clock, socket, engine, startMs: clock.nowMs() };
 }
 

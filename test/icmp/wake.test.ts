@@ -15,11 +15,12 @@ import {
   FakeSocket,
   type Network,
   SOURCE,
+  simulate,
+  TARGET,
   VirtualClock,
 } from "./fake.ts";
 import { withTag } from "./tag.ts";
 
-const TARGET = parseIpv6("2001:db8:ffff::2");
 const kernelTest = testWith(labMissing);
 const usersTest = testWith(usersMissing);
 const LOOPBACK = parseIpv6("::1");
@@ -27,9 +28,8 @@ const SIGNAL = new AbortController().signal;
 const PROBE = { scopeId: 0, flowLabel: 7, hopLimit: 64, signal: SIGNAL };
 
 function start(network: Network) {
-  const clock = new VirtualClock();
-  const socket = new FakeSocket(clock, network);
-  const prober = new Prober({ openSocket: socket.open, clock, random: countingRandom() });
+  const { clock, socket, options } = simulate(network);
+  const prober = new Prober(options);
   /** Sends a probe; the answer, and how long after the sending it is known. */
   const probe = async (timeoutMs: number): Promise<[answer: Answer, ms: number]> => {
     const sentMs = clock.nowMs();

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from "../../src/keys/api-key.ts";
-import { KeyFileError, readKeyFile, writeKeyFile } from "../../src/keys/key-file.ts";
+import { KeyFileError, readKeyFile, readKeyPieces, writeKeyFile } from "../../src/keys/key-file.ts";
 import { createKeyring } from "../../src/keys/keyring.ts";
 import { createLog } from "../../src/util/log.ts";
 
@@ -94,18 +94,69 @@ describe("the keys file", () => {
   });
 });
 
+describe("a keys file of 1,000 keys", () => {
+  const keys = Array.from({ length: 1000 }, (_, at) => ({
+    name: `küche ${at}`,
+    sha256: hashApiKey(`${at}`),
+    created,
+  }));
+  const pieces = async () => {
+    const read = [];
+    for await (const piece of readKeyPieces(file)) read.push(piece);
+    return read;
+  };
+
+  test("is read in small pieces, which are the whole", async () => {
+    await writeKeyFile(file, keys);
+    const read = await pieces();
+    expect(Math.max(...read.map(({ length }) => length))).toBeLessThan(600);
+    expect(read.flat()).toEqual(keys);
+    expect(readKeyFile(file)).toEqual(keys);
+  });
+
+  test.each([
+    ["indented", (text: string) => JSON.stringify(JSON.parse(text), null, 2)],
+    [
+      "in another order",
+      (text: string) => JSON.stringify({ keys: JSON.parse(text).keys, version: 1 }),
+    ],
+  ])("is read whole if it is %s", async (_, change) => {
+    await writeKeyFile(file, keys);
+    writeFileSync(file, change(readFileSync(file, "utf8")));
+    expect((await pieces()).flat()).toEqual(keys);
+  });
+
+  test.each([
+    ["cut off", (text: string) => text.slice(0, -2000)],
+    ["cut off behind a key", (text: string) => text.slice(0, text.lastIndexOf("},") + 1)],
+    ["followed by something", (text: string) => `${text}{}`],
+    ["spoilt in the middle", (text: string) => text.replace('"küche 500"', '"{},{}"')],
+  ])("is refused if it is %s", async (_, change) => {
+    await writeKeyFile(file, keys);
+    writeFileSync(file, change(readFileSync(file, "utf8")));
+    await expect(pieces()).rejects.toThrow(KeyFileError);
+    expect(() => readKeyFile(file)).toThrow(KeyFileError);
+  });
+
+  test("is not waited for if it is none", async () => {
+    expect(await pieces()).toEqual([[]]);
+    Bun.spawnSync(["mkfifo", file]);
+    await expect(pieces()).rejects.toThrow("it is not a regular file");
+  });
+});
+
 describe("a keyring", () => {
   test("finds a key until it expires or is revoked", async () => {
     const [plain, expiring, revoked] = [generateApiKey(), generateApiKey(), generateApiKey()];
     await writeKeyFile(file, [
-      { name: "plain", sha256: hashApiKey(plain).toString("hex"), created },
+      { name: "plain", sha256: hashApiKey(plain), created },
       {
         name: "expiring",
-        sha256: hashApiKey(expiring).toString("hex"),
+        sha256: hashApiKey(expiring),
         created,
         expires: "2027-01-01T00:00:00.000Z",
       },
-      { name: "revoked", sha256: hashApiKey(revoked).toString("hex"), created, revoked: created },
+      { name: "revoked", sha256: hashApiKey(revoked), created, revoked: created },
     ]);
     const keyring = await createKeyring(
       file,

@@ -1,5 +1,5 @@
 /** Copies of the keys that lose and regain each other. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import fc from "fast-check";
 import { isActive, type KeyRecord } from "../../src/keys/key-file.ts";
 import { mergeKeys, revokedKeys } from "../../src/keys/merge.ts";
@@ -112,6 +112,12 @@ function fakeValkey() {
       return revision();
     },
     keys: () => mergeKeys([...stored.keys.values()].map((text): KeyRecord => JSON.parse(text))),
+    /** Takes back the revocations of all keys, in a way that is in no stream. */
+    restore() {
+      const plain = (text: string) => JSON.stringify({ ...JSON.parse(text), revoked: undefined });
+      const keys = new Map([...stored.keys].map(([sha256, text]) => [sha256, plain(text)]));
+      stored = { ...stored, keys };
+    },
     /** Takes back one of the states that it has had, or is empty. */
     lose(which: number) {
       stored = snapshots[which % snapshots.length] ?? EMPTY;
@@ -204,4 +210,36 @@ test("three instances never let a key come back that one of them knows as revoke
   );
   // The runs contain what they are for.
   expect(writtenBack).toBeGreaterThan(10);
+});
+
+test("a revoked key that is restored past the stream is found within ten minutes, and Valkey is told", async () => {
+  const valkey = fakeValkey();
+  const keyring = fakeKeyring();
+  // biome-ignore lint/suspicious/noExplicitAny: the part of a keyring that is used
+  const keys = createSharedKeys(valkey.run, NAMES, keyring as any, "/nowhere/copy", LOG);
+  const created = "2026-01-01T00:00:00Z";
+  const key = { name: "one", sha256: "1".repeat(64), created };
+  await changeSharedKeys(valkey.run, NAMES, () => [{ ...key, revoked: created }]);
+  const startMs = Date.now();
+  const followAt = async (minutes: number) => {
+    setSystemTime(startMs + minutes * 60_000);
+    await keys.follow(valkey.revision);
+  };
+  try {
+    await followAt(0);
+    valkey.restore();
+    const { revision } = valkey;
+    await followAt(4);
+    expect([valkey.keys(), valkey.revision]).toEqual([[key], revision]);
+    expect(isRevoked(keyring.records(), key.sha256)).toBe(true);
+    await followAt(11);
+    expect(isRevoked(valkey.keys(), key.sha256)).toBe(true);
+    // The write is a change as any other, so all other instances read it.
+    expect(valkey.revision).not.toBe(revision);
+    const { revision: after } = valkey;
+    for (const minutes of [12, 23, 34]) await followAt(minutes);
+    expect(valkey.revision).toBe(after);
+  } finally {
+    setSystemTime();
+  }
 });

@@ -15,6 +15,8 @@ export type KnotOptions = {
   readonly signed?: readonly string[];
   /** An address of this machine, or of the namespace that `inside` enters; default ::1. */
   readonly address?: string;
+  /** How it calls itself: `id.server` and NSID. */
+  readonly identity?: string;
   /** Wraps a command so that it runs elsewhere, like `inside` of a kernel chain. */
   readonly inside?: (command: readonly string[]) => string[];
 };
@@ -83,6 +85,7 @@ export async function answersFor(
  */
 export async function startKnot(options: KnotOptions): Promise<KnotServer> {
   const { zones, signed = [], address = "::1", inside = (command) => [...command] } = options;
+  const identity = options.identity ?? "knot";
   const ip = tryParseIp(address);
   if (ip === null) throw new Error(`${address} is not an IP address`);
   const endpoint = { address: ip, port: await freePort() };
@@ -96,6 +99,8 @@ export async function startKnot(options: KnotOptions): Promise<KnotServer> {
     `server:
   rundir: ${folder}
   listen: "${address}@${endpoint.port}"
+  identity: "${identity}"
+  nsid: "${identity}"
   udp-workers: 4
   tcp-workers: 1
   background-workers: 1

@@ -84,6 +84,8 @@ export interface Agent extends AsyncDisposable {
   says(text: string, times?: number): Promise<void>;
   signal(name: NodeJS.Signals): void;
   readonly exited: Promise<number>;
+  /** The file beside which its status socket is. */
+  readonly keysFile: string;
 }
 
 /**
@@ -116,6 +118,7 @@ export async function startAgent(
     says,
     signal: (name) => child.kill(name),
     exited: read.then(() => child.exited),
+    keysFile: settings.SIXSCOPE_KEYS_FILE,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;

@@ -62,6 +62,20 @@ test("two agents of one place are two: one leaves or is lost, the place stays", 
   ] as never);
 });
 
+test("a location where nobody takes questions is lost at once, and comes back", () => {
+  const { say, list, lines, directory } = start(["ams"]);
+  for (const at of [1, 2]) say("ams", at, { said: SAID });
+  say("fra", 3, { said: SAID });
+  directory.lose("ams", 4000);
+  directory.lose("nowhere", 4000);
+  expect(list()).toEqual(["ams 0", "fra 1"]);
+  expect(directory.known.byWord.get("eu")).toEqual(["fra"]);
+  expect(lines).toEqual(["agent lost ams 1 4", "agent lost ams 0 4"]);
+  expect(say("ams", 1)).toBe("unknown");
+  expect(say("ams", 1, { said: SAID })).toBe("new");
+  expect(list()).toEqual(["ams 1", "fra 1"]);
+});
+
 test("a beat keeps what is known, and only a change is a change", () => {
   const { say, directory } = start();
   say("ams", 1, { said: SAID });

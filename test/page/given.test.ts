@@ -1,40 +1,20 @@
 /** Results that come with a link or a file: what is in them, and what is refused. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { packed, unpacked } from "../../src/page/browser/packed.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
-import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { LOOPING_TRACE, PATHS, TRACE } from "../tools/documents.ts";
-import { CALLER, MARKUP, runAt, type Stage, startStage, visitor } from "./stage.ts";
-
-const pageTest = testWith(tunMissing ?? programMissing("chromium") ?? programMissing("knotd"));
-const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
+import { testOnStage } from "./on-stage.ts";
+import { MARKUP, runAt, type Stage, visitor } from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
 let page: Page;
+let complaints: string[];
 let calls: string[] = [];
-const complaints: string[] = [];
 
-beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
-});
-
-afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
-});
-
-beforeEach(async () => {
-  if (missing !== null) return;
-  complaints.length = 0;
-  context = await visitor(stage, CALLER, complaints);
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  page = await context.newPage();
-});
-
-afterEach(async () => {
-  await context?.close();
-  expect(complaints).toEqual([]);
+const pageTest = testOnStage((visit) => {
+  ({ stage, context, page, complaints } = visit);
 });
 
 test("a text of any kind is the same after packing and unpacking", async () => {

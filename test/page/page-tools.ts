@@ -2,4 +2,6 @@
 import { callerOf } from "../../src/page/caller.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
-export const { tools: pageTools } = callerOf(parseIpv6("::1"), true, {});
+export const { tools: pageTools } = callerOf(parseIpv6("::1"), true, {
+  config: { familyUrls: null },
+});

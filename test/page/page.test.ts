@@ -1,56 +1,27 @@
 /** The page in a real browser, on the stage: each tool once well; errors.test.ts has the errors. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { TOOLS } from "../../src/tools/table.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
-import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { until } from "../lab/metrics.ts";
-import {
-  CALLER,
-  MARKUP,
-  PROXY_HEADERS,
-  runAt,
-  type Stage,
-  startStage,
-  TARGETS,
-  visitor,
-} from "./stage.ts";
-
-const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
-const pageTest = testWith(missing);
+import { testOnStage } from "./on-stage.ts";
+import { CALLER, MARKUP, PROXY_HEADERS, runAt, type Stage, TARGETS } from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
 let page: Page;
-/** The output of the browser's console, and the other hosts it contacted. */
-const complaints: string[] = [];
+let complaints: string[];
 
-beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_KEY: "100000" });
-});
-
-afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
-});
-
-/** Each test is another client, so that none uses up the limit of another. */
-let client = 0;
-
-beforeEach(async () => {
-  if (missing !== null) return;
-  complaints.length = 0;
-  const address = client === 0 ? CALLER : `2001:db8:42:${client.toString(16)}::7`;
-  client++;
-  context = await visitor(stage, address, complaints);
-  page = await context.newPage();
-});
-
-afterEach(async () => {
-  if (missing !== null) return;
-  await context.close();
-  // Of every test: the policy is kept, and nobody else is asked.
-  expect(complaints).toEqual([]);
-});
+const pageTest = testOnStage(
+  (visit) => {
+    ({ stage, context, page, complaints } = visit);
+  },
+  {
+    settings: { SIXSCOPE_RATE_KEY: "100000" },
+    // Each test is another client, so that none uses up the limit of another.
+    addressOf: (visits) => (visits === 0 ? CALLER : `2001:db8:42:${visits.toString(16)}::7`),
+  },
+);
 
 const open = async (hash = "") => void (await page.goto(`${stage.url}${hash}`));
 

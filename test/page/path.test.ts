@@ -1,36 +1,14 @@
 /** Loss by hop and the path MTU on the page, in a real browser on the stage. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
-import type { BrowserContext, Page } from "playwright-core";
-import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { MARKUP, runAt, type Stage, startStage, visitor } from "./stage.ts";
-
-const missing = tunMissing ?? programMissing("chromium") ?? programMissing("knotd");
-const pageTest = testWith(missing);
+import { describe, expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { testOnStage } from "./on-stage.ts";
+import { MARKUP, runAt, type Stage } from "./stage.ts";
 
 let stage: Stage;
-let context: BrowserContext;
 let page: Page;
-const complaints: string[] = [];
 
-beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
-});
-
-afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
-});
-
-beforeEach(async () => {
-  if (missing !== null) return;
-  complaints.length = 0;
-  context = await visitor(stage, "2001:db8:42:1::7", complaints);
-  page = await context.newPage();
-});
-
-afterEach(async () => {
-  if (missing !== null) return;
-  await context.close();
-  expect(complaints).toEqual([]);
+const pageTest = testOnStage((visit) => {
+  ({ stage, page } = visit);
 });
 
 const open = async (hash: string) => void (await page.goto(`${stage.url}${hash}`));

@@ -1,43 +1,24 @@
 /** The forms in which a result can be exported: text, link, JSON, the line for a shell, and paper. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import { expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { NUMBER_FORMATS } from "../../src/tools/numbers.ts";
 import type { Cell, Column, Host } from "../../src/tools/report.ts";
 import { reporterOf } from "../../src/tools/reports.ts";
 import { parseEvents } from "../lab/events.ts";
-import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
-import { CALLER, runAt, type Stage, startStage, visitor } from "./stage.ts";
-
-const missing =
-  tunMissing ?? programMissing("chromium") ?? programMissing("knotd") ?? programMissing("curl");
-const pageTest = testWith(missing);
+import { testOnStage } from "./on-stage.ts";
+import { CALLER, runAt, type Stage } from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
 let page: Page;
-const complaints: string[] = [];
 
-beforeAll(async () => {
-  if (missing === null) stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
-});
-
-afterAll(async () => {
-  if (missing === null) await stage[Symbol.asyncDispose]();
-});
-
-beforeEach(async () => {
-  if (missing !== null) return;
-  complaints.length = 0;
-  context = await visitor(stage, CALLER, complaints);
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  page = await context.newPage();
-});
-
-afterEach(async () => {
-  await context?.close();
-  expect(complaints).toEqual([]);
-});
+const pageTest = testOnStage(
+  (visit) => {
+    ({ stage, context, page } = visit);
+  },
+  { programs: ["curl"] },
+);
 
 const open = (hash: string) => runAt(page, `${stage.url}${hash}`, stage.service.key);
 

@@ -5,7 +5,7 @@ import { callerOf } from "../../src/page/caller.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 // The page has them from the browser.
-const content = JSON.stringify(callerOf(parseIpv6("::1"), true, {}));
+const content = JSON.stringify(callerOf(parseIpv6("::1"), true, { config: { familyUrls: null } }));
 Object.assign(globalThis, {
   document: { querySelector: () => ({ content }) },
   location: { host: "six.example.test" },

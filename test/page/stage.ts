@@ -173,6 +173,8 @@ function zones(isThird: boolean): Record<string, string> {
       "same AAAA 2001:db8:2::1",
       "same AAAA 2001:db8:2:aaaa:bbbb:cccc:dddd:eeee",
       "ipv4only A 192.0.2.1",
+      ...Array.from({ length: 40 }, (_, at) => `many TXT "record=${at}"`),
+      `many TXT "${isThird ? "third" : "others"}"`,
       `text TXT "${escaped(MARKUP)}"`,
       `text TXT "v=spf1 include:_spf.example.test ip6:2001:db8:2::/48 ${"ip6:2001:db8:aaaa:bbbb::/64 ".repeat(5)}-all"`,
       "",
@@ -240,9 +242,9 @@ export async function runAt(page: Page, place: string, key: string): Promise<voi
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
 
 /** Starts a browser that sends nothing but the requests of its pages. */
-export function startBrowser(): Promise<Browser> {
+export function startBrowser(executablePath = findProgram("chromium") ?? ""): Promise<Browser> {
   return chromium.launch({
-    executablePath: findProgram("chromium") ?? "",
+    executablePath,
     // Root cannot use the sandbox.
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
   });

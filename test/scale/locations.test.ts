@@ -9,7 +9,7 @@ import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.t
 import { value } from "../lab/metrics.ts";
 import { type NatsServer, startAgent, startNats } from "../lab/nats.ts";
 import { freePort } from "../lab/port.ts";
-import { type Service, startService } from "../lab/service.ts";
+import { type Service, sixscopeHere, startService } from "../lab/service.ts";
 import { DATED } from "../tools/documents.ts";
 
 const missing = labMissing ?? programMissing("nats-server");
@@ -425,6 +425,9 @@ describeWith(missing)("agents and an instance with a location", () => {
       event: "error",
       data: { error: { code: "LOCATION_TIMEOUT", details: { location: "cdg" } } },
     });
+    // The next question shows that nobody is there, long before its silence does.
+    expect((await ask(service, path)).status).toBe(404);
+    expect(await rowOf(service, "cdg")).toBeUndefined();
   });
 
   test("an agent serves its health and its metrics, and nothing of HTTP else", async () => {
@@ -440,6 +443,15 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(metrics).toContain("\nsixscope_nats_connected 1\n");
     expect(metrics).toContain("\nsixscope_probes_answered_total 1\n");
     expect(metrics).not.toContain("sixscope_keys");
+    const keys = { SIXSCOPE_KEYS_FILE: agent.keysFile };
+    const doctor = await sixscopeHere(["doctor"], { ...settings("hel"), ...listen, ...keys });
+    expect(doctor.stdout).toMatch(/^ok +ask the process .*: agent \S+ \(pid \d+\).* places: hel$/m);
+    expect(doctor.stdout).toMatch(/^ok +connect to NATS .* sixscope\.ask\.hel$/m);
+    // An agent reads no keys, and needs no port but that of its metrics.
+    expect(doctor.stdout).not.toMatch(/API key|keys file/);
+    expect(doctor.stdout.match(/listen on .*/g)).toEqual([
+      expect.stringContaining("the agent answers there"),
+    ]);
     agent.signal("SIGTERM");
     expect(await agent.exited).toBe(0);
   });

@@ -53,6 +53,21 @@ const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
+describe("a path that the URL leads elsewhere", () => {
+  test.each([
+    ["/api/v1/dns/..", "/api/v1/dns/:hostname"],
+    ["/api/v1/dns/a\\b", "/api/v1/dns/:hostname"],
+    ["/api/v1/./validate", "/api/v1/myip"],
+  ])("does not exist, and allows no method: %s", async (path, route) => {
+    const { app } = startFaulty();
+    const response = await app.fetch(new Request(`http://localhost${path}`), {
+      ...BINDINGS,
+      route,
+    });
+    expect([response.status, response.headers.get("allow")]).toEqual([404, null]);
+  });
+});
+
 describe("a fault", () => {
   test("is logged with what the caller is not told", async () => {
     const { app, lines } = startFaulty();

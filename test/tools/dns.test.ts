@@ -62,7 +62,9 @@ describe("the message", () => {
     ["no answer in time", "www.example", { kind: "timeout" }, "RESOLVER_TIMEOUT",
       'resolver_a did not answer in time for "www.example" ([2001:db8::53]:53: x); try again, or try another resolver.'],
     ["a refusal", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED" }, "RESOLVER_FAILURE",
-      'resolver_a failed with REFUSED for "www.example"; try again, or try another resolver.'],
+      'resolver_a refused to answer for "www.example"; ask its operator if it serves you, or ask another resolver.'],
+    ["a refusal of this client", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED", extendedErrors: [{ code: 18, name: "Prohibited" }] }, "RESOLVER_FAILURE",
+      'resolver_a refused to answer for "www.example" (Prohibited); ask its operator if it serves you, or ask another resolver.'],
     ["a referral", "www.example", { ...FROM, kind: "failure", rcode: "REFERRAL" }, "RESOLVER_FAILURE",
       'resolver_a only referred to other servers for "www.example"; try again, or try another resolver.'],
     ["an answer that is too large", "www.example", { ...FROM, kind: "failure", rcode: "TOO_LARGE" }, "RESOLVER_FAILURE",
@@ -77,6 +79,10 @@ describe("the message", () => {
       'resolver_a could not be reached for "www.example" ([2001:db8::53]:53: x); try again, or try another resolver.'],
     ["a blocked name", "www.example", { ...nameError(), extendedErrors: [{ code: 15, name: "Blocked", text: "ads" }] }, "HOSTNAME_NOT_FOUND",
       'resolver_a blocks "www.example", as it says (Blocked: ads); ask another resolver, or its operator.'],
+    ["a censored name", "www.example", { ...nameError(), extendedErrors: [{ code: 29, name: "Synthesized" }, { code: 16, name: "Censored" }] }, "HOSTNAME_NOT_FOUND",
+      'resolver_a blocks "www.example", as it says (Censored); ask another resolver, or its operator.'],
+    ["a forged absence", "www.example", { ...nameError(), extendedErrors: [{ code: 4, name: "Forged Answer" }] }, "HOSTNAME_NOT_FOUND",
+      'resolver_a blocks "www.example", as it says (Forged Answer); ask another resolver, or its operator.'],
     ["a refusal by a filter", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED", extendedErrors: [{ code: 17, name: "Filtered" }] }, "RESOLVER_FAILURE",
       'resolver_a blocks "www.example", as it says (Filtered); ask another resolver, or its operator.'],
     ["a lame zone", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 22, name: "No Reachable Authority", text: "at delegation example." }, { code: 23, name: "Network Error" }] }, "RESOLVER_FAILURE",
@@ -162,4 +168,16 @@ test("a client that has disconnected gets no response", () => {
   const outcome = outcomeOf({ kind: "aborted" });
   const left = () => requireAnswer({ resolver: "resolver_a", outcome }, "a");
   expect(left).toThrow(expect.objectContaining({ name: "AbortError" }));
+});
+
+test("a target without an address says if the resolver blocks its name", () => {
+  const details = { hostname: "www.example", resolver: "resolver_a", question: QUESTION } as const;
+  const asked = { ...details, attempts: [] };
+  expect(new ApiError("NO_IPV6_ADDRESS", asked).message).toMatch(
+    /^"www.example" exists but has no/,
+  );
+  const extendedErrors = [{ code: 15, name: "Blocked" }];
+  expect(new ApiError("NO_IPV6_ADDRESS", { ...asked, extendedErrors }).message).toBe(
+    'resolver_a blocks "www.example", as it says (Blocked); ask another resolver, or its operator.',
+  );
 });

@@ -137,6 +137,7 @@ describe("a table", () => {
     expect(at(24)).toEqual([
       "hop loss  last   avg",
       "  1   0%  1.23 100.0",
+      " 2001:db8:1::1",
       ` ${name}`,
       "  2   1%  no reply",
       "  3  99%  0.00  0.50",

@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
 import { formatIp } from "../../addr/ip.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../../addr/ipv6.ts";
 import { type IcmpEngine, openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
+import { tryRead } from "../../platform/regular-file.ts";
 import { type Finding, trying } from "./finding.ts";
+import { defaultRoutes } from "./machine.ts";
 
 /** A host on the own link answers in a few milliseconds, after neighbour discovery. */
 const TIMEOUT_MS = 1000;
@@ -20,12 +21,12 @@ export async function checkEcho(): Promise<readonly Finding[]> {
   const icmp = openIcmpIfAllowed();
   // Another check reports it.
   if ("unavailable" in icmp) return [];
-  const rows = read("/proc/net/ipv6_route").split("\n");
-  const default6 = rows.map((row) => /^0{32} 00 0{32} 00 (?!0{32})(\w{32}) .* (\S+)$/.exec(row));
-  const hops = default6.flatMap((row) => (row === null ? [] : [row.slice(1)]));
+  const here = { gateway: "1".padStart(32, "0"), device: "lo" };
   const findings = [];
-  for (const [hex = "", device = ""] of [[`${"0".repeat(31)}1`, "lo"], ...hops]) {
-    findings.push(await checkTarget(icmp, ipv6FromBytes(Uint8Array.fromHex(hex)), device));
+  for (const { gateway, device } of [here, ...defaultRoutes()]) {
+    // A route without a gateway leads to the link itself.
+    if (/^0+$/.test(gateway)) continue;
+    findings.push(await checkTarget(icmp, ipv6FromBytes(Uint8Array.fromHex(gateway)), device));
   }
   icmp.close();
   return findings;
@@ -40,8 +41,8 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
   const scopeId = formatIp(target).startsWith("fe80:") ? libc().if_nametoindex(name) : 0;
   const typesSeen = watchWire(target);
   const before = echosIn();
-  const request = { target, scopeId, count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
-  const outcome = await icmp.ping(request);
+  const once = { count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
+  const outcome = await icmp.ping({ target, scopeId, ...once });
   const seen = typesSeen();
   if (outcome.kind === "done" && outcome.samples.length > 0) return ok("it answers");
   const dropped = (how: string) =>
@@ -52,13 +53,16 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
     );
   const code = outcome.kind === "unreachable" ? outcome.code : null;
   if (code === "EPERM" || code === "EACCES") return dropped(`on its way out (${code})`);
-  if (code !== null)
+  if (code !== null) {
     return problem(`it cannot be sent (${code})`, "see ip -6 route and ip -6 address");
-  if (seen.has(TYPE.reply)) return dropped("on its way in: the reply came to the interface");
-  if (isHere && echosIn() > before)
-    return dropped("on its way out: the request came in, and no reply left");
+  }
+  if (seen?.has(TYPE.reply)) return dropped("on its way in: the reply came to the interface");
+  if (isHere && echosIn() > before) {
+    const where = seen === null ? "after the request" : "on its way out: the request";
+    return dropped(`${where} came in, and no reply ${seen === null ? "arrived" : "left"}`);
+  }
   if (isHere) return dropped("on its way in: the request left");
-  if (seen.has(TYPE.neighbour) && !seen.has(TYPE.request)) {
+  if (seen?.has(TYPE.neighbour) && !seen.has(TYPE.request)) {
     return dropped("on its way in: the gateway's neighbour advertisement came to the interface");
   }
   const reason = outcome.kind === "done" ? outcome.lost[0]?.reason : outcome.kind;
@@ -70,13 +74,14 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
 
 /**
  * Watches the interfaces, which see what comes before the firewall of this machine, and what leaves after
- * it; packet(7). The function returned gives the types of ICMPv6 that were to or from an address, none
+ * it; packet(7). The function returned gives the types of ICMPv6 that were to or from an address, null
  * without the right to watch.
  */
-function watchWire(target: Ipv6Address): () => ReadonlySet<number> {
+function watchWire(target: Ipv6Address): () => ReadonlySet<number> | null {
   const [AF_PACKET, ETH_P_IPV6, HEADER_BYTES] = [17, 0xdd86, 40];
   const fd = libc().socket(AF_PACKET, SOCK.dgram | SOCK.nonblock | SOCK.cloexec, ETH_P_IPV6);
   return () => {
+    if (fd < 0) return null;
     const types = new Set<number>();
     const packet = new Uint8Array(new ArrayBuffer(2048));
     const wanted = ipv6ToBytes(target).toHex();
@@ -90,15 +95,7 @@ function watchWire(target: Ipv6Address): () => ReadonlySet<number> {
   };
 }
 
-/** How many echo requests this machine has let in. */
+/** How many echo requests from this machine itself it has let in. */
 function echosIn(): number {
-  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(read("/proc/net/snmp6"))?.[1] ?? 0);
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
+  return Number(/^Icmp6InEchos\s+(\d+)/m.exec(tryRead("/proc/net/dev_snmp6/lo") ?? "")?.[1] ?? 0);
 }

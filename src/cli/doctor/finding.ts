@@ -1,3 +1,9 @@
+import type { EnvironmentFile } from "../../config/environment-file.ts";
+import type { Config } from "../../config/settings.ts";
+import type { Status } from "../../server/status.ts";
+import type { InstalledService } from "../installed.ts";
+import type { SetVariable } from "./repair.ts";
+
 /** The result of one check: an attempt, its outcome, and what to do; only a problem makes doctor fail. */
 export interface Finding {
   readonly state: "ok" | "warning" | "problem" | "unknown";
@@ -10,6 +16,27 @@ export interface Finding {
    * knows. Null if no command does.
    */
   readonly run: string | null;
+}
+
+/** The part of a scene that is known even if the settings are not valid. */
+export interface Surroundings {
+  readonly config: Config | null;
+  /** Null if none is installed. */
+  readonly service: InstalledService | null;
+  /** The answer of the running process; null if there is none. */
+  readonly status: Status | null;
+  readonly files: readonly EnvironmentFile[];
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** Everything that checks look at. */
+export interface Scene extends Surroundings {
+  readonly config: Config;
+  /** The role that the settings are for; see `roleOf`. */
+  readonly role: Status["role"];
+  /** True if the running process has this role and these settings. */
+  readonly isCurrent: boolean;
+  readonly set: SetVariable;
 }
 
 /** The findings that one attempt can have. */

@@ -1,27 +1,39 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { type Config, RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
-import { createDnsClient } from "../../dns/client.ts";
-import { certificateFault } from "../../dns/codes.ts";
-import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { libc } from "../../platform/libc.ts";
+import { tryRead } from "../../platform/regular-file.ts";
 import { listText } from "../../util/text.ts";
 import { rawSocketRemedy } from "../terminal.ts";
-import { type Finding, trying } from "./finding.ts";
-import { AUTHORITIES, type SetVariable } from "./repair.ts";
+import { type Finding, type Surroundings, trying } from "./finding.ts";
 
-/** Checks that this process may open the raw socket that all probes but pings need. */
-export function checkRawSocket(environment: NodeJS.ProcessEnv): Finding {
+/**
+ * Checks that this process may open the raw socket that all probes but pings need. The service's user gets
+ * the capability from systemd only, and a running process says what it has.
+ */
+export function checkRights({ service, status, environment }: Surroundings): readonly Finding[] {
+  if (status !== null || (service !== null && process.geteuid?.() !== 0)) return [];
   const { ok, problem, warning } = trying("open a raw ICMPv6 socket");
   const icmp = openIcmpIfAllowed();
   if ("unavailable" in icmp) {
     const remedy = rawSocketRemedy(icmp, environment);
-    return problem(icmp.unavailable, `${remedy}; without it no target can be probed`);
+    return [problem(icmp.unavailable, `${remedy}; without it no target can be probed`)];
   }
   icmp.close();
-  if (icmp.withoutRaw === null) return ok("it opens");
+  if (icmp.withoutRaw === null) return [ok("it opens")];
   const remedy = rawSocketRemedy(icmp.withoutRaw, environment);
-  return warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy);
+  return [warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy)];
+}
+
+/** Checks the executable, and what the machine gives to every program. */
+export function checkMachine({ config, files }: Surroundings): readonly Finding[] {
+  const paths = files.map(({ path }) => path).concat(config?.keysFile ?? []);
+  const times = paths.filter((path) => existsSync(path)).map((path) => statSync(path).mtimeMs);
+  return [
+    ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
+    checkAddress(),
+    checkDefaultRoute(),
+    checkClock(Math.max(0, ...times)),
+  ];
 }
 
 const CONF = "/proc/sys/net/ipv6/conf";
@@ -29,30 +41,38 @@ const CONF = "/proc/sys/net/ipv6/conf";
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 
+const isAnyOf = (marks: readonly string[]) => marks.some((path) => existsSync(path));
+
+/** Lets the kernel have IPv6 from its next start, where its command line or an option of the module forbids it. */
+const ALLOW_IPV6 =
+  "grep -lsE 'ipv6[. ]disable=1' /etc/default/grub /etc/default/grub.d/* /etc/modprobe.d/* | xargs -r sed -Ei 's/(ipv6[. ])disable=1/\\1disable=0/' && update-grub";
+
 /** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
-  table: string | null = readText("/proc/net/if_inet6"),
+  table: string | null = tryRead("/proc/net/if_inet6"),
   disabled: readonly string[] = disabledOn(),
-  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
+  isContainer: boolean = isAnyOf(CONTAINER_MARKS),
 ): Finding {
-  const GLOBAL_SCOPE = "00";
   const { ok, problem } = trying("find an IPv6 address of this machine");
   const inContainer = "run the container with --network=host, or in a network that has IPv6";
   const missing = (outcome: string, advice: string, run: string | null = null) =>
     isContainer ? problem(outcome, inContainer) : problem(outcome, advice, run);
-  if (table === null) return missing("the kernel has no IPv6", "boot without ipv6.disable=1");
-  const found = rowsOf(table).filter(([, , , scope, , name]) => scope === GLOBAL_SCOPE && name);
-  if (disabled.length > 0 && found.length === 0) {
-    const names = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
+  if (table === null) {
+    return missing("the kernel has no IPv6", "let it boot with IPv6, then reboot", ALLOW_IPV6);
+  }
+  const found = table.matchAll(/^\w{32} \w\w \w\w 00 \w\w +(\S+)$/gm);
+  const names = [...new Set(Array.from(found, ([, name]) => name))];
+  if (disabled.length > 0 && names.length === 0) {
+    const sysctls = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
     const advice = "enable it, also for the next boot; set addresses again that were set by hand";
     const files = "grep -ls disable_ipv6 /etc/sysctl.conf /etc/sysctl.d/*";
     const forget = `${files} | xargs -r sed -i '/disable_ipv6/s/^/#/'`;
     const switches = disabled.map((name) => `${CONF}/${name}/disable_ipv6`);
     const run = `${forget}; echo 0 | tee ${switches.join(" ")}`;
-    return missing(`${listText(names)} is 1`, advice, run);
+    return missing(`${listText(sysctls)} is 1`, advice, run);
   }
-  return found.length > 0
-    ? ok(`found on ${lastColumns(found)}`)
+  return names.length > 0
+    ? ok(`found on ${names.join(", ")}`)
     : missing(
         "only loopback and link-local addresses",
         "ask your provider for an IPv6 address and gateway; see ip -6 address",
@@ -63,37 +83,51 @@ export function checkAddress(
 /** The interfaces where IPv6 is disabled, and `all` and `default`. */
 function disabledOn(): string[] {
   const names = existsSync(CONF) ? readdirSync(CONF) : [];
-  return names.filter((name) => readText(`${CONF}/${name}/disable_ipv6`)?.trim() === "1");
+  return names.filter((name) => tryRead(`${CONF}/${name}/disable_ipv6`)?.trim() === "1");
 }
 
 /** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
 const ROUTE = { up: 0x1, reject: 0x200 } as const;
 
-/** Looks for a usable IPv6 default route. */
-export function checkDefaultRoute(table: string | null = readText("/proc/net/ipv6_route")) {
-  const { ok, warning } = trying("find an IPv6 default route");
-  const found = rowsOf(table ?? "").filter(
-    ([destination = "", length, , , , , , , flags = "0", name]) => {
-      const bits = Number.parseInt(flags, 16);
-      const isUsable = (bits & ROUTE.up) !== 0 && (bits & ROUTE.reject) === 0;
-      return length === "00" && /^0+$/.test(destination) && isUsable && name;
-    },
+/** The usable default routes in the table of the kernel: the gateway in hex, and the interface. */
+export function defaultRoutes(table: string | null = tryRead("/proc/net/ipv6_route")) {
+  const ROW = /^0{32} 00 0{32} 00 (\w{32}) \w+ \w+ \w+ (\w+) +(\S+)$/gm;
+  return Array.from((table ?? "").matchAll(ROW)).flatMap(
+    ([, gateway = "", flags = "", device = ""]) =>
+      (Number.parseInt(flags, 16) & (ROUTE.up | ROUTE.reject)) === ROUTE.up
+        ? [{ gateway, device }]
+        : [],
   );
+}
+
+/** Looks for a usable IPv6 default route. */
+export function checkDefaultRoute(routes = defaultRoutes()): Finding {
+  const { ok, warning } = trying("find an IPv6 default route");
+  const names = [...new Set(routes.map(({ device }) => device))];
   const advice = "targets beyond your own networks answer NETWORK_UNREACHABLE; see ip -6 route";
-  return found.length > 0
-    ? ok(`found on ${lastColumns(found)}`)
+  return names.length > 0
+    ? ok(`found on ${names.join(", ")}`)
     : warning("there is no default route", advice);
 }
+
+/** Sets the clock from the network: where systemd has no time service to start, with one that has to be installed first. */
+const SET_CLOCK = "timedatectl set-ntp true || apt-get install systemd-timesyncd";
 
 /**
  * Checks that a time service keeps the clock right, and that it is not behind what files say.
  *
  * @param latestMs a time that has passed: the newest of the service's files
+ * @param errorUs how far off the clock is at most, as far as the kernel knows
+ * @param isGuest true if the clock is that of a host
  */
-export function checkClock(latestMs: number, nowMs = Date.now()): Finding {
-  /** The size of `struct timex`, and the result of a clock that is not synchronised; adjtimex(2). */
-  const TIMEX_BYTES = 208;
-  const TIME_ERROR = 5;
+export function checkClock(
+  latestMs: number,
+  nowMs: number = Date.now(),
+  errorUs: number = clockErrorUs(),
+  isGuest: boolean = isAnyOf([...CONTAINER_MARKS, "/run/systemd/container"]),
+): Finding {
+  /** The kernel counts up to this error while nothing sets the clock; linux/timex.h, NTP_PHASE_LIMIT. */
+  const UNKNOWN_US = 16_000_000;
   const now = new Date(nowMs).toISOString();
   const { ok, problem, warning } = trying(`see whether the clock (${now}) is right`);
   const depends = "certificates and the expiry of keys depend on it";
@@ -102,26 +136,25 @@ export function checkClock(latestMs: number, nowMs = Date.now()): Finding {
     const advice = `set it to the time in UTC; ${depends}`;
     return problem(`it is behind: a file was written at ${then}`, advice, "date --utc --set=TIME");
   }
-  const state = libc().adjtimex(new Uint8Array(new ArrayBuffer(TIMEX_BYTES)));
-  if (state !== TIME_ERROR) return ok("a time service sets it");
-  return warning("no time service sets it", depends, timeService());
+  if (errorUs < UNKNOWN_US) return ok("a time service sets it");
+  return isGuest
+    ? warning("no time service sets it", `start one on the host of this container; ${depends}`)
+    : warning("no time service sets it", depends, SET_CLOCK);
 }
 
-/** The command that starts a time service; null if this machine has none to start, or gets its time from a host. */
-function timeService(): string | null {
-  const marks = [...CONTAINER_MARKS, "/run/systemd/container"];
-  if (marks.some((path) => existsSync(path))) return null;
-  const shown = Bun.which("timedatectl") && ["timedatectl", "show", "--property=CanNTP", "--value"];
-  const can = shown && Bun.spawnSync(shown, { stderr: "ignore" }).stdout.toString().trim();
-  if (can === "yes") return "timedatectl set-ntp true";
-  return Bun.which("apt-get") && "apt-get install systemd-timesyncd";
+/** The kernel's bound on the error of the clock; adjtimex(2), `maxerror` of `struct timex`. */
+function clockErrorUs(): number {
+  const [TIMEX_WORDS, MAX_ERROR] = [26, 3];
+  const timex = new BigInt64Array(new ArrayBuffer(TIMEX_WORDS * BigInt64Array.BYTES_PER_ELEMENT));
+  libc().adjtimex(timex);
+  return Number(timex[MAX_ERROR]);
 }
 
 /**
  * Checks that the executable has no file capabilities: they would give raw sockets to every user
  * of the machine, while the unit gives them to the service alone.
  */
-export function checkExecutable(path: string): Finding {
+function checkExecutable(path: string): Finding {
   const { ok, problem } = trying(`look for capabilities on ${path}`);
   const text = (value: string) => new TextEncoder().encode(`${value}\0`);
   const length = libc().getxattr(text(path), text("security.capability"), null, 0);
@@ -132,105 +165,4 @@ export function checkExecutable(path: string): Finding {
         `setcap -r ${path}`,
       )
     : ok("it has none, as it should be");
-}
-
-/** A nearby resolver answers well within this time. */
-export const RESOLVER_TIMEOUT_MS = 2000;
-
-/** Checks that each resolver answers, over each family that it has addresses of. */
-export async function checkResolvers(
-  resolvers: Config["resolvers"],
-  set: SetVariable,
-): Promise<readonly Finding[]> {
-  const findings = await Promise.all(
-    RESOLVER_NAMES.map(async (name) => {
-      const found = await Promise.all(
-        ([6, 4] as const).flatMap((version) => {
-          const servers = resolvers[name].filter(({ address }) => address.version === version);
-          return servers.length === 0 ? [] : [checkResolver(name, version, servers, set)];
-        }),
-      );
-      // One family is enough.
-      return found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
-    }),
-  );
-  return findings.flat();
-}
-
-async function checkResolver(
-  name: ResolverName,
-  version: 4 | 6,
-  servers: readonly DnsServer[],
-  set: SetVariable,
-) {
-  const at = servers.map(formatDnsServer).join(", ");
-  const { ok, problem, warning } = trying(`ask ${name} over IPv${version} (${at})`);
-  const variable = `SIXSCOPE_${name.toUpperCase()}`;
-  const own = set(variable, "ADDRESS");
-  const timeoutMs = RESOLVER_TIMEOUT_MS;
-  // Every resolver knows the name servers of the root.
-  const outcome = await createDnsClient({ servers }).query(".", "NS", { timeoutMs });
-  switch (outcome.kind) {
-    case "answer":
-    case "no-data":
-    case "name-error":
-      return ok(`${outcome.server} answers in ${outcome.queryTimeMs} ms`);
-    case "failure":
-    case "malformed":
-      return warning(
-        `${outcome.server} answers ${outcome.rcode}`,
-        `ask its operator whether it serves this machine, or set ${variable}`,
-        own,
-      );
-    case "unreachable": {
-      const certificate = certificateFault(outcome.reason);
-      if (certificate) {
-        const isUntrusted = certificate.advice.includes(AUTHORITIES);
-        const run = isUntrusted ? set(AUTHORITIES, "AUTHORITY.pem") : own;
-        return problem(certificate.fault, certificate.advice, run);
-      }
-      return problem(
-        `it cannot be reached (${outcome.reason})`,
-        outcome.reason.startsWith("ECONNREFUSED")
-          ? `start a resolver there, or set ${variable}`
-          : `see ip -${version} route, or set ${variable} to your own resolver`,
-        own,
-      );
-    }
-    case "timeout":
-    case "aborted":
-      return problem(
-        `no answer within ${timeoutMs / 1000} s`,
-        `allow UDP and TCP port 53, or set ${variable} to your own resolver`,
-        own,
-      );
-  }
-}
-
-function asWarning(finding: Finding): Finding {
-  return finding.state === "problem"
-    ? {
-        ...finding,
-        state: "warning",
-        advice: `the other family is used; ${finding.advice}`,
-        run: null,
-      }
-    : finding;
-}
-
-function rowsOf(table: string): string[][] {
-  return table.split("\n").map((line) => line.trim().split(/\s+/));
-}
-
-/** The names of interfaces, which are at the end of rows, each once. */
-function lastColumns(rows: readonly string[][]): string {
-  return [...new Set(rows.map((row) => row.at(-1)))].join(", ");
-}
-
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return null;
-  }
 }

@@ -1,6 +1,6 @@
 import { canonicalName, DnsFormatError } from "../name.ts";
 import type { TrustAnchor } from "./chain.ts";
-import { digestBytes, isUsableDigest, keyDigest, tryParseKey, tryParseKeyDigest } from "./key.ts";
+import { keyDigest, tryParseKey, tryParseKeyDigest } from "./key.ts";
 
 /** SHA-256, into which keys are turned. */
 const DIGEST_TYPE = 2;
@@ -60,12 +60,13 @@ function parseAnchor([owner = "", ...words]: readonly string[]): TrustAnchor {
   }
   const zone = canonicalName(owner).toLowerCase();
   const rest = fields[3]?.replaceAll(" ", "") ?? "";
-  const data = Buffer.from(rest, type.toUpperCase() === "DS" ? "hex" : "base64");
+  const isDigest = type.toUpperCase() === "DS";
+  const data = Buffer.from(rest, isDigest ? "hex" : "base64");
   const record = Buffer.concat([Buffer.from([first >> 8, first & 0xff, second, third]), data]);
-  if (type.toUpperCase() === "DS") {
+  if (isDigest) {
     const digest = tryParseKeyDigest(record);
-    const isCut = digest && isUsableDigest(digest) && data.length !== digestBytes(third);
-    if (!digest || isCut || 2 * data.length !== rest.length) {
+    const { length = data.length } = keyDigest(".", data, third) ?? {};
+    if (!digest || data.length !== length || 2 * data.length !== rest.length) {
       throw new TrustAnchorError("the digest of the DS record is cut short or not in hex");
     }
     return { zone, ...digest };

@@ -1,7 +1,7 @@
-import type { ByteReader } from "../../util/bytes.ts";
-import { typeName } from "../record.ts";
+import type { RecordType } from "../record.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { TYPE } from "./record-set.ts";
+import { Problem } from "./problem.ts";
+import type { Signature } from "./record-set.ts";
 import { nameText } from "./wording.ts";
 
 /** An NSEC or NSEC3 record whose signature is valid. */
@@ -9,142 +9,102 @@ export interface DenialRecord {
   /** The record in presentation form, with its owner. */
   readonly text: string;
   /** The types of records at its name; empty for a name that only has names below it. */
-  readonly types: ReadonlySet<number>;
+  readonly types: readonly string[];
   /** True if it says nothing about names between that have no signature; RFC 5155 section 6. */
   readonly isOptOut: boolean;
 }
 
 /** The NSEC or the NSEC3 records of one zone that came with an answer. */
 export interface Denials {
-  /** The record of a name, which exists; null if there is none. */
-  at(name: string): DenialRecord | null;
-  /** The record that shows that a name does not exist; null if there is none. */
-  over(name: string): DenialRecord | null;
-  /** The longest name above one that exists; null if that is not proven. */
-  encloser(name: string): string | null;
+  /** The record of a name, which exists; undefined if there is none. */
+  at(name: string): DenialRecord | undefined;
+  /** The record that shows that a name does not exist; undefined if there is none. */
+  over(name: string): DenialRecord | undefined;
+  /** The longest name above one that exists; undefined if that is not proven. */
+  encloser(name: string): string | undefined;
 }
 
-/** A record, and what it proves. */
-export interface ProofStep {
-  readonly record: string;
-  readonly proves: string;
+/** Something that does not exist, as an answer says. */
+export interface Claim {
+  readonly name: string;
+  readonly type: RecordType;
+  /** True if the name does not exist, false if it only has no record of the type. */
+  readonly isNameError?: boolean;
+  /** Of records that a wildcard gave: their signature. Then the name itself does not exist. */
+  readonly wildcard?: Signature;
 }
 
-/** The proof about a name and type, or what is missing. */
-export type Denial =
-  | {
-      readonly isProven: true;
-      readonly steps: readonly ProofStep[];
-      /** True if the name may exist without signatures. */
-      readonly isOptOut: boolean;
-      /** True if the name begins a zone that is not signed. */
-      readonly isDelegation: boolean;
-    }
-  | { readonly isProven: false; readonly text: string };
+/** The proof of a claim. */
+export interface Proof {
+  /** The records, and what each proves. */
+  readonly steps: readonly { readonly record: string; readonly proves: string }[];
+  /** True if the name may exist without signatures. */
+  readonly isOptOut: boolean;
+  /** True if the name begins a zone that is not signed. */
+  readonly isDelegation: boolean;
+}
 
 /**
- * Reads what the records prove: that a name has no record of a type, also by a wildcard, or that there is
- * no such name. RFC 4035 section 5.4, RFC 5155 section 8, RFC 6840 section 4.
- *
- * @param isNameError true if the answer says that the name does not exist
+ * Reads the proof of a claim from the records: RFC 4035 sections 5.3.4 and 5.4, RFC 5155 section 8, RFC 6840
+ * section 4. Throws a Problem if they do not prove it.
  */
-export function prove(
-  denials: Denials,
-  {
-    name,
-    type,
-    isNameError,
-  }: { readonly name: string; readonly type: number; readonly isNameError: boolean },
-): Denial {
-  const here = denials.at(name);
-  if (here !== null) return proveNoData(here, name, type, isNameError);
-  const encloser = denials.encloser(name);
+export function prove(denials: Denials, claim: Claim): Proof {
+  const { name, type, isNameError = false, wildcard: by } = claim;
+  const here = by ? undefined : denials.at(name);
+  if (here !== undefined) return proveNoData(here, claim);
+  const encloser = by ? ancestorOf(name, by.labels) : denials.encloser(name);
   const nextCloser = encloser && childTowards(encloser, name);
   const cover = nextCloser && denials.over(nextCloser);
-  if (!encloser || !nextCloser || !cover) return unproven(`that ${nameText(name)} does not exist`);
-  const steps = [step(cover, `${nameText(nextCloser)} does not exist`)];
+  if (!encloser || !nextCloser || !cover) throw unproven(`${nameText(name)} does not exist`);
   const { isOptOut } = cover;
+  const steps = [step(cover, `${nameText(nextCloser)} does not exist`)];
   const wildcard = wildcardOf(encloser);
   const atWildcard = denials.at(wildcard);
   if (isNameError) {
     const noWildcard = denials.over(wildcard);
-    if (noWildcard === null) return unproven(`that ${wildcard} does not exist`);
+    if (!noWildcard) throw unproven(`${nameText(wildcard)} does not exist`);
     steps.push(step(noWildcard, `${nameText(wildcard)} does not exist`));
-  } else if (atWildcard !== null) {
-    const denial = proveNoData(atWildcard, wildcard, type, false);
-    return denial.isProven ? { ...denial, steps: [...steps, ...denial.steps], isOptOut } : denial;
-  } else if (!isOptOut) {
-    return unproven(`that ${nameText(name)} has no ${typeName(type)} record`);
+  } else if (!by && atWildcard) {
+    const proof = proveNoData(atWildcard, { name: wildcard, type });
+    return { ...proof, steps: [...steps, ...proof.steps], isOptOut };
+  } else if (!by && !isOptOut) {
+    throw unproven(`${nameText(name)} has no ${type} record`);
   }
-  return { isProven: true, steps, isOptOut, isDelegation: false };
+  return { steps, isOptOut, isDelegation: false };
 }
 
-/**
- * The proof in the records about a name that a wildcard matches: that it does not exist itself; RFC 4035
- * section 5.3.4.
- *
- * @param labels of the name below which the wildcard is
- */
-export function proveExpansion(denials: Denials, name: string, labels: number): Denial {
-  const nextCloser = ancestorOf(name, labels + 1);
-  const cover = denials.over(nextCloser);
-  if (cover === null)
-    return unproven(`that ${nameText(nextCloser)} does not exist, so that a wildcard may match`);
-  const steps = [step(cover, `${nameText(nextCloser)} does not exist, so the wildcard matches`)];
-  return { isProven: true, steps, isOptOut: cover.isOptOut, isDelegation: false };
-}
-
-function proveNoData(
-  record: DenialRecord,
-  name: string,
-  type: number,
-  isNameError: boolean,
-): Denial {
-  const { types } = record;
-  const isDelegation = types.has(TYPE.NS) && !types.has(TYPE.SOA);
+/** The proof in the record of the name itself. */
+function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim): Proof {
+  const has = (other: string) => record.types.includes(other);
+  const isDelegation = has("NS") && !has("SOA");
   const wrong =
-    (isNameError && !types.has(TYPE.NXNAME) && "the name exists") ||
-    ([type, TYPE.CNAME].some((each) => types.has(each)) && "the record that was denied exists") ||
-    (type === TYPE.DS && types.has(TYPE.SOA) && name !== "." && "it is from the zone below") ||
-    (type !== TYPE.DS && isDelegation && "it is from the zone above");
-  if (wrong)
-    return {
-      isProven: false,
-      text: `The proof about ${nameText(name)} contradicts the answer: ${wrong}.`,
-    };
-  const proves = isNameError ? "does not exist" : `has no ${typeName(type)} record`;
-  const steps = [step(record, `${nameText(name)} ${proves}`)];
-  return { isProven: true, steps, isOptOut: false, isDelegation: type === TYPE.DS && isDelegation };
+    // RFC 9824 section 3.
+    (isNameError && !has("NXNAME") && "the name exists") ||
+    ((has(type) || has("CNAME")) && "the record that was denied exists") ||
+    (type === "DS" && has("SOA") && name !== "." && "it is from the zone below") ||
+    (type !== "DS" && isDelegation && "it is from the zone above");
+  if (wrong) {
+    const text = `The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
+    throw new Problem("bogus", text);
+  }
+  const proves = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
+  return { steps: [step(record, proves)], isOptOut: false, isDelegation };
 }
 
-function step({ text }: DenialRecord, proves: string): ProofStep {
+function step({ text }: DenialRecord, proves: string) {
   return { record: text, proves };
 }
 
-function unproven(what: string): Denial {
-  return { isProven: false, text: `The answer does not prove ${what}.` };
+function unproven(what: string): Problem {
+  return new Problem("bogus", `The answer does not prove that ${what}.`);
+}
+
+/** True for the types of a name below which its zone knows nothing; RFC 6840 section 4.1, RFC 5155 section 8.3. */
+export function leadsAway(types: readonly string[]): boolean {
+  return types.includes("DNAME") || (types.includes("NS") && !types.includes("SOA"));
 }
 
 /** The name right below an ancestor that leads to a name. */
-export function childTowards(ancestor: string, name: string): string {
+function childTowards(ancestor: string, name: string): string {
   return ancestorOf(name, labelsOf(ancestor).length + 1);
-}
-
-/** Reads the list of types at the end of the data; RFC 4034 section 4.1.2. */
-export function readTypes(reader: ByteReader): ReadonlySet<number> {
-  const types = new Set<number>();
-  while (reader.remaining > 0) {
-    const window = reader.uint8() << 8;
-    for (const [at, byte] of reader.take(reader.uint8()).entries()) {
-      for (let bit = 0; bit < 8; bit++) {
-        if (byte & (0x80 >>> bit)) types.add(window | (at << 3) | bit);
-      }
-    }
-  }
-  return types;
-}
-
-/** A list of types in presentation form. */
-export function typesText(types: ReadonlySet<number>): string {
-  return [...types].map(typeName).join(" ");
 }

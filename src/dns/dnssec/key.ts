@@ -13,47 +13,28 @@ const RSA_BITS = { minimum: 512, maximum: 4096 } as const;
 /** A public key as a JSON Web Key; RFC 7517. */
 type PublicJwk = Readonly<Record<string, string>>;
 
-/** A signature algorithm. Without `jwk` it cannot be verified here. */
+/** A signature algorithm that can be verified here. */
 interface Algorithm {
-  readonly name: string;
   /** The hash of the signed data; null where the algorithm has its own. */
-  readonly hash?: string | null;
+  readonly hash: string | null;
   /** The public key as a JSON Web Key; null if it does not have the form of the algorithm. */
-  jwk?(key: Buffer): PublicJwk | null;
+  jwk(key: Buffer): PublicJwk | null;
 }
 
-const curve = (name: string, hash: string, curveName: string, bytes: number): Algorithm => ({
-  name,
-  hash,
-  jwk: (key) =>
-    key.length === 2 * bytes
-      ? { kty: "EC", crv: curveName, x: base64url(key, 0, bytes), y: base64url(key, bytes) }
-      : null,
-});
+/** The form of keys that are a point of a curve. @param axisBytes bytes of each coordinate */
+const curve = (kty: string, crv: string, axisBytes: number) => (key: Buffer) => {
+  const [x = "", y] = [0, axisBytes].map((at) => base64url(key, at, at + axisBytes));
+  if (key.length !== (kty === "EC" ? 2 : 1) * axisBytes) return null;
+  return { kty, crv, x, ...(y && { y }) };
+};
 
-/**
- * The algorithms of the IANA registry; RFC 8624 and RFC 9904. Those with SHA-1 count as unsupported:
- * RFC 9905 section 2.
- */
+/** The algorithms of RFC 8624 and RFC 9904. Those with SHA-1 count as unsupported: RFC 9905 section 2. */
 const ALGORITHMS: Readonly<Record<number, Algorithm>> = {
-  1: { name: "RSAMD5" },
-  3: { name: "DSA" },
-  5: { name: "RSASHA1" },
-  6: { name: "DSA-NSEC3-SHA1" },
-  7: { name: "RSASHA1-NSEC3-SHA1" },
-  8: { name: "RSASHA256", hash: "sha256", jwk: rsaKey },
-  10: { name: "RSASHA512", hash: "sha512", jwk: rsaKey },
-  12: { name: "ECC-GOST" },
-  13: curve("ECDSAP256SHA256", "sha256", "P-256", 32),
-  14: curve("ECDSAP384SHA384", "sha384", "P-384", 48),
-  15: {
-    name: "ED25519",
-    hash: null,
-    jwk: (key) => (key.length === 32 ? { kty: "OKP", crv: "Ed25519", x: base64url(key, 0) } : null),
-  },
-  16: { name: "ED448" },
-  17: { name: "SM2SM3" },
-  23: { name: "ECC-GOST12" },
+  8: { hash: "sha256", jwk: rsaKey },
+  10: { hash: "sha512", jwk: rsaKey },
+  13: { hash: "sha256", jwk: curve("EC", "P-256", 32) },
+  14: { hash: "sha384", jwk: curve("EC", "P-384", 48) },
+  15: { hash: null, jwk: curve("OKP", "Ed25519", 32) },
 };
 
 /** The digests of DS records; RFC 4509, RFC 6605. Those without a hash are not used: RFC 9905 for SHA-1. */
@@ -86,11 +67,6 @@ export interface KeyDigest {
   readonly digest: Uint8Array;
 }
 
-/** The name of a signature algorithm; its number if it has none. */
-export function algorithmName(algorithm: number): string {
-  return ALGORITHMS[algorithm]?.name ?? `algorithm ${algorithm}`;
-}
-
 /** The name of a DS record's digest; its number if it has none. */
 export function digestName(digestType: number): string {
   return DIGESTS[digestType]?.[0] ?? `digest ${digestType}`;
@@ -98,7 +74,7 @@ export function digestName(digestType: number): string {
 
 /** True if signatures of the algorithm can be verified here. */
 export function canVerify(algorithm: number): boolean {
-  return ALGORITHMS[algorithm]?.jwk !== undefined;
+  return algorithm in ALGORITHMS;
 }
 
 /** True if a DS record can be used: its algorithm and its digest are known. */
@@ -108,10 +84,9 @@ export function isUsableDigest({ algorithm, digestType }: KeyDigest): boolean {
 
 /** Reads the data of a DNSKEY record; null for data that is cut short. */
 export function tryParseKey(data: Uint8Array): Key | null {
+  const [high = 0, low = 0, protocol, algorithm = 0] = data;
   if (data.length < 5) return null;
-  const bytes = Buffer.from(data);
-  const flags = bytes.readUInt16BE(0);
-  const [protocol, algorithm] = [bytes.readUInt8(2), bytes.readUInt8(3)];
+  const flags = (high << 8) | low;
   let imported: KeyObject | null | undefined;
   return {
     tag: keyTag(data),
@@ -119,7 +94,7 @@ export function tryParseKey(data: Uint8Array): Key | null {
     isUsable: (flags & (FLAG.zone | FLAG.revoked)) === FLAG.zone && protocol === PROTOCOL,
     data,
     verify(signed, signature) {
-      imported ??= importKey(algorithm, bytes.subarray(4));
+      imported ??= importKey(algorithm, Buffer.from(data.subarray(4)));
       if (imported === null) return null;
       const key = { key: imported, dsaEncoding: "ieee-p1363" } as const;
       return verify(ALGORITHMS[algorithm]?.hash, signed, key, signature);
@@ -129,23 +104,13 @@ export function tryParseKey(data: Uint8Array): Key | null {
 
 /** Reads the data of a DS record; null for data that is cut short. */
 export function tryParseKeyDigest(data: Uint8Array): KeyDigest | null {
-  if (data.length < 5) return null;
-  const bytes = Buffer.from(data);
-  return {
-    tag: bytes.readUInt16BE(0),
-    algorithm: bytes.readUInt8(2),
-    digestType: bytes.readUInt8(3),
-    digest: data.subarray(4),
-  };
+  const [high = 0, low = 0, algorithm = 0, digestType = 0, ...digest] = data;
+  if (digest.length === 0) return null;
+  return { tag: (high << 8) | low, algorithm, digestType, digest: Buffer.from(digest) };
 }
 
-/** True if a DS record is about a key of the zone; RFC 4034 section 5.1.4. */
-export function isDigestOf(
-  { tag, algorithm, digestType, digest }: KeyDigest,
-  zone: string,
-  key: Key,
-) {
-  if (tag !== key.tag || algorithm !== key.algorithm) return false;
+/** True if a DS record has the digest of a key of the zone; RFC 4034 section 5.1.4. */
+export function isDigestOf({ digestType, digest }: KeyDigest, zone: string, key: Key): boolean {
   return keyDigest(zone, key.data, digestType)?.equals(digest) ?? false;
 }
 
@@ -155,13 +120,8 @@ export function keyDigest(zone: string, key: Uint8Array, digestType: number): Bu
   return hash === undefined ? null : createHash(hash).update(encodeName(zone)).update(key).digest();
 }
 
-/** Bytes of a digest. Zero for one that is not known. */
-export function digestBytes(digestType: number): number {
-  return keyDigest(".", new Uint8Array(), digestType)?.length ?? 0;
-}
-
 /** The tag of a key; RFC 4034 appendix B. */
-export function keyTag(data: Uint8Array): number {
+function keyTag(data: Uint8Array): number {
   let sum = 0;
   for (let at = 0; at < data.length; at++) sum += (data[at] as number) << (at % 2 === 0 ? 8 : 0);
   return (sum + (sum >>> 16)) & 0xffff;

@@ -1,5 +1,8 @@
+import { type Clock, systemClock } from "../../util/clock.ts";
+import { Problem } from "./problem.ts";
+
 /** The work that one verdict may cost, because every zone on the way says how much there is to do. */
-export const LIMITS = {
+const LIMITS = {
   /** Questions to the resolver; six zones take twelve. */
   questions: 40,
   /** Signatures checked, whatever the number of keys and of signatures: CVE-2023-50387 (KeyTrap). */
@@ -14,31 +17,39 @@ export const MAX_SIGNATURES = 8;
 /** DS records of a zone that are looked at. */
 export const MAX_DIGESTS = 16;
 
-/** Keys with the tag and algorithm of a signature that are tried: two keys have one tag once in 65,536. */
+/** Keys with the tag and algorithm of a signature or DS record that are tried: two keys have one tag once in 65,536. */
 export const MAX_KEYS = 4;
 
 /** Iterations of NSEC3 above which a zone counts as not signed; RFC 9276 section 3.2. */
 export const MAX_ITERATIONS = 100;
 
 /** Milliseconds for a verdict. */
-export const VERDICT_TIMEOUT_MS = 5000;
+const VERDICT_TIMEOUT_MS = 5000;
 
-/** A verdict would cost more than it may. */
-export class LimitError extends Error {
-  override readonly name = "LimitError";
-}
-
-/** Counts the work of one verdict. */
+/** Counts the work of one verdict, and its time. Throws a Problem for more than it may cost. */
 export class Work {
   readonly #done = { questions: 0, signatures: 0, hashes: 0 };
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #deadlineMs: number;
 
-  /** Counts one piece of work. Throws LimitError if it is one too many. */
+  constructor(clock: Pick<Clock, "nowMs"> = systemClock) {
+    this.#clock = clock;
+    this.#deadlineMs = clock.nowMs() + VERDICT_TIMEOUT_MS;
+  }
+
+  /** Counts one piece of work. */
   spend(kind: keyof typeof LIMITS): void {
     this.#done[kind] += 1;
-    if (this.#done[kind] > LIMITS[kind]) {
-      throw new LimitError(
-        `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`,
-      );
-    }
+    const isOver = this.#clock.nowMs() >= this.#deadlineMs;
+    if (!isOver && this.#done[kind] <= LIMITS[kind]) return;
+    const text = isOver
+      ? `The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`
+      : `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
+    throw new Problem("indeterminate", text);
+  }
+
+  /** Milliseconds left for a question. */
+  leftMs(): number {
+    return Math.max(1, this.#deadlineMs - this.#clock.nowMs());
   }
 }

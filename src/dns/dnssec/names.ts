@@ -26,31 +26,20 @@ export function isWithin(name: string, zone: string): boolean {
 
 /** How many labels two names have in common, from the right. */
 export function commonLabels(a: string, b: string): number {
-  const [left, right] = [labelsOf(a), labelsOf(b)];
-  let count = 0;
-  while (
-    count < left.length &&
-    count < right.length &&
-    left.at(-1 - count) === right.at(-1 - count)
-  ) {
-    count += 1;
-  }
-  return count;
+  const [left, right] = [labelsOf(a).toReversed(), labelsOf(b).toReversed()];
+  const different = left.findIndex((label, at) => label !== right[at]);
+  return different < 0 ? left.length : different;
 }
 
-/** Compares names in canonical order; RFC 4034 section 6.1. */
-export function compareNames(a: string, b: string): number {
-  const [left, right] = [labelsOf(a), labelsOf(b)];
-  const common = commonLabels(a, b);
-  const [first, second] = [left.at(-1 - common), right.at(-1 - common)];
-  if (common === left.length || common === right.length) return left.length - right.length;
-  return rawBytes(first ?? "") < rawBytes(second ?? "") ? -1 : 1;
+/** A text that sorts as a name does in canonical order; RFC 4034 section 6.1. */
+export function sortKey(name: string): string {
+  return labelsOf(name).map(sortableLabel).reverse().join("\0");
 }
 
-/** A label with a character for each byte. */
-function rawBytes(label: string): string {
-  return label.replaceAll(/\\(?:(\d{3})|(.))/g, (_, digits, character) =>
-    digits === undefined ? character : String.fromCharCode(Number(digits)),
+/** A label with a character above the separator for each byte. */
+function sortableLabel(label: string): string {
+  return label.replaceAll(/\\(\d{3})|\\?(.)/g, (_, digits, character) =>
+    String.fromCharCode(1 + Number(digits ?? character.charCodeAt(0))),
   );
 }
 

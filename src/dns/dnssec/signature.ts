@@ -1,22 +1,19 @@
+import { algorithmName } from "../codes.ts";
+import { CLASSES } from "../message.ts";
 import { encodeName } from "../name.ts";
-import { algorithmName, canVerify, type Key } from "./key.ts";
+import { typeCode } from "../record.ts";
+import { canVerify, type Key } from "./key.ts";
 import { MAX_KEYS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import type { RecordSet } from "./record-set.ts";
-import type { Signature } from "./signature-record.ts";
+import { Problem } from "./problem.ts";
+import type { RecordSet, Signature } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
-
-/** Why a signature proves nothing. Of several, that with the highest weight is told. */
-export interface Fault {
-  readonly status: "bogus" | "indeterminate";
-  readonly text: string;
-  readonly weight: number;
-}
 
 /** The bytes before the data of each record: type, class, TTL, length. */
 const RECORD_BYTES = 10;
 
-const CLASS_IN = 1;
+/** The keys of a zone may be the first that are checked at all, with a clock that nothing has shown to be right. */
+const CHECK_CLOCK = " If other zones have such faults too, the clock of this machine is wrong.";
 
 /**
  * Checks a signature of a record set; RFC 4035 section 5.3. Null if it is valid.
@@ -30,34 +27,34 @@ export function findFault(
   keys: readonly Key[],
   now: number,
   work: Work,
-): Fault | null {
-  const { keyTag, algorithm, signer } = signature;
-  const by = `The signature of ${setText(set)} by key ${keyTag}`;
-  if (signature.labels > signableLabels(set.name)) {
-    return { status: "bogus", weight: 2, text: `${by} is for a longer name.` };
-  }
+): Problem | null {
+  const { algorithm, keyTag, signer, labels } = signature;
+  const fault = (verdict: Problem["verdict"], what: string) =>
+    new Problem(verdict, `The signature of ${setText(set)} by key ${keyTag} ${what}`);
   if (!canVerify(algorithm)) {
-    const text = `${by} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
-    return { status: "indeterminate", weight: 0, text };
+    const name = algorithmName(algorithm);
+    return fault("indeterminate", `uses ${name}, which cannot be verified here.`);
   }
+  if (labels > signableLabels(set.name)) return fault("bogus", "is for a longer name.");
   const late = timeFault(signature, now);
-  if (late !== null) return { status: "bogus", weight: 4, text: `${by} ${late}.` };
-  const matching = keys.filter((key) => key.tag === keyTag && key.algorithm === algorithm);
+  if (late !== null) return fault("bogus", `${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`);
+  const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX_KEYS);
   if (candidates.length === 0) {
     const what = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return {
-      status: "bogus",
-      weight: 1,
-      text: `${by} proves nothing: ${nameText(signer)} ${what}.`,
-    };
+    return fault("bogus", `proves nothing: ${nameText(signer)} ${what}.`);
   }
   const signed = signedBytes(set, signature);
   for (const key of candidates) {
     work.spend("signatures");
     if (key.verify(signed, signature.bytes)) return null;
   }
-  return { status: "bogus", weight: 3, text: `${by} does not match the records.` };
+  return fault("bogus", "does not match the records.");
+}
+
+/** True if a key has the tag and the algorithm of a signature. */
+export function isBy({ tag, algorithm }: Key, signature: Signature): boolean {
+  return tag === signature.keyTag && algorithm === signature.algorithm;
 }
 
 /** When a signature begins and ceases to be valid, in seconds since 1970; RFC 4034 section 3.1.5. */
@@ -81,25 +78,21 @@ function timeFault(signature: Signature, now: number): string | null {
 
 /** The labels of a name that a signature counts; RFC 4034 section 3.1.3. */
 function signableLabels(name: string): number {
-  const labels = labelsOf(name);
-  return labels[0] === "*" ? labels.length - 1 : labels.length;
+  return labelsOf(name).filter((label, at) => at > 0 || label !== "*").length;
 }
 
 /** The bytes that were signed; RFC 4034 section 3.1.8.1. */
 function signedBytes(set: RecordSet, signature: Signature): Buffer {
-  const { name, type, data } = set;
   const { labels, header, originalTtl } = signature;
-  const owner = isExpanded(set, signature) ? wildcardOf(ancestorOf(name, labels)) : name;
-  const ownerBytes = encodeName(owner);
-  return Buffer.concat([
-    header,
-    ...data.flatMap((each) => {
-      const fields = Buffer.alloc(RECORD_BYTES);
-      fields.writeUInt16BE(type, 0);
-      fields.writeUInt16BE(CLASS_IN, 2);
-      fields.writeUInt32BE(originalTtl, 4);
-      fields.writeUInt16BE(each.length, 8);
-      return [ownerBytes, fields, each];
-    }),
-  ]);
+  const owner = isExpanded(set, signature) ? wildcardOf(ancestorOf(set.name, labels)) : set.name;
+  const name = encodeName(owner);
+  const records = set.data.flatMap((data) => {
+    const fields = Buffer.alloc(RECORD_BYTES);
+    fields.writeUInt16BE(typeCode(set.type), 0);
+    fields.writeUInt16BE(CLASSES.IN, 2);
+    fields.writeUInt32BE(originalTtl, 4);
+    fields.writeUInt16BE(data.length, 8);
+    return [name, fields, data];
+  });
+  return Buffer.concat([header, ...records]);
 }

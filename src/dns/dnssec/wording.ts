@@ -1,5 +1,4 @@
 import { plural } from "../../util/text.ts";
-import { typeName } from "../record.ts";
 
 /** A name in a sentence. */
 export function nameText(name: string): string {
@@ -7,8 +6,8 @@ export function nameText(name: string): string {
 }
 
 /** A record set in a sentence: `www.example.com AAAA`. */
-export function setText({ name, type }: { readonly name: string; readonly type: number }): string {
-  return `${nameText(name)} ${typeName(type)}`;
+export function setText({ name, type }: { readonly name: string; readonly type: string }): string {
+  return `${nameText(name)} ${type}`;
 }
 
 /** A time in a sentence: `2026-11-22 08:00 UTC`. @param seconds since 1970 */

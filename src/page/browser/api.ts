@@ -13,9 +13,9 @@ export interface Limit {
 export type Called = { readonly result: object } | { readonly problem: Problem };
 
 /** The URL of a path of the API, wherever a proxy has put the page. */
-export function urlOf(path: string): string {
+export function urlOf(path: string, base = document.baseURI): string {
   // In the line for a shell it is between apostrophes.
-  return new URL(`./api/v1/${path}`, document.baseURI).href.replaceAll("'", "%27");
+  return new URL(`./api/v1/${path}`, base).href.replaceAll("'", "%27");
 }
 
 /**

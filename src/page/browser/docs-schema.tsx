@@ -1,18 +1,4 @@
-/** A JSON Schema as far as the interface document uses it. */
-export interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly format?: string;
-  readonly description?: string;
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly oneOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-}
+import type { Schema } from "./schema-check.ts";
 
 /** Schemas by the last part of their references. */
 export type Schemas = Readonly<Record<string, object>>;

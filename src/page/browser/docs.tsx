@@ -3,8 +3,9 @@ import type { describeInterface } from "../../api/openapi.ts";
 import { call } from "./api.ts";
 import { Shell } from "./below.tsx";
 import { queryOf } from "./bookmark.ts";
-import { Fields, Prose, type Schema, type Schemas, typeOf } from "./docs-schema.tsx";
+import { Fields, Prose, type Schemas, typeOf } from "./docs-schema.tsx";
 import { reloadOnChange } from "./reload.ts";
+import type { Schema } from "./schema-check.ts";
 import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.docs;

@@ -1,3 +1,4 @@
+import { Tick } from "../../tools/parts.tsx";
 import type { PageParameter } from "../caller.ts";
 
 /** The properties that every field of a form has. */
@@ -18,11 +19,10 @@ interface TextFieldProps extends FieldProps, Pick<PageParameter, "name" | "label
 
 const textOf = (event: Event) => (event.target as HTMLInputElement).value;
 
-/** True if the checkbox of an event is checked. */
-export const isTicked = (event: Event) => (event.target as HTMLInputElement).checked;
+type ProblemOfProps = Pick<TextFieldProps, "name" | "problem">;
 
 /** The error that a field caused. */
-export function ProblemOf({ name, problem }: { name: string; problem: string | null }) {
+export function ProblemOf({ name, problem }: ProblemOfProps) {
   if (problem === null) return null;
   return (
     <p class="problem" id={`${name}-problem`} role="alert">
@@ -31,11 +31,12 @@ export function ProblemOf({ name, problem }: { name: string; problem: string | n
   );
 }
 
-/** The elements that describe an input: its hint and its error. */
-export function describedBy(name: string, hint?: string, problem?: string | null) {
-  const ids = [hint && `${name}-hint`, problem && `${name}-problem`].filter(Boolean);
-  return ids.length > 0 ? ids.join(" ") : undefined;
-}
+/** The properties of the input of a field; of the elements that describe it, those count that are there. */
+const inputOf = ({ name, problem }: ProblemOfProps) => ({
+  id: name,
+  "aria-describedby": `${name}-hint ${name}-problem`,
+  "aria-invalid": problem ? ("true" as const) : undefined,
+});
 
 /** A text field with its label, its hint, and the error that it caused. */
 export function TextField(props: TextFieldProps) {
@@ -44,7 +45,6 @@ export function TextField(props: TextFieldProps) {
     <div class={`field ${kind}`}>
       <label for={name}>{label}</label>
       <input
-        id={name}
         name={name}
         type={kind === "password" ? "password" : "text"}
         inputmode={kind === "number" ? "numeric" : undefined}
@@ -54,9 +54,8 @@ export function TextField(props: TextFieldProps) {
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
-        aria-invalid={problem ? "true" : undefined}
-        aria-describedby={describedBy(name, hint, problem)}
         onInput={(event: Event) => onValue(textOf(event))}
+        {...inputOf(props)}
       />
       {hint && (
         <p class="hint" id={`${name}-hint`}>
@@ -69,32 +68,25 @@ export function TextField(props: TextFieldProps) {
 }
 
 /** An option: a number, a box for yes and no, or a list of choices. */
-export function OptionField(props: FieldProps & { option: PageParameter }) {
-  const { option, value, onValue, problem } = props;
+export function OptionField({ option, ...field }: FieldProps & { option: PageParameter }) {
+  const { value, onValue, problem } = field;
   const { name, label, choices } = option;
   if (choices === undefined) {
-    const shared = { name, label, value, onValue, problem };
-    return <TextField {...shared} kind="number" isOptional={option.default === ""} />;
+    const isOptional = option.default === "";
+    return <TextField {...{ ...field, name, label, isOptional }} kind="number" />;
   }
-  const told = {
-    id: name,
-    "aria-invalid": problem ? ("true" as const) : undefined,
-    "aria-describedby": describedBy(name, "", problem),
-  };
+  const input = inputOf({ name, problem });
   // By the alphabet, no is before yes.
   const [no = "", yes = "", ...more] = choices.toSorted();
   if (more.length === 0) {
     return (
       <div class="check">
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={value === yes}
-            onChange={(event: Event) => onValue(isTicked(event) ? yes : no)}
-            {...told}
-          />{" "}
-          {label}
-        </label>
+        <Tick
+          checked={value === yes}
+          label={label}
+          onTick={(isYes) => onValue(isYes ? yes : no)}
+          {...input}
+        />
         <ProblemOf name={name} problem={problem} />
       </div>
     );
@@ -102,7 +94,7 @@ export function OptionField(props: FieldProps & { option: PageParameter }) {
   return (
     <div class="field choice">
       <label for={name}>{label}</label>
-      <select value={value} onChange={(event: Event) => onValue(textOf(event))} {...told}>
+      <select value={value} onChange={(event: Event) => onValue(textOf(event))} {...input}>
         {choices.map((choice) => (
           <option value={choice} selected={choice === value}>
             {choice}

@@ -1,6 +1,7 @@
+import { Tick } from "../../tools/parts.tsx";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER } from "./caller.ts";
-import { describedBy, type FieldProps, isTicked, ProblemOf } from "./fields.tsx";
+import { type FieldProps, ProblemOf } from "./fields.tsx";
 import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.from;
@@ -25,20 +26,17 @@ export function FromField(props: FieldProps & { choices: readonly string[] }) {
     onValue(isAll ? ALL : choices.filter((each) => each !== ALL && isNext(each)).join(","));
   };
   return (
-    <fieldset id={FROM} class="from" aria-describedby={describedBy(FROM, T.hint, problem)}>
+    <fieldset id={FROM} class="from" aria-describedby={`${FROM}-hint ${FROM}-problem`}>
       <legend>{T.label}</legend>
       <div class="choices">
         {choices.map((name) => (
-          <label class="check">
-            <input
-              type="checkbox"
-              name={FROM}
-              value={name}
-              checked={chosen.includes(name)}
-              onChange={(event: Event) => choose(name, isTicked(event))}
-            />{" "}
-            {name === ALL ? T.all : TAGS.includes(name) ? T.tag(name) : name}
-          </label>
+          <Tick
+            name={FROM}
+            value={name}
+            checked={chosen.includes(name)}
+            label={name === ALL ? T.all : TAGS.includes(name) ? T.tag(name) : name}
+            onTick={(isChosen) => choose(name, isChosen)}
+          />
         ))}
       </div>
       <p class="hint" id={`${FROM}-hint`}>

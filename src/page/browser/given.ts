@@ -5,7 +5,7 @@ import { call } from "./api.ts";
 import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { packed, unpacked } from "./packed.ts";
-import type { Run } from "./run.ts";
+import { NEW_RUN, type Run } from "./run.ts";
 import { datesOf } from "./run-document.ts";
 import { matches, type Rules } from "./schema-check.ts";
 import { TEXTS } from "./texts.ts";
@@ -100,11 +100,10 @@ function runWith(
   // A result of several locations is shown with the names that they were asked by.
   const from = locations && { [FROM]: isSeveral ? names.join(",") : (options[FROM] ?? all) };
   const bookmark = { ...asked, options: { ...options, ...from } };
-  return {
-    ...{ bookmark, path: pathOf(toolOf(bookmark.tool), bookmark), repeats: false, parts: [] },
-    // A run that was copied before its end has gone on without the copy.
-    ...{ state: state === "running" ? "stopped" : state, result, problem: null, startedMs, given },
-  };
+  const path = pathOf(toolOf(bookmark.tool), bookmark);
+  // A run that was copied before its end has gone on without the copy.
+  const last = state === "running" ? "stopped" : state;
+  return { ...NEW_RUN, bookmark, path, state: last, result, startedMs, given };
 }
 
 let known: Interface | null = null;

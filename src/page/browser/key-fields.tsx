@@ -1,4 +1,5 @@
-import { isTicked, ProblemOf, TextField } from "./fields.tsx";
+import { Tick } from "../../tools/parts.tsx";
+import { ProblemOf, TextField } from "./fields.tsx";
 import { forgetKey, type Key, storedKey } from "./key.ts";
 import { keyChanged } from "./state.ts";
 import { TEXTS } from "./texts.ts";
@@ -38,14 +39,11 @@ export function KeyFields(props: {
         problem={problem}
         kind="password"
       />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={value.onDevice}
-          onChange={(event: Event) => onValue({ ...value, onDevice: isTicked(event) })}
-        />{" "}
-        {T.keep}
-      </label>
+      <Tick
+        checked={value.onDevice}
+        label={T.keep}
+        onTick={(onDevice) => onValue({ ...value, onDevice })}
+      />
     </fieldset>
   );
 }

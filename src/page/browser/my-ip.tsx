@@ -7,7 +7,9 @@ import { call } from "./api.ts";
 import { Below } from "./below.tsx";
 import { type Bookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
-import { ReportView } from "./report-view.tsx";
+import { type Conclusion, conclude } from "./connection.ts";
+import { FAMILY_URLS, measure } from "./measure.ts";
+import { Announcement, ReportView } from "./report-view.tsx";
 import { noteLimit } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -16,17 +18,35 @@ const T = TEXTS.myIp;
 /** The name of the caller's address, which is asked for once. */
 let asked: Promise<string> | null = null;
 
-/** The caller's address, its reverse name, and what kind of address it is. */
+/** The conclusion about the caller's connection, which is measured once. */
+let measured: Promise<Conclusion> | null = null;
+
+/** The caller: whether the connection is ready for IPv6, the address, its reverse name, and what kind of address it is. */
 export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark }) {
   const { ip, validation, network } = CALLER;
   const label = T.label(validation ? 6 : 4);
   const [name, setName] = useState<string>(T.asking);
+  const [found, setFound] = useState<Conclusion | null>(null);
   useEffect(() => {
     asked ??= reverseName(ip);
     void asked.then(setName);
+    measured ??= FAMILY_URLS && measure(FAMILY_URLS).then(conclude);
+    void measured?.then(setFound);
   }, []);
   return (
     <>
+      {FAMILY_URLS && (
+        <section class="connection" aria-label={T.connection}>
+          <Announcement report={found} waiting={T.testing} />
+          <p class="soft">{found?.advice}</p>
+          {found && (
+            <details>
+              <summary>{T.measurements}</summary>
+              <Facts facts={found.facts} />
+            </details>
+          )}
+        </section>
+      )}
       <section class="first" aria-label={label}>
         <p class="label">{label}</p>
         <h1 class="address">

@@ -11,6 +11,9 @@ import { viewOf } from "./views.ts";
 /** More numbers than this are below each other where there is little room. */
 const FEW_NUMBERS = 3;
 
+/** A table with more rows than this has no other one beside it. */
+const LONG = 8;
+
 interface ReportViewProps {
   tool: ToolName;
   /** As far as it is known; null if nothing is. */
@@ -25,7 +28,7 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
   const view = viewOf(tool);
   return (
     <>
-      <Conclusion report={report} isRunning={isRunning} />
+      <Announcement report={report} waiting={isRunning && TEXTS.waiting} />
       {document && view.figure?.(document, asked)}
       {report && <Facts facts={report.facts} />}
       {(document && view.insteadOfTables?.(document, asked)) ??
@@ -40,14 +43,20 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
   );
 }
 
-/** The line that screen readers announce: first that the tool is running, then the verdict or the first fact. */
-function Conclusion({ report, isRunning }: { report: Report | null; isRunning: boolean }) {
+interface AnnouncementProps {
+  report: Pick<Report, "verdict" | "facts"> | null;
+  /** Said as long as nothing is known; false if nothing is waited for. */
+  waiting: string | false;
+}
+
+/** The line that screen readers announce: first that a tool is running, then the verdict or the first fact. */
+export function Announcement({ report, waiting }: AnnouncementProps) {
   const { verdict, facts = [] } = report ?? {};
   const [fact] = facts;
   const [about, text] = verdict
     ? [`verdict ${verdict.tone}`, verdict.text]
-    : isRunning
-      ? ["waiting", report === null ? TEXTS.waiting : ""]
+    : waiting
+      ? ["waiting", report === null ? waiting : ""]
       : ["unseen", fact ? `${fact.name}: ${fact.value}` : ""];
   return (
     <div class="announce" role="status">
@@ -73,7 +82,7 @@ export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[
   return (
     <div class="replies">
       {tables.map((table) => (
-        <section class="reply">
+        <section class={table.rows.length > LONG ? "reply long" : "reply"}>
           <h2>{table.heading}</h2>
           <Rows table={table} />
           <Facts facts={table.facts ?? []} />

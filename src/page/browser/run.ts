@@ -38,3 +38,8 @@ export interface Run {
   /** Where its result came from, if it was not measured now. */
   readonly given: "link" | "file" | null;
 }
+
+/** A run that has just begun. */
+export const NEW_RUN = {
+  ...{ state: "running", repeats: false, parts: [], result: null, problem: null, given: null },
+} as const satisfies Partial<Run>;

@@ -6,7 +6,7 @@ import { call, type Limit } from "./api.ts";
 import { type Bookmark, bookmarkFor, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { LINK_PREFIX, readFile, readLink } from "./given.ts";
-import type { Problem, Run } from "./run.ts";
+import { NEW_RUN, type Problem, type Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 
 /** The last refusal that says when to try again, and that time in milliseconds, as `Date.now()` has it. */
@@ -38,7 +38,7 @@ let state: State = {
 let active: AbortController | null = null;
 const listeners = new Set<() => void>();
 
-function change(part: Partial<State> = {}): void {
+function change(part: Partial<State>): void {
   state = { ...state, ...part };
   for (const listener of listeners) listener();
 }
@@ -74,14 +74,10 @@ export function stop(): void {
 }
 
 /** Notices that a key was stored or forgotten; another key has another limit. */
-export function keyChanged(): void {
-  change({ wait: null });
-}
+export const keyChanged = () => change({ wait: null });
 
 /** Notices what the service says about the limit. */
-export function noteLimit(limit: Limit): void {
-  change({ limit });
-}
+export const noteLimit = (limit: Limit) => change({ limit });
 
 /** How a bookmark is run. */
 export interface Manner {
@@ -110,10 +106,7 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
   const options = { ...bookmark.options, ...repeat?.values };
   const path = pathOf(tool, { ...bookmark, options });
   const repeats = repeat !== undefined;
-  let own: Run = {
-    ...{ bookmark, path, repeats, state: "running", parts: [], result: null, problem: null },
-    ...{ startedMs: Date.now(), given: null },
-  };
+  let own: Run = { ...NEW_RUN, bookmark, path, repeats, startedMs: Date.now() };
   keep(own, { bookmark, subject: bookmark.subject, notice: null, wait: null });
   const note = (part: Partial<Run>) => {
     // The same may have been started anew.

@@ -1,16 +1,6 @@
 /** Every text of the page that is not of a tool, in English. */
 export const TEXTS = {
   title: "sixscope",
-  /** Of the page without JavaScript. */
-  page: {
-    title: "sixscope: IPv6 looking glass",
-    docsTitle: "sixscope: API",
-    description: "Your address, IPv6 validation, DNS, ping, traceroute, loss by hop and path MTU",
-    needsScript:
-      "The other tools on this page need JavaScript. In a shell, curl with this page's address prints yours.",
-    docsHeading: "sixscope API",
-    docsLink: "The OpenAPI document describes every endpoint.",
-  },
   tools: "Tools",
   limit: (left: number, limit: number) => `${left} of ${limit} requests left`,
   run: "Run",
@@ -81,6 +71,9 @@ export const TEXTS = {
     noName: "no PTR record",
     unknownName: "not known",
     copy: "Copy the address",
+    connection: "Your connection",
+    testing: "Testing your connection",
+    measurements: "Measurements",
     network: "Network",
     ipv4: "You came over IPv4. From a connection with IPv6, this page shows your IPv6 address.",
   },

@@ -56,10 +56,9 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
       setTyped(NO_KEY);
       keyChanged();
     }
-    const chosen = Object.entries(defaults).flatMap(([name, value]) => {
-      const own = options[name] ?? value;
-      return own === value ? [] : [[name, own]];
-    });
+    const chosen = Object.keys(defaults)
+      .map((name) => [name, options[name] ?? defaults[name] ?? ""] as const)
+      .filter(([name, value]) => value !== defaults[name]);
     // White space is no part of an address, which is said while one types.
     const subject = isAskedAsTyped ? asked : targetIn(asked);
     setNote(subject === asked.trim() || isAskedAsTyped ? "" : TEXTS.taken(subject, asked.trim()));

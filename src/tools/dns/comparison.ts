@@ -78,11 +78,14 @@ function failureOf({ rcode, attempts }: NonNullable<Compared["resolvers"]>[numbe
 /** The parts of a reply that are compared; the order of lists does not matter, nor does how often something is in one. */
 const VIEWS: Readonly<Record<Difference, (reply: Reply) => readonly string[]>> = {
   records: (reply) => recordsAsked(reply).map(comparable),
-  chain: (reply) => recordsOf(reply).filter(isLink(reply)).map(comparable),
+  chain: (reply) =>
+    recordsOf(reply)
+      .filter(({ type }) => type === "CNAME" && type !== reply.outcome.question.type)
+      .map(comparable),
   ttl: (reply) => recordsAsked(reply).map((record) => `${comparable(record)} ${record.ttl}`),
   rcode: ({ outcome }) => ("rcode" in outcome ? [outcome.rcode] : []),
-  dnssec: ({ outcome, verdict }) => [
-    verdict ?? String("authenticated" in outcome && outcome.authenticated),
+  dnssec: ({ outcome, dnssec }) => [
+    dnssec?.verdict ?? String("authenticated" in outcome && outcome.authenticated),
   ],
 };
 
@@ -105,23 +108,21 @@ function findingsOf(reply: Reply, answered: readonly Reply[]) {
   const isAnswered = (other: Reply) => recordsAsked(other).length > 0 && !isNowhere(other);
   const othersKnow = answered.some((other) => other !== reply && isAnswered(other));
   const blocked = blockReason(outcome.extendedErrors);
-  const stale = staleReason(outcome.extendedErrors);
-  const said = (code: "filtered" | "perhaps-filtered" | "stale", text: string) => [
-    { resolver, code, text: `${resolver} ${text}` },
-  ];
-  return [
-    ...(stale ? said("stale", "gives an old answer, because it could not get a new one.") : []),
-    ...(blocked
-      ? said("filtered", `blocks this name, as it says (${blocked}).`)
-      : othersKnow && outcome.kind === "name-error"
-        ? said(
-            "perhaps-filtered",
-            "says that the name does not exist, and others have records; it may block the name.",
-          )
-        : othersKnow && isNowhere(reply)
-          ? said("perhaps-filtered", "answers with an address of no host; it may block the name.")
-          : []),
-  ];
+  const suspicion = !othersKnow
+    ? undefined
+    : outcome.kind === "name-error"
+      ? "says that the name does not exist, and others have records"
+      : isNowhere(reply) && "answers with an address of no host";
+  const texts = {
+    stale:
+      staleReason(outcome.extendedErrors) &&
+      "gives an old answer, because it could not get a new one",
+    filtered: blocked && `blocks this name, as it says (${blocked})`,
+    "perhaps-filtered": !blocked && suspicion && `${suspicion}; it may block the name`,
+  };
+  return (["stale", "filtered", "perhaps-filtered"] as const).flatMap((code) =>
+    texts[code] ? [{ resolver, code, text: `${resolver} ${texts[code]}.` }] : [],
+  );
 }
 
 /** The server and the network that an answer is for, if the resolver says so. */
@@ -137,11 +138,6 @@ function placeOf({ resolver, outcome }: Reply) {
 function recordsOf({ outcome }: Reply): readonly DnsRecord[] {
   return "records" in outcome ? outcome.records : [];
 }
-
-const isLink =
-  ({ outcome }: Reply) =>
-  ({ type }: DnsRecord) =>
-    type === "CNAME" && outcome.question.type !== "CNAME";
 
 /** The records of the requested type, without the chain and signatures. */
 function recordsAsked(reply: Reply): readonly DnsRecord[] {

@@ -1,15 +1,17 @@
 import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
-import type { Reply, TrustAnchor } from "../../dns/dnssec/chain.ts";
-import { VERDICT_TIMEOUT_MS } from "../../dns/dnssec/limits.ts";
+import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
+import { Work } from "../../dns/dnssec/limits.ts";
+import type { Reply } from "../../dns/dnssec/record-set.ts";
 import { type Validation, validate } from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
-import { systemClock } from "../../util/clock.ts";
 
 type Claim = DnssecDetails["resolver"]["claim"];
 
 /** How a reply is checked. */
 interface Check {
+  /** The resolver that sent it. */
+  readonly name: DnssecDetails["resolver"]["name"];
   readonly client: DnsClient;
   readonly anchors: readonly TrustAnchor[];
   readonly signal: AbortSignal;
@@ -21,52 +23,40 @@ interface Check {
 /**
  * Our own verdict on a reply, and what its resolver claims. A resolver that fails is asked not to check; if
  * it answers then, it is asked again as before, because a server that fails once says nothing of the zone.
+ * The outcome is that of the second time if it is an answer.
  */
 export async function checkDnssec(
   outcome: DnsOutcome,
-  { client, anchors, signal, owner, query }: Check,
-): Promise<
-  Omit<DnssecDetails, "resolver"> & { resolver: Omit<DnssecDetails["resolver"], "name"> }
-> {
-  const deadlineMs = systemClock.nowMs() + VERDICT_TIMEOUT_MS;
-  const options = () => ({
-    dnssec: true,
-    timeoutMs: Math.max(1, deadlineMs - systemClock.nowMs()),
-  });
-  const unchecked =
-    outcome.kind === "failure" ? await query({ ...options(), checkingDisabled: true }) : outcome;
+  { name, client, anchors, signal, owner, query }: Check,
+): Promise<{ readonly outcome: DnsOutcome; readonly dnssec: DnssecDetails }> {
+  const work = new Work();
+  const ask = (checkingDisabled: boolean) =>
+    query({ dnssec: true, checkingDisabled, timeoutMs: work.leftMs() });
+  const unchecked = outcome.kind === "failure" ? await ask(true) : outcome;
   const hasFailed = unchecked !== outcome && isDecisive(unchecked);
-  const believed = hasFailed ? await query(options()) : outcome;
+  const believed = hasFailed ? await ask(false) : outcome;
+  const isFlaky = hasFailed && isDecisive(believed);
   const claim = claimOf(believed, unchecked);
-  const { question } = outcome;
+  const { question, attempts } = outcome;
   const validation = await validate({
     ...{ name: question.name, type: question.type, anchors, reply: replyOf(unchecked) },
-    timeoutMs: deadlineMs - systemClock.nowMs(),
-    ask: async (name, type, timeoutMs) =>
-      replyOf(
-        await client.query(name, type, {
-          dnssec: true,
-          checkingDisabled: true,
-          timeoutMs,
-          signal,
-          owner,
-        }),
-      ),
+    work,
+    async ask(name, type, timeoutMs) {
+      const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, owner };
+      return replyOf(await client.query(name, type, flags));
+    },
   });
-  const isFlaky = hasFailed && isDecisive(believed);
-  const sentences = [
-    validation.text,
-    isFlaky
-      ? "The resolver failed at first, and answered when it was asked again."
-      : SAID[validation.verdict][claim],
-  ];
+  const { verdict } = validation;
+  const said = isFlaky
+    ? "The resolver failed at first, and answered when it was asked again."
+    : SAID[verdict][claim];
+  const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
   return {
-    ...validation,
-    text: sentences.filter(Boolean).join(" "),
-    resolver: {
-      claim,
-      validates: validates(validation.verdict, claim),
-      extendedErrors: "extendedErrors" in believed ? believed.extendedErrors : [],
+    outcome: isFlaky ? { ...believed, attempts: [...attempts, ...believed.attempts] } : outcome,
+    dnssec: {
+      ...validation,
+      text: [validation.text, said].filter(Boolean).join(" "),
+      resolver: { name, claim, validates: validates(verdict, claim), extendedErrors },
     },
   };
 }
@@ -92,7 +82,8 @@ const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim
     bogus: "The resolver refuses the answer, though; its clock or its trust anchors may be wrong.",
   },
   insecure: {
-    secure: "The resolver claims that it has validated the answer, which cannot be.",
+    secure:
+      "The resolver claims that it has validated the answer: it accepts more than is accepted here, or has not done so.",
     bogus: "The resolver refuses the answer, though, as if it were bogus.",
   },
   indeterminate: {
@@ -101,15 +92,14 @@ const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim
   },
   bogus: {
     secure: "The resolver claims that it has validated the answer; do not rely on that.",
-    none: "The resolver passes the answer on, so it does not validate.",
+    none: "The resolver passes the answer on, so it does not validate this name.",
     bogus: "The resolver refuses the answer, too.",
   },
 };
 
-/** True if a resolver validates, null if its claim does not show it; AD alone may come from anybody. */
+/** True if a resolver validates the name, null if its claim does not show it; AD alone may come from anybody. */
 function validates(verdict: Validation["verdict"], claim: Claim): boolean | null {
-  if (claim === "bogus") return true;
-  if (claim === "no-answer") return null;
-  if (verdict === "bogus") return false;
-  return verdict === "secure" ? claim === "secure" : null;
+  if (claim === "bogus" || (verdict === "secure" && claim === "secure")) return true;
+  // With AD, its clock or its patience may be another.
+  return verdict === "bogus" && claim === "none" ? false : null;
 }

@@ -22,6 +22,7 @@ import {
 } from "../../api/schemas.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { QUERY_TIMEOUT_MS, type QueryOptions } from "../../dns/client.ts";
+import { blockReason, staleReason } from "../../dns/codes.ts";
 import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
 import { parseHostname } from "../../dns/hostname.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
@@ -45,6 +46,21 @@ const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%
 const LONGEST_MS = MAX_WAIT_MS + 2 * QUERY_TIMEOUT_MS;
 
 const TOO_MANY = "As many of your DNS queries run as may at once";
+
+/** One of two words, the default first; the option chooses the other one, and the help says what that does. */
+const switchParameter = <const Words extends readonly [string, string]>(
+  words: Words,
+  flags: string,
+  help: string,
+  label?: string,
+) =>
+  choiceParameter(words, {
+    default: words[0],
+    description: `With \`${words[1]}\`: ${help}.`,
+    example: words[0],
+    option: { flags, help },
+    ...(label && { label }),
+  });
 
 const typeSchema = once(() =>
   z
@@ -91,39 +107,16 @@ export const dns = endpoint({
       example: "resolver_a",
       price: (resolver) => (resolver === "all" ? RESOLVER_NAMES.length : 1),
     }),
-    dnssec: choiceParameter(["no", "yes"], {
-      default: "no",
-      description: "Whether to ask for signatures and to validate them from the trust anchor down.",
-      example: "no",
-      option: { flags: "--dnssec", help: "show signatures and validate them" },
-      label: "Validate DNSSEC",
-    }),
-    class: choiceParameter(["IN", "CH"], {
-      default: "IN",
-      description:
-        "The class of the records: CH for those that servers have of themselves, such as `id.server` with type TXT.",
-      example: "IN",
-      option: { flags: "--chaos", help: "ask for records of class CH, such as id.server TXT" },
-    }),
-    nsid: choiceParameter(["no", "yes"], {
-      default: "no",
-      description: "Whether to ask for the name of the server that answers (NSID).",
-      example: "no",
-      option: { flags: "--nsid", help: "ask for the name of the server that answers" },
-    }),
-    transport: choiceParameter(["any", "tcp"], {
-      default: "any",
-      description:
-        "The transport: with `tcp`, UDP is not tried first. Resolvers over TLS or HTTPS are always asked over those.",
-      example: "any",
-      option: { flags: "--tcp", help: "do not try UDP first" },
-    }),
-    recursion: choiceParameter(["yes", "no"], {
-      default: "yes",
-      description: "Whether the resolver may ask others, or only says what it knows itself.",
-      example: "yes",
-      option: { flags: "--norecurse", help: "ask only for what the resolver knows itself" },
-    }),
+    dnssec: switchParameter(
+      ["no", "yes"],
+      "--dnssec",
+      "show signatures and validate them from the trust anchor down",
+      "Validate DNSSEC",
+    ),
+    class: switchParameter(["IN", "CH"], "--chaos", "ask for what servers say of themselves"),
+    nsid: switchParameter(["no", "yes"], "--nsid", "ask for the name of the server that answers"),
+    transport: switchParameter(["any", "tcp"], "--tcp", "do not try UDP first"),
+    recursion: switchParameter(["yes", "no"], "--norecurse", "ask only what the resolver knows"),
   },
   events: () => ({ reply: dnsReply() }),
   response: dnsResult,
@@ -140,7 +133,7 @@ export const dns = endpoint({
     const { hostname, type, resolver, dnssec } = parameters;
     const stamp = newStamp();
     const { signal, owner } = call;
-    const asked = {
+    const options = {
       ...{ signal, owner, class: parameters.class, nsid: parameters.nsid === "yes" },
       ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
     };
@@ -153,22 +146,19 @@ export const dns = endpoint({
     const ask = async (name: ResolverName): Promise<Reply> => {
       const client = resolvers[name];
       const query = (flags: QueryOptions) =>
-        client.query(parsed.name, type, { ...asked, ...flags });
+        client.query(parsed.name, type, { ...options, ...flags });
       if (type === "AAAA") learnTranslators(client);
-      const outcome = await query(dnssec === "yes" ? { dnssec: true } : {});
+      const asked = await query(dnssec === "yes" ? { dnssec: true } : {});
+      // A server that a command has chosen has its own text in place of the name.
+      const title = (resolverTitle as ResolverName | undefined) ?? name;
+      const check = { name: title, client, signal, owner, query };
       const checked =
-        dnssec === "yes" &&
-        parameters.class !== "CH" &&
-        (await checkDnssec(outcome, {
-          ...{ client, anchors: config.trustAnchors, signal, owner, query },
-        }));
-      const reply = {
-        // A server that a command has chosen has its own text in place of the name.
-        resolver: (resolverTitle as ResolverName | undefined) ?? name,
-        outcome,
-        translations: translationsIn(client, outcome),
-        ...(checked && { dnssec: checked, verdict: checked.verdict }),
-      };
+        dnssec === "yes" && parameters.class !== "CH"
+          ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
+          : { outcome: asked };
+      const { outcome } = checked;
+      const translations = translationsIn(client, outcome);
+      const reply = { ...checked, resolver: title, translations };
       if (outcome.kind !== "aborted") call.onEvent?.("reply", replyDocument(reply));
       return reply;
     };
@@ -196,17 +186,26 @@ export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
 export function dnsVerdict(
   resolver: ResolverName,
   records: DnsResult["records"],
-  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec"> & Partial<Compared>,
+  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec" | "extendedErrors"> &
+    Partial<Compared>,
 ) {
+  const { extendedErrors = [], resolvers } = said;
   const { type } = said.question;
   const name = said.question.name === "." ? "the root" : withoutFinalDot(said.question.name);
   const asked = records.filter((record) => record.type === type).length;
   const code = asked > 0 ? "answer" : said.incomplete ? "incomplete" : "no-data";
+  const blocked = blockReason(extendedErrors);
+  const isOld = staleReason(extendedErrors) !== undefined;
   const sentences = [
     code === "answer" && `${resolver} has ${plural(asked, `${type} record`)} for ${name}.`,
-    code === "no-data" && `${resolver} says that ${name} exists and has no ${type} record.`,
+    code === "no-data" &&
+      !blocked &&
+      `${resolver} says that ${name} exists and has no ${type} record.`,
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
+    // With several resolvers, the comparison says it of each.
+    blocked && !resolvers && `${resolver} blocks this name, as it says (${blocked}).`,
+    isOld && !resolvers && `The answer is old, because ${resolver} could not get a new one.`,
     said.dnssec && `DNSSEC: ${said.dnssec.verdict}.`,
     comparisonText(said),
   ];

@@ -1,19 +1,17 @@
+import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import { ApiError, clientGone } from "../../api/errors.ts";
 import type { ResolverName } from "../../config/settings.ts";
 import type { Translation } from "../../dns/dns64.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
 import type { DnsOutcome } from "../../dns/outcome.ts";
 import type { DnsRecord } from "../../dns/record.ts";
-import type { checkDnssec } from "./dnssec.ts";
 
 /** The reply of one resolver about a name. */
 export interface Reply {
   readonly resolver: ResolverName;
   readonly outcome: DnsOutcome;
   /** Our verdict about DNSSEC, if it was asked for. */
-  readonly verdict?: string;
-  /** All about that verdict. */
-  readonly dnssec?: Awaited<ReturnType<typeof checkDnssec>>;
+  readonly dnssec?: DnssecDetails;
   /** Its addresses that lead to a translator. */
   readonly translations?: readonly Translation[];
 }
@@ -21,11 +19,9 @@ export interface Reply {
 type Answered = Extract<DnsOutcome, { readonly rcode: string }>;
 
 /** The details of a reply, in an answer or an error. */
-export function detailsOf({ outcome, dnssec: checked, resolver, translations = [] }: Reply) {
+export function detailsOf({ outcome, dnssec: checked, translations = [] }: Reply) {
   const { question, attempts } = outcome;
-  const dnssec = checked && {
-    dnssec: { ...checked, resolver: { name: resolver, ...checked.resolver } },
-  };
+  const dnssec = checked && { dnssec: checked };
   if (!("server" in outcome)) return { question, attempts, ...dnssec };
   const { server, transport, rcode, authenticated, extendedErrors, soa, incomplete } = outcome;
   const { nsid, clientSubnet } = outcome;

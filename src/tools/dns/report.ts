@@ -1,3 +1,4 @@
+import { listText } from "../../util/text.ts";
 import {
   type FactRow,
   factsOf,
@@ -40,10 +41,10 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
         ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
         ["Location", details.location],
       ),
-      tables: resolvers?.flatMap((reply) => [
-        replyTable(reply, resolvers),
-        ...chainTables(reply.dnssec, `, as ${reply.resolver} answers`),
-      ]) ?? [recordTable(records), ...chainTables(details.dnssec)],
+      tables: (resolvers && repliesTables(resolvers)) ?? [
+        recordTable(records),
+        ...chainTables(details.dnssec),
+      ],
       isAnswered: isThere,
     };
   },
@@ -53,8 +54,11 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
 
 type DnsRecord = DnsResult["records"][number];
 
-/** @param isEverywhere false for a record to mark, which other resolvers do not have */
-function recordTable(records: readonly DnsRecord[], isEverywhere = (_: DnsRecord) => true): Table {
+/** @param markOf what to say of a record that not all resolvers have; null for the others */
+function recordTable(
+  records: readonly DnsRecord[],
+  markOf = (_: DnsRecord): string | null => null,
+): Table {
   return {
     columns: [
       { name: "type", kind: "text" },
@@ -63,9 +67,9 @@ function recordTable(records: readonly DnsRecord[], isEverywhere = (_: DnsRecord
       { name: "", kind: "text", isToned: true },
     ],
     rows: records.map((record) => {
-      const cells = [record.type, record.ttl, record.value];
-      if (isEverywhere(record)) return { cells: [...cells, null] };
-      return { cells: [...cells, "not in every answer"], tone: "warn" };
+      const mark = markOf(record);
+      const cells = [record.type, record.ttl, record.value, mark];
+      return mark === null ? { cells } : { cells, tone: "warn" };
     }),
   };
 }
@@ -86,18 +90,38 @@ const ANSWERS: readonly Reply["outcome"][] = ["answer", "no-data", "name-error"]
 /** Near enough for a mark; the comparison is exact. */
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 
-/** The reply of one of several resolvers; a record that others do not have is marked. */
-function replyTable(reply: Reply, replies: readonly Reply[]): Table {
+/** With more records than this, those of all resolvers are in one table. */
+const FEW_RECORDS = 8;
+
+/** The replies of several resolvers; a record that not all have is marked. */
+function repliesTables(replies: readonly Reply[]): Table[] {
   const answers = replies.filter(({ outcome }) => ANSWERS.includes(outcome));
-  const isEverywhere = ({ type, value }: DnsRecord) =>
-    answers.every(({ records }) =>
+  const isFew = answers.every(({ records }) => records.length <= FEW_RECORDS);
+  const markOf = ({ type, value }: DnsRecord) => {
+    const owners = answers.filter(({ records }) =>
       records.some((other) => other.type === type && isSame(other.value, value)),
     );
-  return {
-    heading: reply.resolver,
-    ...recordTable(reply.records, isEverywhere),
-    facts: factsOf(...replyFacts(reply, OUTCOMES[reply.outcome])),
+    if (owners.length === answers.length) return null;
+    return isFew ? "not in every answer" : `only ${listText(owners.map((each) => each.resolver))}`;
   };
+  const known = new Map<string, DnsRecord>();
+  for (const record of answers.flatMap(({ records }) => records)) {
+    const key = `${record.type} ${record.value.toLowerCase()}`;
+    const ttl = Math.min(record.ttl, known.get(key)?.ttl ?? record.ttl);
+    known.set(key, { ...record, ttl });
+  }
+  const heading = "Records of all resolvers, with the lowest TTL of each";
+  return [
+    ...(isFew ? [] : [{ heading, ...recordTable([...known.values()], markOf) }]),
+    ...replies.flatMap((reply) => [
+      {
+        heading: reply.resolver,
+        ...recordTable(isFew ? reply.records : [], markOf),
+        facts: factsOf(...replyFacts(reply, OUTCOMES[reply.outcome])),
+      },
+      ...chainTables(reply.dnssec, `, as ${reply.resolver} answers`),
+    ]),
+  ];
 }
 
 /** Everything else that a resolver said. */

@@ -19,7 +19,7 @@ import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
 import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
 import { shareInterval } from "../../util/statistics.ts";
-import { formatPercent, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 import {
   flowLabelNumber,
   hopFields,
@@ -201,31 +201,28 @@ function presentMtrHop(
     })),
     others,
   };
-  return presentRow({ hop, address, scopeId }, names, services, fields, {});
+  return presentRow({ hop, address, scopeId }, names, services, fields);
 }
 
 type Row = MtrResult["hops"][number];
 
 /** Sends what each round has changed: rows, and in each row the addresses that answered or got a name. */
 function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
-  const told = new Map<string, string>();
-  const isNews = (key: string, value: unknown) => {
-    const text = JSON.stringify(value);
-    const isNew = told.get(key) !== text;
-    told.set(key, text);
-    return isNew;
-  };
+  const told = new Map<number, Row>();
   return (round: number, rows: readonly Row[], verdict?: MtrRound["verdict"]) => {
     const hops = rows.flatMap((row) => {
-      const addresses = row.addresses.filter(
-        ({ ip, hostname, received }) =>
-          round > 0 && isNews(`${row.hop} ${ip}`, [hostname, received]),
+      const before = told.get(row.hop);
+      const known = round === 0 ? { ...row, addresses: [] } : row;
+      told.set(row.hop, known);
+      const addresses = known.addresses.filter(
+        ({ share: _, ...address }) =>
+          !before?.addresses.some(({ share, ...other }) => Bun.deepEquals(other, address)),
       );
-      const isChanged = isNews(`${row.hop}`, { ...row, addresses: [] });
-      return isChanged || addresses.length > 0 ? [{ ...row, addresses }] : [];
+      const isSame = Bun.deepEquals({ ...before, addresses }, { ...row, addresses });
+      return isSame && addresses.length === 0 ? [] : [{ ...row, addresses }];
     });
     // A row that is dropped is told again when it comes back.
-    for (let hop = rows.length + 1; told.delete(`${hop}`); ) hop++;
+    for (let hop = rows.length + 1; told.delete(hop); ) hop++;
     if (hops.length > 0)
       onEvent("round", { round, length: rows.length, hops, ...(verdict && { verdict }) });
   };
@@ -334,17 +331,14 @@ export function mtrVerdict(
   const lost = known - received;
   const [least, most] = shareInterval({ count: known, failed: lost });
   const [lossAtLeast, lossAtMost] = [percent(least), percent(most)];
-  const code = reached
-    ? lost === 0
-      ? "no-loss"
-      : lost < MIN_LOST
-        ? "unclear"
-        : "loss"
-    : hops.some(({ sent }) => sent > 0)
-      ? error
-        ? "unreachable"
-        : "no-reply"
-      : "not-sent";
+  const code = firstTrue({
+    "no-loss": reached && lost === 0,
+    unclear: reached && lost < MIN_LOST,
+    loss: reached,
+    "not-sent": hops.every(({ sent }) => sent === 0),
+    unreachable: error !== undefined,
+    "no-reply": true,
+  });
   const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
   const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
   const nameOf = (at: number) => {

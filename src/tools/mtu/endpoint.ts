@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import { endpoint, type Services } from "../../api/endpoint.ts";
+import { endpoint } from "../../api/endpoint.ts";
 import { ipv6Text, list, named, once, oneOf, type ValueOf, whole } from "../../api/schemas.ts";
 import {
   type DoubtfulTooBig,
@@ -44,7 +44,9 @@ export const mtu = endpoint({
   async handle({ flowLabel: label, ...probed }, call, services) {
     const { target } = probed;
     const rows = new Map<number, MtuHop>();
-    const show = hopEvents((row: MtuHop) => presentMtuHop(row, run.names.names, services), call);
+    const present = (row: MtuHop) =>
+      presentRow(row, run.names.names, services, { mtu: row.mtuBytes, atMost: row.atMostBytes });
+    const show = hopEvents(present, call);
     using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, () =>
       show([...rows.values()]),
     );
@@ -58,8 +60,8 @@ export const mtu = endpoint({
     const { mtuBytes: mtu, atMostBytes: atMost, verdict: code, cause } = outcome;
     const { lastLarge, firstSmall, flowLabel } = outcome;
     show(outcome.hops);
-    const known = await run.names.known();
-    const hops = outcome.hops.map((hop) => presentMtuHop(hop, known, services));
+    await run.names.known();
+    const hops = outcome.hops.map(present);
     const packetTooBig = outcome.packetTooBig && presentTooBig(outcome.packetTooBig, hops);
     const doubtful = outcome.doubtful.map((each) => presentTooBig(each, hops));
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
@@ -72,10 +74,6 @@ export const mtu = endpoint({
 
 /** The result of a measurement of the path MTU. */
 export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;
-
-function presentMtuHop(row: MtuHop, names: ReadonlyMap<string, string | null>, services: Services) {
-  return presentRow(row, names, services, { mtu: row.mtuBytes, atMost: row.atMostBytes }, {});
-}
 
 function presentTooBig<Message extends TooBig>(message: Message, hops: MtuResult["hops"]) {
   const { from, mtuBytes: mtu, sentBytes: sent, ...others } = message;

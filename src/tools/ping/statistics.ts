@@ -1,6 +1,6 @@
 import { type Fate, ledgerOf, totalsOf } from "../../icmp/ledger.ts";
 import { round } from "../../util/numbers.ts";
-import { formatPercent, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 
 /** The fields of a sample by which it is counted. */
 interface Counted {
@@ -42,16 +42,13 @@ export function pingVerdict(received: number, lost: readonly Counted[]) {
   const sent = received + totals.sent;
   const unsent = lost.filter((sample) => "errno" in sample);
   const errors = lost.filter((sample) => "from" in sample);
-  const code =
-    received > 0
-      ? missing > 0
-        ? "loss"
-        : "no-loss"
-      : sent === 0
-        ? "not-sent"
-        : errors.length > 0
-          ? "unreachable"
-          : "no-reply";
+  const code = firstTrue({
+    "no-loss": received > 0 && missing === 0,
+    loss: received > 0,
+    "not-sent": sent === 0,
+    unreachable: errors.length > 0,
+    "no-reply": true,
+  });
   const share = (count: number, of = sent) =>
     count < of ? `${count} of ${of} requests` : of === 1 ? "the request" : `all ${of} requests`;
   // Of those that may have been answered, it would say too much.

@@ -44,37 +44,36 @@ function Chart({ samples, stats: { min, avg, max }, count, range: { low, high } 
   const y = (ms: number) => `${100 - BOTTOM - shareOf(ms - low) * (100 - TOP - BOTTOM)}%`;
   // The mean has a label if there is room between the others.
   const isCrowded = (ms: number) => shareOf(Math.min((max ?? 0) - ms, ms - (min ?? 0))) < 0.1;
-  const lines = [
-    ["min", min],
-    ["mean", avg],
-    ["max", max],
-  ] as const;
+  const levels = Object.entries({ min, mean: avg, max }).flatMap(([name, ms]) => {
+    const label = name === "mean" && isCrowded(ms ?? 0) ? "" : `${name} ${formatMs(ms ?? 0)}`;
+    return ms === null ? [] : [{ about: `level ${name}`, ms, label }];
+  });
+  const ends = [low, high].map((ms) => ({
+    about: "axis",
+    ms,
+    label: `${Number(ms.toPrecision(3))} ms`,
+  }));
   return (
     <figure class="chart">
       <svg role="img" aria-label="Round-trip times of the requests in order">
-        {[low, high].map((ms) => (
+        {[...ends, ...levels].map(({ about, ms, label }) => (
           <g>
-            <line class="axis" x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
-            <text x="0" y={y(ms)} dy="-5">
-              {Number(ms.toPrecision(3))} ms
+            <line class={about} x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
+            <text
+              class={about}
+              x={about === "axis" ? "0" : "100%"}
+              y={y(ms)}
+              dy={about === "level min" ? 15 : -5}
+            >
+              {label}
             </text>
           </g>
         ))}
-        {lines.map(([name, ms]) =>
-          ms === null ? null : (
-            <g>
-              <line class={`level ${name}`} x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
-              {(name !== "mean" || !isCrowded(ms)) && (
-                <text x="100%" y={y(ms)} dy={name === "min" ? 15 : -5} text-anchor="end">
-                  {name} {formatMs(ms)}
-                </text>
-              )}
-            </g>
-          ),
-        )}
         {samples.map((sample) =>
           "reason" in sample ? (
-            <Cross x={x(sample.seq)} y={y(low)} />
+            <text class="cross" x={x(sample.seq)} y={y(low)} dy="0.35em">
+              ×
+            </text>
           ) : (
             <circle class="dot" cx={x(sample.seq)} cy={y(sample.rtt)} r="5" />
           ),
@@ -90,12 +89,4 @@ function rangeOf(min: number, max: number): { readonly low: number; readonly hig
   const step = roundUp(spread);
   const low = Math.max(0, Math.floor((min - spread / 4) / step) * step);
   return { low, high: Math.ceil((max + spread / 4) / step) * step };
-}
-
-function Cross({ x, y }: { x: string; y: string }) {
-  return (
-    <svg x={x} y={y} class="cross" overflow="visible" aria-hidden="true">
-      <path d="M-5-5L5 5M5-5L-5 5" />
-    </svg>
-  );
 }

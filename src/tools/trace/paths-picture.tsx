@@ -1,7 +1,7 @@
 import { useId, useState } from "hono/jsx/dom";
 import { plural } from "../../util/text.ts";
 import { formatMs } from "../numbers.ts";
-import { Who } from "../parts.tsx";
+import { Tick, Who } from "../parts.tsx";
 import { type Graph, isLossy, levelsOf, type NodeRow, type Path } from "./paths-lanes.ts";
 import { traceNotes } from "./report.ts";
 
@@ -33,17 +33,10 @@ export function Paths({ paths, graph, linkOf }: PathsProps) {
     <line class={`edge ${kindOf(on)}`} x1={middle(near)} x2={middle(far)} y1={y1} y2={y2} />
   );
   const stem = ({ lane, on }: NodeRow, y1: string, y2: string) => line(on, lane, lane, y1, y2);
-  const choice = (index: number | null, label: string) => (
-    <label class="check">
-      <input
-        type="radio"
-        name={group}
-        checked={chosen === index}
-        onChange={() => setChosen(index)}
-      />{" "}
-      {label}
-    </label>
-  );
+  const choice = (index: number | null, label: string) => {
+    const shared = { label, name: group, checked: chosen === index };
+    return <Tick type="radio" {...shared} onTick={() => setChosen(index)} />;
+  };
   return (
     <>
       <fieldset class="ways">

@@ -15,21 +15,19 @@ import {
 } from "../../addr/registry.ts";
 import {
   flag,
+  formed,
   ipv4Text,
   ipv6Text,
   list,
   named,
   network,
   oneOf,
+  record,
   text,
   whole,
 } from "../../api/schemas.ts";
 
-const month = (description: string) =>
-  z
-    .string()
-    .regex(/^\d{4}-\d{2}$/)
-    .describe(description);
+const month = (description: string) => formed(/^\d{4}-\d{2}$/, description);
 
 const rfc = () => z.string().regex(/^RFC \d+$/);
 
@@ -42,26 +40,18 @@ export function addressDetails() {
     "AddressDetails",
     "What is known of an address; keys that do not apply are absent.",
     {
-      definedBy: z
-        .strictObject({
-          block: text("In CIDR notation."),
-          rfc: rfc().describe("The RFC that defines the block."),
-          status: oneOf(
-            ["deprecated", "historic"],
-            "Absent if the RFC is in force.",
-          ).exactOptional(),
-        })
-        .describe("The block that determines the type."),
+      definedBy: record("The block that determines the type.", {
+        block: text("In CIDR notation."),
+        rfc: rfc().describe("The RFC that defines the block."),
+        status: oneOf(["deprecated", "historic"], "Absent if the RFC is in force.").exactOptional(),
+      }),
       scope: text("Where the address is valid: RFC 4007, for multicast RFC 7346.").exactOptional(),
       specialPurpose: specialPurpose().exactOptional(),
-      allocation: z
-        .strictObject({
-          status: z.enum(["allocated", "reserved", "unallocated"]),
-          registry: text("Who the block is allocated to.").exactOptional(),
-          block: text("In CIDR notation.").exactOptional(),
-        })
-        .exactOptional()
-        .describe("IANA's status of the block around a global unicast address."),
+      allocation: record("IANA's status of the block around a global unicast address.", {
+        status: z.enum(["allocated", "reserved", "unallocated"]),
+        registry: text("Who the block is allocated to.").exactOptional(),
+        block: text("In CIDR notation.").exactOptional(),
+      }).exactOptional(),
       embeddedIPv4: list(
         embedded(),
         "Embedded IPv4 addresses, each with the mechanism that put it there.",
@@ -72,11 +62,8 @@ export function addressDetails() {
         "The group that neighbour solicitations for the address go to, RFC 4291 section 2.7.1.",
       ).exactOptional(),
       reverseName: text("The name of its PTR records, RFC 3596."),
-      integer: z.string().regex(/^\d+$/).describe("The 128 bits as a decimal number."),
-      binary: z
-        .string()
-        .regex(/^[01]{16}(:[01]{16}){7}$/)
-        .describe("The 128 bits in eight groups of 16."),
+      integer: formed(/^\d+$/, "The 128 bits as a decimal number."),
+      binary: formed(/^[01]{16}(:[01]{16}){7}$/, "The 128 bits in eight groups of 16."),
       registrySnapshot: month("The month of the IANA registries used."),
       network: network().exactOptional(),
     },
@@ -114,10 +101,7 @@ function embedded() {
         client: ipv4Text("The client's address as its server sees it."),
         server: ipv4Text("The server's address."),
         port: whole("The client's UDP port as its server sees it.", 0, 65_535),
-        flags: z
-          .string()
-          .regex(/^0x[0-9a-f]{4}$/)
-          .describe("16 bits in hex."),
+        flags: formed(/^0x[0-9a-f]{4}$/, "16 bits in hex."),
         cone: flag("Whether the client is behind a cone NAT, by the flags."),
       }),
     ])
@@ -126,10 +110,7 @@ function embedded() {
 
 function interfaceId() {
   return named("InterfaceId", "The last 64 bits of an address.", {
-    value: z
-      .string()
-      .regex(/^[0-9a-f]{4}(:[0-9a-f]{4}){3}$/)
-      .describe("Four groups of four hex digits."),
+    value: formed(/^[0-9a-f]{4}(:[0-9a-f]{4}){3}$/, "Four groups of four hex digits."),
     kind: oneOf(INTERFACE_ID_KINDS, "How it was probably made, RFC 7707 section 4.1."),
     mac: text("The interface's MAC address, if `eui64`.").exactOptional(),
     port: whole("The port, if `embedded-port`.", 0, 65_535).exactOptional(),
@@ -144,10 +125,10 @@ function multicast() {
       prefixBased: flag("P, RFC 3306: derived from a network prefix."),
       rendezvousPoint: flag("R, RFC 3956: contains the rendezvous point."),
     }),
-    group: z
-      .strictObject({ name: z.string(), rfc: rfc().exactOptional() })
-      .exactOptional()
-      .describe("The well-known group; absent if IANA has none."),
+    group: record("The well-known group; absent if IANA has none.", {
+      name: z.string(),
+      rfc: rfc().exactOptional(),
+    }).exactOptional(),
     sourceSpecific: z.literal(true).exactOptional().describe("In ff3x::/32, RFC 4607."),
     networkPrefix: text(
       "The prefix that the group is derived from, in CIDR notation.",

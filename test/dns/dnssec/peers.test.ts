@@ -1,11 +1,12 @@
-/** Verdicts beside those of delv and unbound, on zones that BIND and knot have signed. */
+/** Verdicts beside those of delv, drill, unbound and kresd, on zones that BIND and knot have signed. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDnsClient, type DnsClient } from "../../../src/dns/client.ts";
 import { parseTrustAnchors } from "../../../src/dns/dnssec/anchors.ts";
-import type { Reply, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import type { TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import type { Reply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import type { DnsOutcome } from "../../../src/dns/outcome.ts";
 import type { RecordType } from "../../../src/dns/record.ts";
@@ -14,8 +15,9 @@ import { programMissing, testWith } from "../../lab/lab.ts";
 import { run } from "../../lab/run.ts";
 
 const missing =
-  ["named", "dnssec-signzone", "knotd", "unbound", "delv"].map(programMissing).find(Boolean) ??
-  null;
+  ["named", "dnssec-signzone", "knotd", "unbound", "kresd", "delv", "drill"]
+    .map(programMissing)
+    .find(Boolean) ?? null;
 const testWithPeers = testWith(missing);
 
 setDefaultTimeout(60_000);
@@ -60,6 +62,7 @@ let folder = "";
 const started: Started[] = [];
 let resolver: Started;
 let client: DnsClient;
+let kresdClient: DnsClient;
 let anchors: readonly TrustAnchor[] = [];
 
 /** Signs a zone with a new key; returns the text of the zone and its DS records. */
@@ -186,6 +189,22 @@ beforeAll(async () => {
   );
   started.push(resolver);
   client = createDnsClient({ servers: [resolver.endpoint] });
+  // It asks unbound with CD, and validates by itself.
+  const kresd = await startServer(
+    ["sh", "-c", 'exec kresd -n -c "$0" "$(dirname "$0")"'],
+    ["lab"],
+    async (home, port) =>
+      [
+        `net.listen("::1", ${port})`,
+        `cache.storage = "lmdb://${home}"`,
+        'trust_anchors.remove(".")',
+        `trust_anchors.add([[${anchor}]])`,
+        `policy.add(policy.all(policy.FORWARD("::1@${resolver.endpoint.port}")))`,
+      ].join("\n"),
+  );
+  started.push(kresd);
+  kresdClient = createDnsClient({ servers: [kresd.endpoint] });
+  await Bun.write(join(folder, "ds"), `${anchor}\n`);
   const [, , , tag, algorithm, digestType, ...digest] = anchor.split(/\s+/);
   await Bun.write(
     join(folder, "anchors"),
@@ -203,13 +222,14 @@ const replyOf = (outcome: DnsOutcome): Reply | string =>
     ? { rcode: outcome.rcode, message: outcome.message }
     : outcome.kind;
 
-async function ours(name: string, type: RecordType) {
+async function ours(client: DnsClient, name: string, type: RecordType) {
   const ask = async (asked: string, of: RecordType) =>
     replyOf(await client.query(asked, of, { dnssec: true, checkingDisabled: true }));
   return validate({ name: `${name}.`, type, reply: await ask(name, type), ask, anchors });
 }
 
-async function unbounds(name: string, type: RecordType): Promise<string> {
+/** The verdict of a resolver that validates. */
+async function resolvers(client: DnsClient, name: string, type: RecordType): Promise<string> {
   const outcome = await client.query(name, type, { dnssec: true });
   if (outcome.kind === "failure") return "bogus";
   return "authenticated" in outcome && outcome.authenticated ? "secure" : "insecure";
@@ -234,48 +254,67 @@ async function delvs(name: string, type: RecordType): Promise<string> {
   return /resolution failed/.test(output) ? "bogus" : output;
 }
 
+/** True if drill finds a chain of signatures to the trust anchor; it does not tell unsigned from bogus. */
+async function drillChases(name: string, type: RecordType): Promise<boolean> {
+  const flags = ["-p", `${resolver.endpoint.port}`, "-k", join(folder, "ds"), "-o", "CD", "-S"];
+  const command = ["drill", ...flags, name, "@::1", type];
+  const output = await run(["sh", "-c", '"$@" 2>&1 || true', "sh", ...command]);
+  expect(output).toMatch(/^;; Chase (successful|failed\.)$/m);
+  return output.includes("Chase successful");
+}
+
 const QUESTIONS = [
   ...["www AAAA", "www TXT", "nothing AAAA", "x.wild AAAA", "x.wild TXT"],
   ...["between AAAA", "out AAAA", "www.moved AAAA", "@ DS"],
 ] as const;
 
-type Verdicts = readonly [ours: string, delv: string, unbound: string];
+type Verdicts = readonly [ours: string, delv: string, unbound: string, kresd: string];
 
-/** Where the three differ, and why we are right. */
+/** Where they differ, and why we are right. */
 const DIFFER: Readonly<Record<string, readonly [readonly Verdicts[], why: string]>> = {
   "ed448.lab": [
-    [["insecure", "secure", "secure"]],
+    [["insecure", "secure", "secure", "secure"]],
     "it cannot be verified here: RFC 4035 section 5.2",
   ],
   "sha1.lab": [
-    [["insecure", "secure", "secure"]],
+    [["insecure", "secure", "secure", "secure"]],
     "RFC 9905 section 2, which is newer than they are",
   ],
   "iterations.lab": [
-    [["insecure", "secure", "secure"]],
-    "they allow 150 iterations, RFC 9276 section 3.2 none",
+    [
+      ["insecure", "secure", "secure", "insecure"],
+      // A DNAME record, which needs no proof.
+      ["secure", "secure", "secure", "insecure"],
+    ],
+    "delv and unbound allow 150 iterations, kresd 50, RFC 9276 section 3.2 none",
   ],
   "late.lab": [
     [
-      ["bogus", "bogus", "secure"],
-      ["bogus", "bogus", "insecure"],
+      ["bogus", "bogus", "secure", "bogus"],
+      ["bogus", "bogus", "insecure", "bogus"],
     ],
     "unbound allows a tenth of the lifetime, RFC 4035 section 5.3.1 nothing",
   ],
   "optout.lab": [
-    [["insecure", "secure", "insecure"]],
+    [["insecure", "secure", "insecure", "insecure"]],
     "delv does not look at opt-out; RFC 5155 section 9.2",
   ],
 };
 
-describe("verdicts of sixscope, delv and unbound", () => {
+describe("verdicts of sixscope, delv, drill, unbound and kresd", () => {
   testWithPeers.each(ZONES)("%s", async (zone) => {
     const rows = await Promise.all(
       QUESTIONS.map(async (question) => {
         const [label = "", type] = question.split(" ") as [string, RecordType];
         const name = label === "@" ? zone : `${label}.${zone}`;
-        const { verdict, text } = await ours(name, type);
-        const verdicts = [verdict, await delvs(name, type), await unbounds(name, type)];
+        const { verdict, text } = await ours(client, name, type);
+        expect((await ours(kresdClient, name, type)).verdict).toBe(verdict);
+        const verdicts = [
+          verdict,
+          await delvs(name, type),
+          await resolvers(client, name, type),
+          await resolvers(kresdClient, name, type),
+        ];
         return { question, verdicts, text };
       }),
     );
@@ -285,5 +324,8 @@ describe("verdicts of sixscope, delv and unbound", () => {
       known.some((each) => Bun.deepEquals(each, verdicts));
     expect(different.filter((row) => !isKnown(row))).toEqual([]);
     expect(different.length > 0).toBe(known.length > 0);
+    const [verdict] = rows[0]?.verdicts ?? [];
+    const isChased = await drillChases(`www.${zone}`, "AAAA");
+    if (verdict !== "insecure") expect(isChased).toBe(verdict === "secure");
   });
 });

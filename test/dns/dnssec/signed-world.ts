@@ -1,5 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import type { Ask, Reply, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import type { Ask, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import type { Reply } from "../../../src/dns/dnssec/record-set.ts";
 import { encodeName } from "../../../src/dns/name.ts";
 import { type RecordType, typeCode } from "../../../src/dns/record.ts";
 import { encodeData } from "../messages.ts";

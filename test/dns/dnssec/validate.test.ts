@@ -1,5 +1,7 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
+import { Work } from "../../../src/dns/dnssec/limits.ts";
+import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import { encodeName } from "../../../src/dns/name.ts";
 import type { RecordType } from "../../../src/dns/record.ts";
@@ -119,6 +121,7 @@ const resign = (
   });
 
 const WWW = "www.example.com. AAAA";
+const MOVED = "www.moved.example.com. AAAA";
 const denies = (
   rcode: TestReply["rcode"],
   names: readonly string[],
@@ -182,6 +185,8 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["one of two signatures expired", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [world.zone("example.com.").signatureOf(reply.answers.slice(0, 2), { expires: -5 }), ...reply.answers] })) }, "secure", /signs/],
   ["ten signatures, the last one valid", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...Array.from({ length: 9 }, (_, at) => world.zone("example.com.").signatureOf(reply.answers.slice(0, 2), { expires: -5 - at })), ...reply.answers] })) }, "indeterminate", /10 signatures, and the first 8 are not valid/],
   ["only a signature that cannot be verified", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: Buffer.concat([each.data.subarray(0, 2), Buffer.from([16]), each.data.subarray(3)]) } : each) })) }, "indeterminate", /ED448, which cannot be verified here/],
+  ["two signatures, one by a foreign key and one expired", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), ...[{ key: new TestKey("foreign", 13, 256) }, { expires: -5 }].map((change) => world.zone("example.com.").signatureOf(withoutSignatures(reply.answers), change))] })) }, "bogus", /expired 5 seconds ago/],
+  ["a signature that cannot be verified beside a wrong one", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), ...reply.answers.filter(isSignature).map((each) => ({ ...each, data: Buffer.concat([each.data.subarray(0, 2), Buffer.from([16]), each.data.subarray(3)]) })), world.zone("example.com.").signatureOf(withoutSignatures(reply.answers), { originalTtl: 1 })] })) }, "bogus", /does not match the records/],
   ["the answer without signatures", { tamper: on(WWW, stripped) }, "bogus", /^www\.example\.com AAAA has no signature, though example\.com is signed\.$/],
   ["everything about the name without signatures", { tamper: (question, reply) => (question.startsWith("www") ? stripped(reply) : reply) }, "bogus", /AAAA has no signature, though example\.com is signed/],
   ["everything about the zone without signatures", { tamper: (question, reply) => (question.includes("example") ? { ...stripped(reply), answers: stripped(reply).answers.filter(({ type }) => type !== DS) } : reply) }, "bogus", /though com is signed and does not prove that example\.com is not/],
@@ -201,7 +206,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["only a SHA-1 digest", { zones: { example: { digests: [1] } } }, "insecure", /ECDSAP256SHA256 with SHA-1\), so it counts as not signed/],
   ["a SHA-1 digest beside a good one", { zones: { example: { digests: [1, 2] } } }, "secure", /signs/],
   ["only an algorithm that cannot be verified", { zones: { example: { algorithm: 16 } } }, "insecure", /\(ED448 with SHA-256\)/],
-  ["only RSA with SHA-1", { zones: { example: { algorithm: 7 } } }, "insecure", /\(RSASHA1-NSEC3-SHA1 with SHA-256\)/],
+  ["only RSA with SHA-1", { zones: { example: { algorithm: 7 } } }, "insecure", /\(NSEC3RSASHA1 with SHA-256\)/],
   ["a trust anchor that cannot be verified", { zones: { root: { algorithm: 16 } } }, "indeterminate", /trust anchor of the root is of a kind that is not used here/],
   ["no keys", { tamper: on("example.com. DNSKEY", () => ({ rcode: "NOERROR", answers: [], authority: [] })) }, "bogus", /example\.com has a DS record and no DNSKEY record/],
   ["keys signed by the wrong one of them", { tamper: resign("example.com. DNSKEY", "example.com.", { key: new TestKey("example.com. zsk", 13, 256) }) }, "bogus", /DNSKEY by key \d+ proves nothing/],
@@ -226,6 +231,9 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["no proof", { question: "nothing.example.com. AAAA", tamper: on("nothing.example.com. AAAA", stripped) }, "bogus", /nothing\.example\.com does not exist has no signature, though example\.com is signed/],
   ["a proof from above the zone", { question: "example.com. AAAA", tamper: on("example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("com.").denial("example.com.") })) }, "bogus", /it is from the zone above/],
   ["a proof from above a delegation", { question: "x.plain.com. AAAA", tamper: on("x.plain.com. AAAA", (_, world) => ({ rcode: "NXDOMAIN", answers: [], authority: [...world.zone("com.").denial("plain.com."), ...world.zone("com.").denial("com.")] })) }, "bogus", /does not prove that x\.plain\.com does not exist/],
+  ["a proof from above an alias of all names below", { question: MOVED, tamper: on(MOVED, (_, world) => ({ rcode: "NXDOMAIN", answers: [], authority: world.zone("example.com.").denial("moved.example.com.") })) }, "bogus", /does not prove that www\.moved\.example\.com does not exist/],
+  ["the same with NSEC3", { zones: { example: { denial: "nsec3" } }, question: MOVED, tamper: on(MOVED, (_, world) => ({ rcode: "NXDOMAIN", answers: [], authority: ["", "www.", "*."].flatMap((label) => world.zone("example.com.").denial(`${label}moved.example.com.`)) })) }, "bogus", /does not prove that www\.moved\.example\.com does not exist/],
+  ["a proof whose list of types is cut short", { tamper: on(WWW, (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").signed([{ owner: "www.example.com.", type: NSEC, data: Buffer.concat([encodeName("x.example.com."), Buffer.from([0, 9, 1])]) }]) })) }, "indeterminate", /MALFORMED/],
   ["a SOA record with a wrong signature", { question: "nothing.example.com. AAAA", tamper: on("nothing.example.com. AAAA", (reply) => ({ ...reply, authority: reply.authority.map((each) => each.type === 6 ? { ...each, data: Buffer.from(each.data).fill(7, each.data.length - 4) } : each) })) }, "bogus", /example\.com SOA by key \d+ does not match/],
   ["a wildcard without its proof", { question: "x.wild.example.com. AAAA", tamper: on("x.wild.example.com. AAAA", (reply) => ({ ...reply, authority: [] })) }, "bogus", /is from a wildcard, without a proof/],
   ["a wildcard in place of a name that exists", { question: "near.wild.example.com. AAAA", tamper: on("near.wild.example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: world.zone("example.com.").signed(world.zone("example.com.").set("*.wild.example.com.", 28)).map((each) => ({ ...each, owner: "near.wild.example.com." })), authority: world.zone("example.com.").denial("near.wild.example.com.") })) }, "bogus", /does not prove that near\.wild\.example\.com does not exist/],
@@ -271,6 +279,44 @@ test("times are compared by serial numbers, beyond 2106", async () => {
   }
 });
 
+test("changed bytes are never secure, unless the records are the same", async () => {
+  let seed = 1;
+  const random = (below: number) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  const world = worldOf();
+  const dataOf = (reply: ReturnType<World["reply"]>) =>
+    findSet(readReply(reply).answers, "www.example.com.", "AAAA")?.data;
+  const original = world.reply("www.example.com.", "AAAA");
+  const verdicts: string[] = [];
+  for (let run = 0; run < 300; run++) {
+    const isHere = run % 3 === 0;
+    const change = (reply: ReturnType<World["reply"]>, isChanged: boolean) => {
+      if (typeof reply === "string" || !isChanged) return reply;
+      const message = Uint8Array.from(reply.message);
+      for (let count = 1 + random(3); count > 0; count--) {
+        const at = random(message.length);
+        message[at] = (message[at] ?? 0) ^ (1 + random(255));
+      }
+      return { ...reply, message };
+    };
+    const reply = change(original, isHere);
+    const target = random(5);
+    let turn = 0;
+    const { verdict } = await validate({
+      ...{ name: "www.example.com.", type: "AAAA", reply, anchors: world.anchors() },
+      dateMs: world.now * 1000,
+      ask: async (name, type) => change(world.reply(name, type), !isHere && turn++ === target),
+    });
+    verdicts.push(verdict);
+    if (verdict === "secure") expect(dataOf(reply)).toEqual(dataOf(original) as never);
+    // An unsigned zone cannot be made of a signed one.
+    expect(verdict).not.toBe("insecure");
+  }
+  expect(new Set(verdicts).size).toBe(3);
+});
+
 describe("limits", () => {
   test("many keys of one tag and many signatures (KeyTrap) cost 64 checks at most", async () => {
     const world = worldOf();
@@ -301,6 +347,53 @@ describe("limits", () => {
     expect(tried).toBeLessThan(200);
   });
 
+  test("of many keys with the tag of a DS record, 4 are tried", async () => {
+    for (const before of [3, 4]) {
+      const world = worldOf();
+      const zone = world.zone("example.com.");
+      // Its twins with less in one word and more in the next are before it in canonical order.
+      const keys = Array.from({ length: 100 }, (_, at) => new TestKey(`trap ${at}`, 13, 257));
+      const isRoomy = ({ data }: TestKey) =>
+        data.readUInt16BE(4) > 9 && data.readUInt16BE(6) < 65_526;
+      const key = keys.find(isRoomy) as TestKey;
+      const twinsBefore = Array.from({ length: before }, (_, at) => {
+        const data = Buffer.from(key.data);
+        data.writeUInt16BE(data.readUInt16BE(4) - at - 1, 4);
+        data.writeUInt16BE(data.readUInt16BE(6) + at + 1, 6);
+        return data;
+      });
+      const ds = { owner: zone.name, type: DS, data: key.ds(zone.name, 2) };
+      const sets = [zone.zsk.data, key.data, ...twinsBefore];
+      const records = sets.map((data) => ({ owner: zone.name, type: DNSKEY, data }));
+      world.tamper = (question, reply) => {
+        if (question === "example.com. DS")
+          return { ...reply, answers: world.zone("com.").signed([ds]) };
+        if (question !== "example.com. DNSKEY") return reply;
+        return { ...reply, answers: zone.signed(records, { key }) };
+      };
+      expect((await verdictOn(world)).verdict).toBe(before < 4 ? "secure" : "bogus");
+    }
+  });
+
+  test("a zone with more DS records than are looked at is not unsigned", async () => {
+    const world = worldOf();
+    const many = Array.from({ length: 20 }, (_, tag) => ({
+      owner: "example.com.",
+      type: DS,
+      data: Buffer.from([0, tag, 5, 1, ...new Array(20).fill(tag)]),
+    }));
+    world.tamper = (question, reply) =>
+      question === "example.com. DS"
+        ? {
+            ...reply,
+            answers: world.zone("com.").signed([...many, ...withoutSignatures(reply.answers)]),
+          }
+        : reply;
+    const { verdict, chain } = await verdictOn(world);
+    expect(verdict).toBe("secure");
+    expect(chain.find(({ zone }) => zone === "example.com.")?.ds).toHaveLength(16);
+  });
+
   test("a verdict asks 40 questions at most", async () => {
     const names = Array.from({ length: 30 }, (_, depth) => "a.".repeat(depth) || ".");
     const world = new World(names.map((name) => ({ name, records: ["www AAAA ::1"] })));
@@ -318,7 +411,8 @@ describe("limits", () => {
     const leftMs: number[] = [];
     const found = await validate({
       ...{ name: "www.example.com.", type: "AAAA", reply: world.reply("www.example.com.", "AAAA") },
-      ...{ anchors: world.anchors(), dateMs: world.now * 1000, clock: { nowMs: () => nowMs } },
+      ...{ anchors: world.anchors(), dateMs: world.now * 1000 },
+      work: new Work({ nowMs: () => nowMs }),
       ask: async (name, type, timeoutMs) => {
         leftMs.push(timeoutMs);
         nowMs += 2000;

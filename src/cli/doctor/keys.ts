@@ -1,0 +1,108 @@
+import { existsSync, realpathSync } from "node:fs";
+import { z } from "zod";
+import { namesBelow, publicUrl, type ValkeyAddress } from "../../config/valkey-address.ts";
+import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "../../keys/key-file.ts";
+import { everyUserMay } from "../../platform/regular-file.ts";
+import { ownName } from "../../platform/users.ts";
+import { errorCode, reasonOf } from "../../util/errors.ts";
+import { listText, plural } from "../../util/text.ts";
+import { createConnection, type RunScript, script } from "../../valkey/connection.ts";
+import { readSharedKeys } from "../../valkey/keys.ts";
+import { GIVE_UP_MS } from "../../valkey/valkey.ts";
+import { keysInUse, shellQuote } from "../key-store.ts";
+import { invocation } from "../terminal.ts";
+import { type Finding, type Scene, trying } from "./finding.ts";
+import type { SetVariable } from "./repair.ts";
+
+/** Names of keys that one line has at most. */
+const MAX_NAMES = 5;
+
+/** Checks the keys where the service has them. */
+export async function checkKeys({ config, set }: Scene): Promise<readonly Finding[]> {
+  const { valkey, keysFile } = config;
+  if (valkey !== null) return await checkValkey(valkey, set);
+  return [checkKeysFile(keysFile, await keysInUse(config))];
+}
+
+/** Checks that the keys file can be read, has an active key, and has the keys that are in use. */
+export function checkKeysFile(path: string, used: readonly KeyRecord[] = []): Finding {
+  const tried = `read the keys file ${path}`;
+  const { problem, warning } = trying(tried);
+  const add = addCommand();
+  const inUse = used.filter(isActiveNow).map(({ name }) => JSON.stringify(name));
+  const named = `keys in use: ${listText(inUse.slice(0, MAX_NAMES))}`;
+  const atRisk = `a restart loses the ${plural(inUse.length, "key")} in use; a new key writes them again`;
+  try {
+    if (!existsSync(path)) {
+      return inUse.length > 0
+        ? problem(`it does not exist; ${named}`, atRisk, add)
+        : warning("it does not exist, so there are no keys", "create one", add);
+    }
+    if (everyUserMay("write", realpathSync(path))) {
+      const advice = `see which keys are in it: ${invocation()} keys list`;
+      return problem("every user of this machine can add keys to it", advice, `chmod o-w ${path}`);
+    }
+    return activeKeys(tried, readKeyFile(path));
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    const [outcome = ""] = error.message.split("; ");
+    if (errorCode(error.cause) === "EACCES") {
+      return problem(outcome, "give it to the service", `chown ${ownName()}: ${shellQuote(path)}`);
+    }
+    const aside = `mv ${shellQuote(path)} ${shellQuote(`${path}.broken`)} && ${add}`;
+    return inUse.length > 0
+      ? problem(`${error.message}; ${named}`, atRisk, aside)
+      : problem(error.message, "restore it from a backup; until then no key is valid");
+  }
+}
+
+/** How long the check waits for an answer, in milliseconds. */
+const ANSWER_MS = 2_000;
+
+/** Fails if nothing can be written; returns how many instances are there. */
+const CHECK = script(
+  `redis.call('SET', KEYS[1], '', 'PX', 1)
+return redis.call('ZCARD', KEYS[2])`,
+  () => z.int().min(0),
+);
+
+/** Checks that Valkey can be used, answers fast enough, and has keys. */
+async function checkValkey({ url, prefix }: ValkeyAddress, set: SetVariable) {
+  const names = namesBelow(prefix);
+  const place = publicUrl(url);
+  const { ok, problem, warning } = trying(`write to Valkey at ${place}`);
+  const connection = createConnection(url);
+  const ask = () => connection.run(CHECK, [`${prefix}doctor`, names.instances], [], ANSWER_MS);
+  try {
+    await ask();
+    const startMs = performance.now();
+    const instances = await ask();
+    const ms = performance.now() - startMs;
+    const answer = `it answers in ${ms.toFixed(1)} ms; instances now: ${instances}`;
+    const slow = `give it a faster way or machine: an instance waits ${GIVE_UP_MS} ms, and then decides alone`;
+    const found = ms < GIVE_UP_MS ? ok(answer) : warning(answer, slow);
+    const run: RunScript = (...call) => connection.run(...call, ANSWER_MS);
+    const { keys } = await readSharedKeys(run, names.keys);
+    return [found, activeKeys(`read the keys in ${place}`, keys)];
+  } catch (error) {
+    const advice =
+      "check SIXSCOPE_VALKEY_URL, its password, and Valkey itself; until then each instance allows its part of what is left, and keys stay as last read for a day";
+    const run = set("SIXSCOPE_VALKEY_URL", "URL");
+    return [problem(reasonOf(error), advice, run)];
+  } finally {
+    connection.close();
+  }
+}
+
+/** Counts the keys that are active. */
+function activeKeys(tried: string, keys: readonly KeyRecord[]): Finding {
+  const { ok, warning } = trying(tried);
+  const active = keys.filter(isActiveNow).length;
+  return active === 0
+    ? warning("no key is active", "create one", addCommand())
+    : ok(`active keys: ${active}`);
+}
+
+const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
+
+const addCommand = () => `${invocation()} keys add NAME`;

@@ -1,0 +1,130 @@
+import { formatPrefix } from "../../addr/prefix.ts";
+import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
+import { createDnsClient } from "../../dns/client.ts";
+import { certificateFault } from "../../dns/codes.ts";
+import { askTranslators } from "../../dns/dns64.ts";
+import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
+import { connectToNats, type NatsSettings } from "../../locations/link.ts";
+import { SUBJECTS } from "../../locations/protocol.ts";
+import { ownName } from "../../platform/users.ts";
+import { errorCode, reasonOf } from "../../util/errors.ts";
+import { listText } from "../../util/text.ts";
+import { type Finding, type Scene, trying } from "./finding.ts";
+import { AUTHORITIES, type SetVariable, shareWith, TRUST_ADVICE } from "./repair.ts";
+
+/** A nearby resolver answers well within this time. */
+const RESOLVER_TIMEOUT_MS = 2000;
+
+/** Checks that each resolver answers, over each family that it has addresses of. */
+export async function checkResolvers({ config, set }: Scene): Promise<readonly Finding[]> {
+  const findings = RESOLVER_NAMES.map(async (name) => {
+    const byFamily = Map.groupBy(config.resolvers[name], ({ address }) => address.version);
+    const found = await Promise.all(
+      Array.from(byFamily, ([version, servers]) => checkResolver(name, version, servers, set)),
+    );
+    // One family is enough.
+    const families = found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
+    return [...families, ...(await checkDns64(name, config.resolvers[name]))];
+  });
+  return (await Promise.all(findings)).flat();
+}
+
+/** The DNS64 prefixes of a resolver; another line says that it does not answer. */
+async function checkDns64(name: ResolverName, servers: readonly DnsServer[]) {
+  const client = createDnsClient({ servers });
+  const prefixes = await askTranslators(client, { timeoutMs: RESOLVER_TIMEOUT_MS });
+  if (prefixes === null) return [];
+  const found = prefixes.map(formatPrefix).join(", ");
+  const outcome = found ? `${found}, which leads to a translator (NAT64)` : "it has none";
+  return [trying(`ask ${name} for its DNS64 prefix (RFC 7050)`).ok(outcome)];
+}
+
+function asWarning(finding: Finding): Finding {
+  const advice = `the other family is used; ${finding.advice}`;
+  return finding.state === "problem"
+    ? { ...finding, state: "warning", advice, run: null }
+    : finding;
+}
+
+async function checkResolver(
+  name: ResolverName,
+  version: 4 | 6,
+  servers: readonly DnsServer[],
+  set: SetVariable,
+) {
+  const at = servers.map(formatDnsServer).join(", ");
+  const { ok, problem, warning } = trying(`ask ${name} over IPv${version} (${at})`);
+  const variable = `SIXSCOPE_${name.toUpperCase()}`;
+  const own = set(variable, "ADDRESS");
+  const timeoutMs = RESOLVER_TIMEOUT_MS;
+  // Every resolver knows the name servers of the root.
+  const outcome = await createDnsClient({ servers }).query(".", "NS", { timeoutMs });
+  switch (outcome.kind) {
+    case "answer":
+    case "no-data":
+    case "name-error":
+      return ok(`${outcome.server} answers in ${outcome.queryTimeMs} ms`);
+    case "failure":
+    case "malformed": {
+      const advice = `ask its operator whether it serves this machine, or set ${variable}`;
+      return warning(`${outcome.server} answers ${outcome.rcode}`, advice, own);
+    }
+    case "unreachable": {
+      const { fault, advice } = certificateFault(outcome.reason) ?? {};
+      if (fault && advice) {
+        const isUntrusted = advice.includes(AUTHORITIES);
+        return problem(fault, advice, isUntrusted ? set(AUTHORITIES, "AUTHORITY.pem") : own);
+      }
+      const remedy = `see ip -${version} route and whether a resolver runs there, or set ${variable}`;
+      return problem(`it cannot be reached (${outcome.reason})`, remedy, own);
+    }
+    case "timeout":
+    case "aborted": {
+      const advice = `allow UDP and TCP port 53, or set ${variable} to your own resolver`;
+      return problem(`no answer within ${timeoutMs / 1000} s`, advice, own);
+    }
+  }
+}
+
+/** Checks that NATS can be reached and lets this place do its part. */
+export async function checkNats({ config, set }: Scene): Promise<readonly Finding[]> {
+  const { nats, location } = config;
+  return nats === null ? [] : [await checkConnection(nats, location, set)];
+}
+
+async function checkConnection(settings: NatsSettings, location: string | null, set: SetVariable) {
+  const { ok, problem } = trying(`connect to NATS at ${settings.servers.join(", ")}`);
+  try {
+    const { connection, service } = await connectToNats(settings);
+    const subjects =
+      location === null
+        ? [SUBJECTS.here("*"), SUBJECTS.inbox(service, "*")]
+        : [SUBJECTS.ask(location)];
+    let refusal: Error | null = null;
+    const callback = (error: Error | null) => {
+      refusal ??= error;
+    };
+    for (const subject of subjects) connection.subscribe(subject, { callback });
+    await connection.flush();
+    await connection.close();
+    return refusal === null
+      ? ok(`it lets us subscribe to ${listText(subjects)}`)
+      : problem(
+          reasonOf(refusal),
+          "allow it in the configuration of the NATS server, or name the place that it allows",
+          location && set("SIXSCOPE_LOCATION", "PLACE"),
+        );
+  } catch (error) {
+    const reason = reasonOf(error);
+    const until = "until then, only this place can measure";
+    const { credsFile } = settings;
+    if (errorCode(error) === "EACCES" && credsFile !== null) {
+      return problem(reason, `let the service read it; ${until}`, shareWith(ownName(), credsFile));
+    }
+    if (/certificate/i.test(reason)) {
+      return problem(reason, `${TRUST_ADVICE}; ${until}`, set(AUTHORITIES, "AUTHORITY.pem"));
+    }
+    const remedy = "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log";
+    return problem(reason, `${remedy}; ${until}`);
+  }
+}

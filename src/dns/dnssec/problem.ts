@@ -1,0 +1,24 @@
+import { OutOfBoundsError } from "../../util/bytes.ts";
+import { DnsFormatError } from "../name.ts";
+
+/** The verdicts of validation, RFC 4033 section 5, the worst last. */
+export const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
+
+/** Why something is not secure, in a sentence. It ends the check of everything that depends on it. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly verdict: Exclude<(typeof VERDICTS)[number], "secure">;
+
+  constructor(verdict: Problem["verdict"], text: string) {
+    super(text);
+    this.verdict = verdict;
+  }
+}
+
+/** The problem of an error that a check ended with: data that breaks the format is one too. Throws other errors. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (!(error instanceof DnsFormatError || error instanceof OutOfBoundsError)) throw error;
+  const text = `The resolver has no valid answer: MALFORMED (${error.message}).`;
+  return new Problem("indeterminate", text);
+}
