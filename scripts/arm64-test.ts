@@ -6,7 +6,6 @@
  * emulator does not support socket timestamps, so ping and traceroute are not tested.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,16 +32,17 @@ const service = Bun.spawn(["qemu-aarch64", "-L", root, join(root, "usr/bin/sixsc
 });
 try {
   const deadlineMs = performance.now() + DEADLINE_MS;
-  while (!existsSync(socket)) {
+  const url = "http://localhost/api/v1/validate?address=2001:0db8::0001";
+  const options = { unix: socket, headers: { "X-Forwarded-Proto": "https" } };
+  // The socket is there before the service listens.
+  const ask = () => fetch(url, options).catch(() => null);
+  let response = await ask();
+  while (response === null) {
     assert.equal(service.exitCode, null, "the service has ended");
     assert.ok(performance.now() < deadlineMs, "the service does not start");
     await Bun.sleep(50);
+    response = await ask();
   }
-  const url = "http://localhost/api/v1/validate?address=2001:0db8::0001";
-  const response = await fetch(url, {
-    unix: socket,
-    headers: { "X-Forwarded-Proto": "https" },
-  });
   const body = (await response.json()) as { compressed: string };
   assert.deepEqual([response.status, body.compressed], [200, "2001:db8::1"]);
   service.kill("SIGTERM");

@@ -10,6 +10,7 @@ import {
   named,
   once,
   oneOf,
+  record,
   resolverName,
   text,
   type ValueOf,
@@ -38,9 +39,6 @@ const shape = <Fields extends z.core.$ZodLooseShape>(
 ) => once(() => named(id, description, fields()));
 
 /** An object without a name. */
-const group = <Fields extends z.core.$ZodLooseShape>(description: string, fields: Fields) =>
-  z.strictObject(fields).describe(description);
-
 /** Fields that can be absent, each for itself. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
   Object.fromEntries(
@@ -75,7 +73,7 @@ export const translation = shape("Translation", "An address that leads to a NAT6
 /** The fields of one resolver's reply, in the details of answers and errors. */
 export function dnsDetails() {
   return {
-    question: group("What the resolver was asked.", {
+    question: record("What the resolver was asked.", {
       name: text("The name as it was asked for, in presentation form."),
       type: text("The type that was asked for."),
       ...optional({ class: z.literal("CH").describe("The class, unless it is IN.") }),
@@ -89,7 +87,7 @@ export function dnsDetails() {
       nsid: text("With `nsid=yes`: the name of the server that answered, RFC 5001."),
       clientSubnet: text("The clients' network, and how much of it was used, RFC 7871."),
       incomplete: z.literal(true).describe("The server left the end of the CNAME chain open."),
-      soa: group("The SOA record that came with a negative answer.", {
+      soa: record("The SOA record that came with a negative answer.", {
         name: text("The zone."),
         value: text("The data of its SOA record."),
         ttl: seconds("Seconds that the answer may be cached."),
@@ -112,7 +110,7 @@ const dnssecSet = shape("DnssecSet", "A record set or a proof that was checked."
   name: text("Its name."),
   type: text("Its type."),
   ...optional({
-    signature: group("The signature that counts; of a proof, the first to expire.", {
+    signature: record("The signature that counts; of a proof, the first to expire.", {
       ...keyFields(),
       inception: z.iso.datetime().describe("When the signature begins to be valid."),
       expires: z.iso.datetime().describe("When it ceases to be valid."),
@@ -146,7 +144,7 @@ export const dnssecVerdict = shape("DnssecVerdict", "The service's own DNSSEC ve
   ),
   text: text("What was found, and where, in one to three sentences."),
   chain: list(dnssecZone(), "The zones that were checked, each behind the one above it."),
-  resolver: group("What the resolver claims, which may differ from the verdict.", {
+  resolver: record("What the resolver claims, which may differ from the verdict.", {
     name: resolverName(),
     claim: oneOf(
       ["secure", "none", "bogus", "no-answer"],

@@ -16,7 +16,7 @@ export interface Risk {
 /**
  * One sentence about the rights of everyone by the settings, and the settings that are risks.
  *
- * @param keys how many API keys are valid, if that is known; null for an agent, which nobody reaches over HTTP
+ * @param keys how many API keys are valid, if that is known; null for an agent, which serves no HTTP API
  */
 export function exposureOf(config: Config, keys: number | null | undefined) {
   const { nats, location, tls, plainHttpFrom, keylessFrom, trustedProxies, targets } = config;

@@ -35,12 +35,12 @@ export async function streamEvents(
 ): Promise<Response> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: read, resolve: finish } = Promise.withResolvers<void>();
-  const stall = new AbortController();
+  // Not AbortSignal.any, which keeps what it joins for ever.
   const gone = new AbortController();
   const { signal } = gone;
   /** Text that waits for the client, and text that it has begun to read. */
   let [waiting, reading] = ["", ""];
-  let [isBegun, isOver, stuck] = [false, false, 0];
+  let [isBegun, isOver, isStalled, stuck] = [false, false, false, 0];
   let wake = () => {};
   const send = (text: string) => {
     waiting += text;
@@ -63,7 +63,10 @@ export async function streamEvents(
   }
   const interval = setInterval(() => {
     if ((waiting || reading) === "") send(":\n\n");
-    else if (++stuck === 2) stall.abort();
+    else if (++stuck === 2) {
+      isStalled = true;
+      end();
+    }
   }, COMMENT_INTERVAL_MS);
   // Or what waits for a client who has gone would wait for ever.
   const end = () => {
@@ -71,8 +74,7 @@ export async function streamEvents(
     wake();
     finish();
   };
-  // Not AbortSignal.any, which keeps what it joins for ever.
-  for (const each of [info.request.signal, stall.signal]) each.addEventListener("abort", end);
+  info.request.signal.addEventListener("abort", end);
   const run = async () => {
     let status: number = 200;
     try {
@@ -84,7 +86,7 @@ export async function streamEvents(
       tell("result", await handle(onEvent, signal));
     } catch (error) {
       if (!isBegun) throw error;
-      if (!stall.signal.aborted) {
+      if (!isStalled) {
         const known = explain(error as Error, info);
         status = known.status;
         tell("error", JSON.stringify(known.body));
@@ -94,7 +96,7 @@ export async function streamEvents(
     wake();
     await read;
     // To the operator it is a client that has gone, not a fault of the service.
-    return stall.signal.aborted ? CLIENT_GONE : status;
+    return isStalled ? CLIENT_GONE : status;
   };
   const ended = run().finally(() => {
     clearInterval(interval);

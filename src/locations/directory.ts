@@ -104,7 +104,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
         if (place.agents.size === 0) places.delete(location);
       }
     },
-    /** Forgets the agents of a location where nobody takes questions. */
+    /** Forgets the agents of a location that takes no questions. */
     lose(location: string, nowMs: number): void {
       for (const id of places.get(location)?.agents.keys() ?? [])
         remove(location, id, nowMs, "lost");

@@ -47,7 +47,7 @@ export async function measure({ ipv4, ipv6 }: NonNullable<typeof FAMILY_URLS>): 
 interface Answer {
   readonly outcome: Outcome;
   readonly ms: number;
-  /** The document; null if the service refused, or if the answer is none of this service. */
+  /** The document; null if the service refused, or if another server has answered. */
   readonly seen: Measured["ipv4"]["seen"];
 }
 
