@@ -24,26 +24,17 @@ export interface TargetPolicy {
 const NEVER_TARGETS: ReadonlySet<AddressType> = new Set(["Multicast", "Unspecified", "IPv4Mapped"]);
 
 /**
- * Why a target must not be probed; null if it may be. Multicast, unspecified and mapped addresses
+ * Why a target must not be probed, or connected to over IPv4; null if it may be. Multicast, unspecified and mapped addresses
  * never may; otherwise deny wins over allow, and allow over mode. Anyone can choose low bits that look
  * like an embedded address, so an allowed IPv4 prefix lifts only the objection to that IPv4 address.
  *
  * @returns a clause: `it embeds 10.0.0.1 (nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`
  */
-export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string | null {
-  const { type } = typeEntry(target);
-  if (NEVER_TARGETS.has(type)) return `no IPv6 host has an address of type ${type}`;
-  const embedded = embeddedIpv4(target).flatMap((each) =>
-    (each.mechanism === "teredo" ? [each.client, each.server] : [each.address]).map((ip) => ({
-      ip,
-      subject: `it embeds ${formatIp(ip)} (${each.mechanism}), which`,
-    })),
-  );
-  const candidates = localNat64Candidates(target).map((ip) => ({
-    ip,
-    subject: `it may embed ${formatIp(ip)} (Nat64Local), which`,
-  }));
-  const parts = [{ ip: target, subject: "it" }, ...embedded, ...candidates];
+export function objectionTo(target: IpAddress, policy: TargetPolicy): string | null {
+  if (target.version === 6 && NEVER_TARGETS.has(typeEntry(target).type)) {
+    return `no IPv6 host has an address of type ${typeEntry(target).type}`;
+  }
+  const parts = [{ ip: target, subject: "it" }, ...(target.version === 6 ? partsOf(target) : [])];
   for (const { ip, subject } of parts) {
     const denied = policy.deny.find((prefix) => prefixContains(prefix, ip));
     if (denied !== undefined) return `${subject} is in the denied prefix ${formatPrefix(denied)}`;
@@ -56,6 +47,21 @@ export function objectionTo(target: Ipv6Address, policy: TargetPolicy): string |
     }
   }
   return policy.and === undefined ? null : objectionTo(target, policy.and);
+}
+
+/** The IPv4 addresses that a target embeds, and those that it may embed. */
+function partsOf(target: Ipv6Address) {
+  const embedded = embeddedIpv4(target).flatMap((each) =>
+    (each.mechanism === "teredo" ? [each.client, each.server] : [each.address]).map((ip) => ({
+      ip,
+      subject: `it embeds ${formatIp(ip)} (${each.mechanism}), which`,
+    })),
+  );
+  const candidates = localNat64Candidates(target).map((ip) => ({
+    ip,
+    subject: `it may embed ${formatIp(ip)} (Nat64Local), which`,
+  }));
+  return [...embedded, ...candidates];
 }
 
 /** The block that makes an address itself not globally reachable, whatever it embeds; null if none does. */

@@ -92,6 +92,8 @@ export interface Endpoint<P extends Parameters = Parameters, Schema extends z.Zo
   readonly summary: string;
   readonly description: string;
   readonly needsKey: boolean;
+  /** How many requests one counts as; absent for one. */
+  readonly price?: number;
   readonly parameters: P;
   /** A function, because only the OpenAPI document needs the schema. */
   readonly response: () => Schema;

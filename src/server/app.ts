@@ -76,7 +76,8 @@ interface Plan {
   readonly handler: Handler;
   /** The pattern that represents all spellings of the path. */
   readonly main: string;
-  /** Its parameters, if a request can cost more than one. */
+  /** How many requests one counts as, and its parameters if it can count as more. */
+  readonly price: number | undefined;
   readonly priced: Endpoint["parameters"] | undefined;
 }
 
@@ -93,15 +94,15 @@ export function createApp(dependencies: AppDependencies): App {
   const router = new RegExpRouter<Plan>();
   const locations = () => dependencies.locations?.known.byWord ?? new Map();
   const admit = createMiddleware(dependencies, ({ url }, route) => {
-    const priced = url.includes("?") && plans.get(route)?.priced;
-    return priced ? priceOf(priced, queriesOf(url), locations) : 1;
+    const { price = 1, priced } = plans.get(route) ?? {};
+    return priced && url.includes("?") ? price * priceOf(priced, queriesOf(url), locations) : price;
   });
   const add = (
     patterns: readonly [string, ...string[]],
     handler: Handler,
-    priced?: Endpoint["parameters"],
+    { price, priced }: Partial<Pick<Plan, "price" | "priced">> = {},
   ) => {
-    const plan = { handler, main: patterns[0], priced };
+    const plan = { handler, main: patterns[0], price, priced };
     for (const pattern of patterns) {
       plans.set(pattern, plan);
       router.add("ALL", pattern, plan);
@@ -147,10 +148,10 @@ export function createApp(dependencies: AppDependencies): App {
     }
   };
   for (const endpoint of ENDPOINTS) {
-    const { parameters } = endpoint;
-    const isPriced = Object.values(parameters).some(({ price }) => price);
+    const { parameters, price } = endpoint;
+    const isPriced = Object.values(parameters).some((parameter) => parameter.price);
     const handler = handlerOf(endpoint, dependencies, explain);
-    add(patternsOf(endpoint), handler, isPriced ? parameters : undefined);
+    add(patternsOf(endpoint), handler, { price, priced: isPriced ? parameters : undefined });
   }
   const page = (info: RequestInfo, name: "index" | "docs") =>
     pages.page(info, name, addressOf(callOf(info)), dependencies);

@@ -1,5 +1,6 @@
 import type { Translation } from "../dns/dns64.ts";
 import { listText } from "../util/text.ts";
+import { FAILURES } from "./check/findings.ts";
 
 /** How good the news of a verdict, a fact or a row are. */
 export type Tone = "good" | "warn" | "bad";
@@ -103,9 +104,12 @@ export interface Reporter<Document = never, Part = never> {
 
 /** The codes of verdicts that are good or bad news; the others are a warning. */
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
-  good: ["no-loss", "reached", "clear", "narrowed", "answer"],
+  good: ["works", "no-loss", "reached", "clear", "narrowed", "answer"],
   warn: [],
-  bad: "loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
+  bad: [
+    ..."loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
+    ...FAILURES,
+  ],
 };
 
 /** A verdict as documents have it. */

@@ -1,3 +1,4 @@
+import { checkReport } from "./check/report.ts";
 import { dnsReport } from "./dns/report.ts";
 import { mtrReport } from "./mtr/report.ts";
 import { mtuReport } from "./mtu/report.ts";
@@ -10,6 +11,7 @@ import { validateReport } from "./validate/report.ts";
 /** The report of each tool, by its name in `TOOLS`. */
 const REPORTS = {
   "my-ip": myIpReport,
+  check: checkReport,
   validate: validateReport,
   dns: dnsReport,
   ping: pingReport,

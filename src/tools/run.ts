@@ -6,6 +6,7 @@ import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, optionalIntegerParameter } from "../api/parameters.ts";
 import {
+  flag,
   ipv6Text,
   list,
   measured,
@@ -76,7 +77,7 @@ export const carrierParameters = {
  *
  * @throws ApiError INVALID_PARAMETER for a port without a protocol, or one that the operator does not allow
  */
-function carrierOf(
+export function carrierOf(
   { protocol = "icmp", port }: Omit<Probed, "target">,
   { probePorts }: Pick<Config, "probePorts">,
 ): Carrier | undefined {
@@ -102,6 +103,7 @@ export const portField = () => ({
       protocol: oneOf(["tcp", "udp"], "How the probes travelled."),
       port: whole("The target's port.", 1, 65_535),
       state: oneOf(["open", "closed"], "What its last answer says.").exactOptional(),
+      echo: flag("If it is silent, whether the target answers echo requests.").exactOptional(),
     })
     .exactOptional()
     .describe("The port that was probed; absent for ICMPv6."),
@@ -265,15 +267,16 @@ export async function openRun(
      */
     async port(state: PortState | null | undefined, behind?: number) {
       if (carrier === undefined) return { text: "", details: {} };
-      const details = { port: { ...carrier, ...(state && { state }) } };
-      if (state) return { text: ` ${portText(carrier, state)}`, details };
+      if (state) {
+        return { text: ` ${portText(carrier, state)}`, details: { port: { ...carrier, state } } };
+      }
       const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
       const isAlive = echo.kind === "done" && echo.samples.length > 0;
       const where = behind ? ` behind hop ${behind}` : "";
       const text = isAlive
         ? ` Echo requests reach the target; ${portName(carrier)} is silent${where}.`
         : " Echo requests are not answered either.";
-      return { text, details };
+      return { text, details: { port: { ...carrier, echo: isAlive } } };
     },
     options: { signal, budget } satisfies RunOptions,
     budget,

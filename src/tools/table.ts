@@ -1,6 +1,7 @@
 import type { Endpoint } from "../api/endpoint.ts";
 import { integerParameter, type Parameters } from "../api/parameters.ts";
 import { PING_INTERVAL_MS, PROBE_TIMEOUT_MS } from "../config/settings.ts";
+import { check } from "./check/endpoint.ts";
 import { dns } from "./dns/endpoint.ts";
 import { mtr } from "./mtr/endpoint.ts";
 import { mtu } from "./mtu/endpoint.ts";
@@ -52,6 +53,14 @@ export const TOOLS: readonly Tool[] = [
     summary: "show the address that a service sees",
     help: "Shows the address that your connection to a service comes from.",
     example: "sixscope my-ip --server https://six.example.com",
+  },
+  {
+    name: "check",
+    labels: ["Check", "Check"],
+    endpoint: check,
+    summary: "say whether a name works over IPv6, and if not, why",
+    help: "Looks up a name, connects to its addresses as a browser does, measures the path, and says in one sentence what is wrong.",
+    example: "sixscope check www.example.com",
   },
   {
     name: "validate",

@@ -14,7 +14,7 @@ import { quote } from "../util/text.ts";
 import { detailsOf, requireAnswer } from "./dns/reply.ts";
 
 /** A target that is not resolved yet: the text that was sent, and what it means. */
-type Target = { readonly text: string } & (
+export type Target = { readonly text: string } & (
   | { readonly address: Ipv6Address; readonly zone: string | null }
   | { readonly name: string }
 );

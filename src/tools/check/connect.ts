@@ -1,0 +1,270 @@
+/** The view of a client on a service at one address: a connection, the handshake of TLS, the head of an HTTP response. */
+import { connect } from "node:net";
+import { checkServerIdentity, connect as connectTls } from "node:tls";
+import { tryParseIp } from "../../addr/ip.ts";
+import type { Services } from "../../api/endpoint.ts";
+import { type DnsClient, lookupAddresses } from "../../dns/client.ts";
+import { parseHostname } from "../../dns/hostname.ts";
+import { errorCode, reasonOf } from "../../util/errors.ts";
+import { round } from "../../util/numbers.ts";
+import { printable, quote } from "../../util/text.ts";
+import { VERSION } from "../../util/version.ts";
+import { PLAIN_PORT, type Seen, TLS_PORT } from "./steps.ts";
+
+/** A service at one address. */
+export interface Service {
+  /** The address that is connected to; nothing is resolved again. */
+  readonly ip: string;
+  readonly port: number;
+  /** The name that the certificate and the site are asked for; null where only the address is known. */
+  readonly name: string | null;
+}
+
+/** Characters of a text that a server chose. */
+const MAX_TEXT = 200;
+
+/** A certificate that ends sooner is worth a warning, in days. */
+const SOON_DAYS = 14;
+
+const DAY_MS = 86_400_000;
+
+const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
+
+/** The parts of a certificate and its handshake that are judged. */
+export interface Handshake {
+  readonly protocol: string;
+  /** Why the chain of certificates is not trusted; null if it is. */
+  readonly untrusted: string | null;
+  /** Why the certificate is not that of the name; null if it is. */
+  readonly mismatch: string | null;
+  /** Unix milliseconds. */
+  readonly beginsMs: number;
+  readonly expiresMs: number;
+}
+
+/**
+ * Shakes hands by TLS, trusting nobody, so that a certificate that is not valid can be described.
+ *
+ * @throws Error that says what came in its place; the signal's reason where nothing came
+ */
+export async function shakeHands(
+  { ip, port, name }: Service,
+  signal: AbortSignal,
+): Promise<Handshake> {
+  const { promise, resolve, reject } = Promise.withResolvers<Handshake>();
+  const socket = connectTls({
+    host: ip,
+    port,
+    rejectUnauthorized: false,
+    ALPNProtocols: ["http/1.1"],
+    ...(name !== null && { servername: name }),
+  });
+  const abort = () => reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  socket.on("error", reject);
+  socket.on("close", () => reject(new Error("it closed the connection")));
+  socket.on("secureConnect", () => {
+    const certificate = socket.getPeerCertificate();
+    const { authorizationError } = socket;
+    resolve({
+      protocol: socket.getProtocol() ?? "TLS",
+      untrusted: authorizationError ? String(authorizationError) : null,
+      mismatch: checkServerIdentity(name ?? ip, certificate)?.message ?? null,
+      beginsMs: Date.parse(certificate.valid_from),
+      expiresMs: Date.parse(certificate.valid_to),
+    });
+  });
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    socket.destroy();
+  }
+}
+
+const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
+/** Judges a handshake at a time. */
+export function judgeHandshake(
+  { protocol, untrusted, mismatch, beginsMs, expiresMs }: Handshake,
+  { name, ip }: Pick<Service, "name" | "ip">,
+  nowMs: number,
+): Seen {
+  const days = Math.floor((expiresMs - nowMs) / DAY_MS);
+  if (nowMs > expiresMs) {
+    return {
+      finding: "certificate-expired",
+      text: `The certificate expired on ${dateOf(expiresMs)}.`,
+    };
+  }
+  if (nowMs < beginsMs) {
+    const text = `The certificate is not valid before ${dateOf(beginsMs)}.`;
+    return { finding: "certificate-not-yet-valid", text };
+  }
+  if (mismatch !== null) {
+    return { finding: "certificate-name", text: `The certificate is not for ${name ?? ip}.` };
+  }
+  if (untrusted !== null) {
+    const text = `The certificate is not signed by an authority that this service trusts (${untrusted}).`;
+    return { finding: "certificate-untrusted", text };
+  }
+  const text = `${protocol}, with a certificate for ${name ?? ip} that is valid for ${days} more days.`;
+  return days < SOON_DAYS ? { finding: "certificate-expires", text } : { text };
+}
+
+/** Judges why there was no handshake. */
+export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
+  if (isTimeout) {
+    const text = "The connection opens, and then the server does not answer the TLS handshake.";
+    return { finding: "tls-silent", text };
+  }
+  const text = `The server does not speak TLS on this port (${clip(errorCode(error) ?? reasonOf(error))}).`;
+  return { finding: "not-tls", text };
+}
+
+/** The head of an HTTP response. */
+export interface Head {
+  readonly status: number;
+  /** Where it redirects to; null if it does not, or not to a URL. */
+  readonly location: URL | null;
+}
+
+/**
+ * Asks for the head of the service's root over HTTP/1.1, or HTTPS unless the port is that of HTTP. No
+ * redirect is followed and no body is read.
+ *
+ * @throws Error
+ */
+export async function requestHead({ ip, port, name }: Service, signal: AbortSignal): Promise<Head> {
+  const scheme = port === PLAIN_PORT ? "http" : "https";
+  const literal = ip.includes(":") ? `[${ip}]` : ip;
+  const response = await fetch(`${scheme}://${literal}:${port}/`, {
+    method: "HEAD",
+    redirect: "manual",
+    headers: {
+      Host: name ?? literal,
+      "User-Agent": `sixscope/${VERSION}`,
+      "Accept-Encoding": "identity",
+    },
+    keepalive: false,
+    // Its certificate is judged by the handshake before.
+    tls: { rejectUnauthorized: false },
+    signal,
+  });
+  const location = response.headers.get("location");
+  const base = `${scheme}://${name ?? literal}:${port}/`;
+  return {
+    status: response.status,
+    location:
+      response.status >= 300 && response.status < 400 ? URL.parse(location ?? "", base) : null,
+  };
+}
+
+/**
+ * Judges the head of a response.
+ *
+ * @param hasIpv6 false if the name that it redirects to has no IPv6 address; null if that is not known
+ */
+export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
+  const httpStatus = status;
+  if (location !== null && hasIpv6 === false) {
+    const text = `It redirects (${status}) to ${quote(clip(location.hostname))}, which has no IPv6 address.`;
+    return { finding: "redirect-without-ipv6", text, httpStatus };
+  }
+  if (status >= 500) {
+    return { finding: "http-error", text: `The server answers with status ${status}.`, httpStatus };
+  }
+  const to = location === null ? "" : `, and redirects to ${clip(location.href)}`;
+  return { text: `The server answers with status ${status}${to}.`, httpStatus };
+}
+
+/** Judges why there was no response. */
+export function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
+  return isTimeout
+    ? { finding: "http-silent", text: "The server does not answer an HTTP request in time." }
+    : {
+        finding: "not-http",
+        text: `The server does not answer with HTTP (${clip(errorCode(error) ?? reasonOf(error))}).`,
+      };
+}
+
+/** Shakes hands by TLS, and judges what came. */
+export async function judgeTls(service: Service, limit: AbortSignal): Promise<Seen> {
+  try {
+    return judgeHandshake(await shakeHands(service, limit), service, Date.now());
+  } catch (error) {
+    const seen = judgeNoHandshake(error, limit.aborted);
+    // Another protocol may be at home there.
+    return service.port === TLS_PORT ? seen : { status: "skipped", text: seen.text };
+  }
+}
+
+/**
+ * Asks for the head of an HTTP response, and judges it; a name that it redirects to is looked up.
+ */
+export async function judgeHttp(
+  service: Service,
+  limit: AbortSignal,
+  { config, resolvers }: Pick<Services, "config" | "resolvers">,
+): Promise<Seen> {
+  try {
+    const head = await requestHead(service, limit);
+    const name = head.location?.hostname ?? service.name;
+    // A service that is asked over IPv4 may well lead to another.
+    const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
+    return judgeHead(
+      head,
+      isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
+    );
+  } catch (error) {
+    return judgeNoHead(error, limit.aborted);
+  }
+}
+
+/** Whether a name or an address in a URL is of IPv6; null if the resolver does not say. */
+async function hasIpv6Address(
+  client: DnsClient,
+  host: string,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  const ip = tryParseIp(host.replace(/^\[|\]$/g, ""));
+  if (ip !== null) return ip.version === 6;
+  const parsed = parseHostname(host, "AAAA");
+  if (!parsed.ok) return null;
+  const { outcome, addresses } = await lookupAddresses(client, parsed.name, { signal });
+  return addresses.length > 0 || (outcome.kind === "no-data" ? false : null);
+}
+
+/** Opens connections one after another, as programs do; for IPv4, over which nothing is probed. */
+export async function openTcp(
+  ip: string,
+  port: number,
+  attempts: number,
+  limit: AbortSignal,
+): Promise<Seen> {
+  const times: number[] = [];
+  try {
+    while (times.length < attempts) times.push(await connectOnce(ip, port, limit));
+  } catch {
+    const finding = limit.aborted ? "port-silent" : "port-closed";
+    const how = limit.aborted ? "does not answer on" : "accepts no connection to";
+    if (times.length === 0) return { finding, text: `${ip} ${how} port ${port}.` };
+  }
+  return { text: `${ip} accepts connections to port ${port}.`, rtt: round(Math.min(...times), 3) };
+}
+
+async function connectOnce(host: string, port: number, limit: AbortSignal): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const startMs = performance.now();
+  const socket = connect({ host, port });
+  const abort = () => reject(limit.reason);
+  limit.addEventListener("abort", abort, { once: true });
+  socket.on("error", reject);
+  socket.on("connect", () => resolve(performance.now() - startMs));
+  try {
+    return await promise;
+  } finally {
+    limit.removeEventListener("abort", abort);
+    socket.destroy();
+  }
+}

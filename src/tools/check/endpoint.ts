@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { endpoint } from "../../api/endpoint.ts";
+import { clientGone } from "../../api/errors.ts";
+import { integerParameter } from "../../api/parameters.ts";
+import { list, measured, named, text, textSchema, type ValueOf, whole } from "../../api/schemas.ts";
+import { newStamp } from "../../util/stamp.ts";
+import { carrierOf, PROBING, takeSlot, verdictField } from "../run.ts";
+import { parseTarget } from "../target.ts";
+import example from "./example.json" with { type: "json" };
+import { VERDICTS } from "./findings.ts";
+import { LONGEST_MS, takeSteps } from "./run.ts";
+import { checkBegin, checkStep, checkVerdict, STEPS, TLS_PORT } from "./steps.ts";
+
+/** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
+const PRICE = 12;
+
+/** Milliseconds behind the longest check until its connection may close. */
+const GRACE_MS = 5_000;
+
+/** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
+export const check = endpoint({
+  ...PROBING,
+  path: "/check/{name}",
+  operationId: "check",
+  summary: "Whether a name works over IPv6, and if not, why (beta)",
+  description:
+    "Looks up the name, connects to each of its first four IPv6 addresses as a browser does and to one IPv4 address for comparison, and measures the path. `details.verdict` says the worst finding first.",
+  price: PRICE,
+  parameters: {
+    name: {
+      in: "path",
+      schema: textSchema,
+      description: "A name, or an IPv6 address.",
+      example: "www.example.com",
+      label: "Name",
+      hint: "The name of a site, or an IPv6 address",
+    },
+    port: integerParameter({
+      minimum: 1,
+      maximum: 65_535,
+      default: TLS_PORT,
+      description:
+        "The TCP port, one of those that `SIXSCOPE_PROBE_PORTS` allows. HTTP is expected on 80 and 443 alone; TLS is tried on all but 80.",
+      example: 443,
+      option: { flags: "-p, --port" },
+      label: "Port",
+    }),
+  },
+  response: checkResult,
+  example,
+  events: () => ({ begin: checkBegin(), step: checkStep() }),
+  async handle({ name: subject, port }, call, services) {
+    const stamp = newStamp();
+    const target = parseTarget(subject);
+    carrierOf({ protocol: "tcp", port }, services.config);
+    call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
+    const release = await takeSlot(services.probeSlots, call.owner, call.signal);
+    const steps = await takeSteps(target, port, call, services).finally(release);
+    if (call.signal.aborted) throw clientGone();
+    return {
+      name: subject,
+      port,
+      steps: steps.toSorted((a, b) => STEPS.indexOf(a.name) - STEPS.indexOf(b.name)),
+      details: { ...stamp, verdict: checkVerdict(subject, port, steps) },
+    };
+  },
+});
+
+/** The result of a check. */
+export type CheckResult = ValueOf<ReturnType<typeof checkResult>>;
+
+/** The schema of the result. */
+export function checkResult() {
+  return named("CheckResult", "Whether a name works over IPv6, and if not, why.", {
+    name: text("The name or address as it was sent."),
+    port: whole("The TCP port.", 1, 65_535),
+    steps: list(checkStep(), "The steps, in the order in which people read them."),
+    details: z.strictObject({ ...measured(), verdict: verdictField(VERDICTS) }),
+  });
+}

@@ -1,0 +1,49 @@
+/** All that a check can find. */
+
+/**
+ * All that a step can find, the worst first: a failure if no connection over IPv6 comes about, or a browser shows
+ * an error; a warning if it works worse than it could. The words go on after the name or the address.
+ */
+export const FINDINGS = {
+  "no-such-name": ["fail", "does not exist"],
+  "dnssec-bogus": ["fail", "fails DNSSEC validation, so resolvers that validate do not resolve it"],
+  "names-unknown": ["fail", "could not be looked up"],
+  "no-ipv6": ["fail", "has no IPv6 address"],
+  "not-public": ["fail", "cannot be reached from outside its network"],
+  "not-allowed": ["fail", "may not be probed by this service"],
+  "not-sent": ["fail", "cannot be reached from this machine"],
+  unreachable: ["fail", "cannot be reached"],
+  "no-answer": ["fail", "does not answer"],
+  "port-silent": ["fail", "does not answer on port {port}"],
+  "port-closed": ["fail", "refuses connections to port {port}"],
+  "mtu-black-hole": ["fail", "does not finish the TLS handshake, because large packets vanish"],
+  "tls-silent": ["fail", "accepts connections and does not answer the TLS handshake"],
+  "not-tls": ["fail", "does not speak TLS on port {port}"],
+  "certificate-expired": ["fail", "shows a certificate that has expired"],
+  "certificate-not-yet-valid": ["fail", "shows a certificate that is not valid yet"],
+  "certificate-name": ["fail", "shows a certificate for another name"],
+  "certificate-untrusted": ["fail", "shows a certificate that no known authority has signed"],
+  "http-silent": ["fail", "accepts connections and does not answer HTTP requests"],
+  "not-http": ["fail", "does not answer HTTP requests with HTTP"],
+  "http-error": ["fail", "answers HTTP requests with an error"],
+  "redirect-without-ipv6": ["fail", "redirects to a name without an IPv6 address"],
+  "http-differs": ["warn", "answers HTTP requests otherwise than over IPv4"],
+  "large-packets": ["warn", "is behind a path where large packets vanish"],
+  "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
+  "path-loss": ["warn", "is behind a path that loses packets"],
+  slower: ["warn", "is slower over IPv6 than over IPv4"],
+  "resolvers-differ": ["warn", "is not the same at all resolvers"],
+  "resolver-silent": ["warn", "was not answered by all resolvers"],
+  "certificate-expires": ["warn", "shows a certificate that soon expires"],
+  "no-echo": ["warn", "does not answer echo requests (ping)"],
+} as const satisfies Readonly<Record<string, readonly ["fail" | "warn", string]>>;
+
+export type Finding = keyof typeof FINDINGS;
+
+export const CODES = Object.keys(FINDINGS) as Finding[];
+
+/** The findings that are failures. */
+export const FAILURES = CODES.filter((code) => FINDINGS[code][0] === "fail");
+
+/** The codes of the verdict: the worst finding, or that there is none. */
+export const VERDICTS = ["works", "partly", "unknown", ...CODES] as const;

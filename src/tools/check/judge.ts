@@ -1,0 +1,100 @@
+/** The findings in the documents of other tools. */
+import { tryParseIp } from "../../addr/ip.ts";
+import { objectionTo } from "../../addr/policy.ts";
+import type { Services } from "../../api/endpoint.ts";
+import { ApiError } from "../../api/errors.ts";
+import { listText, plural } from "../../util/text.ts";
+import type { DnsResult } from "../dns/endpoint.ts";
+import type { MtrResult } from "../mtr/endpoint.ts";
+import type { MtuResult } from "../mtu/endpoint.ts";
+import type { PingResult } from "../ping/endpoint.ts";
+import type { TraceResult } from "../trace/endpoint.ts";
+import type { Seen } from "./steps.ts";
+
+type Answer = DnsResult | ApiError;
+
+/** The addresses in an answer. */
+export const addressesIn = ({ records }: Pick<DnsResult, "records">, type: "AAAA" | "A") =>
+  records.flatMap((record) => (record.type === type ? [record.value] : []));
+
+/**
+ * Judges what the resolvers say of a name.
+ *
+ * @param validated the answer of one of them with its DNSSEC verdict
+ */
+export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
+  const dnssec = (detailsOf(validated) as Partial<DnsResult["details"]>).dnssec;
+  if (dnssec?.verdict === "bogus") return { finding: "dnssec-bogus", text: dnssec.text };
+  if (six instanceof ApiError) {
+    const finding = six.code === "HOSTNAME_NOT_FOUND" ? "no-such-name" : "names-unknown";
+    return { finding, text: six.message };
+  }
+  const ipv6 = addressesIn(six, "AAAA");
+  const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");
+  const { dns64 = [], agree, unanswered = [], verdict, incomplete } = six.details;
+  const has = (all: readonly string[], version: number) =>
+    all.length > 0 ? `${plural(all.length, `IPv${version} address`)} (${listText(all)})` : "";
+  const all = [has(ipv6, 6), has(ipv4, 4)].filter(Boolean).join(" and ");
+  if (ipv6.length === 0) {
+    const finding = incomplete ? "names-unknown" : "no-ipv6";
+    return { finding, text: all ? `It has only ${all}. ${verdict.text}` : verdict.text };
+  }
+  const said = `It has ${all}${dnssec ? `; DNSSEC: ${dnssec.verdict}` : ""}.`;
+  if (ipv6.every((ip) => dns64.some((each) => each.ip === ip))) {
+    const text = `${said} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
+    return { finding: "translator-only", text };
+  }
+  if (agree === false) return { finding: "resolvers-differ", text: `${said} ${verdict.text}` };
+  return unanswered.length > 0
+    ? { finding: "resolver-silent", text: `${said} ${listText(unanswered)} did not answer.` }
+    : { text: said };
+}
+
+const detailsOf = (answer: Answer): object =>
+  answer instanceof ApiError ? answer.body.error.details : answer.details;
+
+/** Judges whether an address may be connected to. */
+export function judgePolicy(ip: string, { config }: Pick<Services, "config">): Seen {
+  const address = tryParseIp(ip);
+  const objection = address && objectionTo(address, config.targets);
+  if (!objection) return { text: "It may be probed." };
+  const finding = objection.includes("denied prefix") ? "not-allowed" : "not-public";
+  return { finding, text: `${ip} is not probed: ${objection}.` };
+}
+
+/** Judges a ping by echo requests. */
+export function judgeEcho({ stats, details: { verdict } }: PingResult): Seen {
+  return { text: verdict.text, ...(stats.received === 0 && { finding: "no-echo" as const }) };
+}
+
+/** Judges a ping of a TCP port. */
+export function judgePort({ stats, details }: PingResult): Seen {
+  const { port, lost, verdict } = details;
+  const { code, text } = verdict;
+  if (port?.state === "open") return { text, ...(stats.min !== null && { rtt: stats.min }) };
+  if (port?.state === "closed") return { finding: "port-closed", text };
+  if (code === "not-sent") return { finding: "not-sent", text };
+  if (lost.some((sample) => "from" in sample)) return { finding: "unreachable", text };
+  return { finding: port?.echo ? "port-silent" : "no-answer", text };
+}
+
+/** Judges a measurement of the path MTU. */
+export function judgeMtu({ details: { verdict } }: MtuResult): Seen {
+  const { code, text } = verdict;
+  const vanishes = code === "black-hole" || code === "below-1280";
+  return { text, ...(vanishes && { finding: "large-packets" as const }) };
+}
+
+/**
+ * Judges the loss of a path.
+ *
+ * @param isOverTcp true if each probe was one to an open port; of echo requests, a target may answer only some
+ */
+export function judgeMtr({ hops, details: { verdict } }: MtrResult, isOverTcp: boolean): Seen {
+  const { code, text, to } = verdict;
+  const isSure = isOverTcp || (to !== undefined && to < hops.length);
+  return { text, ...(code === "loss" && isSure && { finding: "path-loss" as const }) };
+}
+
+/** What a trace says of the way; how it ends is judged by the port. */
+export const judgeTrace = ({ details: { verdict } }: TraceResult): Seen => ({ text: verdict.text });

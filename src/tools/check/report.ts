@@ -1,0 +1,51 @@
+import { factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
+import type { CheckResult } from "./endpoint.ts";
+import type { Step, StepBegin } from "./steps.ts";
+
+/** A check as far as it is known. */
+export interface CheckDocument {
+  readonly name: string;
+  readonly port?: number;
+  readonly steps: readonly (Step | StepBegin)[];
+  readonly details: Partial<CheckResult["details"]> & { readonly location?: string };
+}
+
+const TONES: Readonly<Record<Step["status"], Tone | undefined>> = {
+  ok: "good",
+  warn: "warn",
+  fail: "bad",
+  skipped: undefined,
+};
+
+const keyOf = ({ name, ip }: StepBegin) => `${name} ${ip}`;
+
+/** The steps of a check, those that run too. */
+export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
+  draft: (name, parts) => ({
+    name,
+    steps: [...new Map(parts.map((part) => [keyOf(part), part])).values()],
+    details: {},
+  }),
+  report({ name, port, steps, details: { verdict, location } }) {
+    const rows = steps.map((step) => {
+      const { status, text } = "status" in step ? step : { status: null, text: "" };
+      const tone = status && TONES[status];
+      const cells = [step.name, status ?? "…", step.ip ?? null, text ? [text] : []];
+      return { cells, ...(tone && { tone }) };
+    });
+    return {
+      title: name,
+      verdict: tonedVerdict(verdict),
+      facts: factsOf(["Port", port !== undefined && `TCP ${port}`], ["Location", location]),
+      tables: [{ columns: COLUMNS, rows }],
+      isAnswered: verdict !== undefined && verdict.code !== "unknown",
+    };
+  },
+};
+
+const COLUMNS = [
+  { name: "step", kind: "text" },
+  { name: "result", kind: "text", isToned: true },
+  { name: "address", kind: "text" },
+  { name: "", kind: "notes" },
+] as const;

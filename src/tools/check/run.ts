@@ -1,0 +1,221 @@
+/** The run of a check: each step begins as soon as what it needs is known. */
+import { formatIpv6 } from "../../addr/format.ts";
+import type { Call, Endpoint, Services } from "../../api/endpoint.ts";
+import { ApiError } from "../../api/errors.ts";
+import { readParameters, sentTexts } from "../../api/parameters.ts";
+import { ENOUGH } from "../../icmp/run-budget.ts";
+import { ProbeSlots } from "../../limits/probe-slots.ts";
+import { type DnsResult, dns } from "../dns/endpoint.ts";
+import { type MtrResult, mtr } from "../mtr/endpoint.ts";
+import { type MtuResult, mtu } from "../mtu/endpoint.ts";
+import { type PingResult, ping } from "../ping/endpoint.ts";
+import type { Target } from "../target.ts";
+import { type TraceResult, traceroute } from "../trace/endpoint.ts";
+import { judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
+import {
+  addressesIn,
+  judgeEcho,
+  judgeMtr,
+  judgeMtu,
+  judgeNames,
+  judgePolicy,
+  judgePort,
+  judgeTrace,
+} from "./judge.ts";
+import { compareFamilies, isWeb, PLAIN_PORT, type Seen, type Step, stepOf } from "./steps.ts";
+
+/** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
+export const LONGEST_MS = 20_000;
+
+/** When the rounds of mtr end, so that what they have found comes in time. */
+const ROUNDS_MS = 16_000;
+
+/** Milliseconds for a connection over IPv4, a handshake, or a response. */
+const ANSWER_MS = 4_000;
+
+/** Addresses that are connected to. */
+const MAX_ADDRESSES = 4;
+
+/** Echo requests and connections to each address. */
+const ATTEMPTS = 3;
+
+/** Rounds of mtr. */
+const ROUNDS = "20";
+
+type Texts = Readonly<Record<string, string>>;
+
+/** Asks a tool of the table. */
+type Ask = (tool: Endpoint, texts: Texts, onEvent?: Call["onEvent"]) => Promise<object>;
+
+/** Takes a step; false if it failed, so that those behind it are not taken. No step is told of if it found nothing. */
+type Take = (
+  name: Step["name"],
+  ip: string | null,
+  run: () => Promise<Seen | null>,
+) => Promise<boolean>;
+
+/** The addresses of a name, each list as soon as one resolver has it, and the end of the step that looks them up. */
+interface Found {
+  readonly ipv6: Promise<readonly string[]>;
+  readonly ipv4: Promise<readonly string[]>;
+  readonly ended: Promise<unknown>;
+}
+
+/**
+ * Takes all steps, and returns them in the order in which they ended.
+ *
+ * @param target the name, or the one address
+ */
+export async function takeSteps(
+  target: Target,
+  port: number,
+  call: Call,
+  services: Services,
+): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  // Not AbortSignal.any, which keeps what it joins for ever.
+  const [over, enough] = [new AbortController(), new AbortController()];
+  const { signal } = over;
+  const end = () => over.abort();
+  call.signal.addEventListener("abort", end);
+  const timers = [setTimeout(end, LONGEST_MS), setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS)];
+  const ask: Ask = async (tool, texts, onEvent) =>
+    (await tool.handle(
+      readParameters(tool.parameters, sentTexts(texts)),
+      { ...call, signal, enough: enough.signal, onEvent, allowSeconds() {} },
+      // Within the slot of the check.
+      { ...services, probeSlots: new ProbeSlots(1) },
+    )) as object;
+  const take: Take = async (name, ip, run) => {
+    const startMs = performance.now();
+    call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
+    const seen = await run().catch((error: unknown): Seen => {
+      if (signal.aborted) return { status: "skipped", text: "It has not ended in time." };
+      if (error instanceof ApiError) return { status: "skipped", text: error.message };
+      throw error;
+    });
+    if (seen === null) return true;
+    const step = stepOf(name, ip, seen, performance.now() - startMs);
+    steps.push(step);
+    call.onEvent?.("step", step);
+    return step.status !== "fail";
+  };
+  const { ipv6, ipv4, ended } =
+    "name" in target ? lookUp(target.text, take, ask) : addressOf(target);
+  const isAllowed = (ip: string) => judgePolicy(ip, services).finding === undefined;
+
+  /** Opens connections, and talks as a browser does; false if that failed. */
+  const use = async (ip: string, open: () => Promise<Seen>): Promise<boolean> => {
+    const service: Service = { ip, port, name: "name" in target ? target.name : null };
+    const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
+      withLimit(signal, (limit) => judge(service, limit, services));
+    if (!(await take("tcp", ip, open))) return false;
+    if (port !== PLAIN_PORT && !(await take("tls", ip, within(judgeTls)))) return false;
+    return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
+  };
+  const useIpv6 = async (ip: string): Promise<boolean> => {
+    if (!(await take("policy", ip, async () => judgePolicy(ip, services)))) return false;
+    const to = { target: ip, count: `${ATTEMPTS}` };
+    const syns = { ...to, protocol: "tcp", port: `${port}` };
+    const [, works] = await Promise.all([
+      take("echo", ip, async () => judgeEcho((await ask(ping, to)) as PingResult)),
+      use(ip, async () => judgePort((await ask(ping, syns)) as PingResult)),
+    ]);
+    return works;
+  };
+  const useIpv4 = async () => {
+    const ip = (await ipv4).find(isAllowed);
+    if (ip === undefined) return;
+    const open = (limit: AbortSignal) => openTcp(ip, port, ATTEMPTS, limit);
+    await use(ip, () => withLimit(signal, open));
+  };
+  const checkPath = async (ip: string) => {
+    const found = (name: Step["name"]) =>
+      steps.find((step) => step.name === name && step.ip === ip);
+    const isOpen = found("tcp")?.status === "ok";
+    const isSilent = found("echo")?.finding === "no-echo";
+    const overTcp = { target: ip, protocol: "tcp", port: `${port}` };
+    // Loss of what clients send; and the way of what is answered, or of what alone is not.
+    const mtrTexts = { ...(isOpen ? overTcp : { target: ip }), rounds: ROUNDS };
+    const traceTexts = isOpen === isSilent ? overTcp : { target: ip };
+    await Promise.all([
+      take("mtu", ip, async () => judgeMtu((await ask(mtu, { target: ip })) as MtuResult)),
+      take("mtr", ip, async () => judgeMtr((await ask(mtr, mtrTexts)) as MtrResult, isOpen)),
+      take("trace", ip, async () => judgeTrace((await ask(traceroute, traceTexts)) as TraceResult)),
+    ]);
+  };
+  const checkIpv6 = async () => {
+    const ips = (await ipv6).slice(0, MAX_ADDRESSES);
+    const { promise: chosen, resolve: choose } = Promise.withResolvers<string | undefined>();
+    const all = ips.map(async (ip) => {
+      // The path to an address that does not work explains more.
+      if (!(await useIpv6(ip)) && isAllowed(ip)) choose(ip);
+    });
+    const path = chosen.then(async (ip) => {
+      if (ip !== undefined) await checkPath(ip);
+    });
+    await Promise.all(all);
+    choose(ips.find(isAllowed));
+    await path;
+  };
+
+  try {
+    await Promise.all([ended, checkIpv6(), useIpv4()]);
+    await take("compare", null, async () => compareFamilies(steps));
+    return steps;
+  } finally {
+    end();
+    call.signal.removeEventListener("abort", end);
+    for (const timer of timers) clearTimeout(timer);
+  }
+}
+
+function addressOf(target: Extract<Target, { address: unknown }>): Found {
+  const ipv6 = Promise.resolve([formatIpv6(target.address)]);
+  return { ipv6, ipv4: Promise.resolve([]), ended: ipv6 };
+}
+
+/** Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6. */
+function lookUp(hostname: string, take: Take, ask: Ask): Found {
+  const answer = async (texts: Texts, onEvent?: Call["onEvent"]) => {
+    try {
+      return (await ask(dns, { hostname, ...texts }, onEvent)) as DnsResult;
+    } catch (error) {
+      if (error instanceof ApiError) return error;
+      throw error;
+    }
+  };
+  const find = (type: "AAAA" | "A") => {
+    const { promise: ips, resolve } = Promise.withResolvers<readonly string[]>();
+    const tell = (reply: Pick<DnsResult, "records">) => {
+      const found = addressesIn(reply, type);
+      if (found.length > 0) resolve(found);
+    };
+    const answered = answer({ type, resolver: "all" }, (_, reply) => tell(reply as DnsResult));
+    return { ips, answered: answered.finally(() => resolve([])) };
+  };
+  const [six, four] = [find("AAAA"), find("A")];
+  const proof = answer({ type: "AAAA", dnssec: "yes" });
+  const ended = take("names", null, async () =>
+    judgeNames(await six.answered, await four.answered, await proof),
+  );
+  return { ipv6: six.ips, ipv4: four.ips, ended };
+}
+
+/** Does something that ends by `ANSWER_MS`, or with a signal; whatever it has opened may end with it. */
+async function withLimit<T>(
+  signal: AbortSignal,
+  run: (limit: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const end = () => limit.abort();
+  const timer = setTimeout(end, ANSWER_MS);
+  signal.addEventListener("abort", end);
+  try {
+    return await run(limit.signal);
+  } finally {
+    end();
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+}

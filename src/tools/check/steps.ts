@@ -1,0 +1,191 @@
+/** The steps of a check, what each can find, and the sentence that joins them. */
+
+import {
+  amount,
+  ipText,
+  named,
+  once,
+  oneOf,
+  text,
+  type ValueOf,
+  whole,
+} from "../../api/schemas.ts";
+import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
+
+/** The steps, in the order in which people read them. */
+export const STEPS = [
+  "names",
+  "policy",
+  "echo",
+  "tcp",
+  "tls",
+  "http",
+  "compare",
+  "mtu",
+  "mtr",
+  "trace",
+] as const;
+
+/** The schema of a step that begins. */
+export const checkBegin = once(() =>
+  named("CheckBegin", "A step of a check that begins.", {
+    name: oneOf(STEPS, "What is tried."),
+    ip: ipText("The address that it is tried with.").exactOptional(),
+  }),
+);
+
+/** The schema of a step. */
+export const checkStep = once(() =>
+  named("CheckStep", "A step of a check.", {
+    name: oneOf(STEPS, "What was tried."),
+    ip: ipText("The address that it was tried with, of IPv4 for comparison.").exactOptional(),
+    status: oneOf(["ok", "warn", "fail", "skipped"], "The outcome."),
+    finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
+    text: text("What was found, in a few sentences."),
+    ms: whole("Milliseconds that it took.", 0),
+    rtt: amount("Milliseconds to open a connection, the least of three.").exactOptional(),
+    httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
+  }),
+);
+
+/** A step that begins. */
+export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
+
+/** A step of a check. */
+export type Step = ValueOf<ReturnType<typeof checkStep>>;
+
+/** What was found in a step, before it is one. */
+export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & { readonly status?: "skipped" };
+
+/** A step from what was found in it. */
+export function stepOf(name: Step["name"], ip: string | null, seen: Seen, ms: number): Step {
+  const status = seen.status ?? (seen.finding ? FINDINGS[seen.finding][0] : "ok");
+  return { name, ...(ip !== null && { ip }), ...seen, status, ms: Math.round(ms) };
+}
+
+/** Ports where a server is expected to speak HTTP, without TLS and with it. */
+export const [PLAIN_PORT, TLS_PORT] = [80, 443];
+
+export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
+
+const isIpv6 = ({ ip = "" }: Step) => ip.includes(":");
+const isIpv4 = ({ ip = ":" }: Step) => !ip.includes(":");
+
+const rankOf = ({ finding }: Step) => (finding ? CODES.indexOf(finding) : CODES.length);
+
+/** The worst of some steps; undefined if all are well. */
+const worstOf = (steps: readonly Step[]): Step | undefined =>
+  steps.filter(({ finding }) => finding).toSorted((a, b) => rankOf(a) - rankOf(b))[0];
+
+const isFailed = ({ status }: Step) => status === "fail";
+
+/** IPv6 that is slower by as much is a finding: people notice a tenth of a second. */
+const SLOWER_MS = 50;
+
+/** Times that differ by less are the same: one is the kernel's, and the other is taken in the process. */
+const SAME_MS = 5;
+
+const fastest = (steps: readonly Step[]) => Math.min(...steps.flatMap(({ rtt }) => rtt ?? []));
+
+/** The least time of a connection over IPv6 less that over IPv4, in milliseconds; null if one is not known. */
+function slownessOf(steps: readonly Step[]): number | null {
+  const [six, four] = [fastest(steps.filter(isIpv6)), fastest(steps.filter(isIpv4))];
+  return six === Infinity || four === Infinity ? null : Math.round(six - four);
+}
+
+/** Compares the families: their HTTP responses and their times; null if only one has answered. */
+export function compareFamilies(steps: readonly Step[]): Seen | null {
+  const slowness = slownessOf(steps);
+  const statusOf = (ofFamily: (step: Step) => boolean) =>
+    steps.filter(ofFamily).flatMap(({ httpStatus }) => httpStatus ?? []);
+  const [[six], [four]] = [statusOf(isIpv6), statusOf(isIpv4)];
+  // A redirect or a cache may differ; an error where the other family has none is seen by users.
+  if (six !== undefined && four !== undefined && six >= 400 && four < 400) {
+    const text = `The server answers with status ${six} over IPv6, and with ${four} over IPv4.`;
+    return { finding: "http-differs", text };
+  }
+  if (slowness === null) return null;
+  const text = `${capital(speedText(slowness))}.`;
+  return slowness < SLOWER_MS ? { text } : { finding: "slower", text };
+}
+
+const capital = (clause: string) => clause.charAt(0).toUpperCase() + clause.slice(1);
+
+function speedText(slowness: number): string {
+  if (Math.abs(slowness) < SAME_MS) return "IPv4 is as fast";
+  return `IPv4 is ${Math.abs(slowness)} ms ${slowness > 0 ? "faster" : "slower"}`;
+}
+
+const COUNTS = ["none", "one", "two", "three", "four"];
+
+/** What a step of an address proves that it works: a response on the ports of the web, else a connection. */
+const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
+
+/**
+ * The conclusion: whether the name works over IPv6, and the worst finding. Its first sentence is for everybody; what
+ * follows is the evidence.
+ *
+ * @param subject the name or address
+ */
+export function checkVerdict(subject: string, port: number, steps: readonly Step[]) {
+  const works = (some: readonly Step[]) =>
+    some.some(({ name, status }) => name === proofOn(port) && ["ok", "warn"].includes(status));
+  const ipv4 = steps.filter(isIpv4);
+  const beside = works(ipv4)
+    ? "; over IPv4 it works"
+    : ipv4.some(isFailed)
+      ? "; over IPv4 it does not work either"
+      : "";
+  const slowness = slownessOf(steps);
+  const compared = slowness === null ? "" : `; ${speedText(slowness)}`;
+  const says = (finding: Finding) => FINDINGS[finding][1].replace("{port}", String(port));
+  const conclude = (code: (typeof VERDICTS)[number], first: string, evidence?: Step) => {
+    const text = [`${first}.`, evidence?.text].filter(Boolean).join(" ");
+    return { code, text };
+  };
+  const names = steps.find((step) => step.name === "names" && isFailed(step));
+  if (names?.finding) {
+    return conclude(names.finding, `${subject} ${says(names.finding)}${beside}`, names);
+  }
+  const ips = [...new Set(steps.filter(isIpv6).flatMap(({ ip }) => ip ?? []))];
+  const faults = ips.flatMap((ip) => faultOf(steps.filter((step) => step.ip === ip)) ?? []);
+  const worst = worstOf(faults);
+  const [some, all] = [COUNTS[faults.length], COUNTS[ips.length]];
+  if (worst?.finding && faults.length === ips.length) {
+    const fault = `${worst.ip} ${says(worst.finding)}`;
+    const of = ips.length === 1 ? "" : `none of its ${all} addresses works, and `;
+    const first =
+      worst.ip === subject ? fault : `${subject} does not work over IPv6: ${of}${fault}`;
+    return conclude(worst.finding, `${first}${beside}`, worst);
+  }
+  if (worst?.finding) {
+    const meets =
+      worst.finding === "port-silent" || worst.finding === "no-answer" ? "wait" : "fail";
+    const so = `, so ${some} in ${all} first connections ${meets}${faults.length === 1 ? "s" : ""}`;
+    const first = `${subject} works over IPv6, but not at ${some} of its ${all} addresses${worst.name === "policy" ? "" : so}: ${worst.ip} ${says(worst.finding)}`;
+    return conclude("partly", `${first}${compared}`, worst);
+  }
+  if (!works(steps.filter(isIpv6))) {
+    const open = steps.find(({ status, ip }) => status === "skipped" && ip?.includes(":"));
+    return conclude("unknown", `Whether ${subject} works over IPv6 is not known`, open);
+  }
+  const warning = worstOf(steps.filter((step) => !isIpv4(step)));
+  if (warning?.finding) {
+    const first = `${subject} works over IPv6, but ${says(warning.finding)}`;
+    return conclude(warning.finding, `${first}${compared}`, warning);
+  }
+  return conclude("works", `${subject} works over IPv6${compared}`);
+}
+
+/** The failure of an address, with what explains it; undefined if it has none. */
+function faultOf(steps: readonly Step[]): Step | undefined {
+  const fault = worstOf(steps.filter(isFailed));
+  if (fault === undefined) return undefined;
+  const of = (name: Step["name"]) => steps.find((step) => step.name === name);
+  const [mtu, trace] = [of("mtu"), of("trace")];
+  if (fault.finding === "tls-silent" && mtu?.finding === "large-packets") {
+    return { ...fault, finding: "mtu-black-hole", text: mtu.text };
+  }
+  const isSilent = fault.finding === "port-silent" || fault.finding === "no-answer";
+  return isSilent && trace?.status === "ok" ? { ...fault, text: trace.text } : fault;
+}
