@@ -7,9 +7,9 @@ import { newStamp } from "../../util/stamp.ts";
 import { carrierOf, PROBING, takeSlot, verdictField } from "../run.ts";
 import { parseTarget } from "../target.ts";
 import example from "./example.json" with { type: "json" };
-import { VERDICTS } from "./findings.ts";
+import { inOrder, VERDICTS } from "./findings.ts";
 import { LONGEST_MS, takeSteps } from "./run.ts";
-import { checkBegin, checkStep, checkVerdict, STEPS, TLS_PORT } from "./steps.ts";
+import { checkBegin, checkStep, checkVerdict, TLS_PORT } from "./steps.ts";
 
 /** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
 const PRICE = 12;
@@ -60,7 +60,7 @@ export const check = endpoint({
     return {
       name: subject,
       port,
-      steps: steps.toSorted((a, b) => STEPS.indexOf(a.name) - STEPS.indexOf(b.name)),
+      steps: inOrder(steps),
       details: { ...stamp, verdict: checkVerdict(subject, port, steps) },
     };
   },

@@ -1,4 +1,41 @@
-/** All that a check can find. */
+/** The steps of a check, and all that they can find. */
+
+/** The steps, in the order in which people read them. */
+export const STEPS = [
+  "names",
+  "policy",
+  "echo",
+  "tcp",
+  "tls",
+  "http",
+  "compare",
+  "mtu",
+  "mtr",
+  "trace",
+] as const;
+
+type StepName = (typeof STEPS)[number];
+
+/** Steps that are taken with each address. */
+const WITH_ADDRESS: readonly StepName[] = ["policy", "echo", "tcp", "tls", "http"];
+
+interface Placed {
+  readonly name: StepName;
+  readonly ip?: string | undefined;
+}
+
+/** Steps in the order in which people read them: those of an address together, IPv4 behind IPv6. */
+export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
+  const ips = [...new Set(steps.flatMap(({ ip }) => ip ?? []))];
+  const placeOf = ({ name, ip = "" }: Step) => [
+    WITH_ADDRESS.includes(name) ? 1 : name === "names" ? 0 : 2,
+    ...(WITH_ADDRESS.includes(name) ? [ip.includes(":") ? 0 : 1, ips.indexOf(ip)] : []),
+    STEPS.indexOf(name),
+  ];
+  const compare = (a: readonly number[], b: readonly number[]) =>
+    a.map((place, at) => place - (b[at] ?? 0)).find((difference) => difference !== 0) ?? 0;
+  return steps.toSorted((a, b) => compare(placeOf(a), placeOf(b)));
+}
 
 /**
  * All that a step can find, the worst first: a failure if no connection over IPv6 comes about, or a browser shows

@@ -1,5 +1,6 @@
 import { factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
 import type { CheckResult } from "./endpoint.ts";
+import { inOrder } from "./findings.ts";
 import type { Step, StepBegin } from "./steps.ts";
 
 /** A check as far as it is known. */
@@ -23,7 +24,7 @@ const keyOf = ({ name, ip }: StepBegin) => `${name} ${ip}`;
 export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
   draft: (name, parts) => ({
     name,
-    steps: [...new Map(parts.map((part) => [keyOf(part), part])).values()],
+    steps: inOrder([...new Map(parts.map((part) => [keyOf(part), part])).values()]),
     details: {},
   }),
   report({ name, port, steps, details: { verdict, location } }) {

@@ -10,21 +10,7 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
-
-/** The steps, in the order in which people read them. */
-export const STEPS = [
-  "names",
-  "policy",
-  "echo",
-  "tcp",
-  "tls",
-  "http",
-  "compare",
-  "mtu",
-  "mtr",
-  "trace",
-] as const;
+import { CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
 
 /** The schema of a step that begins. */
 export const checkBegin = once(() =>
