@@ -41,16 +41,17 @@ const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[
   "mtr --interval": [SECONDS(0.1, 1), "0.05", "2", "x", ""],
   "mtr --max-hops": [WHOLE(1, 64), "0", "65", ""],
   "mtr --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
+  "check --port": [WHOLE(1, 65_535), "0", "65536", "https", ""],
   "mtu --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
   "dns --reverse": ["an IPv4 or IPv6 address", "example.com", "1.2.3", ""],
   ...Object.fromEntries(
-    ["ping", "trace", "mtr", "mtu", "dns"].map((tool) => [
+    ["ping", "trace", "mtr", "mtu", "dns", "check"].map((tool) => [
       `${tool} --from`,
       [LOCATIONS, "Amsterdam!", "a,,b", "a b", ""] as const,
     ]),
   ),
   ...Object.fromEntries(
-    ["ping", "trace", "mtr", "mtu", "dns"].map((tool) => [
+    ["ping", "trace", "mtr", "mtu", "dns", "check"].map((tool) => [
       `${tool} --limit`,
       [WHOLE(1, 32), "0", "33", "many", ""] as const,
     ]),

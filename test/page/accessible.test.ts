@@ -45,6 +45,7 @@ const PLACES = [
   "#/mtr/changing.example.test",
   "#/mtr/www.example.test?rounds=0",
   "#/mtu/tunnel.example.test",
+  "#/check/www.example.test",
   "#/mtu/blackhole.example.test",
   "#/ping/told.example.test?count=1&from=ams,fra",
   "#/mtr/losing.example.test?rounds=3&from=ams,fra",

@@ -1,3 +1,4 @@
+import { checkView } from "../../tools/check/view.tsx";
 import { mtrView } from "../../tools/mtr/view.tsx";
 import { mtuView } from "../../tools/mtu/view.tsx";
 import { pingView } from "../../tools/ping/view.tsx";
@@ -8,6 +9,7 @@ import type { View } from "../../tools/view.ts";
 
 /** The views of the tools that have one, by their names in `TOOLS`. */
 const VIEWS: Partial<Record<ToolName, View>> = {
+  check: checkView,
   validate: validateView,
   ping: pingView,
   trace: traceView,

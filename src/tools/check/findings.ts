@@ -17,7 +17,7 @@ export const STEPS = [
 type StepName = (typeof STEPS)[number];
 
 /** Steps that are taken with each address. */
-const WITH_ADDRESS: readonly StepName[] = ["policy", "echo", "tcp", "tls", "http"];
+export const WITH_ADDRESS: readonly StepName[] = ["policy", "echo", "tcp", "tls", "http"];
 
 interface Placed {
   readonly name: StepName;

@@ -41,7 +41,8 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
     const finding = incomplete ? "names-unknown" : "no-ipv6";
     return { finding, text: all ? `It has only ${all}. ${verdict.text}` : verdict.text };
   }
-  const said = `It has ${all}${dnssec ? `; DNSSEC: ${dnssec.verdict}` : ""}.`;
+  const isKnown = dnssec && dnssec.verdict !== "indeterminate";
+  const said = `It has ${all}${isKnown ? `; DNSSEC: ${dnssec?.verdict}` : ""}.`;
   if (ipv6.every((ip) => dns64.some((each) => each.ip === ip))) {
     const text = `${said} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };

@@ -11,11 +11,12 @@ export interface CheckDocument {
   readonly details: Partial<CheckResult["details"]> & { readonly location?: string };
 }
 
-const TONES: Readonly<Record<Step["status"], Tone | undefined>> = {
+/** The tone of a step that has ended; none if it was not taken. */
+export const TONES: Readonly<Record<Step["status"], Tone | "">> = {
   ok: "good",
   warn: "warn",
   fail: "bad",
-  skipped: undefined,
+  skipped: "",
 };
 
 const keyOf = ({ name, ip }: StepBegin) => `${name} ${ip}`;

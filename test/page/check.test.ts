@@ -1,0 +1,35 @@
+/** A check on the page, in a real browser: a list of steps that fills, then the verdict, and details folded. */
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { testOnStage } from "./on-stage.ts";
+import { runAt, type Stage } from "./stage.ts";
+
+let stage: Stage;
+let page: Page;
+
+const pageTest = testOnStage((visit) => {
+  ({ stage, page } = visit);
+});
+
+pageTest("a check fills its list, and at the end folds what is well", async () => {
+  await page.addInitScript(`globalThis.seen = new Set();
+    new MutationObserver(() => {
+      for (const step of document.querySelectorAll(".steps li")) seen.add(step.textContent.slice(0, 2));
+    }).observe(document, { childList: true, characterData: true, subtree: true });`);
+  await runAt(page, `${stage.url}#/check/www.example.test`, stage.service.key);
+  // The simulated internet answers echo requests, and no TCP.
+  expect(await page.locator(".verdict.bad").textContent()).toStartWith(
+    "www.example.test does not work over IPv6: 2001:db8:2::80 does not answer on port 443. ",
+  );
+  const groups = await page.evaluate(`[...document.querySelectorAll(".steps details")]
+    .map((one) => [one.querySelector("summary").textContent, one.open])`);
+  expect(groups).toEqual([
+    [expect.stringMatching(/^Name [✓!]$/), expect.any(Boolean)],
+    ["2001:db8:2::80 ✓✓✗", true],
+    ["Path to 2001:db8:2::80 ✓✓✓", false],
+  ]);
+  // Every step was shown while it ran.
+  const seen = await page.evaluate<string[]>("[...seen]");
+  for (const step of ["…n", "…e", "…t", "…m"]) expect(seen).toContain(step);
+  expect(await page.locator('nav a[aria-current="page"]').textContent()).toContain("Check");
+});
