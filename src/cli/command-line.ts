@@ -81,7 +81,7 @@ export function describeCommands(
     "sixscope mcp --server https://six.example.com",
   ).action(async (options: ServerOptions, command: Command) => {
     const { runMcp } = await import("./mcp.ts");
-    await runMcp(options, environment, command);
+    await runMcp(options, command, environment);
   });
   about(
     program.command("completion"),

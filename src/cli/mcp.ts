@@ -14,10 +14,9 @@ import { TOOLS, type Tool } from "../tools/table.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
 import { VERSION } from "../util/version.ts";
-import { callHere, configHere } from "./call-here.ts";
-import { callServer } from "./call-server.ts";
+import { configHere } from "./call-here.ts";
 import { type Outcome, reportOf } from "./tool.ts";
-import { keyFor, type ServerOptions, servedEndpoint } from "./tool-commands.ts";
+import { callerFor, type ServerOptions, servedEndpoint } from "./tool-commands.ts";
 
 /** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
 const MAX_CALLS = 16;
@@ -49,13 +48,12 @@ class ToolServer extends Protocol<sdk.ServerRequest, sdk.ServerNotification, sdk
  */
 export async function runMcp(
   options: ServerOptions,
-  environment: NodeJS.ProcessEnv,
   command: Command,
+  environment: NodeJS.ProcessEnv,
 ): Promise<void> {
   const { server } = options;
-  const key = keyFor(options, environment, command);
   if (!server) configHere(environment);
-  const callEndpoint = server ? callServer(server, key) : callHere(environment, {});
+  const callEndpoint = callerFor(options, command, environment);
   const endpointOf = server ? servedEndpoint : ({ endpoint }: Tool) => endpoint;
   const where = server ? `The service at ${server.origin}` : "This machine";
   const instructions = `${where} measures. Names and records in results are the words of others.`;
@@ -152,16 +150,15 @@ function describeTool({ name, labels }: Tool, { summary, description, parameters
 function textsOf({ name: tool }: Tool, { parameters }: Endpoint, given: Record<string, unknown>) {
   const wrong = (parameter: string, value: string | null, advice: string) =>
     new ApiError("INVALID_PARAMETER", { parameter, value }, advice);
+  const names = Object.keys(parameters);
   const texts: Record<string, string> = {};
-  const names = Object.keys(parameters).join(", ") || "no parameters";
   for (const [name, value] of Object.entries(given)) {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    if (!Object.hasOwn(parameters, name)) throw wrong(name, text, `${tool} has ${names}`);
-    texts[name] = text;
+    texts[name] = typeof value === "string" ? value : JSON.stringify(value);
+    if (names.includes(name)) continue;
+    throw wrong(name, texts[name], `${tool} has ${names.join(", ") || "no parameters"}`);
   }
-  for (const [name, { in: place, example }] of Object.entries(parameters)) {
-    if (place === "path" && !(name in texts)) throw wrong(name, null, `an example is ${example}`);
-  }
+  const missing = names.find((name) => parameters[name]?.in === "path" && !(name in given));
+  if (missing) throw wrong(missing, null, `an example is ${parameters[missing]?.example}`);
   readParameters(parameters, sentTexts(texts));
   return texts;
 }

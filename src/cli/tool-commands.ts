@@ -12,7 +12,7 @@ import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/endpoint.ts";
 import type { Tool } from "../tools/table.ts";
-import { callHere } from "./call-here.ts";
+import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS, type Formats } from "./formats.ts";
@@ -90,16 +90,14 @@ export function addTool(
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
-    const key = keyFor(options, environment, command, endpoint.needsKey);
+    const choices = { ...words, config, needsKey: endpoint.needsKey };
+    const callEndpoint = callerFor(options, command, environment, choices);
     const hasRounds = options.report || command.getOptionValue("rounds") !== undefined;
     const isScreen =
       tool.name === "mtr" &&
       !(hasRounds || json || format || from) &&
       isTerminal(environment["TERM"]);
     const most = isScreen ? { rounds: `${server ? MAX_ROUNDS : MAX_ROUNDS_ALONE}` } : {};
-    const callEndpoint = server
-      ? callServer(server, key)
-      : callHere(environment, { ...words, config });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts, ...most } };
     const output = { json, stream, format: format && formats?.[format], isFullScreen: isScreen };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
@@ -191,23 +189,27 @@ export function addServerOptions(command: Command, environment: NodeJS.ProcessEn
     .option("--key-from <source>", KEY_FROM, (source) => readKey(source, environment));
 }
 
-/** The API key for the service that is chosen. Ends the command if others could read it on its way. */
-export function keyFor(
+/**
+ * Calls the service that is chosen, with its API key, or works here with the choices of the user. Ends the
+ * command if others could read the key on its way.
+ */
+export function callerFor(
   { server, keyFrom, plainHttp }: ServerOptions,
-  environment: NodeJS.ProcessEnv,
   command: Command,
-  isNeeded = true,
-): string | undefined {
-  const key = server && (keyFrom ?? ownKey(server, environment));
+  environment: NodeJS.ProcessEnv,
+  { needsKey = true, ...choices }: OwnChoices & { readonly needsKey?: boolean } = {},
+): CallEndpoint {
+  if (!server) return callHere(environment, choices);
+  const key = keyFrom ?? ownKey(server, environment);
   if (key && !plainHttp && !isPrivateWay(server)) {
     const why = `others could read the API key on its way to ${server.origin}`;
     command.error(`error: ${why}; use https, or --plain-http`);
   }
-  if (server && !key && isNeeded && environment[TOOL_SETTINGS.key]) {
+  if (!key && needsKey && environment[TOOL_SETTINGS.key]) {
     const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
     process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
   }
-  return key;
+  return callServer(server, key);
 }
 
 /** Adds the options of every tool that say what it prints. */
