@@ -49,9 +49,11 @@ class ToolServer extends Protocol<sdk.ServerRequest, sdk.ServerNotification, sdk
 export async function runMcp(
   options: ServerOptions,
   command: Command,
-  environment: NodeJS.ProcessEnv,
+  given: NodeJS.ProcessEnv,
 ): Promise<void> {
   const { server } = options;
+  // A model may do what a service lets its callers do, and not all that a user at the keyboard may.
+  const environment = { SIXSCOPE_PROBE_PORTS: "", ...given };
   if (!server) configHere(environment);
   const callEndpoint = callerFor(options, command, environment);
   const endpointOf = server ? servedEndpoint : ({ endpoint }: Tool) => endpoint;

@@ -243,6 +243,19 @@ test("an unknown tool is an error of the protocol", async () => {
   await expect(mcp.call("nmap", {})).rejects.toThrow("no tool is nmap");
 });
 
+test("a model has the ports of a service, and the targets that the settings allow", async () => {
+  const tcp = { target: "::1", protocol: "tcp" };
+  expect(await mcp.call("ping", { ...tcp, port: 22 })).toMatchObject({
+    text: expect.stringContaining("port 22 is not one that this service probes: 53, 80, 443"),
+    document: { error: { code: "INVALID_PARAMETER" } },
+  });
+  const environment = { SIXSCOPE_PROBE_PORTS: "22", SIXSCOPE_TARGETS: "global" };
+  await using one = await startMcp([], environment);
+  expect(await one.call("ping", { ...tcp, port: 22 })).toMatchObject({
+    document: { error: { code: "TARGET_NOT_ALLOWED" } },
+  });
+});
+
 labTest("a cancelled run closes its sockets, and no more than 16 run at once", async () => {
   const idle = mcp.sockets();
   const gone = new AbortController();
