@@ -13,6 +13,7 @@ import { TOOLS } from "../../src/tools/table.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Mcp, startMcp } from "../lab/mcp.ts";
+import { until, value } from "../lab/metrics.ts";
 import { FROM_SOURCE, sixscopeHere, startService } from "../lab/service.ts";
 
 const SRC = join(import.meta.dir, "../../src");
@@ -30,10 +31,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => mcp[Symbol.asyncDispose]());
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await Bun.sleep(5);
-}
 
 /** A service that answers each request with these events. */
 function fakeService(...events: readonly (readonly [name: string, data: unknown])[]) {
@@ -271,7 +268,7 @@ labTest("a cancelled run closes its sockets, and no more than 16 run at once", a
     error: { code: "TOO_MANY_PROBES", details: { limit: 16 } },
   });
   gone.abort();
-  await until(() => mcp.sockets() === idle);
+  await until(async () => mcp.sockets() === idle);
   for (const { end } of started) expect(await end).toBeInstanceOf(Error);
   expect((await mcp.call("ping", { target: "::1", count: 1 })).isError).toBe(false);
 });
@@ -279,7 +276,8 @@ labTest("a cancelled run closes its sockets, and no more than 16 run at once", a
 labTest(
   "through a service, calls have its key, its locations and its view of the caller",
   async () => {
-    await using service = await startService({ SIXSCOPE_LOCATION: "ams" });
+    const environment = { SIXSCOPE_LOCATION: "ams", SIXSCOPE_METRICS_LISTEN: "[::1]:0" };
+    await using service = await startService(environment);
     const { origin } = new URL(service.urls[1] as string);
     await using one = await startMcp([], { SIXSCOPE_SERVER: origin, SIXSCOPE_KEY: service.key });
     expect(await one.call("my-ip")).toMatchObject({ text: "::1", document: { isIPv6: true } });
@@ -291,6 +289,13 @@ labTest(
       isError: true,
       document: { error: { code: "LOCATION_NOT_FOUND" } },
     });
+    const gone = new AbortController();
+    const isUsed = async () => (await value(service, "sixscope_probe_slots_used")) > 0;
+    const cancelled = one.call(...LONG, { signal: gone.signal }).catch((error: Error) => error);
+    await until(isUsed);
+    gone.abort();
+    await until(async () => !(await isUsed()));
+    expect(await cancelled).toBeInstanceOf(Error);
     await using keyless = await startMcp(["--server", origin]);
     const { document: refused } = await keyless.call("ping", { target: "::1" });
     expect(refused).toMatchObject({ error: { code: "UNAUTHORIZED" } });
