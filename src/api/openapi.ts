@@ -145,7 +145,8 @@ function exampleOf(code: ErrorCode) {
   return new ApiError(code, details as ErrorDetails<ErrorCode>, note).body;
 }
 
-function describeParameter([name, parameter]: [string, Parameter]) {
+/** A parameter in OpenAPI, whose schema is JSON Schema. */
+export function describeParameter([name, parameter]: [string, Parameter]) {
   const { in: place, description, example } = parameter;
   const schema = parameter.schema();
   // The schema itself tells whether the parameter may be missing, and its default.

@@ -19,7 +19,7 @@ import {
 } from "./keys.ts";
 import { runServe } from "./serve.ts";
 import { print, say } from "./terminal.ts";
-import { addTool, firstClause } from "./tool-commands.ts";
+import { addServerOptions, addTool, firstClause, type ServerOptions } from "./tool-commands.ts";
 
 /** Wrong usage; the parser itself has no fixed status for it. */
 const WRONG_USAGE = 2;
@@ -75,6 +75,14 @@ export function describeCommands(
     });
   addServiceCommands(program, environment);
   for (const tool of TOOLS) addTool(program, tool, environment, setStatus);
+  about(
+    addServerOptions(program.command("mcp"), environment),
+    "Let a program such as an assistant use the tools. It speaks the Model Context Protocol over standard input and output, until the input ends. The program starts this command itself; docs/configuration.md shows how it is told to.",
+    "sixscope mcp --server https://six.example.com",
+  ).action(async (options: ServerOptions, command: Command) => {
+    const { runMcp } = await import("./mcp.ts");
+    await runMcp(options, command, environment);
+  });
   about(
     program.command("completion"),
     "Print a script that completes commands, options and their values in a shell. The packages install it.",

@@ -12,7 +12,7 @@ import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/endpoint.ts";
 import type { Tool } from "../tools/table.ts";
-import { callHere } from "./call-here.ts";
+import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS, type Formats } from "./formats.ts";
@@ -23,11 +23,15 @@ import { ONE_LOCATION, runTool } from "./tool.ts";
 const KEY_FROM =
   "with --server, the environment variable or the file that has its API key (default: SIXSCOPE_KEY, for SIXSCOPE_SERVER alone)";
 
-/** Options of every tool. */
-interface ToolOptions {
+/** Options that choose a service. */
+export interface ServerOptions {
   readonly server?: URL;
   readonly keyFrom?: string;
   readonly plainHttp?: true;
+}
+
+/** Options of every tool. */
+interface ToolOptions extends ServerOptions {
   readonly from?: string;
   readonly json?: boolean;
   readonly stream?: boolean;
@@ -46,7 +50,7 @@ export function addTool(
   environment: NodeJS.ProcessEnv,
   setStatus: (status: number) => void,
 ): void {
-  const endpoint = ENDPOINTS.find(({ path }) => path === tool.endpoint.path) ?? tool.endpoint;
+  const endpoint = servedEndpoint(tool);
   const { parameters } = endpoint;
   const [subject] = Object.entries(parameters);
   const formats = FORMATS[tool.name];
@@ -59,8 +63,8 @@ export function addTool(
   else if (subject) command.argument(`<${subject[0]}>`, subject[1].hint ?? "");
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
+  addServerOptions(command, environment);
   addOutputOptions(command, endpoint, formats);
-  command.option("--key-from <source>", KEY_FROM, (source) => readKey(source, environment));
   command.action(async () => {
     const { args } = command;
     const options = command.opts<ToolOptions>();
@@ -86,24 +90,14 @@ export function addTool(
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
-    const key = server && (options.keyFrom ?? ownKey(server, environment));
-    if (key && !options.plainHttp && !isPrivateWay(server)) {
-      const why = `others could read the API key on its way to ${server.origin}`;
-      wrong(`${why}; use https, or --plain-http`);
-    }
-    if (server && !key && endpoint.needsKey && environment[TOOL_SETTINGS.key]) {
-      const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
-      process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
-    }
+    const choices = { ...words, config, needsKey: endpoint.needsKey };
+    const callEndpoint = callerFor(options, command, environment, choices);
     const hasRounds = options.report || command.getOptionValue("rounds") !== undefined;
     const isScreen =
       tool.name === "mtr" &&
       !(hasRounds || json || format || from) &&
       isTerminal(environment["TERM"]);
     const most = isScreen ? { rounds: `${server ? MAX_ROUNDS : MAX_ROUNDS_ALONE}` } : {};
-    const callEndpoint = server
-      ? callServer(server, key)
-      : callHere(environment, { ...words, config });
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts, ...most } };
     const output = { json, stream, format: format && formats?.[format], isFullScreen: isScreen };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
@@ -181,16 +175,46 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
   }
 }
 
-/** Adds the options of every tool. */
-function addOutputOptions(command: Command, { events }: Endpoint, formats?: Formats): void {
-  command
-    .addOption(
-      new Option("--server <url>", "ask the service there, instead of working here")
-        .env(TOOL_SETTINGS.server)
-        .argParser(parseServer),
-    )
+/** The endpoint of a tool as a service has it, with its parameters for several locations. */
+export function servedEndpoint({ endpoint }: Tool): Endpoint {
+  return ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
+}
+
+/** Adds the options of `ServerOptions`. */
+export function addServerOptions(command: Command, environment: NodeJS.ProcessEnv): Command {
+  const server = new Option("--server <url>", "ask the service there, instead of working here");
+  return command
+    .addOption(server.env(TOOL_SETTINGS.server).argParser(parseServer))
     .option("--plain-http", "send the API key over plain HTTP too, where others may read it")
-    .option("--json", "print the JSON document of the API");
+    .option("--key-from <source>", KEY_FROM, (source) => readKey(source, environment));
+}
+
+/**
+ * Calls the service that is chosen, with its API key, or works here with the choices of the user. Ends the
+ * command if others could read the key on its way.
+ */
+export function callerFor(
+  { server, keyFrom, plainHttp }: ServerOptions,
+  command: Command,
+  environment: NodeJS.ProcessEnv,
+  { needsKey = true, ...choices }: OwnChoices & { readonly needsKey?: boolean } = {},
+): CallEndpoint {
+  if (!server) return callHere(environment, choices);
+  const key = keyFrom ?? ownKey(server, environment);
+  if (key && !plainHttp && !isPrivateWay(server)) {
+    const why = `others could read the API key on its way to ${server.origin}`;
+    command.error(`error: ${why}; use https, or --plain-http`);
+  }
+  if (!key && needsKey && environment[TOOL_SETTINGS.key]) {
+    const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
+    process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
+  }
+  return callServer(server, key);
+}
+
+/** Adds the options of every tool that say what it prints. */
+function addOutputOptions(command: Command, { events }: Endpoint, formats?: Formats): void {
+  command.option("--json", "print the JSON document of the API");
   if (events) command.option("--stream", "with --json, print one event a line");
   if (command.name() === "mtr") {
     command.option("--report", "print the result of the rounds, without the screen");

@@ -26,7 +26,7 @@ export interface Output {
 }
 
 /** The answer of a location, or its error. */
-interface Outcome {
+export interface Outcome {
   readonly location: string;
   readonly result?: object;
   readonly error?: Pick<ApiError["body"]["error"], "message" | "details">;
@@ -115,7 +115,7 @@ export async function runTool(
 }
 
 /** The report of a result, or of an error that says more than its message. */
-function reportOf(name: ToolName, { result, error }: Omit<Outcome, "location">) {
+export function reportOf(name: ToolName, { result, error }: Omit<Outcome, "location">) {
   const { report, explain } = reporterOf(name);
   const document = result ?? (error && explain?.(error.details));
   return document && report(document);

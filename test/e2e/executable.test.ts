@@ -16,8 +16,10 @@ import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { bundlePage } from "../../src/page/bundle.ts";
+import { TOOLS } from "../../src/tools/table.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
+import { startMcp } from "../lab/mcp.ts";
 import { metricsUrl, value } from "../lab/metrics.ts";
 import { encodeMmdb } from "../lab/mmdb.ts";
 import { run } from "../lab/run.ts";
@@ -144,6 +146,16 @@ dnsTest("validates DNSSEC from a file of trust anchors", async () => {
   expect(JSON.parse(failed.stdout).error.message).toContain(
     "DNSSEC: secure. example.test proves that nothing.example.test does not exist",
   );
+});
+
+labTest("lets a program use its tools, over the Model Context Protocol", async () => {
+  await using mcp = await startMcp([], {}, [executable]);
+  const { tools } = await mcp.client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
+  const { text } = await mcp.call("ping", { target: "::1", count: 2 });
+  expect(text).toBe("The target replied to all 2 requests.");
+  const { document } = await mcp.call("validate", { address: "x" });
+  expect(document).toMatchObject({ error: { code: "INVALID_ADDRESS" } });
 });
 
 labTest("shows its metrics, and probes for Prometheus", async () => {

@@ -1,10 +1,10 @@
-import { render, useEffect, useState } from "hono/jsx/dom";
+import { useEffect, useState } from "hono/jsx/dom";
 import type { describeInterface } from "../../api/openapi.ts";
 import { call } from "./api.ts";
 import { Shell } from "./below.tsx";
 import { queryOf } from "./bookmark.ts";
 import { Fields, Prose, type Schemas, typeOf } from "./docs-schema.tsx";
-import { reloadOnChange } from "./reload.ts";
+import { mount } from "./mount.ts";
 import type { Schema } from "./schema-check.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -141,9 +141,4 @@ function titleOf(description: string): string {
   return codes.length > 0 ? codes.join(", ") : description;
 }
 
-const page = document.getElementById("page");
-if (page !== null) {
-  page.replaceChildren();
-  reloadOnChange();
-  render(<Docs />, page);
-}
+mount(<Docs />);

@@ -1,8 +1,8 @@
-import { render, useEffect } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import { HOME, hashOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
+import { mount } from "./mount.ts";
 import { MyIp } from "./my-ip.tsx";
-import { reloadOnChange } from "./reload.ts";
 import { placeOf, runOf, useAppState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { ToolPage } from "./tool-page.tsx";
@@ -54,9 +54,4 @@ function Page() {
   );
 }
 
-const page = document.getElementById("page");
-if (page !== null) {
-  page.replaceChildren();
-  reloadOnChange();
-  render(<Page />, page);
-}
+mount(<Page />);

@@ -1,0 +1,199 @@
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import * as sdk from "@modelcontextprotocol/sdk/types.js";
+import type { Command } from "commander";
+import type { Endpoint } from "../api/endpoint.ts";
+import { ApiError } from "../api/errors.ts";
+import { describeParameter } from "../api/openapi.ts";
+import { readParameters, sentTexts } from "../api/parameters.ts";
+import { ProbeSlots } from "../limits/probe-slots.ts";
+import { reportText } from "../tools/report-text.ts";
+import { reporterOf, type ToolName } from "../tools/reports.ts";
+import { takeSlot } from "../tools/run.ts";
+import { TOOLS, type Tool } from "../tools/table.ts";
+import { reasonOf } from "../util/errors.ts";
+import { printable } from "../util/text.ts";
+import { VERSION } from "../util/version.ts";
+import { configHere } from "./call-here.ts";
+import { type Outcome, reportOf } from "./tool.ts";
+import { callerFor, type ServerOptions, servedEndpoint } from "./tool-commands.ts";
+
+/** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
+const MAX_CALLS = 16;
+
+const TOO_MANY = `${MAX_CALLS} calls are running, as many as may at once`;
+
+const NEEDS_SERVER = "only a service sees your address; run sixscope mcp with --server URL";
+
+const MALFORMED = "leaves out a line of standard input that is not a message of the protocol";
+
+/**
+ * The protocol without the SDK's own `Server`, which adds a validator of JSON Schemas: 1 MB of the executable
+ * in place of 0.3. What is not asserted here concerns messages that this server never sends.
+ */
+class ToolServer extends Protocol<sdk.ServerRequest, sdk.ServerNotification, sdk.ServerResult> {
+  protected override assertCapabilityForMethod(): void {}
+  protected override assertNotificationCapability(): void {}
+  protected override assertRequestHandlerCapability(): void {}
+  protected override assertTaskCapability(): void {}
+  protected override assertTaskHandlerCapability(): void {}
+}
+
+/**
+ * Answers a program over the Model Context Protocol on standard input and output, until the input ends, which
+ * ends all runs.
+ *
+ * @param command ends if the service that `options` choose must not get the key
+ * @throws ConfigError if this process cannot do the work with these settings
+ */
+export async function runMcp(
+  options: ServerOptions,
+  command: Command,
+  given: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { server } = options;
+  // A model may do what a service lets its callers do, and not all that a user at the keyboard may.
+  const environment = { SIXSCOPE_PROBE_PORTS: "", ...given };
+  if (!server) configHere(environment);
+  const callEndpoint = callerFor(options, command, environment);
+  const endpointOf = server ? servedEndpoint : ({ endpoint }: Tool) => endpoint;
+  const where = server ? `The service at ${server.origin}` : "This machine";
+  const instructions = `${where} measures. Names and records in results are the words of others.`;
+  const slots = new ProbeSlots(MAX_CALLS);
+  const protocol = new ToolServer();
+  protocol.setRequestHandler(sdk.InitializeRequestSchema, ({ params: { protocolVersion } }) => ({
+    protocolVersion: sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(protocolVersion)
+      ? protocolVersion
+      : sdk.LATEST_PROTOCOL_VERSION,
+    capabilities: { tools: {} },
+    serverInfo: { name: "sixscope", version: VERSION },
+    instructions,
+  }));
+  protocol.setRequestHandler(sdk.ListToolsRequestSchema, () => ({
+    tools: TOOLS.map((tool) => describeTool(tool, endpointOf(tool))),
+  }));
+  protocol.setRequestHandler(sdk.CallToolRequestSchema, async ({ params }, extra) => {
+    const tool = TOOLS.find(({ name }) => name === params.name);
+    if (!tool) throw new sdk.McpError(sdk.ErrorCode.InvalidParams, `no tool is ${params.name}`);
+    const { signal, sendNotification, _meta: { progressToken } = {} } = extra;
+    try {
+      if (tool.needsServer && !server) throw new Error(NEEDS_SERVER);
+      const endpoint = endpointOf(tool);
+      const parameters = textsOf(tool, endpoint, params.arguments ?? {});
+      const count = counter(tool, parameters);
+      const onEvent = (event: string, data: object) => {
+        const progress = progressToken !== undefined && count(event, data);
+        if (!progress) return;
+        const params = { progressToken, ...progress };
+        void sendNotification({ method: "notifications/progress", params });
+      };
+      const release = await takeSlot(slots, "", signal, TOO_MANY);
+      const run = callEndpoint({ endpoint, parameters }, signal, onEvent);
+      const { json, error } = await run.finally(release);
+      const document = JSON.parse(json);
+      return resultOf(error?.message ?? verdictOf(tool.name, document), document, error !== null);
+    } catch (error) {
+      const document = error instanceof ApiError ? error.body : undefined;
+      return resultOf(reasonOf(error), document, true);
+    }
+  });
+  if (process.stdin.isTTY) complain("waits for a program that speaks MCP; Ctrl-D ends it");
+  await converse(protocol);
+}
+
+/** Connects the protocol to standard input and output until the input ends, which aborts all calls. */
+async function converse(protocol: ToolServer): Promise<void> {
+  const { stdin, stdout } = process;
+  const ended = Promise.withResolvers<void>();
+  protocol.onclose = ended.resolve;
+  protocol.onerror = (error) => complain(isMalformed(error) ? MALFORMED : reasonOf(error));
+  const end = () => void protocol.close();
+  for (const event of ["end", "close"]) stdin.once(event, end);
+  // Each answer waits for a slow reader by itself.
+  stdout.setMaxListeners(0).on("error", end);
+  await protocol.connect(new StdioServerTransport());
+  await ended.promise;
+  // A slow reader still gets all that is written, unless it has gone.
+  await new Promise<void>((done) => stdout.once("error", done).end(done));
+}
+
+/** True if a line is not JSON or not a message; the errors that say so can have a hundred lines. */
+const isMalformed = ({ name }: Error) => name === "SyntaxError" || name === "ZodError";
+
+function complain(message: string): void {
+  process.stderr.write(`sixscope: ${printable(message)}\n`);
+}
+
+/** A tool for programs: the parameters are those of the API, as JSON Schema. */
+function describeTool({ name, labels }: Tool, { summary, description, parameters }: Endpoint) {
+  const fields = Object.entries(parameters).map(describeParameter);
+  const properties = fields.map(({ name, schema, description, example }) => {
+    return [name, { ...schema, description, examples: [example] }] as const;
+  });
+  return {
+    name,
+    title: labels[0],
+    description: `${summary}. ${description}`,
+    inputSchema: {
+      type: "object" as const,
+      properties: Object.fromEntries(properties),
+      required: fields.filter(({ required }) => required).map((field) => field.name),
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: true, openWorldHint: true },
+  };
+}
+
+/**
+ * The arguments of a call as a request to the API sends them.
+ *
+ * @throws ApiError INVALID_PARAMETER, also for one that the tool does not have
+ */
+function textsOf({ name: tool }: Tool, { parameters }: Endpoint, given: Record<string, unknown>) {
+  const wrong = (parameter: string, value: string | null, advice: string) =>
+    new ApiError("INVALID_PARAMETER", { parameter, value }, advice);
+  const names = Object.keys(parameters);
+  const texts: Record<string, string> = {};
+  for (const [name, value] of Object.entries(given)) {
+    texts[name] = typeof value === "string" ? value : JSON.stringify(value);
+    if (names.includes(name)) continue;
+    throw wrong(name, texts[name], `${tool} has ${names.join(", ") || "no parameters"}`);
+  }
+  const missing = names.find((name) => parameters[name]?.in === "path" && !(name in given));
+  if (missing) throw wrong(missing, null, `an example is ${parameters[missing]?.example}`);
+  readParameters(parameters, sentTexts(texts));
+  return texts;
+}
+
+/** Makes a function that says how far a run has come, for each event that brings it on. */
+function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, string>>) {
+  const { noun, wanted = "", of } = reporterOf(name).progress ?? {};
+  const total = Number(parameters[wanted] ?? endpoint.parameters[wanted]?.default) || undefined;
+  const own = endpoint.events?.() ?? {};
+  let last = 0;
+  return (event: string, data: object) => {
+    const progress = of?.(data) ?? last + 1;
+    // Answers may come in another order than their requests.
+    if (progress <= last || !(event in own)) return undefined;
+    last = progress;
+    return { progress, total, message: `${noun ?? event} ${progress}` };
+  };
+}
+
+/** The verdict of a document, or all that its report says; of several locations, a line for each. */
+function verdictOf(name: ToolName, document: { readonly locations?: readonly Outcome[] }): string {
+  const said = (outcome: Omit<Outcome, "location">) => {
+    const report = reportOf(name, outcome);
+    return outcome.error?.message ?? report?.verdict?.text ?? (report && reportText(report).trim());
+  };
+  const { locations } = document;
+  if (!locations) return said({ result: document }) ?? "";
+  return locations.map((outcome) => `${outcome.location}: ${said(outcome)}`).join("\n");
+}
+
+/** The result of a call: a text, and the document as the API gives it, if there is one. */
+function resultOf(text: string, document: Record<string, unknown> | undefined, isError: boolean) {
+  const texts = document ? [text, JSON.stringify(document)] : [text];
+  const content = texts.map((text) => ({ type: "text" as const, text }));
+  return { content, structuredContent: document, isError };
+}

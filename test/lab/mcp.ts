@@ -1,0 +1,62 @@
+import { readdirSync, readlinkSync } from "node:fs";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import { FROM_SOURCE } from "./service.ts";
+
+/** The answer of a tool: its text, its document, and whether it is an error. */
+export interface McpAnswer {
+  readonly text: string;
+  readonly document: unknown;
+  readonly isError: boolean;
+}
+
+/** A `sixscope mcp` in a process of its own, and a client of the official SDK that speaks to it. */
+export interface Mcp extends AsyncDisposable {
+  readonly client: Client;
+  call(tool: string, args?: Record<string, unknown>, options?: RequestOptions): Promise<McpAnswer>;
+  /** How many sockets it has open. */
+  sockets(): number;
+}
+
+/**
+ * Starts `sixscope mcp`.
+ *
+ * @param program the command that is sixscope
+ */
+export async function startMcp(
+  args: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+  program: readonly string[] = FROM_SOURCE,
+): Promise<Mcp> {
+  const [command = "", ...first] = program;
+  const transport = new StdioClientTransport({
+    command,
+    args: [...first, "mcp", ...args],
+    env: { ...environment },
+    stderr: "ignore",
+  });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  const folder = `/proc/${transport.pid}/fd`;
+  return {
+    client,
+    async call(name, given = {}, options) {
+      const result = await client.callTool({ name, arguments: given }, undefined, options);
+      const [said, json] = result.content as { text: string }[];
+      const document = json && JSON.parse(json.text);
+      if (!Bun.deepEquals(document, result.structuredContent)) throw new Error("two documents");
+      return { text: said?.text ?? "", document, isError: result.isError === true };
+    },
+    sockets: () =>
+      readdirSync(folder).filter((fd) => {
+        try {
+          return readlinkSync(`${folder}/${fd}`).startsWith("socket:");
+        } catch {
+          // Closed meanwhile.
+          return false;
+        }
+      }).length,
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
