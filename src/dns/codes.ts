@@ -32,9 +32,20 @@ export const extendedErrorName = (code: number) => registries.extendedErrors[cod
 /** INFO-CODEs by which a resolver says that its DNSSEC validation failed; RFC 8914 section 4, and its IANA registry. */
 const BOGUS_CODES: readonly number[] = [6, 7, 8, 9, 10, 11, 12, 25];
 
-/** The error by which a resolver says that the answer is bogus: DNSSEC proves it false or incomplete. */
-export function bogusReason(errors: readonly ExtendedError[]): ExtendedError | undefined {
-  return errors.find(({ code }) => BOGUS_CODES.includes(code));
+/** Those of them that say only that something is missing, which is no surprise if no server of the zone answers. */
+const MISSING_CODES: readonly number[] = [6, 9, 10, 12];
+
+/** INFO-CODEs by which a resolver says that it got no answer: No Reachable Authority, Network Error. */
+const UNREACHED_CODES: readonly number[] = [22, 23];
+
+/** Why a resolver says that the answer is bogus (DNSSEC proves it false or incomplete), and what to do; undefined if it does not say so. */
+export function bogusReason(errors: readonly ExtendedError[]) {
+  const isUnreached = errors.some(({ code }) => UNREACHED_CODES.includes(code));
+  const bogus = errors.filter(({ code }) => BOGUS_CODES.includes(code));
+  const exact = bogus.find(({ code }) => !MISSING_CODES.includes(code));
+  if (exact) return { ...exact, advice: "the owner of its zone must repair the signatures" };
+  const [vague] = isUnreached ? [] : bogus;
+  return vague && { ...vague, advice: "validate DNSSEC to see what is wrong" };
 }
 
 /** INFO-CODEs by which a resolver says that it does not give the true answer: Forged Answer, Blocked, Censored, Filtered; RFC 8914 section 4. */

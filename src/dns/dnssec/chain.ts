@@ -339,7 +339,8 @@ export class Chain {
   async #ask(name: string, type: "DS" | "DNSKEY"): Promise<Answer> {
     const { ask, work } = this.#options;
     work.spend("questions");
-    return readReply(await ask(name, type, work.leftMs()), ` for ${nameText(name)} ${type}`);
+    const question = ` for ${nameText(name)} ${type} when asked not to check (CD)`;
+    return readReply(await ask(name, type, work.leftMs()), question);
   }
 
   #shown(signature: Signature): ShownSignature {
