@@ -2,7 +2,7 @@ import { ByteReader } from "../../util/bytes.ts";
 import { CLASSES, type RawRecord, readSections } from "../message.ts";
 import { NameReader } from "../name.ts";
 import { canonicalData, decodeRecord, type RecordType, typeCode, typeName } from "../record.ts";
-import { Problem } from "./problem.ts";
+import { indeterminate } from "./problem.ts";
 
 /** All records of a name and type, in canonical form; RFC 4034 section 6. */
 export interface RecordSet {
@@ -33,7 +33,7 @@ export type Answer = ReturnType<typeof readReply>;
  */
 export function readReply(reply: Reply | string, question = "") {
   if (typeof reply === "string") {
-    throw new Problem("indeterminate", `The resolver has no answer${question}: ${reply}.`);
+    throw indeterminate`The resolver has no answer${question}: ${reply}.`;
   }
   const names = new NameReader();
   const { sections } = readSections(new ByteReader(reply.message), names);
