@@ -23,20 +23,14 @@ export interface ValidateOptions extends Pick<ChainOptions, "ask" | "anchors"> {
 }
 
 /** The verdict on a reply. */
-export interface Validation {
-  readonly verdict: (typeof VERDICTS)[number];
-  /** One or two sentences: what was found, and where. */
-  readonly text: string;
-  /** Zones, each behind the one above it. */
-  readonly chain: readonly ChainLink[];
-}
+export type Validation = Awaited<ReturnType<typeof validate>>;
 
 /** Checks a reply from the trust anchor down; RFC 4035 section 5. Of several problems, it tells the worst. */
 export async function validate({
   dateMs = Date.now(),
   work = new Work(),
   ...options
-}: ValidateOptions): Promise<Validation> {
+}: ValidateOptions) {
   const now = Math.floor(dateMs / 1000);
   const chain = new Chain({ ...options, now, work });
   const problems: Problem[] = [];
@@ -53,11 +47,10 @@ export async function validate({
   }
   const rank = ({ verdict }: Problem) => VERDICTS.indexOf(verdict);
   const [worst] = problems.sort((a, b) => rank(b) - rank(a));
-  return {
-    verdict: worst?.verdict ?? "secure",
-    text: worst?.message ?? `${secure} ${firstExpiry(chain.links, now)}`,
-    chain: chain.links,
-  };
+  const verdict: (typeof VERDICTS)[number] = worst?.verdict ?? "secure";
+  /** One or two sentences: what was found, and where. */
+  const text = worst?.message ?? `${secure} ${firstExpiry(chain.links, now)}`;
+  return { verdict, text, chain: chain.links };
 }
 
 /**
