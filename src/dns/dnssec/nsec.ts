@@ -1,12 +1,6 @@
-import { type DenialRecord, type Denials, isAround, leadsAway } from "./denial.ts";
+import { type Denials, isAround, leadsAway } from "./denial.ts";
 import { ancestorOf, commonLabels, isWithin, sortKey } from "./names.ts";
 import { type RecordSet, valuesOf } from "./record-set.ts";
-
-/** A name that exists, and the next one in canonical order. */
-interface Link extends DenialRecord {
-  readonly owner: string;
-  readonly next: string;
-}
 
 /** The NSEC records of a zone; RFC 4034 section 4. Throws as `valuesOf`. */
 export function readNsec(sets: readonly RecordSet[]): Denials {
@@ -36,7 +30,8 @@ export function readNsec(sets: readonly RecordSet[]): Denials {
   };
 }
 
-function readLink(owner: string, value: string): Link {
+/** A name that exists, and the next one in canonical order. */
+function readLink(owner: string, value: string) {
   const [next = "", ...types] = value.split(" ");
   const text = `${owner} NSEC ${value}`;
   return { owner, next: next.toLowerCase(), types, isOptOut: false, text };

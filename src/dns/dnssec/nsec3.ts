@@ -1,21 +1,12 @@
 import { createHash } from "node:crypto";
 import { base32Text } from "../data.ts";
 import { encodeName } from "../name.ts";
-import { type DenialRecord, type Denials, isAround, leadsAway } from "./denial.ts";
+import { type Denials, isAround, leadsAway } from "./denial.ts";
 import { MAX_ITERATIONS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf } from "./names.ts";
 import { insecure } from "./problem.ts";
 import { type RecordSet, valuesOf } from "./record-set.ts";
 import { nameText } from "./wording.ts";
-
-/** The hash of a name that exists, and the next one, in base32, whose order is that of the bytes. */
-interface Link extends DenialRecord {
-  readonly owner: string;
-  readonly next: string;
-  readonly iterations: number;
-  /** In hex. */
-  readonly salt: string;
-}
 
 /** The hash SHA-1, the only one, with opt-out or without, iterations, salt, and a hash of 20 bytes. */
 const VALUE = /^1 ([01]) (\d+) ([\dA-F]*)-? ([\dA-V]{32})(?: (.*))?$/;
@@ -53,8 +44,11 @@ export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work):
   };
 }
 
-/** None for a hash or flags that are not known; RFC 5155 sections 8.1 and 8.2. */
-function readLink(name: string, value: string): Link[] {
+/**
+ * The hash of a name that exists, and the next one, in base32, whose order is that of the bytes, with the salt in
+ * hex. None for a hash or flags that are not known; RFC 5155 sections 8.1 and 8.2.
+ */
+function readLink(name: string, value: string) {
   const [, optOut, iterations, salt = "", next = "", types = ""] = VALUE.exec(value) ?? [];
   if (optOut === undefined) return [];
   const owner = labelsOf(name)[0]?.toUpperCase() ?? "";
