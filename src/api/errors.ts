@@ -244,20 +244,21 @@ export const ERRORS = {
         return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
       }
       const reason = bogusReason(extendedErrors);
+      const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
       if (dnssec !== undefined && dnssec.verdict !== "indeterminate") {
         const why = reason === undefined ? rcode : `${rcode}, ${reason.name}`;
-        return `${resolver} does not answer for ${name} (${why}). DNSSEC: ${dnssec.verdict}. ${dnssec.text}`;
+        return `${resolver} does not answer for ${name} (${why}).${proof}`;
       }
       if (reason !== undefined) {
-        const why = ` (${reason.name})`;
-        return `${resolver} says that the DNSSEC data for ${name} is bogus${why}; the owner of its zone must repair the signatures.`;
+        const more = proof ? `.${proof}` : `; ${reason.advice}.`;
+        return `${resolver} says that the DNSSEC data for ${name} is bogus (${reason.name})${more}`;
       }
       const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
       const causes = unreachable
         ? attemptsText(attempts)
         : extendedErrors.map(errorText).join(", ");
       const why = causes && ` (${causes})`;
-      return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.`;
+      return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
     },
   }),
   KEYS_UNAVAILABLE: kind({

@@ -29,26 +29,38 @@ export const algorithmName = (algorithm: number) => nameIn(registries.algorithms
 /** The name of an extended error's INFO-CODE; undefined if the registry has none. */
 export const extendedErrorName = (code: number) => registries.extendedErrors[code];
 
-/** INFO-CODEs by which a resolver says that its DNSSEC validation failed; RFC 8914 section 4, and its IANA registry. */
-const BOGUS_CODES: readonly number[] = [6, 7, 8, 9, 10, 11, 12, 25];
+const firstOf =
+  (...codes: readonly number[]) =>
+  (errors: readonly ExtendedError[]) =>
+    errors.find(({ code }) => codes.includes(code));
 
-/** The error by which a resolver says that the answer is bogus: DNSSEC proves it false or incomplete. */
-export function bogusReason(errors: readonly ExtendedError[]): ExtendedError | undefined {
-  return errors.find(({ code }) => BOGUS_CODES.includes(code));
-}
-
-/** INFO-CODEs by which a resolver says that it does not give the true answer: Forged Answer, Blocked, Censored, Filtered; RFC 8914 section 4. */
-const BLOCK_CODES: readonly number[] = [4, 15, 16, 17];
+/** Forged Answer, Blocked, Censored, Filtered; RFC 8914 section 4. */
+const blocked = firstOf(4, 15, 16, 17);
 
 /** Why a resolver blocks a name, in its words; undefined if it does not say that it does. */
 export function blockReason(errors: readonly ExtendedError[]): string | undefined {
-  const reason = errors.find(({ code }) => BLOCK_CODES.includes(code));
+  const reason = blocked(errors);
   return reason && errorText(reason);
 }
 
 /** The error by which a resolver says that its answer is older than its TTL; RFC 8767. */
-export function staleReason(errors: readonly ExtendedError[]): ExtendedError | undefined {
-  return errors.find(({ code }) => code === 3 || code === 19);
+export const staleReason = firstOf(3, 19);
+
+/** INFO-CODEs by which a resolver says what DNSSEC proves wrong; RFC 8914 section 4, and its IANA registry. */
+const wrong = firstOf(7, 8, 11, 25);
+
+/** Those by which it only says that something is missing, which is to be expected if no server of the zone answers. */
+const missing = firstOf(6, 9, 10, 12);
+
+/** No Reachable Authority, Network Error. */
+const unreached = firstOf(22, 23);
+
+/** Why a resolver says that the answer is bogus (DNSSEC proves it false or incomplete), and what to do; undefined if it does not say so. */
+export function bogusReason(errors: readonly ExtendedError[]) {
+  const fault = wrong(errors);
+  if (fault) return { ...fault, advice: "the owner of its zone must repair the signatures" };
+  const gap = unreached(errors) ? undefined : missing(errors);
+  return gap && { ...gap, advice: "validate DNSSEC to see what is wrong" };
 }
 
 /** An extended error as messages have it: its name, and its text if it has one. */

@@ -26,7 +26,8 @@ export const DATA_READERS = {
   text: (reader) => quotedText(rest(reader)),
   hex: hexText,
   base64: (reader) => inWords(rest(reader).toBase64()),
-  time: (reader) => timeText(reader.uint32()),
+  /** Seconds since 1970 as `YYYYMMDDHHmmSS` in UTC; RFC 4034 section 3.2. */
+  time: (reader) => new Date(reader.uint32() * 1000).toISOString().replace(/\.\d+|\D/g, ""),
   salt: (reader) => reader.take(reader.uint8()).toHex().toUpperCase() || "-",
   hash: (reader) => base32Text(reader.take(reader.uint8())),
   eui48: (reader) => octetsText(reader.take(6)),
@@ -88,11 +89,6 @@ function inWords(text: string): string {
   return text.match(new RegExp(`.{1,${WORD_CHARACTERS}}`, "g"))?.join(" ") ?? "";
 }
 
-/** Seconds since 1970 as `YYYYMMDDHHmmSS` in UTC; RFC 4034 section 3.2. */
-function timeText(seconds: number): string {
-  return new Date(seconds * 1000).toISOString().replace(/\.\d+|\D/g, "");
-}
-
 /** Reads the rest in the form for types that are not known; RFC 3597 section 5. */
 export function readUnknown(reader: ByteReader): string {
   const bytes = reader.remaining;
@@ -109,7 +105,7 @@ export function base32Text(bytes: Uint8Array): string {
 
 /** Octets in hex with hyphens between them; RFC 7043. */
 function octetsText(bytes: Uint8Array): string {
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("-");
+  return bytes.toHex().match(/../g)?.join("-") ?? "";
 }
 
 /** Reads the rest as a bitmap of type numbers; RFC 4034 section 4.1.2. */

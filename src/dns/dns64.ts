@@ -7,13 +7,7 @@ import { type DnsClient, lookupAddresses, type QueryOptions } from "./client.ts"
 import { type DnsOutcome, isDecisive } from "./outcome.ts";
 
 /** An address that leads to a translator from IPv6 to IPv4. */
-export interface Translation {
-  readonly ip: string;
-  /** The translator's prefix, in CIDR notation. */
-  readonly prefix: string;
-  /** The IPv4 address inside. */
-  readonly ipv4: string;
-}
+export type Translation = NonNullable<ReturnType<typeof translationOf>>;
 
 /** For how long the prefixes of a resolver are remembered, and the time until one is asked again that did not answer. */
 const REMEMBER_MS = 3_600_000;
@@ -52,14 +46,20 @@ export function learnTranslators(client: DnsClient, clock: Clock = systemClock):
 }
 
 /** The IPv4 address in an address with the well-known prefix or a known prefix of the resolver; null for any other. */
-export function translationOf(client: DnsClient, ip: string): Translation | null {
+export function translationOf(client: DnsClient, ip: string) {
   const address = tryParseIpv6(ip);
   if (address === null) return null;
   const prefixes = [WELL_KNOWN, ...(memories.get(client)?.prefixes ?? [])];
   const prefix = prefixes.find((each) => prefixContains(each, address));
   if (prefix === undefined) return null;
-  const ipv4 = extractNat64(address, prefix.length);
-  return { ip, prefix: formatPrefix(prefix), ipv4: formatIpv4(ipv4) };
+  const inside = extractNat64(address, prefix.length);
+  return {
+    ip,
+    /** The translator's prefix, in CIDR notation. */
+    prefix: formatPrefix(prefix),
+    /** The IPv4 address inside. */
+    ipv4: formatIpv4(inside),
+  };
 }
 
 /** The addresses in an answer of a resolver that lead to a translator. */

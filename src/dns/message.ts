@@ -40,41 +40,13 @@ export interface QuestionFlags {
 }
 
 /** A query as it was sent; its response has to match it. */
-export interface Query {
-  readonly id: number;
-  readonly question: Question;
-  /** The message as it was sent, with the name in random case. */
-  readonly bytes: Uint8Array;
-}
+export type Query = ReturnType<typeof createQuery>;
 
 /** The header up to the question count; RFC 1035 section 4.1.1. */
-export interface Header {
-  readonly id: number;
-  /** `FLAG`, the opcode and the low four bits of the response code. */
-  readonly flags: number;
-  readonly questionCount: number;
-}
+export type Header = NonNullable<ReturnType<typeof tryDecodeHeader>>;
 
 /** The parts of a message that are used. */
-export interface Message {
-  readonly flags: number;
-  /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
-  readonly rcode: string;
-  /** The records of the answer section that have the class of the question. */
-  readonly answers: readonly ResourceRecord[];
-  /** The type numbers of all records in the answer section. */
-  readonly answerTypes: readonly number[];
-  /** The type numbers of all records in the authority section. */
-  readonly authorityTypes: readonly number[];
-  /** The first SOA record of the authority section, which comes with a negative answer; RFC 2308 section 2. */
-  readonly soa: ResourceRecord | null;
-  /** At most eight, in order; null without an OPT record. */
-  readonly extendedErrors: readonly ExtendedError[] | null;
-  /** The server's name, in hex if it is not printable; RFC 5001. */
-  readonly nsid?: string;
-  /** The client's network for which the answer was chosen, and how much of it was used: `2001:db8::/56/48`; RFC 7871. */
-  readonly clientSubnet?: string;
-}
+export type Message = Readonly<ReturnType<typeof readMessage>>;
 
 /** Bytes of the header. */
 export const HEADER_BYTES = 12;
@@ -135,14 +107,14 @@ export function createQuery(
   question: Question,
   withEdns: boolean,
   fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void = (bytes) => crypto.getRandomValues(bytes),
-): Query {
+) {
   const { wireName, type, dnssec, checkingDisabled, nsid, isIterative } = question;
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
   fillRandom(random);
   const id = new ByteReader(random).uint16();
   const nameEnd = HEADER_BYTES + wireName.length;
   const optionBytes = nsid ? 4 : 0;
-  const bytes = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES + optionBytes : 0));
+  const bytes: Uint8Array = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES + optionBytes : 0));
   const view = new DataView(bytes.buffer);
   view.setUint16(0, id);
   // AD asks for the resolver's DNSSEC verdict without the signatures; RFC 6840 section 5.7.
@@ -161,7 +133,12 @@ export function createQuery(
     view.setUint16(nameEnd + 13, optionBytes);
     if (nsid) view.setUint16(nameEnd + 15, OPTION.nsid);
   }
-  return { id, question, bytes };
+  return {
+    id,
+    question,
+    /** The message as it was sent, with the name in random case. */
+    bytes,
+  };
 }
 
 /** Changes the case of every letter of the name on the wire whose bit is set. */
@@ -177,10 +154,15 @@ function randomizeCase(name: Uint8Array, bits: Uint8Array): void {
 }
 
 /** Decodes the header, which tells whether a message is a response to ours. Null for fewer than 12 bytes. */
-export function tryDecodeHeader(bytes: Uint8Array): Header | null {
+export function tryDecodeHeader(bytes: Uint8Array) {
   if (bytes.length < HEADER_BYTES) return null;
   const reader = new ByteReader(bytes);
-  return { id: reader.uint16(), flags: reader.uint16(), questionCount: reader.uint16() };
+  return {
+    id: reader.uint16(),
+    /** `FLAG`, the opcode and the low four bits of the response code. */
+    flags: reader.uint16(),
+    questionCount: reader.uint16(),
+  };
 }
 
 /**
@@ -197,74 +179,91 @@ export function decodeMessage(bytes: Uint8Array): Message {
   }
 }
 
-function readMessage(reader: ByteReader): Message {
+function readMessage(reader: ByteReader) {
   const names = new NameReader();
-  reader.take(2);
-  const flags = reader.uint16();
-  const questionCount = reader.uint16();
-  const answerCount = reader.uint16();
-  const authorityEnd = answerCount + reader.uint16();
-  const recordCount = authorityEnd + reader.uint16();
-  if (questionCount > 1) throw new DnsFormatError(`a message with ${questionCount} questions`);
+  const { flags, askedClass, sections } = readSections(reader, names);
+  const [answers = [], authority = []] = sections;
+  const pseudo = sections.flat().filter(({ code }) => code === OPT_CODE);
+  const [options] = pseudo;
+  if (pseudo.length > 1) throw new DnsFormatError("more than one OPT record");
+  if (options && options.owner !== ".") {
+    throw new DnsFormatError("an OPT record whose owner is not the root");
+  }
+  const asked = (records: readonly RawRecord[]) =>
+    records.filter((record) => record.class === askedClass && record.code !== OPT_CODE);
+  const decode = (record: RawRecord) => decodeRecord(record, record.data, names);
+  const soa = asked(authority).find(({ code }) => code === SOA);
+  return {
+    flags,
+    /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
+    rcode: rcodeName((flags & RCODE_MASK) | (((options?.ttl ?? 0) >>> 24) << 4)),
+    /** The records of the answer section that have the class of the question. */
+    answers: asked(answers).map(decode) as readonly ResourceRecord[],
+    /** The type numbers of all records in the answer section. */
+    answerTypes: answers.map(({ code }) => code),
+    /** The type numbers of all records in the authority section. */
+    authorityTypes: authority.map(({ code }) => code),
+    /** The first SOA record of the authority section, which comes with a negative answer; RFC 2308 section 2. */
+    soa: soa === undefined ? null : decode(soa),
+    ...readOptions(options?.data),
+  };
+}
+
+/** A record of any class; its data spans its own bytes, but names in it may point back into the whole message. */
+export type RawRecord = ReturnType<typeof readRecord>;
+
+/** Reads the header and the three sections of records. Throws as `decodeMessage`. */
+export function readSections(reader: ByteReader, names: NameReader) {
+  const header = Array.from({ length: 6 }, () => reader.uint16());
+  const [, flags = 0, questions = 0, ...counts] = header;
+  if (questions > 1) throw new DnsFormatError(`a message with ${questions} questions`);
   let askedClass: number = CLASSES.IN;
-  if (questionCount === 1) {
+  if (questions === 1) {
     names.read(reader);
     reader.take(2);
     askedClass = reader.uint16();
   }
-  const answers: ResourceRecord[] = [];
-  const answerTypes: number[] = [];
-  const authorityTypes: number[] = [];
-  let soa: ResourceRecord | null = null;
-  let options: ReturnType<typeof readOptions> | null = null;
-  let rcode = flags & RCODE_MASK;
-  for (let index = 0; index < recordCount; index++) {
-    const owner = names.read(reader);
-    const code = reader.uint16();
-    const recordClass = reader.uint16();
-    const ttl = reader.uint32();
-    const dataBytes = reader.uint16();
-    // The data spans these bytes, but names in it may point back into the whole message.
-    const data = new ByteReader(reader.bytes, reader.offset, reader.offset + dataBytes);
-    reader.offset = data.end;
-    if (code === OPT_CODE) {
-      if (options !== null) throw new DnsFormatError("more than one OPT record");
-      if (owner !== ".") throw new DnsFormatError("an OPT record whose owner is not the root");
-      options = readOptions(data);
-      rcode |= (ttl >>> 24) << 4;
-    } else if (recordClass === askedClass && index < authorityEnd) {
-      if (index < answerCount) answers.push(decodeRecord({ owner, code, ttl }, data, names));
-      else if (code === SOA) soa ??= decodeRecord({ owner, code, ttl }, data, names);
-    }
-    if (index < answerCount) answerTypes.push(code);
-    else if (index < authorityEnd) authorityTypes.push(code);
-  }
-  return {
-    flags,
-    rcode: rcodeName(rcode),
-    answers,
-    answerTypes,
-    authorityTypes,
-    soa,
-    ...(options ?? { extendedErrors: null }),
-  };
+  const sections = counts.map((count) => {
+    const records: RawRecord[] = [];
+    while (records.length < count) records.push(readRecord(reader, names));
+    return records;
+  });
+  return { flags, askedClass, sections };
+}
+
+function readRecord(reader: ByteReader, names: NameReader) {
+  const owner = names.read(reader);
+  const [code, recordClass, ttl] = [reader.uint16(), reader.uint16(), reader.uint32()];
+  const dataBytes = reader.uint16();
+  const data = new ByteReader(reader.bytes, reader.offset, reader.offset + dataBytes);
+  reader.offset = data.end;
+  return { owner, code, class: recordClass, ttl, data };
+}
+
+interface Options {
+  /** At most eight, in order; null without an OPT record. */
+  extendedErrors: readonly ExtendedError[] | null;
+  /** The server's name, in hex if it is not printable; RFC 5001. */
+  nsid?: string;
+  /** The client's network for which the answer was chosen, and how much of it was used: `2001:db8::/56/48`; RFC 7871. */
+  clientSubnet?: string;
 }
 
 /** Reads the options of an OPT record; RFC 6891 section 6.1.2. */
-function readOptions(options: ByteReader) {
+function readOptions(options: ByteReader | undefined): Options {
+  if (options === undefined) return { extendedErrors: null };
   const extendedErrors: ExtendedError[] = [];
-  let nsid: string | undefined;
-  let clientSubnet: string | undefined;
+  const said: Options = { extendedErrors };
   while (options.remaining > 0) {
     const option = options.uint16();
     const data = new ByteReader(options.take(options.uint16()));
     if (option === OPTION.nsid) {
-      nsid = readNsid(data);
+      said.nsid = readNsid(data);
     } else if (option === OPTION.clientSubnet) {
       const family = data.uint16();
       const lengths = [...data.take(2)];
       const address = tryReadAddress(family, data.take(data.remaining));
-      if (address !== null) clientSubnet = [address, ...lengths].join("/");
+      if (address !== null) said.clientSubnet = [address, ...lengths].join("/");
     } else if (option === OPTION.extendedError && extendedErrors.length < MAX_EXTENDED_ERRORS) {
       const code = data.uint16();
       const name = extendedErrorName(code);
@@ -272,11 +271,7 @@ function readOptions(options: ByteReader) {
       extendedErrors.push({ code, ...(name && { name }), ...(text !== "" && { text }) });
     }
   }
-  return {
-    extendedErrors,
-    ...(nsid !== undefined && { nsid }),
-    ...(clientSubnet !== undefined && { clientSubnet }),
-  };
+  return said;
 }
 
 function readNsid(data: ByteReader): string {

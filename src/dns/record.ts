@@ -1,7 +1,7 @@
 import type { ByteReader } from "../util/bytes.ts";
 import { algorithmName, certificateTypeName } from "./codes.ts";
 import { DATA_READERS, readTypeCodes, readUnknown } from "./data.ts";
-import { DnsFormatError, type NameReader } from "./name.ts";
+import { DnsFormatError, encodeName, type NameReader } from "./name.ts";
 import registries from "./registries.json" with { type: "json" };
 import { readServiceBinding } from "./service-binding.ts";
 
@@ -30,11 +30,12 @@ const FORMS: readonly (readonly [fields: readonly Field[], ...types: NamedType[]
   /** RFC 1035 section 3, RFC 3596 section 2.1, RFC 6672, RFC 7505 (the null MX `0 .`), RFC 1183, RFC 2230, RFC 6742. */
   [["ipv6"], "AAAA"],
   [["ipv4"], "A"],
-  [["name"], "NS", "CNAME", "PTR", "MB", "MG", "MR", "DNAME"],
+  [["name"], "NS", "MD", "MF", "CNAME", "PTR", "MB", "MG", "MR", "DNAME"],
   [["name", "name", "uint32", "uint32", "uint32", "uint32", "uint32"], "SOA"],
   [["string", "string"], "HINFO"],
   [["name", "name"], "MINFO", "RP"],
   [["uint16", "name"], "MX", "AFSDB", "RT", "KX", "LP"],
+  [["uint16", "name", "name"], "PX"],
   [["strings"], "TXT", "SPF"],
   [["string"], "X25"],
   [["uint16", "ipv4"], "L32"],
@@ -141,6 +142,23 @@ export function comparableValue(type: RecordType, value: string): string {
   if (fields.includes("serviceBinding")) return value.replace(/ \S+/, lower);
   if (!fields.includes("name") || fields.includes("base64")) return value;
   return fields.includes("string") ? value.replace(/\S+$/, lower) : lower(value);
+}
+
+/** Types whose names have no canonical form: RFC 6840 section 5.1, and one that is newer than RFC 4034. */
+const UNCHANGED: readonly RecordType[] = ["NSEC", "LP"];
+
+/** Reads a record's data in canonical form, with names uncompressed and in lower case; RFC 4034 section 6.2. */
+export function canonicalData(type: RecordType, data: ByteReader, names: NameReader): Uint8Array {
+  const fields = FIELDS.get(type) ?? [];
+  const hasNames = fields.includes("name") && !UNCHANGED.includes(type);
+  const parts = (hasNames ? fields : []).map((field) => {
+    const start = data.offset;
+    const text = READERS[field](data, names);
+    return field === "name"
+      ? encodeName(text.toLowerCase())
+      : data.bytes.subarray(start, data.offset);
+  });
+  return Buffer.concat([...parts, data.take(data.remaining)]);
 }
 
 /**

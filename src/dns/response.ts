@@ -45,7 +45,9 @@ const TYPE_AND_CLASS_BYTES = 4;
  */
 export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | AskTcp | null {
   const header = tryDecodeHeader(bytes);
-  if (header === null || !isResponse(header)) return null;
+  // A standard query has opcode 0; RFC 1035 section 4.1.1.
+  const isResponse = ((header?.flags ?? 0) & (FLAG.response | OPCODE_MASK)) === FLAG.response;
+  if (header === null || !isResponse) return null;
   if (header.questionCount === 0) return header.id === query.id ? tryBareFailure(bytes) : null;
   const match = matchQuestion(header, bytes, query);
   if (match === "other") return null;
@@ -71,11 +73,6 @@ export function refusesEdns({ rcode, extendedErrors }: Message): boolean {
   return extendedErrors === null && (rcode === "FORMERR" || rcode === "NOTIMP");
 }
 
-/** True if it is a response to a standard query; RFC 1035 section 4.1.1. */
-function isResponse({ flags }: Header): boolean {
-  return (flags & (FLAG.response | OPCODE_MASK)) === FLAG.response;
-}
-
 /**
  * Compares the question of a message with that of the query: the same, in another case, or another. The first
  * name of a message cannot be compressed, so that bytes can be compared; a length byte is less than any
@@ -93,14 +90,12 @@ function matchQuestion(
   for (let at = HEADER_BYTES; at < end; at++) {
     const [received, expected] = [bytes[at] as number, sent[at] as number];
     if (received === expected) continue;
-    if (at >= nameEnd || lowerCase(received) !== lowerCase(expected)) return "other";
+    const lower = received | 0x20;
+    const isLetter = lower >= 0x61 && lower <= 0x7a;
+    if (at >= nameEnd || !isLetter || lower !== (expected | 0x20)) return "other";
     match = "folded";
   }
   return match;
-}
-
-function lowerCase(byte: number): number {
-  return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
 }
 
 /** The message if it is a failure that does not repeat the question, else null. */

@@ -14,7 +14,10 @@ export async function openTcp(server: DnsServer, events: SocketEvents): Promise<
   return { send: (message) => socket.write(frameMessage(message)), close: () => socket.destroy() };
 }
 
-/** Reports the messages that arrive over a connection, and its end with an errno name or `EOF`. */
+/**
+ * Reports the messages that arrive over a connection, and its end: an errno name, `EOF`, or `no-connection` if
+ * it was not established. Bun 1.4.4 has ECONNREFUSED for that also where no route leads to the server.
+ */
 export function onMessages(
   socket: Socket,
   received: (message: Uint8Array) => void,
@@ -24,7 +27,10 @@ export function onMessages(
   socket.on("data", (bytes: Uint8Array) => {
     for (const message of stream.add(bytes)) received(message);
   });
-  socket.on("error", (error) => failed(errorCode(error) ?? "UNKNOWN"));
+  socket.on("error", (error) => {
+    const code = errorCode(error) ?? "UNKNOWN";
+    failed(code === "ECONNREFUSED" ? "no-connection" : code);
+  });
   socket.on("end", () => failed("EOF"));
 }
 

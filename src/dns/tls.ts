@@ -121,14 +121,11 @@ export function createTlsOpener(clock: Clock, ca?: string) {
 }
 
 /** The ID of a message; 0 for one that is too short. */
-function idOf(message: Uint8Array): number {
-  return ((message[0] ?? 0) << 8) | (message[1] ?? 0);
+function idOf([high = 0, low = 0]: Uint8Array): number {
+  return (high << 8) | low;
 }
 
 /** A copy of the message with another ID. */
-function withId(message: Uint8Array, id: number): Uint8Array {
-  const copy = Uint8Array.from(message);
-  copy[0] = id >>> 8;
-  copy[1] = id & 0xff;
-  return copy;
+function withId([, , ...rest]: Uint8Array, id: number): Uint8Array {
+  return Uint8Array.from([id >>> 8, id & 0xff, ...rest]);
 }

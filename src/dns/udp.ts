@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
 import { type DnsServer, hostnameOf } from "./server.ts";
@@ -8,8 +9,11 @@ import type { DnsSocket, SocketEvents } from "./transport.ts";
  * explains under "Kept sockets": a port that an attacker finds is of no use soon after.
  */
 
-/** The lowest port that needs no privilege; the highest is 65535. */
+/** The lowest port that needs no privilege. */
 export const FIRST_PORT = 1024;
+
+/** The number of ports. */
+const PORTS = 65_536;
 
 /** Queries that one socket carries. */
 export const MAX_USES = 16;
@@ -46,7 +50,7 @@ export function createUdpOpener(clock: Clock, makeSocket: MakeUdpSocket = Bun.ud
       try {
         const socket = await makeSocket({
           hostname: server.address.version === 6 ? "::" : "0.0.0.0",
-          port: randomPort(),
+          port: randomInt(FIRST_PORT, PORTS),
           connect: { hostname: hostnameOf(server), port: server.port },
           binaryType: "uint8array",
           socket: {
@@ -115,22 +119,9 @@ export function createUdpOpener(clock: Clock, makeSocket: MakeUdpSocket = Bun.ud
 
   return async (server: DnsServer, events: SocketEvents): Promise<DnsSocket> => {
     const idle = idleSockets.getOrInsert(server, []);
-    const [kept] = idle.length > 0 ? idle.splice(random16() % idle.length, 1) : [];
+    const [kept] = idle.length > 0 ? idle.splice(randomInt(idle.length), 1) : [];
     const socket = kept ?? (await bind(server, idle));
     socket.use(events);
     return socket;
   };
-}
-
-/** A port of the 64,512 that need no privilege, each with the same chance. */
-function randomPort(): number {
-  for (;;) {
-    const port = random16();
-    if (port >= FIRST_PORT) return port;
-  }
-}
-
-function random16(): number {
-  const [value = 0] = crypto.getRandomValues(new Uint16Array(1));
-  return value;
 }

@@ -39,13 +39,17 @@ setDefaultTimeout(60_000);
 const missing = labMissing ?? programMissing("nft");
 const testWithLab = testWith(missing);
 
-/** Loopback addresses that reject packets to port 53, and the errno that results. */
+/** Loopback addresses that reject packets to port 53, and the errors that result over UDP and TCP. */
 const FATES = [
-  ["fd53::1", "icmpv6 type port-unreachable", "ECONNREFUSED"],
-  ["fd53::2", "icmpv6 type admin-prohibited", "EACCES"],
-  ["198.51.100.1", "icmp type port-unreachable", "ECONNREFUSED"],
-  ["198.51.100.2", "icmp type prot-unreachable", "ENOPROTOOPT"],
+  ["fd53::1", "icmpv6 type port-unreachable", "ECONNREFUSED", "no-connection"],
+  ["fd53::2", "icmpv6 type admin-prohibited", "EACCES", "EACCES"],
+  ["fd53::3", "icmpv6 type addr-unreachable", "EHOSTUNREACH", "no-connection"],
+  ["fd53::4", "icmpv6 type no-route", "ENETUNREACH", "no-connection"],
+  ["198.51.100.1", "icmp type port-unreachable", "ECONNREFUSED", "no-connection"],
+  ["198.51.100.2", "icmp type prot-unreachable", "ENOPROTOOPT", "no-connection"],
 ] as const;
+/** No route leads to it. */
+const NO_ROUTE = "2001:db8:ffff::53";
 const DEAD_V6 = "fd53::d";
 const DEAD_V4 = "198.51.100.13";
 /** Accepts datagrams and drops TCP. */
@@ -70,7 +74,7 @@ beforeAll(() => {
   for (const [address, reject] of FATES) {
     run(
       "nft",
-      `add rule inet dns-test in ${family(address)} daddr ${address} udp dport 53 reject with ${reject}`,
+      `add rule inet dns-test in ${family(address)} daddr ${address} th dport 53 reject with ${reject}`,
     );
   }
   for (const address of [DEAD_V6, DEAD_V4]) {
@@ -145,9 +149,20 @@ describe("a server that refuses is skipped at once", () => {
 
   testWithLab("no route to it", async () => {
     const alive = await serve(honest);
-    const servers = [at53("2001:db8:ffff::53"), alive.endpoint];
+    const servers = [at53(NO_ROUTE), alive.endpoint];
     const client = createDnsClient({ servers, sockets, clock: new FakeClock() });
     expect(await client.query("a", "AAAA")).toMatchObject({ kind: "answer" });
+  });
+
+  testWithLab.each<[string, string]>([
+    ...FATES.map(([address, , , overTcp]) => [address, overTcp] as [string, string]),
+    [NO_ROUTE, "no-connection"],
+  ])("over TCP %s is %s: it is not told why, so not said", async (address, code) => {
+    const client = createDnsClient({ servers: [at53(address)], sockets, clock: new FakeClock() });
+    expect(await client.query("a", "AAAA", { overTcp: true })).toMatchObject({
+      kind: "unreachable",
+      reason: `${code} over TCP`,
+    });
   });
 
   test("no server at its port", async () => {

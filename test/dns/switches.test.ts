@@ -55,12 +55,17 @@ function see(transport: Seen["transport"], query: Uint8Array): Seen {
 let server: HostileServer;
 let seen: Seen[] = [];
 let names: string[] = [];
+/** Questions for the resolver's translators. */
+let translatorQuestions = 0;
 
 beforeAll(async () => {
   const answer = (transport: Seen["transport"], query: Uint8Array) => {
     const name = askedName(query);
     // An AAAA question asks this on the side.
-    if (/^ipv4only\.arpa\.$/i.test(name)) return replyTo(query, {});
+    if (/^ipv4only\.arpa\.$/i.test(name)) {
+      translatorQuestions += 1;
+      return replyTo(query, {});
+    }
     seen.push(see(transport, query));
     names.push(name.toLowerCase());
     const answers = name.toLowerCase().startsWith("alias.")
@@ -84,8 +89,12 @@ const PARAMETERS = {
   ...{ class: "IN", nsid: "no", transport: "any", recursion: "yes" },
 } as const;
 
-async function ask(endpoint: HostileServer["endpoint"], parameters: object): Promise<DnsResult> {
-  const resolvers = { resolver_a: createDnsClient({ servers: [endpoint] }) };
+async function ask(
+  endpoint: HostileServer["endpoint"],
+  parameters: object,
+  client = createDnsClient({ servers: [endpoint] }),
+): Promise<DnsResult> {
+  const resolvers = { resolver_a: client };
   const { signal } = new AbortController();
   const call = { signal, owner: "test", address: null, allowSeconds() {} };
   const services = { resolvers, querySlots: new ProbeSlots(1), config: {} } as never;
@@ -119,6 +128,18 @@ describe("on the wire", () => {
     seen = [];
     await ask(server.endpoint, { type: "A", ...parameters });
     expect(seen).toEqual([{ ...PLAIN, ...expected }]);
+  });
+
+  test("only a recursive question of the Internet's class asks for the translators, once", async () => {
+    const client = createDnsClient({ servers: [server.endpoint] });
+    translatorQuestions = 0;
+    for (const parameters of [{ class: "CH" }, { recursion: "no" }, { type: "A" }]) {
+      await ask(server.endpoint, parameters, client);
+    }
+    // A question on the side is sent before the one that it comes with.
+    expect(translatorQuestions).toBe(0);
+    for (let times = 0; times < 3; times++) await ask(server.endpoint, {}, client);
+    expect(translatorQuestions).toBe(1);
   });
 
   test.each<[string[], Partial<Seen>]>([

@@ -23,6 +23,8 @@ interface Resolver {
   /** The response code with which it fails; undefined if it answers. @param turn of the questions about the name, from 0 */
   fails?(isUnchecked: boolean, turn: number): string | undefined;
   tamper?(question: string, reply: TestReply): TestReply;
+  /** True if it gives no answer in time to questions, of any name, with or without CD. */
+  isSilent?(isUnchecked: boolean): boolean;
 }
 
 interface Answer {
@@ -38,7 +40,7 @@ interface Answer {
 }
 
 /** The endpoint's answer or error, and the CD bit of each question about the name itself. */
-async function ask(hostname: string, { ad = false, fails, tamper }: Resolver) {
+async function ask(hostname: string, { ad = false, fails, tamper, isSilent }: Resolver) {
   const world = new World(ZONES, Math.floor(Date.now() / 1000));
   world.tamper = (question, reply) => tamper?.(question, reply) ?? reply;
   const unchecked: boolean[] = [];
@@ -46,6 +48,9 @@ async function ask(hostname: string, { ad = false, fails, tamper }: Resolver) {
     async query(name: string, type: RecordType, flags: QueryOptions): Promise<DnsOutcome> {
       const isUnchecked = flags.checkingDisabled === true;
       if (type === "A") unchecked.push(isUnchecked);
+      if (isSilent?.(isUnchecked)) {
+        return { kind: "timeout", question: { name, type }, queryTimeMs: 5000, attempts: [] };
+      }
       const failure = type === "A" ? fails?.(isUnchecked, unchecked.length - 1) : undefined;
       const reply = world.reply(name.endsWith(".") ? name : `${name}.`, type);
       if (typeof reply === "string") throw new Error(reply);
@@ -82,6 +87,7 @@ async function ask(hostname: string, { ad = false, fails, tamper }: Resolver) {
 }
 
 const once = (rcode: string) => (_: boolean, turn: number) => (turn === 0 ? rcode : undefined);
+const ifUnchecked = (isUnchecked: boolean) => isUnchecked;
 const unlessUnchecked = (isUnchecked: boolean) => (isUnchecked ? undefined : "SERVFAIL");
 const withoutSignatures = (question: string, { rcode, answers }: TestReply): TestReply => ({
   ...{
@@ -107,6 +113,9 @@ describe("the resolver", () => {
     ["fails so for an expired answer", "www.expired.com", { fails: unlessUnchecked }, "bogus", "bogus", true, /expired 60 seconds ago .* refuses the answer, too/, 0, "-C-"],
     ["fails so for a zone that is not signed", "www.plain.com", { fails: unlessUnchecked }, "insecure", "bogus", true, /refuses the answer, though, as if it were bogus/, 0, "-C-"],
     ["fails always", "www.good.com", { fails: () => "SERVFAIL" }, "indeterminate", "no-answer", null, /no answer: SERVFAIL/, 0, "-C"],
+    ["is silent if it must not check", "www.good.com", { ad: true, isSilent: ifUnchecked }, "indeterminate", "secure", null, /no answer for good\.com DS when asked not to check \(CD\): timeout\. The resolver claims that it has validated/, 2, "-"],
+    ["fails, and is silent if it must not check", "www.good.com", { fails: unlessUnchecked, isSilent: ifUnchecked }, "indeterminate", "no-answer", null, /no answer: SERVFAIL, and timeout when asked not to check \(CD\)\.$/, 0, "-C"],
+    ["fails always, with CD and without", "www.good.com", { fails: () => "SERVFAIL" }, "indeterminate", "no-answer", null, /no answer: SERVFAIL, also when asked not to check \(CD\)\.$/, 0, "-C"],
     ["refuses always", "www.plain.com", { fails: () => "REFUSED" }, "indeterminate", "no-answer", null, /no answer: REFUSED/, 0, "-C"],
   ])("%s", async (_, hostname, resolver, verdict, claim, validates, text, records, questions) => {
     const { answer, unchecked } = await ask(hostname, resolver);
@@ -148,6 +157,14 @@ describe("the resolver", () => {
     }
     expect(seen.size).toBe(3);
   });
+});
+
+test("the message about a resolver that fails has what was seen", async () => {
+  const resolver: Resolver = { fails: unlessUnchecked, isSilent: ifUnchecked };
+  const { answer } = await ask("www.good.com", resolver);
+  expect(answer.message).toBe(
+    'resolver_a failed with SERVFAIL for "www.good.com"; try again, or try another resolver. DNSSEC: indeterminate. The resolver has no answer: SERVFAIL, and timeout when asked not to check (CD).',
+  );
 });
 
 describe("the message about a name that does not exist", () => {

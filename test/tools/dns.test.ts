@@ -87,6 +87,12 @@ describe("the message", () => {
       'resolver_a blocks "www.example", as it says (Filtered); ask another resolver, or its operator.'],
     ["a lame zone", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 22, name: "No Reachable Authority", text: "at delegation example." }, { code: 23, name: "Network Error" }] }, "RESOLVER_FAILURE",
       'resolver_a failed with SERVFAIL for "www.example" (No Reachable Authority: at delegation example., Network Error); try again, or try another resolver.'],
+    ["a lame zone that should be signed", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 9, name: "DNSKEY Missing" }, { code: 22, name: "No Reachable Authority" }] }, "RESOLVER_FAILURE",
+      'resolver_a failed with SERVFAIL for "www.example" (DNSKEY Missing, No Reachable Authority); try again, or try another resolver.'],
+    ["a server of a signed zone that is not reached", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 6, name: "DNSSEC Bogus" }, { code: 23, name: "Network Error", text: "[2001:db8::1]:53 timed out" }] }, "RESOLVER_FAILURE",
+      'resolver_a failed with SERVFAIL for "www.example" (DNSSEC Bogus, Network Error: [2001:db8::1]:53 timed out); try again, or try another resolver.'],
+    ["a missing key, without its cause", "www.example", { ...FROM, kind: "failure", rcode: "SERVFAIL", extendedErrors: [{ code: 9, name: "DNSKEY Missing" }] }, "RESOLVER_FAILURE",
+      'resolver_a says that the DNSSEC data for "www.example" is bogus (DNSKEY Missing); validate DNSSEC to see what is wrong.'],
     ["no socket left", "www.example", { ...FROM, kind: "unreachable", rcode: "SHORTAGE", reason: "EMFILE" }, "RESOLVER_FAILURE",
       'This service had no socket left (EMFILE) to ask resolver_a for "www.example"; try again later, or tell its operator.'],
   ])("%s", (_, hostname, resolution, code, message) => {

@@ -1,6 +1,6 @@
 import { canonicalName, DnsFormatError } from "../name.ts";
 import type { TrustAnchor } from "./chain.ts";
-import { keyDigest, tryParseKey, tryParseKeyDigest } from "./key.ts";
+import { keyDigest, tryParseKey } from "./key.ts";
 
 /** SHA-256, into which keys are turned. */
 const DIGEST_TYPE = 2;
@@ -62,15 +62,14 @@ function parseAnchor([owner = "", ...words]: readonly string[]): TrustAnchor {
   const rest = fields[3]?.replaceAll(" ", "") ?? "";
   const isDigest = type.toUpperCase() === "DS";
   const data = Buffer.from(rest, isDigest ? "hex" : "base64");
-  const record = Buffer.concat([Buffer.from([first >> 8, first & 0xff, second, third]), data]);
   if (isDigest) {
-    const digest = tryParseKeyDigest(record);
     const { length = data.length } = keyDigest(".", data, third) ?? {};
-    if (!digest || data.length !== length || 2 * data.length !== rest.length) {
+    if (data.length !== length || 2 * data.length !== rest.length) {
       throw new TrustAnchorError("the digest of the DS record is cut short or not in hex");
     }
-    return { zone, ...digest };
+    return { zone, tag: first, algorithm: second, digestType: third, digest: data };
   }
+  const record = Buffer.concat([Buffer.from([first >> 8, first & 0xff, second, third]), data]);
   const key = tryParseKey(record);
   if (!key?.isUsable || data.toString("base64").length !== rest.length) {
     throw new TrustAnchorError("the DNSKEY record is not the key of a zone in base64");

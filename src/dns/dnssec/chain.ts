@@ -14,7 +14,14 @@ import { MAX_DIGESTS, MAX_KEYS, MAX_SIGNATURES, type Work } from "./limits.ts";
 import { isWithin, labelsOf, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
-import { Problem, problemOf, type VERDICTS } from "./problem.ts";
+import {
+  bogus,
+  indeterminate,
+  insecure,
+  type Problem,
+  problemOf,
+  type VERDICTS,
+} from "./problem.ts";
 import {
   type Answer,
   findSet,
@@ -52,17 +59,9 @@ export interface ChainLink {
 export interface CheckedSet {
   readonly name: string;
   readonly type: string;
-  signature?: ShownSignature;
+  signature?: ReturnType<typeof showSignature>;
   proof?: Proof["steps"];
   fault?: string;
-}
-
-interface ShownSignature {
-  readonly keyTag: number;
-  readonly algorithm: string;
-  readonly inception: string;
-  readonly expires: string;
-  readonly daysLeft: number;
 }
 
 /** A zone whose keys are trusted. */
@@ -104,7 +103,7 @@ export class Chain {
     const above = this.#options.anchors.filter(({ zone }) => isWithin(name, zone));
     const [closest] = above.sort((a, b) => labelsOf(b.zone).length - labelsOf(a.zone).length);
     if (closest !== undefined) return closest.zone;
-    throw new Problem("indeterminate", `No trust anchor is at or above ${nameText(name)}.`);
+    throw indeterminate`No trust anchor is at or above ${nameText(name)}.`;
   }
 
   /**
@@ -124,15 +123,15 @@ export class Chain {
         const wildcard = this.#note(zone, set, (shown) => this.#verify(zone, set, shown));
         if (!isExpanded(set, wildcard)) return signer;
         if (await this.deny({ name, type, wildcard }, authority)) return signer;
-        const text = `${setText(set)} is from a wildcard, without a proof that it may match this name.`;
-        throw new Problem("bogus", text);
+        throw bogus`${setText(set)} is from a wildcard, without a proof that it may match this name.`;
       } catch (error) {
         problem ??= error;
       }
     }
     const others = [...new Set(signatures.map(({ signer }) => nameText(signer)))].join();
-    const text = `The signature of ${setText(set)} is by ${others}, which is not its zone.`;
-    throw problem ?? new Problem("bogus", text);
+    throw (
+      problem ?? bogus`The signature of ${setText(set)} is by ${others}, which is not its zone.`
+    );
   }
 
   /**
@@ -157,8 +156,8 @@ export class Chain {
       const sets = own.filter(({ type }) => isHashed || type === "NSEC");
       const signatures = sets.concat(soa ?? []).map((set) => {
         const signature = this.#verify(zone, set);
-        if (!isExpanded(set, signature)) return this.#shown(signature);
-        throw new Problem("bogus", `${setText(set)} is from a wildcard, which proves nothing.`);
+        if (!isExpanded(set, signature)) return showSignature(signature, this.#options.now);
+        throw bogus`${setText(set)} is from a wildcard, which proves nothing.`;
       });
       shown.signature = signatures.reduce((a, b) => (b.expires < a.expires ? b : a));
       const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
@@ -167,8 +166,7 @@ export class Chain {
       return found;
     });
     if (!proof.isOptOut) return { zone, isDelegation: proof.isDelegation };
-    const text = `${nameText(name)} counts as not signed: ${nameText(link.zone)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
-    throw new Problem("insecure", text);
+    throw insecure`${nameText(name)} counts as not signed: ${nameText(link.zone)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
   }
 
   /**
@@ -181,8 +179,7 @@ export class Chain {
   async explainUnsigned(what: string, name: string): Promise<Problem> {
     const { link, unproven } = await this.#zoneOf(name);
     const more = unproven ? ` and does not prove that ${nameText(unproven)} is not` : "";
-    const text = `${what} has no signature, though ${nameText(link.zone)} is signed${more}.`;
-    return new Problem("bogus", text);
+    return bogus`${what} has no signature, though ${nameText(link.zone)} is signed${more}.`;
   }
 
   /** The zone that a name begins, because it signs. */
@@ -190,8 +187,7 @@ export class Chain {
     const zone = await this.#zoneOf(name);
     if (zone.link.zone === name) return zone;
     if (zone.unproven) throw await this.explainUnsigned(`${nameText(name)} DS`, name);
-    const text = `${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
-    throw new Problem("bogus", text);
+    throw bogus`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
   }
 
   /** The zone that a name begins, or is in. */
@@ -215,8 +211,7 @@ export class Chain {
     const claim = { name, type: "DS", isNameError } as const;
     const proven = isAlias ? null : await this.deny(claim, authority);
     if (proven?.isDelegation) {
-      const text = `${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
-      throw new Problem("insecure", text);
+      throw insecure`${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
     }
     if (proven) return proven.zone;
     // Only a hint: what counts is a proof, which is signed.
@@ -251,16 +246,14 @@ export class Chain {
       const kinds = new Set(link.ds.map(({ algorithm, digest }) => `${algorithm} with ${digest}`));
       const text = `Each ${from} of ${zone} is of a kind that is not used here (${[...kinds].join(", ")})`;
       throw isAnchor
-        ? new Problem("indeterminate", `${text}.`)
-        : new Problem("insecure", `${text}, so it counts as not signed (RFC 4035 section 5.2).`);
+        ? indeterminate`${text}.`
+        : insecure`${text}, so it counts as not signed (RFC 4035 section 5.2).`;
     }
     const { answers } = await this.#ask(link.zone, "DNSKEY");
     const set = findSet(answers, link.zone, "DNSKEY");
-    if (!set) throw new Problem("bogus", `${zone} has a ${from} and no DNSKEY record.`);
+    if (!set) throw bogus`${zone} has a ${from} and no DNSKEY record.`;
     if (isAnchor && set.signatures.length === 0) {
-      const text =
-        "The resolver does not pass signatures on, so nothing can be checked through it.";
-      throw new Problem("indeterminate", text);
+      throw indeterminate`The resolver does not pass signatures on, so nothing can be checked through it.`;
     }
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
@@ -276,7 +269,7 @@ export class Chain {
     }));
     if (trusted.length === 0) {
       const tags = usable.map(({ tag }) => tag).join(", ");
-      throw new Problem("bogus", `No key of ${zone} matches its ${from} (key tag ${tags}).`);
+      throw bogus`No key of ${zone} matches its ${from} (key tag ${tags}).`;
     }
     const opened = { keys: trusted, link };
     this.#note(opened, set, (shown) => this.#verify(opened, set, shown));
@@ -294,16 +287,13 @@ export class Chain {
     let problem: Problem | undefined;
     for (const signature of own.slice(0, MAX_SIGNATURES)) {
       const fault = findFault(set, signature, keys, now, work);
-      if (!(fault && problem)) shown.signature = this.#shown(signature);
+      if (!(fault && problem)) shown.signature = showSignature(signature, now);
       if (fault === null) return signature;
       problem ??= fault;
     }
-    if (!problem) {
-      throw new Problem("bogus", `${setText(set)} has no signature by ${nameText(link.zone)}.`);
-    }
+    if (!problem) throw bogus`${setText(set)} has no signature by ${nameText(link.zone)}.`;
     if (own.length <= MAX_SIGNATURES) throw problem;
-    const tried = `${setText(set)} has ${own.length} signatures, and the first ${MAX_SIGNATURES} are not valid.`;
-    throw new Problem("indeterminate", `${tried} ${problem.message}`);
+    throw indeterminate`${setText(set)} has ${own.length} signatures, and the first ${MAX_SIGNATURES} are not valid. ${problem.message}`;
   }
 
   /** Checks a set with the keys of a zone, and adds it to what documents show of the zone. */
@@ -339,18 +329,19 @@ export class Chain {
   async #ask(name: string, type: "DS" | "DNSKEY"): Promise<Answer> {
     const { ask, work } = this.#options;
     work.spend("questions");
-    return readReply(await ask(name, type, work.leftMs()), ` for ${nameText(name)} ${type}`);
+    const question = ` for ${nameText(name)} ${type} when asked not to check (CD)`;
+    return readReply(await ask(name, type, work.leftMs()), question);
   }
+}
 
-  #shown(signature: Signature): ShownSignature {
-    const { now } = this.#options;
-    const { inception, expires } = validityOf(signature, now);
-    return {
-      keyTag: signature.keyTag,
-      algorithm: algorithmName(signature.algorithm),
-      inception: isoText(inception),
-      expires: isoText(expires),
-      daysLeft: Math.floor((10 * (expires - now)) / SECONDS_A_DAY) / 10,
-    };
-  }
+/** A signature as documents show it. */
+function showSignature(signature: Signature, now: number) {
+  const { inception, expires } = validityOf(signature, now);
+  return {
+    keyTag: signature.keyTag,
+    algorithm: algorithmName(signature.algorithm),
+    inception: isoText(inception),
+    expires: isoText(expires),
+    daysLeft: Math.floor((10 * (expires - now)) / SECONDS_A_DAY) / 10,
+  };
 }

@@ -1,6 +1,6 @@
 import type { RecordType } from "../record.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { Problem } from "./problem.ts";
+import { bogus } from "./problem.ts";
 import type { Signature } from "./record-set.ts";
 import { nameText } from "./wording.ts";
 
@@ -83,10 +83,7 @@ function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim): 
     ((has(type) || has("CNAME")) && "the record that was denied exists") ||
     (type === "DS" && has("SOA") && name !== "." && "it is from the zone below") ||
     (type !== "DS" && isDelegation && "it is from the zone above");
-  if (wrong) {
-    const text = `The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
-    throw new Problem("bogus", text);
-  }
+  if (wrong) throw bogus`The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
   const proves = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
   return { steps: [step(record, proves)], isOptOut: false, isDelegation };
 }
@@ -95,8 +92,13 @@ function step({ text }: DenialRecord, proves: string) {
   return { record: text, proves };
 }
 
-function unproven(what: string): Problem {
-  return new Problem("bogus", `The answer does not prove that ${what}.`);
+function unproven(what: string) {
+  return bogus`The answer does not prove that ${what}.`;
+}
+
+/** True if a key is between two others of a zone that follow each other; the last one is followed by the first. */
+export function isAround(owner: string, next: string, key: string): boolean {
+  return owner < next ? owner < key && key < next : key !== owner && (key > owner || key < next);
 }
 
 /** True for the types of a name below which its zone knows nothing; RFC 6840 section 4.1, RFC 5155 section 8.3. */

@@ -10,31 +10,28 @@ const PROTOCOL = 3;
 /** Bits of an RSA modulus; RFC 5702 section 2. */
 const RSA_BITS = { minimum: 512, maximum: 4096 } as const;
 
-/** A public key as a JSON Web Key; RFC 7517. */
-type PublicJwk = Readonly<Record<string, string>>;
-
-/** A signature algorithm that can be verified here. */
-interface Algorithm {
-  /** The hash of the signed data; null where the algorithm has its own. */
-  readonly hash: string | null;
-  /** The public key as a JSON Web Key; null if it does not have the form of the algorithm. */
-  jwk(key: Buffer): PublicJwk | null;
-}
+/** Makes a JSON Web Key (RFC 7517) of a public key; null if it does not have the form of its algorithm. */
+type ToJwk = (key: Buffer) => Readonly<Record<string, string>> | null;
 
 /** The form of keys that are a point of a curve. @param axisBytes bytes of each coordinate */
-const curve = (kty: string, crv: string, axisBytes: number) => (key: Buffer) => {
-  const [x = "", y] = [0, axisBytes].map((at) => base64url(key, at, at + axisBytes));
-  if (key.length !== (kty === "EC" ? 2 : 1) * axisBytes) return null;
-  return { kty, crv, x, ...(y && { y }) };
-};
+const curve =
+  (kty: string, crv: string, axisBytes: number): ToJwk =>
+  (key) => {
+    const [x = "", y] = [0, axisBytes].map((at) => base64url(key, at, at + axisBytes));
+    if (key.length !== (kty === "EC" ? 2 : 1) * axisBytes) return null;
+    return { kty, crv, x, ...(y && { y }) };
+  };
 
-/** The algorithms of RFC 8624 and RFC 9904. Those with SHA-1 count as unsupported: RFC 9905 section 2. */
-const ALGORITHMS: Readonly<Record<number, Algorithm>> = {
-  8: { hash: "sha256", jwk: rsaKey },
-  10: { hash: "sha512", jwk: rsaKey },
-  13: { hash: "sha256", jwk: curve("EC", "P-256", 32) },
-  14: { hash: "sha384", jwk: curve("EC", "P-384", 48) },
-  15: { hash: null, jwk: curve("OKP", "Ed25519", 32) },
+/**
+ * The algorithms of RFC 8624 and RFC 9904, and the hash of the signed data, null where one has its own. Those
+ * with SHA-1 count as unsupported: RFC 9905 section 2.
+ */
+const ALGORITHMS: Readonly<Record<number, readonly [hash: string | null, jwk: ToJwk]>> = {
+  8: ["sha256", rsaKey],
+  10: ["sha512", rsaKey],
+  13: ["sha256", curve("EC", "P-256", 32)],
+  14: ["sha384", curve("EC", "P-384", 48)],
+  15: [null, curve("OKP", "Ed25519", 32)],
 };
 
 /** The digests of DS records; RFC 4509, RFC 6605. Those without a hash are not used: RFC 9905 for SHA-1. */
@@ -48,24 +45,10 @@ const DIGESTS: Readonly<Record<number, readonly [name: string, hash?: string]>> 
 };
 
 /** A key of a zone: a DNSKEY record. */
-export interface Key {
-  readonly tag: number;
-  readonly algorithm: number;
-  /** True if it may sign the records of its zone: RFC 4034 section 2.1.1, RFC 5011 section 2.1. */
-  readonly isUsable: boolean;
-  /** The data of the record. */
-  readonly data: Uint8Array;
-  /** Verifies a signature; null if the key does not have the form of its algorithm. */
-  verify(signed: Uint8Array, signature: Uint8Array): boolean | null;
-}
+export type Key = NonNullable<ReturnType<typeof tryParseKey>>;
 
 /** The data of a DS record: the digest of a key that the parent zone vouches for; RFC 4034 section 5.1. */
-export interface KeyDigest {
-  readonly tag: number;
-  readonly algorithm: number;
-  readonly digestType: number;
-  readonly digest: Uint8Array;
-}
+export type KeyDigest = NonNullable<ReturnType<typeof tryParseKeyDigest>>;
 
 /** The name of a DS record's digest; its number if it has none. */
 export function digestName(digestType: number): string {
@@ -83,30 +66,38 @@ export function isUsableDigest({ algorithm, digestType }: KeyDigest): boolean {
 }
 
 /** Reads the data of a DNSKEY record; null for data that is cut short. */
-export function tryParseKey(data: Uint8Array): Key | null {
+export function tryParseKey(data: Uint8Array) {
   const [high = 0, low = 0, protocol, algorithm = 0] = data;
   if (data.length < 5) return null;
   const flags = (high << 8) | low;
+  const [hash, toJwk] = ALGORITHMS[algorithm] ?? [];
   let imported: KeyObject | null | undefined;
   return {
     tag: keyTag(data),
     algorithm,
+    /** True if it may sign the records of its zone: RFC 4034 section 2.1.1, RFC 5011 section 2.1. */
     isUsable: (flags & (FLAG.zone | FLAG.revoked)) === FLAG.zone && protocol === PROTOCOL,
+    /** The data of the record. */
     data,
-    verify(signed, signature) {
-      imported ??= importKey(algorithm, Buffer.from(data.subarray(4)));
-      if (imported === null) return null;
-      const key = { key: imported, dsaEncoding: "ieee-p1363" } as const;
-      return verify(ALGORITHMS[algorithm]?.hash, signed, key, signature);
+    /** Verifies a signature; null if the key does not have the form of its algorithm. */
+    verify(signed: Uint8Array, signature: Uint8Array): boolean | null {
+      imported ??= tryImport(toJwk?.(Buffer.from(data.subarray(4))));
+      const key = imported && ({ key: imported, dsaEncoding: "ieee-p1363" } as const);
+      return key && verify(hash, signed, key, signature);
     },
   };
 }
 
 /** Reads the data of a DS record; null for data that is cut short. */
-export function tryParseKeyDigest(data: Uint8Array): KeyDigest | null {
+export function tryParseKeyDigest(data: Uint8Array) {
   const [high = 0, low = 0, algorithm = 0, digestType = 0, ...digest] = data;
   if (digest.length === 0) return null;
-  return { tag: (high << 8) | low, algorithm, digestType, digest: Buffer.from(digest) };
+  return {
+    tag: (high << 8) | low,
+    algorithm,
+    digestType,
+    digest: Buffer.from(digest) as Uint8Array,
+  };
 }
 
 /** True if a DS record has the digest of a key of the zone; RFC 4034 section 5.1.4. */
@@ -127,11 +118,9 @@ function keyTag(data: Uint8Array): number {
   return (sum + (sum >>> 16)) & 0xffff;
 }
 
-function importKey(algorithm: number, key: Buffer): KeyObject | null {
-  const jwk = ALGORITHMS[algorithm]?.jwk?.(key);
-  if (!jwk) return null;
+function tryImport(jwk: ReturnType<ToJwk> | undefined): KeyObject | null {
   try {
-    return createPublicKey({ key: jwk, format: "jwk" });
+    return jwk ? createPublicKey({ key: jwk, format: "jwk" }) : null;
   } catch {
     // Such as a point that is not on the curve.
     return null;
@@ -139,7 +128,7 @@ function importKey(algorithm: number, key: Buffer): KeyObject | null {
 }
 
 /** RFC 3110 section 2. */
-function rsaKey(key: Buffer): PublicJwk | null {
+function rsaKey(key: Buffer): ReturnType<ToJwk> {
   const isLong = key[0] === 0;
   const start = isLong ? 3 : 1;
   const modulusAt = start + (isLong && key.length > 2 ? key.readUInt16BE(1) : (key[0] ?? 0));

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../../util/clock.ts";
-import { Problem } from "./problem.ts";
+import { indeterminate } from "./problem.ts";
 
 /** The work that one verdict may cost, because every zone on the way says how much there is to do. */
 const LIMITS = {
@@ -40,12 +40,11 @@ export class Work {
   /** Counts one piece of work. */
   spend(kind: keyof typeof LIMITS): void {
     this.#done[kind] += 1;
-    const isOver = this.#clock.nowMs() >= this.#deadlineMs;
-    if (!isOver && this.#done[kind] <= LIMITS[kind]) return;
-    const text = isOver
-      ? `The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`
-      : `The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
-    throw new Problem("indeterminate", text);
+    if (this.#clock.nowMs() >= this.#deadlineMs) {
+      throw indeterminate`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
+    }
+    if (this.#done[kind] <= LIMITS[kind]) return;
+    throw indeterminate`The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
   }
 
   /** Milliseconds left for a question. */

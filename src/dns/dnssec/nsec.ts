@@ -1,17 +1,15 @@
-import { type DenialRecord, type Denials, leadsAway } from "./denial.ts";
+import { type Denials, isAround, leadsAway } from "./denial.ts";
 import { ancestorOf, commonLabels, isWithin, sortKey } from "./names.ts";
 import { type RecordSet, valuesOf } from "./record-set.ts";
-
-/** A name that exists, and the next one in canonical order. */
-interface Link extends DenialRecord {
-  readonly owner: string;
-  readonly next: string;
-}
 
 /** The NSEC records of a zone; RFC 4034 section 4. Throws as `valuesOf`. */
 export function readNsec(sets: readonly RecordSet[]): Denials {
   const links = sets.flatMap((set) => valuesOf(set).map((value) => readLink(set.name, value)));
-  const between = (name: string) => links.find((link) => isBetween(link, name));
+  const between = (name: string) =>
+    links.find(({ owner, next, types }) => {
+      const isBelowCut = leadsAway(types) && isWithin(name, owner);
+      return !isBelowCut && isAround(sortKey(owner), sortKey(next), sortKey(name));
+    });
   return {
     at(name) {
       const own = links.find(({ owner }) => owner === name);
@@ -32,15 +30,9 @@ export function readNsec(sets: readonly RecordSet[]): Denials {
   };
 }
 
-function readLink(owner: string, value: string): Link {
+/** A name that exists, and the next one in canonical order. */
+function readLink(owner: string, value: string) {
   const [next = "", ...types] = value.split(" ");
   const text = `${owner} NSEC ${value}`;
   return { owner, next: next.toLowerCase(), types, isOptOut: false, text };
-}
-
-/** True if a name is between the names of a link; the last name of a zone is followed by its first. */
-function isBetween({ owner, next, types }: Link, name: string): boolean {
-  const [start = "", end = "", key = ""] = [owner, next, name].map(sortKey);
-  if (key <= start || (leadsAway(types) && isWithin(name, owner))) return false;
-  return end <= start ? isWithin(name, next) : key < end;
 }

@@ -1,23 +1,12 @@
 import { createHash } from "node:crypto";
+import { base32Text } from "../data.ts";
 import { encodeName } from "../name.ts";
-import { type DenialRecord, type Denials, leadsAway } from "./denial.ts";
+import { type Denials, isAround, leadsAway } from "./denial.ts";
 import { MAX_ITERATIONS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf } from "./names.ts";
-import { Problem } from "./problem.ts";
+import { insecure } from "./problem.ts";
 import { type RecordSet, valuesOf } from "./record-set.ts";
 import { nameText } from "./wording.ts";
-
-/** The hash of a name that exists, and the next one, in base32, whose order is that of the bytes. */
-interface Link extends DenialRecord {
-  readonly owner: string;
-  readonly next: string;
-  readonly iterations: number;
-  /** In hex. */
-  readonly salt: string;
-}
-
-/** Digits of a hash in base32hex; RFC 4648 section 7. */
-const HASH_DIGITS = 32;
 
 /** The hash SHA-1, the only one, with opt-out or without, iterations, salt, and a hash of 20 bytes. */
 const VALUE = /^1 ([01]) (\d+) ([\dA-F]*)-? ([\dA-V]{32})(?: (.*))?$/;
@@ -32,8 +21,7 @@ export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work):
   // A zone that changes its salt answers with records of one.
   const links = all.filter((link) => link.iterations === iterations && link.salt === salt);
   if (iterations > MAX_ITERATIONS) {
-    const text = `${nameText(zone)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX_ITERATIONS} counts as not signed (RFC 9276).`;
-    throw new Problem("insecure", text);
+    throw insecure`${nameText(zone)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX_ITERATIONS} counts as not signed (RFC 9276).`;
   }
   const known = new Map<string, string>();
   const hashOf = (name: string) =>
@@ -44,7 +32,7 @@ export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work):
   const at = (name: string) => links.find(({ owner }) => owner === hashOf(name));
   return {
     at,
-    over: (name) => links.find((link) => isBetween(link, hashOf(name))),
+    over: (name) => links.find(({ owner, next }) => isAround(owner, next, hashOf(name))),
     encloser(name) {
       for (let labels = labelsOf(name).length - 1; labels >= labelsOf(zone).length; labels--) {
         const ancestor = ancestorOf(name, labels);
@@ -56,20 +44,16 @@ export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work):
   };
 }
 
-/** None for a hash or flags that are not known; RFC 5155 sections 8.1 and 8.2. */
-function readLink(name: string, value: string): Link[] {
+/**
+ * The hash of a name that exists, and the next one, in base32, whose order is that of the bytes, with the salt in
+ * hex. None for a hash or flags that are not known; RFC 5155 sections 8.1 and 8.2.
+ */
+function readLink(name: string, value: string) {
   const [, optOut, iterations, salt = "", next = "", types = ""] = VALUE.exec(value) ?? [];
   if (optOut === undefined) return [];
   const owner = labelsOf(name)[0]?.toUpperCase() ?? "";
   const fields = { owner, next, iterations: Number(iterations), salt, types: types.split(" ") };
   return [{ ...fields, isOptOut: optOut === "1", text: `${name} NSEC3 ${value}` }];
-}
-
-/** True if a hash is between those of a link; the last hash of a zone is followed by its first. */
-function isBetween({ owner, next }: Link, hash: string): boolean {
-  return owner < next
-    ? owner < hash && hash < next
-    : hash !== owner && (hash > owner || hash < next);
 }
 
 /** RFC 5155 section 5. */
@@ -78,5 +62,5 @@ function hashName(name: string, iterations: number, salt: Uint8Array): string {
   for (let round = 0; round <= iterations; round++) {
     hash = createHash("sha1").update(hash).update(salt).digest();
   }
-  return BigInt(`0x${hash.toHex()}`).toString(32).padStart(HASH_DIGITS, "0").toUpperCase();
+  return base32Text(hash);
 }

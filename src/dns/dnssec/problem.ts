@@ -15,10 +15,24 @@ export class Problem extends Error {
   }
 }
 
+/** Makes problems of a verdict: the template is their text. */
+const problemsOf =
+  (verdict: Problem["verdict"]) =>
+  (raw: TemplateStringsArray, ...values: readonly (string | number)[]) =>
+    new Problem(verdict, String.raw({ raw }, ...values));
+
+/** It is proven that something is not signed. */
+export const insecure = problemsOf("insecure");
+
+/** It cannot be found out. */
+export const indeterminate = problemsOf("indeterminate");
+
+/** A signature or a proof is wrong or missing. */
+export const bogus = problemsOf("bogus");
+
 /** The problem of an error that a check ended with: data that breaks the format is one too. Throws other errors. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (!(error instanceof DnsFormatError || error instanceof OutOfBoundsError)) throw error;
-  const text = `The resolver has no valid answer: MALFORMED (${error.message}).`;
-  return new Problem("indeterminate", text);
+  return indeterminate`The resolver has no valid answer: MALFORMED (${error.message}).`;
 }

@@ -1,8 +1,8 @@
 import { ByteReader } from "../../util/bytes.ts";
-import { CLASSES } from "../message.ts";
-import { encodeName, NameReader } from "../name.ts";
-import { decodeRecord, type RecordType, typeCode, typeName } from "../record.ts";
-import { Problem } from "./problem.ts";
+import { CLASSES, type RawRecord, readSections } from "../message.ts";
+import { NameReader } from "../name.ts";
+import { canonicalData, decodeRecord, type RecordType, typeCode, typeName } from "../record.ts";
+import { indeterminate } from "./problem.ts";
 
 /** All records of a name and type, in canonical form; RFC 4034 section 6. */
 export interface RecordSet {
@@ -14,23 +14,7 @@ export interface RecordSet {
 }
 
 /** The data of an RRSIG record; RFC 4034 section 3.1. */
-export interface Signature {
-  /** The type of the records that it is of. */
-  readonly covered: RecordType;
-  readonly algorithm: number;
-  /** Labels of the name that was signed, without those that a wildcard matched. */
-  readonly labels: number;
-  readonly originalTtl: number;
-  /** Seconds since 1970, modulo 2^32. */
-  readonly expires: number;
-  readonly inception: number;
-  readonly keyTag: number;
-  /** The zone whose key made it. */
-  readonly signer: string;
-  /** The data before the signature itself, which is signed too. */
-  readonly header: Uint8Array;
-  readonly bytes: Uint8Array;
-}
+export type Signature = ReturnType<typeof readSignature>;
 
 /** A reply of the resolver. */
 export interface Reply {
@@ -39,25 +23,7 @@ export interface Reply {
 }
 
 /** The parts of a reply that can prove something. */
-export interface Answer {
-  readonly answers: readonly RecordSet[];
-  readonly authority: readonly RecordSet[];
-  /** True if it says that the name does not exist. */
-  readonly isNameError: boolean;
-}
-
-/**
- * The bytes before, and the number of, the names in the data of types whose names have a canonical form:
- * RFC 4034 section 6.2, without NSEC and HINFO by RFC 6840 section 5.1. NAPTR has texts before its name.
- */
-const LAYOUTS: readonly (readonly [before: number, names: number, types: string])[] = [
-  [0, 1, "NS MD MF CNAME MB MG MR PTR NXT DNAME"],
-  [0, 2, "SOA MINFO RP"],
-  [2, 1, "MX AFSDB RT KX"],
-  [2, 2, "PX"],
-  [6, 1, "SRV"],
-  [18, 1, "SIG RRSIG"],
-];
+export type Answer = ReturnType<typeof readReply>;
 
 /**
  * Reads a reply, or the reason why there is none.
@@ -65,43 +31,28 @@ const LAYOUTS: readonly (readonly [before: number, names: number, types: string]
  * @param question follows "no answer" in the sentence about one
  * @throws Problem for a reason; DnsFormatError or OutOfBoundsError for a message that breaks the format
  */
-export function readReply(reply: Reply | string, question = ""): Answer {
+export function readReply(reply: Reply | string, question = "") {
   if (typeof reply === "string") {
-    throw new Problem("indeterminate", `The resolver has no answer${question}: ${reply}.`);
+    throw indeterminate`The resolver has no answer${question}: ${reply}.`;
   }
-  const reader = new ByteReader(reply.message);
   const names = new NameReader();
-  const header = Array.from({ length: 6 }, () => reader.uint16());
-  const [, , questions = 0, answers = 0, authority = 0] = header;
-  for (let index = 0; index < questions; index++) {
-    names.read(reader);
-    reader.take(4);
-  }
+  const { sections } = readSections(new ByteReader(reply.message), names);
+  const [answers = [], authority = []] = sections.map((records) => setsOf(records, names));
   return {
-    answers: readSection(reader, names, answers),
-    authority: readSection(reader, names, authority),
+    answers,
+    authority,
+    /** True if it says that the name does not exist. */
     isNameError: reply.rcode === "NXDOMAIN",
   };
 }
 
-function readSection(reader: ByteReader, names: NameReader, count: number): RecordSet[] {
+function setsOf(records: readonly RawRecord[], names: NameReader): readonly RecordSet[] {
   const sets = new Map<string, RecordSet>();
   const setOf = (name: string, type: RecordType) =>
     sets.getOrInsertComputed(`${type} ${name}`, () => ({ name, type, data: [], signatures: [] }));
-  for (let index = 0; index < count; index++) {
-    const name = names.read(reader).toLowerCase();
-    const code = reader.uint16();
-    const isInternet = reader.uint16() === CLASSES.IN;
-    reader.uint32();
-    const data = reader.take(reader.uint16());
-    if (!isInternet) continue;
-    const end = reader.offset;
-    const type = typeName(code);
-    const canonical = canonicalData(
-      type,
-      new ByteReader(reader.bytes, end - data.length, end),
-      names,
-    );
+  for (const record of records.filter((each) => each.class === CLASSES.IN)) {
+    const [name, type] = [record.owner.toLowerCase(), typeName(record.code)];
+    const canonical = canonicalData(type, record.data, names);
     const signature = type === "RRSIG" && readSignature(canonical);
     if (signature) setOf(name, signature.covered).signatures.push(signature);
     else setOf(name, type).data.push(canonical);
@@ -116,36 +67,24 @@ function inOrder(data: readonly Uint8Array[]): Uint8Array[] {
   return data.toSorted(Buffer.compare).filter((each, at, all) => isOther(each, all[at - 1]));
 }
 
-function canonicalData(type: RecordType, data: ByteReader, names: NameReader): Uint8Array {
-  let [before, nameCount] = LAYOUTS.find(([, , types]) => types.split(" ").includes(type)) ?? [
-    0, 0,
-  ];
-  if (type === "NAPTR") {
-    const texts = new ByteReader(data.bytes, data.offset, data.end);
-    texts.take(4);
-    for (let text = 0; text < 3; text++) texts.take(texts.uint8());
-    [before, nameCount] = [texts.offset - data.offset, 1];
-  }
-  const parts = [data.take(before)];
-  for (let name = 0; name < nameCount; name++) {
-    parts.push(encodeName(names.read(data).toLowerCase()));
-  }
-  return Buffer.concat([...parts, data.take(data.remaining)]);
-}
-
 /** Reads the data of an RRSIG record, which has its length if its form is canonical. */
-function readSignature(data: Uint8Array): Signature {
+function readSignature(data: Uint8Array) {
   const reader = new ByteReader(data);
   const fields = {
+    /** The type of the records that it is of. */
     covered: typeName(reader.uint16()),
     algorithm: reader.uint8(),
+    /** Labels of the name that was signed, without those that a wildcard matched. */
     labels: reader.uint8(),
     originalTtl: reader.uint32(),
+    /** Seconds since 1970, modulo 2^32. */
     expires: reader.uint32(),
     inception: reader.uint32(),
     keyTag: reader.uint16(),
+    /** The zone whose key made it. */
     signer: new NameReader().read(reader),
   };
+  /** The data before the signature itself, which is signed too. */
   const header = data.subarray(0, reader.offset);
   return { ...fields, header, bytes: reader.take(reader.remaining) };
 }

@@ -5,7 +5,7 @@ import { typeCode } from "../record.ts";
 import { canVerify, type Key } from "./key.ts";
 import { MAX_KEYS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { Problem } from "./problem.ts";
+import { bogus, indeterminate, type Problem } from "./problem.ts";
 import type { RecordSet, Signature } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
@@ -29,27 +29,25 @@ export function findFault(
   work: Work,
 ): Problem | null {
   const { algorithm, keyTag, signer, labels } = signature;
-  const fault = (verdict: Problem["verdict"], what: string) =>
-    new Problem(verdict, `The signature of ${setText(set)} by key ${keyTag} ${what}`);
+  const what = `The signature of ${setText(set)} by key ${keyTag}`;
   if (!canVerify(algorithm)) {
-    const name = algorithmName(algorithm);
-    return fault("indeterminate", `uses ${name}, which cannot be verified here.`);
+    return indeterminate`${what} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
   }
-  if (labels > signableLabels(set.name)) return fault("bogus", "is for a longer name.");
+  if (labels > signableLabels(set.name)) return bogus`${what} is for a longer name.`;
   const late = timeFault(signature, now);
-  if (late !== null) return fault("bogus", `${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`);
+  if (late !== null) return bogus`${what} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX_KEYS);
   if (candidates.length === 0) {
-    const what = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return fault("bogus", `proves nothing: ${nameText(signer)} ${what}.`);
+    const why = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
+    return bogus`${what} proves nothing: ${nameText(signer)} ${why}.`;
   }
   const signed = signedBytes(set, signature);
   for (const key of candidates) {
     work.spend("signatures");
     if (key.verify(signed, signature.bytes)) return null;
   }
-  return fault("bogus", "does not match the records.");
+  return bogus`${what} does not match the records.`;
 }
 
 /** True if a key has the tag and the algorithm of a signature. */

@@ -3,7 +3,7 @@ import type { RecordType } from "../record.ts";
 import { Chain, type ChainLink, type ChainOptions, type CheckedSet } from "./chain.ts";
 import { Work } from "./limits.ts";
 import { isWithin, labelsOf } from "./names.ts";
-import { Problem, problemOf, VERDICTS } from "./problem.ts";
+import { bogus, indeterminate, type Problem, problemOf, VERDICTS } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
@@ -23,20 +23,14 @@ export interface ValidateOptions extends Pick<ChainOptions, "ask" | "anchors"> {
 }
 
 /** The verdict on a reply. */
-export interface Validation {
-  readonly verdict: (typeof VERDICTS)[number];
-  /** One or two sentences: what was found, and where. */
-  readonly text: string;
-  /** Zones, each behind the one above it. */
-  readonly chain: readonly ChainLink[];
-}
+export type Validation = Awaited<ReturnType<typeof validate>>;
 
 /** Checks a reply from the trust anchor down; RFC 4035 section 5. Of several problems, it tells the worst. */
 export async function validate({
   dateMs = Date.now(),
   work = new Work(),
   ...options
-}: ValidateOptions): Promise<Validation> {
+}: ValidateOptions) {
   const now = Math.floor(dateMs / 1000);
   const chain = new Chain({ ...options, now, work });
   const problems: Problem[] = [];
@@ -53,11 +47,10 @@ export async function validate({
   }
   const rank = ({ verdict }: Problem) => VERDICTS.indexOf(verdict);
   const [worst] = problems.sort((a, b) => rank(b) - rank(a));
-  return {
-    verdict: worst?.verdict ?? "secure",
-    text: worst?.message ?? `${secure} ${firstExpiry(chain.links, now)}`,
-    chain: chain.links,
-  };
+  const verdict: (typeof VERDICTS)[number] = worst?.verdict ?? "secure";
+  /** One or two sentences: what was found, and where. */
+  const text = worst?.message ?? `${secure} ${firstExpiry(chain.links, now)}`;
+  return { verdict, text, chain: chain.links };
 }
 
 /**
@@ -82,8 +75,7 @@ function followAliases(
       const moved = labelsOf(name).slice(0, -labelsOf(dname.name).length || undefined);
       target = `${[...moved, ...labelsOf(target)].join(".")}.`;
       if (made !== undefined && made !== target) {
-        const text = `The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
-        throw new Problem("bogus", text);
+        throw bogus`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
     }
     aliases.push(set);
@@ -100,17 +92,14 @@ async function checkEnd(
   name: string,
 ): Promise<string> {
   if (type === "RRSIG") {
-    const text = "Signatures are not signed themselves; ask for the records.";
-    throw new Problem("indeterminate", text);
+    throw indeterminate`Signatures are not signed themselves; ask for the records.`;
   }
   const set = findSet(answers, name, type);
   if (set !== undefined && isNameError) {
-    const text = `The answer has ${setText(set)}, and says that there is no such name.`;
-    throw new Problem("bogus", text);
+    throw bogus`The answer has ${setText(set)}, and says that there is no such name.`;
   }
   if (set === undefined && name !== asked.toLowerCase() && authority.length === 0) {
-    const text = `The answer ends at ${nameText(name)}, to which an alias leads.`;
-    throw new Problem("indeterminate", text);
+    throw indeterminate`The answer ends at ${nameText(name)}, to which an alias leads.`;
   }
   const valid = () => `every signature from ${nameText(chain.anchorOf(name))} down is valid.`;
   if (set !== undefined) {

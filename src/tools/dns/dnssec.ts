@@ -39,7 +39,8 @@ export async function checkDnssec(
   const claim = claimOf(believed, unchecked);
   const { question, attempts } = outcome;
   const validation = await validate({
-    ...{ name: question.name, type: question.type, anchors, reply: replyOf(unchecked) },
+    ...{ name: question.name, type: question.type, anchors },
+    reply: unchecked === outcome ? replyOf(outcome) : replyOfBoth(outcome, unchecked),
     work,
     async ask(name, type, timeoutMs) {
       const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, owner };
@@ -66,6 +67,14 @@ function replyOf(outcome: DnsOutcome): Reply | string {
   if (!("rcode" in outcome)) return outcome.kind;
   const { message, rcode } = outcome;
   return isDecisive(outcome) && message !== undefined ? { rcode, message } : rcode;
+}
+
+/** The reply to a question that was asked again without checking. */
+function replyOfBoth(outcome: DnsOutcome, unchecked: DnsOutcome): Reply | string {
+  const [first, second] = [replyOf(outcome), replyOf(unchecked)];
+  if (typeof second !== "string") return second;
+  const again = first === second ? "also" : `and ${second}`;
+  return `${first}, ${again} when asked not to check (CD)`;
 }
 
 function claimOf(believed: DnsOutcome, unchecked: DnsOutcome): Claim {

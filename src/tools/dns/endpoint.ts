@@ -133,6 +133,9 @@ export const dns = endpoint({
     const { hostname, type, resolver, dnssec } = parameters;
     const stamp = newStamp();
     const { signal, owner } = call;
+    // An answer without recursion, or about the server itself, says nothing of translators.
+    const mayHaveTranslations =
+      type === "AAAA" && parameters.recursion === "yes" && parameters.class === "IN";
     const options = {
       ...{ signal, owner, class: parameters.class, nsid: parameters.nsid === "yes" },
       ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
@@ -147,7 +150,7 @@ export const dns = endpoint({
       const client = resolvers[name];
       const query = (flags: QueryOptions) =>
         client.query(parsed.name, type, { ...options, ...flags });
-      if (type === "AAAA") learnTranslators(client);
+      if (mayHaveTranslations) learnTranslators(client);
       const asked = await query(dnssec === "yes" ? { dnssec: true } : {});
       // A server that a command has chosen has its own text in place of the name.
       const title = (resolverTitle as ResolverName | undefined) ?? name;
