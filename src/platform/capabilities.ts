@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { libc } from "./libc.ts";
+import { addressOf, cString, libc } from "./libc.ts";
 import {
   AF_INET6,
   BPF,
@@ -42,8 +42,10 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
   }
   ambient(AMBIENT.lower, CAPABILITY.netRaw);
   if (!keepsLowPorts) ambient(AMBIENT.lower, CAPABILITY.netBindService);
-  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
-  process.execve?.(process.execPath, argv, process.env);
+  // The runtime's own call closes all descriptors but the first three.
+  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1).map(cString);
+  const pointers = [...argv.map((argument) => BigInt(addressOf(argument))), 0n];
+  libc().execv(cString(process.execPath), BigUint64Array.from(pointers));
 }
 
 /** The file descriptor of the raw socket of a protocol that this process was started with, or null. */
