@@ -68,6 +68,7 @@ export const carrierParameters = {
       "The target's port, one of those that `SIXSCOPE_PROBE_PORTS` allows; by default 443 for TCP and 33434 for UDP.",
     example: 443,
     label: "Port",
+    goesWith: "protocol",
   }),
 } as const;
 
