@@ -266,6 +266,10 @@ zone:
     assertHas(await get("/dns/ns.example.test"), '"value":"::1"');
     assertHas(await get("/ping/ns.example.test?count=2", key), '"received":2');
     assertHas(await get("/traceroute/::1", key), '"reached":true');
+    // The capability is gone; the socket was opened before.
+    assertHas(await get("/ping/::1?count=1&protocol=tcp&port=53", key), '"state":"open"');
+    assertHas(await get("/traceroute/::1?protocol=tcp&port=443", key), '"state":"closed"');
+    assertHas(await get("/ping/::1?count=1&protocol=udp", key), '"state":"closed"');
   });
 
   await step("doctor finds no problem, then every problem that the test causes", async () => {

@@ -18,6 +18,8 @@ interface About<T> {
   /** Its name on the page, and the hint below its field; without a label, forms lack it. */
   readonly label?: string;
   readonly hint?: string;
+  /** The parameter that it goes with: forms have it where that has another value than its default. */
+  readonly goesWith?: string;
 }
 
 /** A parameter in the query, or a segment of the path. */

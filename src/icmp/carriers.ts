@@ -1,5 +1,5 @@
 /** Sockets whose packets travel as UDP or TCP, and whose answers come back as those to echo requests. */
-import { equalIpv6, type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
+import { equalIpv6, ipv6FromBytes } from "../addr/ipv6.ts";
 import { inheritedRawSocket } from "../platform/capabilities.ts";
 import { lastError, libc } from "../platform/libc.ts";
 import {
@@ -11,25 +11,24 @@ import {
   SOCK,
   SOCKADDR,
 } from "../platform/linux.ts";
-import { encodePortProgram } from "./filter.ts";
-import { COOKIE_BYTES, TYPE } from "./packet.ts";
+import { encodePortsProgram } from "./filter.ts";
+import { HEADER_BYTES, TYPE } from "./packet.ts";
 import {
   ErrorQueueSocket,
+  type Invoking,
   int,
   type OutgoingPacket,
   openSocket,
   type ReceivedPacket,
 } from "./socket.ts";
 
-/** Where the cookie is in an echo request, and the least of it that is needed to know the probe again. */
-const COOKIE_AT = 8;
-const REQUEST_BYTES = COOKIE_AT + COOKIE_BYTES;
-
 /** Where the invoking packet's data begins in an ICMPv6 error: behind its header and the IPv6 header. */
 const INVOKED_AT = 48;
 
 /** The code of Port Unreachable; RFC 4443 section 3.1. */
 const PORT_UNREACHABLE = 4;
+
+const NOTHING = new Uint8Array();
 
 /** An echo request as the data of a UDP packet. A closed port of the target answers it with Port Unreachable. */
 export class UdpSocket extends ErrorQueueSocket {
@@ -43,35 +42,28 @@ export class UdpSocket extends ErrorQueueSocket {
     if (packet === null) return null;
     const { message, source } = packet;
     const isClosed = message[0] === TYPE.destinationUnreachable && message[1] === PORT_UNREACHABLE;
-    const isQuoted = message.length >= INVOKED_AT + REQUEST_BYTES;
+    const isQuoted = message.length >= INVOKED_AT + HEADER_BYTES;
     if (!isClosed || !isQuoted || !equalIpv6(source, destinationIn(message))) return packet;
-    return { ...packet, message: replyTo(message.subarray(INVOKED_AT)), state: "closed" };
+    const reply = message.slice(INVOKED_AT);
+    reply[0] = TYPE.echoReply;
+    return { ...packet, message: reply, state: "closed" };
   }
 
   protected override portOf({ carrier }: OutgoingPacket): number {
     return carrier?.port ?? 0;
   }
+
+  /** No UDP packet tells which probe it answers. */
+  protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
+    return { ...packet, message: NOTHING };
+  }
+
+  protected override requestIn(message: Uint8Array, port: number): Invoking {
+    return { message, carrier: { protocol: "udp", port } };
+  }
 }
 
 const destinationIn = (error: Uint8Array) => ipv6FromBytes(error.subarray(32, 48));
-
-/** The echo reply to an echo request. */
-function replyTo(request: Uint8Array): Uint8Array {
-  const reply = request.slice();
-  reply[0] = TYPE.echoReply;
-  return reply;
-}
-
-/** A SYN that may still be answered. */
-interface Sent {
-  /** The echo request for which it was sent, as far as it is needed. */
-  readonly request: Uint8Array;
-  readonly target: Ipv6Address;
-  readonly port: number;
-}
-
-/** How long a SYN is remembered at least, in milliseconds: longer than the quarantine of its probe. */
-const REMEMBER_MS = 30_000;
 
 /** Bits of a TCP header; RFC 9293 section 3.1. */
 const [SYN, RST, ACK] = [0x02, 0x04, 0x10];
@@ -87,17 +79,21 @@ const QUOTED_BYTES = 8;
 /** No data is ever taken, but a window of 0 is a rare sight. */
 const WINDOW_BYTES = 1220;
 
-const NOTHING = new Uint8Array();
-
 /** The maximum segment size that a SYN offers: what every link of IPv6 carries. */
 const SEGMENT_BYTES = 1220;
 
-let reservedPort: number | undefined;
+/**
+ * Source ports of SYNs. A target holds what a SYN opens until our reset arrives, and until then answers no other SYN
+ * from the same port: at ten a second to one port, each comes back after more than 12 s.
+ */
+const PORTS = 128;
 
-/** A port that is nobody else's: its socket is bound and never listens, so the kernel resets what a SYN opens. */
-function reserved(): number {
-  reservedPort ??= reservePort();
-  return reservedPort;
+const reserved: number[] = [];
+
+/** Ports that are nobody else's: their sockets are bound and never listen, so the kernel resets what a SYN opens. */
+export function reservedPorts(): readonly number[] {
+  while (reserved.length < PORTS) reserved.push(reservePort());
+  return reserved;
 }
 
 function reservePort(): number {
@@ -115,73 +111,70 @@ function reservePort(): number {
 }
 
 /**
- * A TCP SYN for each echo request; its sequence number is 32 bits of the cookie. A SYN-ACK or RST must acknowledge
- * that number, and come from the port of the target that was asked; an error must quote it.
+ * A TCP SYN for each echo request, whose identifier and sequence, 32 random bits, are its sequence number. A SYN-ACK
+ * or RST must acknowledge them; an error must quote them.
  */
 export class TcpSocket extends ErrorQueueSocket {
-  /** SYNs by their sequence number: those of this time, and those before. */
-  #sent = new Map<number, Sent>();
-  #before = new Map<number, Sent>();
-  #renewMs = 0;
+  readonly #ports: readonly number[];
 
   /** @throws SystemError */
-  constructor() {
+  constructor(ports = reservedPorts()) {
     super(inheritedRawSocket(IPPROTO_TCP) ?? openSocket(SOCK.raw, IPPROTO_TCP), [
       [OPTION.checksum, int(CHECKSUM_AT)],
-      [OPTION.attachFilter, bpfOption(encodePortProgram(reserved()))],
+      [OPTION.attachFilter, bpfOption(encodePortsProgram(ports))],
     ]);
+    this.#ports = ports;
   }
 
   override send(packet: OutgoingPacket): number | string {
-    const { target, message, carrier: { port } = { port: 0 } } = packet;
-    const nowMs = performance.now();
-    if (nowMs >= this.#renewMs) {
-      this.#renewMs = nowMs + REMEMBER_MS;
-      [this.#before, this.#sent] = [this.#sent, new Map()];
-    }
-    const request = message.slice(0, REQUEST_BYTES);
-    const sequence = viewOf(request).getUint32(COOKIE_AT);
-    this.#sent.set(sequence, { request, target, port });
-    return super.send({ ...packet, message: encodeSyn(reserved(), port, sequence) });
+    const { message, carrier, flowLabel, turn = 0 } = packet;
+    const from = this.#ports[(flowLabel + turn) % PORTS] ?? 0;
+    return super.send({ ...packet, message: encodeSyn(from, carrier?.port ?? 0, message) });
   }
 
   protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
-    const { message, source } = packet;
+    const { message } = packet;
     const none = { ...packet, message: NOTHING };
     if (message.length < TCP_BYTES) return none;
     const segment = viewOf(message);
     const flags = segment.getUint8(FLAGS_AT);
     const isReset = (flags & RST) !== 0;
-    const isAnswer = (flags & ACK) !== 0 && (isReset || (flags & SYN) !== 0);
-    const sent = this.#find((segment.getUint32(ACKNOWLEDGED_AT) - 1) >>> 0, segment.getUint16(0));
-    if (!isAnswer || sent === undefined || !equalIpv6(sent.target, source)) return none;
-    return { ...packet, message: replyTo(sent.request), state: isReset ? "closed" : "open" };
+    if ((flags & ACK) === 0 || !(isReset || (flags & SYN) !== 0)) return none;
+    return {
+      ...packet,
+      message: echoOf(TYPE.echoReply, segment.getUint32(ACKNOWLEDGED_AT) - 1),
+      carrier: { protocol: "tcp", port: segment.getUint16(0) },
+      state: isReset ? "closed" : "open",
+    };
   }
 
-  protected override requestIn(invoking: Uint8Array): Uint8Array {
-    if (invoking.length < QUOTED_BYTES) return NOTHING;
+  protected override requestIn(invoking: Uint8Array): Invoking {
+    if (invoking.length < QUOTED_BYTES) return { message: NOTHING };
     const segment = viewOf(invoking);
-    const isOurs = segment.getUint16(0) === reserved();
-    const sent = this.#find(segment.getUint32(SEQUENCE_AT), segment.getUint16(PORT_AT));
-    return (isOurs && sent?.request) || NOTHING;
-  }
-
-  #find(sequence: number, port: number): Sent | undefined {
-    const sent = this.#sent.get(sequence) ?? this.#before.get(sequence);
-    return sent?.port === port ? sent : undefined;
+    if (!this.#ports.includes(segment.getUint16(0))) return { message: NOTHING };
+    const message = echoOf(TYPE.echoRequest, segment.getUint32(SEQUENCE_AT));
+    return { message, carrier: { protocol: "tcp", port: segment.getUint16(PORT_AT) } };
   }
 }
 
 const viewOf = (bytes: Uint8Array) =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** A SYN, its checksum left to the kernel. */
-function encodeSyn(from: number, to: number, sequence: number): Uint8Array {
+/** An echo message without data, its identifier and sequence from a sequence number of TCP. */
+function echoOf(type: number, sequence: number): Uint8Array {
+  const message = new Uint8Array(HEADER_BYTES);
+  message[0] = type;
+  viewOf(message).setUint32(HEADER_BYTES - 4, sequence);
+  return message;
+}
+
+/** A SYN for an echo request, its checksum left to the kernel. */
+function encodeSyn(from: number, to: number, request: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(SYN_BYTES);
   const view = viewOf(bytes);
   view.setUint16(0, from);
   view.setUint16(PORT_AT, to);
-  view.setUint32(SEQUENCE_AT, sequence);
+  bytes.set(request.subarray(HEADER_BYTES - 4, HEADER_BYTES), SEQUENCE_AT);
   view.setUint8(LENGTH_AT, (SYN_BYTES / 4) << 4);
   view.setUint8(FLAGS_AT, SYN);
   view.setUint16(WINDOW_AT, WINDOW_BYTES);

@@ -71,17 +71,15 @@ export function encodeTagProgram(tag: number, other = tag): Uint8Array<ArrayBuff
 }
 
 /**
- * The classic BPF program that passes TCP segments to a port only.
+ * The classic BPF program that passes TCP segments to some ports only.
  *
- * @param port 16 bits
+ * @param ports at most 255
  */
-export function encodePortProgram(port: number): Uint8Array<ArrayBuffer> {
+export function encodePortsProgram(ports: readonly number[]): Uint8Array<ArrayBuffer> {
   return encodeBpf([
-    [LOAD_BYTE, 2],
-    [JUMP_IF_EQUAL, port >>> 8, 0, 3],
-    [LOAD_BYTE, 3],
-    [JUMP_IF_EQUAL, port & 0xff, 0, 1],
-    [RETURN, PASS],
+    [BPF.loadHalf, 2],
+    ...ports.map((port, at): BpfInstruction => [JUMP_IF_EQUAL, port, ports.length - at]),
     [RETURN, DROP],
+    [RETURN, PASS],
   ]);
 }

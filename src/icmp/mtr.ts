@@ -5,6 +5,7 @@ import type { NoResult, RunOptions } from "./ping.ts";
 import type { Prober } from "./prober.ts";
 import type { Response } from "./response.ts";
 import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
+import type { PortState } from "./socket.ts";
 import { describeError, endOf, type TraceError } from "./trace-report.ts";
 import type { TraceOptions, TraceRequest, Traceroute } from "./traceroute.ts";
 
@@ -32,6 +33,8 @@ export type MtrOutcome =
       readonly flowLabel: number;
       /** The error that ended the path last; null if nothing says that the path ends. */
       readonly error: TraceError | null;
+      /** That of the last answer, if a port was probed. */
+      readonly state?: PortState | undefined;
     })
   | NoResult;
 
@@ -53,38 +56,45 @@ export async function mtr(
   if (traced.kind !== "done") return traced;
   const { flowLabel } = traced;
   let { source } = traced;
-  const onSent = (from: Ipv6Address) => {
-    source = from;
-  };
-  const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal, onSent };
+  const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   let error: TraceError | null = null;
+  let state = traced.hops.at(-1)?.state;
+  /** Resolve when a probe has left, or will not. */
+  let leaving: Promise<void>[] = [];
 
-  const ask = async (round: Round, hopLimit: number): Promise<void> => {
+  const ask = async (round: Round, hopLimit: number, turn: number): Promise<void> => {
     const at = hopLimit - 1;
+    const { promise, resolve: leave } = Promise.withResolvers<void>();
+    leaving.push(promise);
+    const onSent = (from: Ipv6Address) => {
+      source = from;
+      leave();
+    };
     // This machine's own error says that a neighbour does not answer.
     const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
     };
-    const answer = await prober.probe({ ...probe, source, hopLimit, onResponse });
+    const answer = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
+    leave();
     if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
     if (answer.kind === "unknown") round[at] = "unknown";
     if (answer.kind === "refused") round[at] = "not-sent";
     if ((answer.kind !== "reply" && answer.kind !== "error") || isOwn(answer)) return;
     round[at] = answer;
-    if (answer.kind === "reply") end = Math.min(end, hopLimit);
+    if (answer.kind === "reply") [end, state] = [Math.min(end, hopLimit), answer.state];
     if (endOf(answer) !== null || hopLimit < round.length || hopLimit >= maxHops) return;
     end = Math.max(end, hopLimit + 1);
     round.push("silent");
-    await ask(round, hopLimit + 1);
+    await ask(round, hopLimit + 1, turn);
   };
   let told = Promise.resolve();
   const tell = async (number: number) => {
     const before = told;
     const round: Round = Array.from({ length: end }, () => "silent");
-    await Promise.all(round.map((_, at) => ask(round, at + 1)));
+    await Promise.all(round.map((_, at) => ask(round, at + 1, number)));
     await before;
     if (signal.aborted) return;
     const fromOf = (outcome: Round[number] | undefined) =>
@@ -95,12 +105,15 @@ export async function mtr(
   };
   for (let number = 1; number <= rounds && !signal.aborted; number++) {
     told = tell(number);
-    if (number < rounds) await pause(prober.clock, intervalMs, signal);
+    // Rounds do not pile up where a bound for the target delays their probes.
+    const left = leaving;
+    leaving = [];
+    if (number < rounds) await Promise.all([pause(prober.clock, intervalMs, signal), ...left]);
   }
   await told;
   prober.endRun(signal);
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" };
   const report = counted.report();
   error ??= report.reached ? null : traced.error;
-  return { kind: "done", source, flowLabel, ...report, error };
+  return { kind: "done", source, flowLabel, ...report, error, state };
 }

@@ -1,7 +1,7 @@
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../addr/ipv6.ts";
 
 /** Length of the header of every ICMPv6 message, echo included; RFC 4443 sections 2.1 and 4.1. */
-const HEADER_BYTES = 8;
+export const HEADER_BYTES = 8;
 
 /** Length of the fixed IPv6 header; RFC 8200 section 3. */
 export const IPV6_HEADER_BYTES = 40;

@@ -145,7 +145,7 @@ export async function ping(
   };
   const ask = async (seq: number, onSent: (source: Ipv6Address) => void) => {
     const onResponse = (response: Response) => note(sampleOf(seq, response, timeoutMs));
-    const answer = await prober.probe({ ...probe, source, onSent, onResponse });
+    const answer = await prober.probe({ ...probe, source, turn: seq, onSent, onResponse });
     if (answer.kind === "timeout" || answer.kind === "unknown") note({ seq, reason: answer.kind });
     if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
   };

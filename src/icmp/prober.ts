@@ -225,18 +225,18 @@ export class Prober {
 
   /** Sends now: the answer to come, an errno name, or null if a bound for the target is reached. */
   #send(request: ProbeRequest): Promise<Answer> | string | null {
-    const { source, timeoutMs, flowLabel, payloadBytes, signal } = request;
+    const { source, timeoutMs, flowLabel, payloadBytes, carrier, signal } = request;
     const nowMs = this.clock.nowMs();
     if (this.#outstanding.size === 0) this.#read();
     this.#probes.forget(nowMs);
     this.#renewTag(nowMs);
     if (!this.#limit.take(request, nowMs)) return null;
-    const identifier = this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
+    const identifier = this.#identifierOf(request);
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
-    const dropped = this.#socket.dropped();
+    const dropped = this.#socket.dropped(carrier);
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
@@ -246,15 +246,16 @@ export class Prober {
     const number = this.#probes.add(key, cookie, kept, sentMs, freeMs);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
-    return this.#answerTo(number, signal, sentMs + timeoutMs, dropped);
+    const isWhole = () => this.#socket.dropped(carrier) === dropped;
+    return this.#answerTo(number, signal, sentMs + timeoutMs, isWhole);
   }
 
   /**
    * The answer to a probe until a deadline, or why there is none.
    *
-   * @param dropped how many packets the kernel had dropped before
+   * @param isWhole false if the kernel has dropped packets since
    */
-  #answerTo(number: number, signal: AbortSignal, deadlineMs: number, dropped: number) {
+  #answerTo(number: number, signal: AbortSignal, deadlineMs: number, isWhole: () => boolean) {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const abort = () => finish(ABORTED);
     const finish = (answer: Answer) => {
@@ -268,7 +269,7 @@ export class Prober {
       if (!this.#outstanding.has(number)) return;
       cancel = this.clock.after(GRACE_MS, expire);
       if (readUntilMs <= deadlineMs) return;
-      const isKnown = this.#socket.dropped() === dropped;
+      const isKnown = isWhole();
       if (!isKnown) this.counters.dropped++;
       finish({ kind: isKnown ? "timeout" : "unknown" });
     };
@@ -276,6 +277,12 @@ export class Prober {
     signal.addEventListener("abort", abort);
     this.#outstanding.set(number, finish);
     return promise;
+  }
+
+  /** Random for a SYN, which has no cookie. */
+  #identifierOf({ carrier, flowLabel }: ProbeRequest): number {
+    if (carrier?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
+    return this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
   }
 
   /** A random sequence that is not in use with the identifier. */
@@ -359,6 +366,9 @@ export class Prober {
     if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
       this.#limit.answered(request.target, this.clock.nowMs());
     }
+    // The hop limit of a probe is kept as long as its run.
+    if (response.kind === "reply" && !this.#isOver(request))
+      this.#limit.reached(request, this.clock.nowMs());
     const { aborted } = request.signal;
     // An error is never late: Linux takes three seconds to miss a neighbour.
     const isInTime = !aborted && (response.kind === "error" || response.rttMs <= request.timeoutMs);

@@ -54,6 +54,10 @@ export class RawSocket extends EchoSocket {
     return packet;
   }
 
+  override dropped(carrier?: Carrier): number {
+    return carrier ? (this.#beside.get(carrier.protocol)?.dropped() ?? 0) : super.dropped();
+  }
+
   override close(): void {
     super.close();
     for (const beside of this.#beside.values()) beside.close();

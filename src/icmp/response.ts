@@ -36,7 +36,7 @@ export type Response = EchoReply | ProbeError;
 
 /** A probe that has been sent. */
 export interface SentProbe {
-  readonly request: Pick<OutgoingPacket, "target" | "source" | "scopeId" | "flowLabel">;
+  readonly request: Pick<OutgoingPacket, "target" | "source" | "scopeId" | "flowLabel" | "carrier">;
   readonly cookie: Uint8Array;
   readonly sentMs: number;
 }
@@ -65,7 +65,8 @@ export type Match<Probe> =
  * Finds the probe that a packet answers.
  *
  * A reply must return the cookie. An error must contain the probe, as far as it contains anything: its
- * destination, and its cookie. Where the invoking packet ends before the cookie, or has zeros from there on,
+ * destination, and its cookie. A SYN has no cookie: its key are 32 random bits, and errors must have its flow label, or
+ * none. What is about a port must come from the target, or quote it, and be about the port that was asked. Where the invoking packet ends before the cookie, or has zeros from there on,
  * the flow label must be the probe's, or 0 as translators from IPv4 write it, with a checksum that 16 bits of
  * the flow label decide.
  */
@@ -85,14 +86,16 @@ function matchReply<Probe extends SentProbe>(
 ): Match<Probe> {
   const probe = probes.get(probeKey(identifier, sequence));
   if (probe === undefined) return "unknown";
-  if (data.length < COOKIE_BYTES || !hasCookie(data, probe.cookie)) {
-    return { forged: probe, error: null };
-  }
-  const { target, scopeId } = probe.request;
+  const { target, scopeId, carrier } = probe.request;
   // The kernel gives link-local senders a scope, which must be the target's.
   const isInScope = packet.scopeId === 0 || packet.scopeId === scopeId;
   const isOtherSource = !isInScope || !equalIpv6(packet.source, target);
   const { state } = packet;
+  const cookieBytes = carrier?.protocol === "tcp" ? 0 : COOKIE_BYTES;
+  const isGenuine = data.length >= cookieBytes && hasCookie(data, probe.cookie);
+  if (!isGenuine || !isSameWay(packet, probe) || (carrier && isOtherSource)) {
+    return { forged: probe, error: null };
+  }
   const response = { kind: "reply", isOtherSource, state, ...receivedFor(probe, packet) } as const;
   return { probe, response };
 }
@@ -108,19 +111,29 @@ function matchError<Probe extends SentProbe>(
   const { echo, destination, flowLabel, checksum } = invoking;
   const probe = probes.get(probeKey(echo.identifier, echo.sequence));
   if (probe === undefined) return "unknown";
-  const { source, target, flowLabel: sentLabel } = probe.request;
+  const { source, target, flowLabel: sentLabel, carrier } = probe.request;
+  const isSyn = carrier?.protocol === "tcp";
   const data = echo.data.some((byte) => byte !== 0) ? echo.data : NO_DATA;
-  const isWithoutCookie = data.length < COOKIE_BYTES;
+  const isWithoutCookie = data.length < COOKIE_BYTES && !isSyn;
   const isTranslated = () =>
     flowLabel === 0 && (checksum - echoChecksum(source, target, sentLabel)) % 0xffff === 0;
-  const hasLabel = () => sentLabel !== 0 && (flowLabel === sentLabel || isTranslated());
+  const hasLabel = () =>
+    isSyn
+      ? flowLabel === sentLabel || flowLabel === 0
+      : sentLabel !== 0 && (flowLabel === sentLabel || isTranslated());
   const isOurs = equalIpv6(destination, target) && hasCookie(data, probe.cookie);
-  if (!isOurs || (isWithoutCookie && !hasLabel())) return { forged: probe, error };
+  const isProven = (!isWithoutCookie && !isSyn) || hasLabel();
+  if (!isOurs || !isProven || !isSameWay(packet, probe)) return { forged: probe, error };
   const { type, code, parameter } = error;
   if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
   const received = receivedFor(probe, packet);
   const response: ProbeError = { kind: "error", type, code, parameter, extensions, ...received };
   return { probe, response, isWithoutCookie };
+}
+
+/** True if a packet is about the port that a probe was for, or about none as the probe. */
+function isSameWay({ carrier }: ReceivedPacket, { request }: SentProbe): boolean {
+  return carrier?.protocol === request.carrier?.protocol && carrier?.port === request.carrier?.port;
 }
 
 /** A router that cuts the invoking packet may fill it up with zeros; RFC 4884 section 4. */

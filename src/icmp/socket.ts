@@ -21,8 +21,8 @@ import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
 import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6 } from "./packet.ts";
 
 /**
- * Another way than ICMPv6 for an echo request: as the data of a UDP packet, or remembered for a TCP SYN, which
- * has no data. What comes back is turned into what an echo request would have got.
+ * Another way than ICMPv6 for an echo request: as the data of a UDP packet, or a TCP SYN that has its identifier and
+ * sequence and no data. What comes back is turned into what an echo request would have got.
  */
 export interface Carrier {
   readonly protocol: "udp" | "tcp";
@@ -43,6 +43,8 @@ export interface OutgoingPacket {
   readonly flowLabel: number;
   /** How the message travels, and the target's port, which ICMPv6 has not; see `Carrier`. */
   readonly carrier?: Carrier | undefined;
+  /** The number of the try in its run; see `PORTS` of the TCP socket. */
+  readonly turn?: number;
   /** The ICMPv6 message from its type byte on. */
   readonly message: Uint8Array;
 }
@@ -59,9 +61,14 @@ export interface ReceivedPacket {
   readonly readMs: number;
   /** The ICMPv6 message from its type byte on; valid until the next `receive`. */
   readonly message: Uint8Array;
+  /** Of the packet that it is about. */
+  readonly carrier?: Carrier | undefined;
   /** Of the port that answered a carrier. */
   readonly state?: PortState;
 }
+
+/** An echo request that an error is about, as far as it is quoted. */
+export type Invoking = Pick<ReceivedPacket, "message" | "carrier">;
 
 /** How the kernel sends to a target: the source address, and the flow label that it accepts. */
 export interface Route {
@@ -81,8 +88,8 @@ export interface IcmpSocket {
    * Receives packets with one of two tags from now on; false if it goes on as before. Absent with an `identifier`.
    */
   pass?(tag: number, other: number): boolean;
-  /** How many packets the kernel has dropped because the buffer was full or their checksum wrong. */
-  dropped(): number;
+  /** How many packets that came a way the kernel has dropped because the buffer was full or their checksum wrong. */
+  dropped(carrier?: Carrier): number;
   /** Sets what is called when packets have arrived, once or more for all of them, and perhaps without any. */
   onArrival(action: () => void): void;
   /** The next packet in the order in which the kernel received them; null if there is none. */
@@ -353,9 +360,9 @@ export class ErrorQueueSocket extends EchoSocket {
     return packet;
   }
 
-  /** The echo request that an error is about, from the invoking packet without its IPv6 header. */
-  protected requestIn(invoking: Uint8Array): Uint8Array {
-    return invoking;
+  /** The subject of an error, from the data of the invoking packet and the port to which it went. */
+  protected requestIn(message: Uint8Array, _port: number): Invoking {
+    return { message };
   }
 
   /** The next ICMPv6 error, as the raw socket would receive it. */
@@ -369,7 +376,8 @@ export class ErrorQueueSocket extends EchoSocket {
     }
     const sender = error + EXTENDED_ERROR.bytes;
     // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
-    const request = this.requestIn(packet.message);
+    const port = view.getUint16(name.byteOffset + SOCKADDR.port);
+    const { message: request, carrier } = this.requestIn(packet.message, port);
     const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + request.length);
     const written = new DataView(message.buffer);
     message[0] = view.getUint8(error + EXTENDED_ERROR.type);
@@ -385,6 +393,7 @@ export class ErrorQueueSocket extends EchoSocket {
       source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
       scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
       message,
+      carrier,
     };
   }
 }

@@ -16,6 +16,9 @@ export const MAX_WAITING = 256;
 /** The shortest time between two SYNs to one port of a target, over all callers, in milliseconds: ten a second open no flood. */
 export const SYN_PAUSE_MS = 100;
 
+/** How long the distance of a port that answered is remembered, in milliseconds: paths change. */
+export const DISTANCE_MS = 10_000;
+
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
@@ -41,8 +44,10 @@ export class TargetLimit {
   readonly #sentMs = new Map<string, number[]>();
   /** Probes to neighbours that have not answered since, the oldest first. */
   #waiting: { readonly neighbour: string; readonly sentMs: number }[] = [];
-  /** When the last SYN was sent to each port of a target, by hop limit: others end at a router. */
+  /** When the last SYN was sent to each port of a target, by how far it goes: others end at a router. */
   readonly #synMs = new Map<string, number>();
+  /** The least hop limit with which a SYN reached each port, and when it last did. */
+  readonly #distances = new Map<string, { readonly hops: number; readonly atMs: number }>();
   /** When each target last answered. */
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
@@ -52,10 +57,13 @@ export class TargetLimit {
   }
 
   /** Counts one more probe unless a bound is reached; returns whether it was counted. */
-  take({ target, source, carrier, hopLimit }: Probe, nowMs: number): boolean {
+  take(probe: Probe, nowMs: number): boolean {
+    const { target, source, hopLimit } = probe;
     this.#sweep(nowMs);
-    const port = carrier?.protocol === "tcp" && `${addressKey(target)} ${carrier.port} ${hopLimit}`;
-    if (port && this.#synMs.has(port)) return false;
+    const port = portKey(probe);
+    const far = Math.min(hopLimit, this.#distances.get(port ?? "")?.hops ?? hopLimit);
+    const syn = port && `${port} ${far}`;
+    if (syn && this.#synMs.has(syn)) return false;
     const prefix = prefixKey(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
@@ -66,7 +74,7 @@ export class TargetLimit {
     const isShort = sentMs.length >= this.#share.perSecond();
     if (isShort && !this.#share.lease(prefix, nowMs)) return false;
     if (isWaiting) this.#waiting.push({ neighbour, sentMs: nowMs });
-    if (port) this.#synMs.set(port, nowMs);
+    if (syn) this.#synMs.set(syn, nowMs);
     sentMs.push(nowMs);
     this.#sentMs.set(prefix, sentMs);
     return true;
@@ -77,6 +85,14 @@ export class TargetLimit {
     const key = addressKey(target);
     this.#answeredMs.set(key, nowMs);
     this.#waiting = this.#waiting.filter(({ neighbour }) => neighbour !== key);
+  }
+
+  /** Notes that a SYN with its hop limit has reached its port, so that all that go further share the bound. */
+  reached(probe: Probe, nowMs: number): void {
+    const port = portKey(probe);
+    const { hopLimit: hops } = probe;
+    if (port && hops <= (this.#distances.get(port)?.hops ?? Infinity))
+      this.#distances.set(port, { hops, atMs: nowMs });
   }
 
   #sweep(nowMs: number): void {
@@ -92,8 +108,16 @@ export class TargetLimit {
     for (const [key, answeredMs] of this.#answeredMs) {
       if (nowMs - answeredMs >= NEIGHBOUR_MS) this.#answeredMs.delete(key);
     }
+    for (const [port, { atMs }] of this.#distances) {
+      if (nowMs - atMs >= DISTANCE_MS) this.#distances.delete(port);
+    }
     this.#waiting = this.#waiting.filter(({ sentMs }) => nowMs - sentMs < NEIGHBOUR_MS);
   }
+}
+
+/** The key of the port that a SYN goes to; undefined for other probes. */
+function portKey({ target, carrier }: Probe): string | undefined {
+  return carrier?.protocol === "tcp" ? `${addressKey(target)} ${carrier.port}` : undefined;
 }
 
 function prefixKey({ word0, word1 }: Ipv6Address): string {

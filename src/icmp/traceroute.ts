@@ -122,7 +122,7 @@ export function createTraceroute(prober: Prober): Traceroute {
         onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
       };
       const probe = { target, scopeId, ...route, carrier, hopLimit: hop.hop, timeoutMs, signal };
-      const answer = await prober.probe({ ...probe, onSent, onResponse });
+      const answer = await prober.probe({ ...probe, turn: tries, onSent, onResponse });
       if (answer.kind === "refused") {
         refused.push({ hop: hop.hop, errno: answer.code });
         hop.isClosed = true;

@@ -18,7 +18,7 @@ export type PageServices = Pick<Services, "networks" | "locations"> & {
 export type PageTool = ReturnType<typeof pageTool>;
 
 /** A parameter as a field of a form. */
-export interface PageParameter extends Pick<Parameter, "in" | "hint"> {
+export interface PageParameter extends Pick<Parameter, "in" | "hint" | "goesWith"> {
   readonly name: string;
   readonly label: string;
   readonly example: string;
@@ -77,12 +77,13 @@ function pageTool(tool: Tool) {
 
 /** A parameter, if forms have it. */
 function pageParameter([name, parameter]: [string, Parameter]): PageParameter[] {
-  const { in: place, label, hint, example, default: value = "", bounds } = parameter;
+  const { in: place, label, hint, example, default: value = "", bounds, goesWith } = parameter;
   if (label === undefined) return [];
   return [
     {
       ...{ name, in: place, label, example: String(example), default: String(value) },
       ...(hint !== undefined && { hint }),
+      ...(goesWith !== undefined && { goesWith }),
       ...(bounds && "allowed" in bounds && { choices: bounds.allowed }),
     },
   ];

@@ -1,6 +1,15 @@
 import { readFileSync } from "node:fs";
-import { libc } from "./libc.ts";
-import { AF_INET6, IPPROTO_ICMPV6, IPPROTO_TCP, OPTION, SOCK } from "./linux.ts";
+import { addressOf, cString, libc } from "./libc.ts";
+import {
+  AF_INET6,
+  BPF,
+  bpfOption,
+  encodeBpf,
+  IPPROTO_ICMPV6,
+  IPPROTO_TCP,
+  OPTION,
+  SOCK,
+} from "./linux.ts";
 
 /** Numbers from linux/capability.h. */
 const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
@@ -26,12 +35,17 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
   for (const [protocol, descriptor] of Object.entries(CARRIED)) {
     const type = SOCK.raw | SOCK.nonblock | SOCK.cloexec;
     const socket = libc().socket(AF_INET6, type, Number(protocol));
+    // Until it is used, it must not collect every packet of this machine.
+    const none = bpfOption(encodeBpf([[BPF.returnConstant, 0]]));
+    libc().setsockopt(socket, ...OPTION.attachFilter, none, none.byteLength);
     if (socket < 0 || libc().dup2(socket, descriptor) < 0) return;
   }
   ambient(AMBIENT.lower, CAPABILITY.netRaw);
   if (!keepsLowPorts) ambient(AMBIENT.lower, CAPABILITY.netBindService);
-  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
-  process.execve?.(process.execPath, argv, process.env);
+  // The runtime's own call closes all descriptors but the first three.
+  const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1).map(cString);
+  const pointers = [...argv.map((argument) => BigInt(addressOf(argument))), 0n];
+  libc().execv(cString(process.execPath), BigUint64Array.from(pointers));
 }
 
 /** The file descriptor of the raw socket of a protocol that this process was started with, or null. */

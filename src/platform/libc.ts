@@ -38,6 +38,11 @@ export const C = {
 /** The address of a buffer. The caller keeps the buffer referenced for as long as C may use it. */
 export { ptr as addressOf };
 
+/** A text as C has it. The caller keeps it referenced for as long as C may use it. */
+export function cString(text: string): Uint8Array {
+  return new TextEncoder().encode(`${text}\0`);
+}
+
 /**
  * Loads functions of the C library.
  *
@@ -77,6 +82,7 @@ const FUNCTIONS = {
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
   dup: { args: [C.int], returns: C.int },
   dup2: { args: [C.int, C.int], returns: C.int },
+  execv: { args: [C.pointer, C.pointer], returns: C.int },
   // Variadic in C, which changes nothing for integers where sixscope runs.
   fcntl: { args: [C.int, C.int, C.size], returns: C.int },
   flock: { args: [C.int, C.int], returns: C.int },

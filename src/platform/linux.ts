@@ -120,7 +120,12 @@ export function alignControl(bytes: number): number {
 }
 
 /** Classic BPF operations; linux/bpf_common.h. */
-export const BPF = { loadByte: 0x30, jumpIfEqual: 0x15, returnConstant: 0x06 } as const;
+export const BPF = {
+  loadByte: 0x30,
+  loadHalf: 0x28,
+  jumpIfEqual: 0x15,
+  returnConstant: 0x06,
+} as const;
 /** Operations with the index register, which is 0 at first: `setIndex` copies the accumulator there. */
 export const BPF_INDEX = { loadByte: 0x50, add: 0x04, shiftLeft: 0x64, setIndex: 0x07 } as const;
 

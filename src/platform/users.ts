@@ -1,4 +1,4 @@
-import { lastError, libc } from "./libc.ts";
+import { cString, lastError, libc } from "./libc.ts";
 import { tryRead } from "./regular-file.ts";
 
 /** A user of this machine with its primary group, from /etc/passwd. */
@@ -29,8 +29,7 @@ export function ownName(): string {
  * @throws SystemError
  */
 export function become({ name, uid, gid }: User): void {
-  const cName = new TextEncoder().encode(`${name}\0`);
-  if (libc().initgroups(cName, gid) !== 0) throw lastError(`initgroups ${name}`);
+  if (libc().initgroups(cString(name), gid) !== 0) throw lastError(`initgroups ${name}`);
   process.setegid?.(gid);
   process.seteuid?.(uid);
 }

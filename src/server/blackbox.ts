@@ -43,6 +43,7 @@ const HELP = {
   probe_rtt_seconds: "Round-trip times.",
   probe_icmp_duration_seconds: "The mean round-trip time.",
   probe_icmp_reply_hop_limit: "The hop limit of the first reply.",
+  probe_port_info: "The port, and whether it is open, closed or silent.",
   probe_hop_count: "Hops to the end of the trace.",
   probe_path_hash: "Changes with the addresses of the hops.",
   probe_mtu_bytes: "The path MTU.",
@@ -56,29 +57,44 @@ type Measured = { readonly [Name in keyof typeof HELP]?: Reading | null };
 /** A tool as a module for Prometheus. */
 interface Module {
   readonly tool: ToolName;
+  /** Parameters of its endpoint, beside those of the request. */
+  readonly texts?: Readonly<Record<string, readonly string[]>>;
   /** Reads the document. */
   measure(document: never): Measured;
 }
+
+/** A target with its port: `[address]:port` or `name:port`. */
+const WITH_PORT = /^(?:\[(.*)\]|([^:]*)):(\d+)$/;
+
+/** A ping of a port. An open TCP port is a success, as a connection is; so is every answer over UDP. */
+const portModule = (protocol: "tcp" | "udp") =>
+  ({
+    tool: "ping",
+    texts: { protocol: [protocol], count: ["4"] },
+    measure({ ip, results, stats, details: { port } }: PingResult) {
+      const info = { protocol, port: `${port?.port}`, state: port?.state ?? "silent" };
+      return {
+        ...ofAddress(ip),
+        ...ofPing(results, stats),
+        ...(protocol === "tcp" && { probe_success: Number(info.state === "open") }),
+        probe_port_info: [[info, 1]],
+      };
+    },
+  }) as const satisfies Module;
 
 /** Every module, by the name in `module`. */
 const MODULES = {
   ping6: {
     tool: "ping",
-    measure({ ip, results, stats: { loss, received, avg } }: PingResult) {
-      const seconds = results.map(({ rtt }) => rtt / 1000).toSorted((a, b) => a - b);
-      const quantiles = QUANTILES.map((quantile) => {
-        const value = seconds[Math.max(0, Math.ceil(quantile * received) - 1)] ?? Number.NaN;
-        return [{ quantile: `${quantile}` }, value] as const;
-      });
-      return {
-        ...ofAddress(ip),
-        probe_loss_ratio: loss / 100,
-        probe_rtt_seconds: avg === null ? null : quantiles,
-        probe_icmp_duration_seconds: avg === null ? null : [[{ phase: "rtt" }, avg / 1000]],
-        probe_icmp_reply_hop_limit: results[0]?.ttl ?? null,
-      };
-    },
+    measure: ({ ip, results, stats }: PingResult) => ({
+      ...ofAddress(ip),
+      ...ofPing(results, stats),
+      probe_icmp_duration_seconds: stats.avg && [[{ phase: "rtt" }, stats.avg / 1000]],
+      probe_icmp_reply_hop_limit: results[0]?.ttl ?? null,
+    }),
   },
+  tcp6: portModule("tcp"),
+  udp6: portModule("udp"),
   trace6: {
     tool: "trace",
     measure: ({ ip, hops }: TraceResult) => ({ ...ofAddress(ip), ...ofPath(hops) }),
@@ -144,15 +160,18 @@ export async function probeResponse(
   let outcomes: readonly Outcome[];
   try {
     const asked = readParameters(PARAMETERS, { param: () => undefined, queries: () => sent });
-    const target = asked["target"] as string;
     module = MODULES[asked["module"] as keyof typeof MODULES];
+    const whole = asked["target"] as string;
+    const [, address, name, port] = (module.texts && WITH_PORT.exec(whole)) || [];
+    const target = address ?? name ?? whole;
     const { path } = toolNamed(module.tool).endpoint;
     const endpoint = ENDPOINTS.find((one) => one.path === path) as Endpoint;
     // The same path at each scrape, where routers choose by flow label.
     const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
-    const all = { flowLabel, names: ["no"], count: ["10"], ...sent };
-    const texts = { param: () => target, queries: () => all };
-    const values = readParameters(endpoint.parameters, texts);
+    const texts = { flowLabel, names: ["no"], count: ["10"], ...module.texts, ...sent };
+    const all = port ? { ...texts, port: [port, ...(sent["port"] ?? [])] } : texts;
+    const given = { param: () => target, queries: () => all };
+    const values = readParameters(endpoint.parameters, given);
     const call = { signal, address: null, owner: "probe", allowSeconds };
     const result = (await endpoint.handle(values, call, services)) as Result;
     outcomes = result.locations ?? [{ location: result.details?.location, result }];
@@ -205,6 +224,15 @@ function signalOf({ headers, signal }: Request): AbortSignal {
 
 function ofAddress(ip: string) {
   return { probe_ip_protocol: 6, probe_ip_addr_hash: Bun.hash.crc32(ip) };
+}
+
+function ofPing(results: PingResult["results"], { loss, received }: PingResult["stats"]) {
+  const seconds = results.map(({ rtt }) => rtt / 1000).toSorted((a, b) => a - b);
+  const quantiles = QUANTILES.map((quantile) => {
+    const value = seconds[Math.max(0, Math.ceil(quantile * received) - 1)] ?? Number.NaN;
+    return [{ quantile: `${quantile}` }, value] as const;
+  });
+  return { probe_loss_ratio: loss / 100, probe_rtt_seconds: received === 0 ? null : quantiles };
 }
 
 function ofPath(hops: readonly { readonly ip: string | null }[]) {

@@ -69,6 +69,7 @@ export const carrierParameters = {
       "The target's port, one of those that `SIXSCOPE_PROBE_PORTS` allows; by default 443 for TCP and 33434 for UDP.",
     example: 443,
     label: "Port",
+    goesWith: "protocol",
   }),
 } as const;
 
@@ -81,19 +82,18 @@ export function carrierOf(
   { protocol = "icmp", port }: Omit<Probed, "target">,
   { probePorts }: Pick<Config, "probePorts">,
 ): Carrier | undefined {
-  const wrong = (why: string) =>
-    new ApiError("INVALID_PARAMETER", { parameter: "port", value: String(port) }, why);
   if (protocol === "icmp") {
-    if (port !== undefined)
-      throw wrong("ICMPv6 has no ports; send protocol=tcp or protocol=udp too");
-    return undefined;
+    if (port === undefined) return undefined;
+    const why = "ICMPv6 has no ports; send protocol=tcp or protocol=udp too";
+    throw new ApiError("INVALID_PARAMETER", { parameter: "port", value: `${port}` }, why);
   }
   const chosen = port ?? DEFAULT_PORTS[protocol];
   if (probePorts.some(([least, most]) => least <= chosen && chosen <= most)) {
     return { protocol, port: chosen };
   }
-  const allowed = probePorts.map((range) => [...new Set(range)].join("-")).join(", ");
-  throw wrong(`port ${chosen} is not one that this service probes: ${allowed}`);
+  const allowed = probePorts.map((range) => [...new Set(range)].join("-"));
+  const why = `port ${chosen} is not one that this service probes: ${allowed.join(", ")}`;
+  throw new ApiError("INVALID_PARAMETER", { parameter: "port", value: `${chosen}`, allowed }, why);
 }
 
 /** The schema of the port in the details of a run that can probe one. */
@@ -121,11 +121,28 @@ const portName = ({ protocol, port }: Carrier) => `${protocol.toUpperCase()} por
 
 /** A sentence about a port that has answered. */
 function portText(carrier: Carrier, state: PortState): string {
-  const answer = {
-    open: "SYN-ACK",
-    closed: carrier.protocol === "tcp" ? "RST" : "Port Unreachable",
-  };
-  return `${portName(carrier)} is ${state} (${answer[state]}).`;
+  const refusal =
+    carrier.protocol === "tcp" ? "RST" : "Port Unreachable, which systems send only so often";
+  return `${portName(carrier)} is ${state} (${state === "open" ? "SYN-ACK" : refusal}).`;
+}
+
+/** A sentence about an answer that comes from before the target. */
+const proxyText = (router: string, hop: number) =>
+  `But an echo request ends at hop ${hop} (${router}) before the target: a firewall may have answered in its name.`;
+
+/** A clause about a port that has not answered. */
+function silenceText(carrier: Carrier, { hop, error }: PortEnd): string {
+  if (error) return `${error.from} answers ${portName(carrier)} with ${error.name}`;
+  const where = hop ? ` behind hop ${hop}` : "";
+  const doubt = carrier.protocol === "udp" ? ", as an open one may be" : "";
+  return `${portName(carrier)} is silent${where}${doubt}`;
+}
+
+/** How far probes of a port came, as far as it is known. */
+interface PortEnd {
+  /** The last hop that answered. */
+  readonly hop?: number | undefined;
+  readonly error?: { readonly name: string; readonly from: string } | undefined;
 }
 
 /** Errors of every tool that sends probes. */
@@ -251,6 +268,13 @@ export async function openRun(
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
   const release = await takeSlot(probeSlots, owner, signal);
+  /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
+  const routerAt = async (hop: number) => {
+    const request = { ...destination, timeoutMs: ECHO.timeoutMs, hops: [hop], maxHops: hop };
+    const traced = await icmp.traceroute(request, { signal });
+    const row = traced.kind === "done" ? traced.hops[hop - 1] : undefined;
+    return row?.end === null ? row.address && formatIpv6(row.address) : null;
+  };
   const bounds = createBudget(owner);
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
@@ -260,21 +284,21 @@ export async function openRun(
     /** The part of an engine's request that all runs share. */
     request: { ...destination, timeoutMs: config.probeTimeoutMs, carrier } satisfies RunRequest,
     /**
-     * The state of the port, or if it is silent, the answer of the target to echo requests: a sentence behind
-     * those of the verdict, and the details.
-     *
-     * @param behind the hop behind which the path is silent, if it is known
+     * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
+     * answers them; if a hop is known, whether they end there too. Sentences behind those of the verdict, and the details.
      */
-    async port(state: PortState | null | undefined, behind?: number) {
+    async port(state: PortState | undefined, end: PortEnd = {}) {
       if (carrier === undefined) return { text: "", details: {} };
       if (state) {
-        return { text: ` ${portText(carrier, state)}`, details: { port: { ...carrier, state } } };
+        const details = { port: { ...carrier, state } };
+        const text = ` ${portText(carrier, state)}`;
+        const nearer = carrier.protocol === "tcp" && end.hop && (await routerAt(end.hop));
+        return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, details };
       }
       const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
       const isAlive = echo.kind === "done" && echo.samples.length > 0;
-      const where = behind ? ` behind hop ${behind}` : "";
       const text = isAlive
-        ? ` Echo requests reach the target; ${portName(carrier)} is silent${where}.`
+        ? ` Echo requests reach the target; ${silenceText(carrier, end)}.`
         : " Echo requests are not answered either.";
       return { text, details: { port: { ...carrier, echo: isAlive } } };
     },

@@ -38,6 +38,7 @@ describe("/probe", () => {
     await using service = await startService({
       ...SETTINGS,
       SIXSCOPE_PING_INTERVAL_MS: "10",
+      SIXSCOPE_PROBE_PORTS: "any",
       SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
     });
     const hash = Bun.hash.crc32("::1");
@@ -75,6 +76,26 @@ describe("/probe", () => {
       probe_path_hash: hash,
       probe_loss_ratio: 0,
     });
+    using server = Bun.listen({ hostname: "::1", port: 0, socket: { data() {} } });
+    const port = (protocol: string, asked: number, state: string, success: number) => ({
+      probe_success: success,
+      probe_duration_seconds: number,
+      probe_ip_protocol: 6,
+      probe_ip_addr_hash: hash,
+      probe_loss_ratio: 0,
+      'probe_rtt_seconds{quantile="0"}': number,
+      'probe_rtt_seconds{quantile="0.5"}': number,
+      'probe_rtt_seconds{quantile="0.9"}': number,
+      'probe_rtt_seconds{quantile="1"}': number,
+      [`probe_port_info{protocol="${protocol}",port="${asked}",state="${state}"}`]: 1,
+    });
+    const open = port("tcp", server.port, "open", 1);
+    for (const target of [`[::1]:${server.port}`, `ns.example.test:${server.port}`])
+      expect(await probe(service, `module=tcp6&target=${target}`)).toEqual(open);
+    expect(await probe(service, `module=tcp6&target=::1&port=${server.port}`)).toEqual(open);
+    expect(await probe(service, "module=tcp6&target=[::1]:9")).toEqual(port("tcp", 9, "closed", 0));
+    const closed = port("udp", 33_434, "closed", 1);
+    expect(await probe(service, "module=udp6&target=::1&count=1")).toEqual(closed);
     expect(await probe(service, "module=mtu6&target=::1")).toEqual({
       probe_success: 1,
       probe_duration_seconds: number,
@@ -187,6 +208,14 @@ describe("/probe", () => {
       "target=::1&from=all,here",
       "target=::1&from=here&from=here",
       "target=::1&count=11",
+      "target=[::1]:443",
+      "target=::1&port=443",
+      "module=tcp6&target=[::1]:443&port=443",
+      "module=tcp6&target=[::1]:444",
+      "module=tcp6&target=[::1]:65536",
+      "module=tcp6&target=[192.0.2.1]:443",
+      "module=tcp6&target=192.0.2.1:443",
+      "module=tcp6&target=:443",
       "target=2001:db8:bad::1",
     ]) {
       const response = await fetch(`${metricsUrl(service)}/probe?${query}`);

@@ -33,13 +33,18 @@ const rows: [string, string, number][] = [
   ["no capability", "127.0.0.1:8080,[::1]:8080", 0],
   ["only CAP_NET_BIND_SERVICE", "127.0.0.1:80,[::1]:443", NET_BIND_SERVICE],
 ];
-capabilityTest.each(rows)("keeps %s when it listens on %s, and pings", async (_, listen, kept) => {
+capabilityTest.each(rows)("keeps %s when it listens on %s, and probes", async (_, listen, kept) => {
   const environment = { SIXSCOPE_LISTEN: listen };
   await using service = await startService(environment, asServiceManager);
   expect([...capabilities(service.pid)]).toEqual([kept]);
   const headers = { "X-API-Key": service.key };
   const response = await fetch(`${service.url}/ping/::1?count=1`, { headers });
   expect(await response.json()).toMatchObject({ stats: { received: 1 } });
+  for (const protocol of ["tcp", "udp"]) {
+    const ping = await fetch(`${service.url}/ping/::1?count=1&protocol=${protocol}`, { headers });
+    const state = listen.includes("443") && protocol === "tcp" ? "open" : "closed";
+    expect(await ping.json()).toMatchObject({ details: { port: { protocol, state } } });
+  }
   service.signal("SIGTERM");
   expect(await service.exited).toBe(0);
 });

@@ -135,6 +135,7 @@ test("every tool has its module of /probe", async () => {
   expect(error.details.allowed.toSorted()).toEqual(
     TOOLS.filter(({ name }) => !(name in WITHOUT_MODULE))
       .map(({ name }) => `${name}6`)
+      .concat("tcp6", "udp6")
       .toSorted(),
   );
 });

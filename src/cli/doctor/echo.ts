@@ -1,7 +1,7 @@
 import { formatIp } from "../../addr/ip.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../../addr/ipv6.ts";
 import { type IcmpEngine, openIcmpIfAllowed } from "../../icmp/engine.ts";
-import { libc } from "../../platform/libc.ts";
+import { cString, libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { type Finding, trying } from "./finding.ts";
@@ -37,8 +37,7 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
   const { ok, problem, warning } = trying(
     `ping ${isHere ? "this machine" : "the gateway"} at ${formatIp(target)}`,
   );
-  const name = new TextEncoder().encode(`${device}\0`);
-  const scopeId = formatIp(target).startsWith("fe80:") ? libc().if_nametoindex(name) : 0;
+  const scopeId = formatIp(target).startsWith("fe80:") ? libc().if_nametoindex(cString(device)) : 0;
   const typesSeen = watchWire(target);
   const before = echosIn();
   const once = { count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };

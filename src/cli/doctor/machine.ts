@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { openIcmpIfAllowed } from "../../icmp/engine.ts";
-import { libc } from "../../platform/libc.ts";
+import { cString, libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { listText } from "../../util/text.ts";
 import { rawSocketRemedy } from "../terminal.ts";
@@ -156,8 +156,7 @@ function clockErrorUs(): number {
  */
 function checkExecutable(path: string): Finding {
   const { ok, problem } = trying(`look for capabilities on ${path}`);
-  const text = (value: string) => new TextEncoder().encode(`${value}\0`);
-  const length = libc().getxattr(text(path), text("security.capability"), null, 0);
+  const length = libc().getxattr(cString(path), cString("security.capability"), null, 0);
   return length > 0
     ? problem(
         "it has some, which gives every user of this machine raw sockets",

@@ -49,6 +49,10 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   const { repeat } = viewOf(tool.name);
   const isRunning = current?.state === "running";
   const defaults: Bookmark["options"] = { ...defaultsOf(tool), [FROM]: "" };
+  const chosenOf = (name: string) => options[name] ?? defaults[name] ?? "";
+  const fields = tool.options.filter(
+    ({ goesWith: other }) => !other || chosenOf(other) !== defaults[other],
+  );
   const start = (asked: string, manner: Manner = {}) => {
     clearTimeout(timer.current);
     if (typed.key !== "") {
@@ -56,8 +60,8 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
       setTyped(NO_KEY);
       keyChanged();
     }
-    const chosen = Object.keys(defaults)
-      .map((name) => [name, options[name] ?? defaults[name] ?? ""] as const)
+    const chosen = [...fields.map(({ name }) => name), FROM]
+      .map((name) => [name, chosenOf(name)] as const)
       .filter(([name, value]) => value !== defaults[name]);
     // White space is no part of an address, which is said while one types.
     const subject = isAskedAsTyped ? asked : targetIn(asked);
@@ -86,12 +90,12 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   };
   const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const problemAt = problemsBy(current, [
-    ...tool.options.map(({ name }) => name),
+    ...fields.map(({ name }) => name),
     ...(locations.length > 0 ? [FROM] : []),
     ...(needsKey && CALLER.needsKey ? [KEY] : []),
   ]);
   const field = (name: string) => ({
-    value: options[name] ?? defaults[name] ?? "",
+    value: chosenOf(name),
     onValue: (value: string) => setOptions({ ...options, [name]: value }),
     problem: problemAt(name),
   });
@@ -99,7 +103,7 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   return (
     <form class="form" onSubmit={submit}>
       {tool.subject && <TextField {...tool.subject} {...main} {...(note && { hint: note })} />}
-      {tool.options.map((option) => (
+      {fields.map((option) => (
         <OptionField option={option} {...field(option.name)} />
       ))}
       {locations.length > 0 && <FromField choices={locations} {...field(FROM)} />}

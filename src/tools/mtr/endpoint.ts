@@ -123,7 +123,7 @@ export const mtr = endpoint({
       addresses: addresses.map((address) => address && formatIpv6(address)),
     }));
     const found = mtrVerdict(hops, end, begin);
-    const port = await run.port(reached ? traced.findLast((hop) => hop?.state)?.state : null);
+    const port = await run.port(outcome.state, { error: end.error });
     const verdict = { ...found, text: found.text + port.text };
     const others = otherRounds > 0 && { otherRounds };
     const details = {

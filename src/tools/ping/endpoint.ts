@@ -81,7 +81,9 @@ export const ping = endpoint({
     const times = samples.map(({ rttMs }) => rttMs);
     const { late } = pingTotals(lost);
     const { code, text } = pingVerdict(results.length, lost);
-    const port = await run.port(samples.findLast(({ state }) => state)?.state);
+    const error = lost.find((sample) => "from" in sample);
+    const state = samples.findLast((sample) => sample.state)?.state;
+    const port = await run.port(state, error && { error: { ...error, name: error.reason } });
     const verdict = { code, text: text + port.text };
     return {
       target,

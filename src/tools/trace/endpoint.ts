@@ -108,7 +108,7 @@ export const traceroute = endpoint({
     };
     const { code, text } = traceVerdict(hops, end, found);
     const last = outcome.hops.findLast(({ address }) => address);
-    const port = await run.port(last?.state, last?.hop);
+    const port = await run.port(last?.state, { hop: last?.hop, error: end.error });
     const verdict = { code, text: text + port.text };
     const details = {
       ...end,

@@ -1,0 +1,52 @@
+/** Ports on the page, in a real browser on the stage. */
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { testOnStage } from "./on-stage.ts";
+import type { Stage } from "./stage.ts";
+
+let stage: Stage;
+let page: Page;
+
+const pageTest = testOnStage((visit) => {
+  ({ stage, page } = visit);
+});
+
+/** Runs the form, and returns the query that it sent. */
+async function asked(tool: string): Promise<string> {
+  const request = page.waitForRequest((one) => one.url().includes(`/api/v1/${tool}/`));
+  await page.locator("button.main[type=submit]").click();
+  return new URL((await request).url()).search;
+}
+
+pageTest("the forms of ping, trace and mtr ask a port where TCP or UDP is chosen", async () => {
+  for (const [tool, path] of [
+    ["ping", "ping"],
+    ["trace", "traceroute"],
+    ["mtr", "mtr"],
+  ] as const) {
+    await page.goto(`${stage.url}#/${tool}`);
+    await page.fill("#subject", "::1");
+    if (await page.locator("#key").count()) await page.fill("#key", stage.service.key);
+    expect(await page.locator("#port").count()).toBe(0);
+    await page.selectOption("#protocol", "tcp");
+    await page.fill("#port", "443");
+    expect(await asked(path)).toBe("?protocol=tcp&port=443");
+    await page.getByText("TCP port 443 is closed (RST).").first().waitFor();
+    await page.fill("#port", "444");
+    expect(await asked(path)).toBe("?protocol=tcp&port=444");
+    const problem = page.locator("#port-problem");
+    await problem.waitFor();
+    expect(await problem.textContent()).toContain("port 444 is not one that this service probes");
+    // A port that was typed is kept, but not sent without its protocol.
+    await page.selectOption("#protocol", "icmp");
+    expect(await page.locator("#port").count()).toBe(0);
+    await page.selectOption("#protocol", "udp");
+    expect(await page.inputValue("#port")).toBe("444");
+    await page.selectOption("#protocol", "icmp");
+    if (tool !== "ping") continue;
+    expect(await asked(path)).toBe("");
+    await page.selectOption("#protocol", "udp");
+    expect(await asked(path)).toBe("?protocol=udp");
+    await page.getByText("UDP port 33434 is closed").first().waitFor();
+  }
+});
