@@ -8,7 +8,7 @@
  *
  * With a number, `bun scripts/bench-locations.ts 10000`, it measures the cost of as many agents that do nothing.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
@@ -18,14 +18,11 @@ import { startAgent, startNats } from "../test/lab/nats.ts";
 import { startService } from "../test/lab/service.ts";
 import { compile, hostTarget } from "./build/compile.ts";
 import { readSource } from "./build/source.ts";
-import { median, residentMiB } from "./measure.ts";
+import { cpuSeconds, median, residentMiB } from "./measure.ts";
 
 const ROUNDS = 2000;
 const WARM_UP = 200;
 const STREAMS = [100, 1000, 3000];
-
-/** Clock ticks of CPU time in a second; proc_pid_stat(5). */
-const TICKS_PER_SECOND = 100;
 
 const folder = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const program = [join(folder, "sixscope")];
@@ -35,6 +32,8 @@ const settings = {
   SIXSCOPE_NATS_URL: nats.url,
   SIXSCOPE_MAX_PROBES: "3000",
   SIXSCOPE_RATE_KEY: "10000000",
+  // As in the units and the image.
+  BUN_JSC_forceRAMSize: "134217728",
 };
 await using _agent = await startAgent({ ...settings, SIXSCOPE_LOCATION: "ams" }, [], program);
 await using service = await startService(settings, [], program);
@@ -120,6 +119,9 @@ async function measureFleet(agents: number): Promise<void> {
   });
   await connection.flush();
   const before = residentMiB(service.pid, "RssAnon");
+  const restCpu = cpuSeconds(service.pid);
+  await Bun.sleep(ANNOUNCE_MS);
+  const atRest = (cpuSeconds(service.pid) - restCpu) / (ANNOUNCE_MS / 1000);
   // A service that starts now would call the roll; this one hears the agents come.
   for (const each of fleet) describe(each);
   await connection.flush();
@@ -132,35 +134,31 @@ async function measureFleet(agents: number): Promise<void> {
     return () => clearTimeout(timer);
   });
   const list = async (etag = "") => {
-    const startMs = performance.now();
+    const [startMs, startCpu] = [performance.now(), cpuSeconds(service.pid)];
     const response = await fetch(`${service.url}/locations`, {
       headers: { "If-None-Match": etag },
     });
     const { length } = await response.text();
-    return { ms: performance.now() - startMs, length, etag: response.headers.get("etag") ?? "" };
+    const cpu = `${((cpuSeconds(service.pid) - startCpu) * 1000).toFixed(0)} ms of CPU`;
+    const took = `${ms(performance.now() - startMs).trim()} (${cpu})`;
+    return { took, length, etag: response.headers.get("etag") ?? "" };
   };
   await Bun.sleep(5000);
   const first = await list();
   const second = await list();
   const kept = await list(first.etag);
   console.log(
-    `\n${agents} agents: /locations has ${first.length} characters; built in ${ms(first.ms)}, again in ${ms(second.ms)}, not modified in ${ms(kept.ms)}`,
+    `\n${agents} agents: /locations has ${first.length} characters; first in ${first.took}, again in ${second.took}, not modified in ${kept.took}`,
   );
   const startCpu = cpuSeconds(service.pid);
   await Bun.sleep(MEASURED_MS);
   const share = (cpuSeconds(service.pid) - startCpu) / (MEASURED_MS / 1000);
   const after = residentMiB(service.pid, "RssAnon");
   console.log(
-    `CPU of the service: ${(share * 100).toFixed(2)} % of a core; memory: ${before.toFixed(1)} MiB before, ${after.toFixed(1)} MiB with them`,
+    `CPU of the service: ${(share * 100).toFixed(2)} % of a core, ${(atRest * 100).toFixed(2)} % without them; memory: ${before.toFixed(1)} MiB before, ${after.toFixed(1)} MiB with them`,
   );
   for (const stop of beats) stop();
   await connection.close();
-}
-
-/** CPU seconds of the service until now. */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 const ms = (value: number) => `${value.toFixed(2)} ms`.padStart(10);

@@ -48,7 +48,7 @@ export interface Question {
 export interface KnownLocations {
   /** The document of `/locations`. */
   readonly json: string;
-  /** Those that can measure now, by what `from` calls them: a name, a tag, or the word for all. */
+  /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
   readonly byWord: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -1,11 +1,10 @@
 import { BASE_PATH } from "../api/endpoint.ts";
 import { packagedFiles } from "../config/environment-file.ts";
 import { exposureOf } from "../config/exposure.ts";
-import { type Config, parseConfig } from "../config/settings.ts";
+import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { publicUrl } from "../config/valkey-address.ts";
 import type { IcmpEngine, NoIcmp } from "../icmp/engine.ts";
 import { createKeyring, type Keyring } from "../keys/keyring.ts";
-import type { Locations } from "../locations/locations.ts";
 import { PAGES } from "../page/respond.ts";
 import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
 import { createApp, readinessOf } from "../server/app.ts";
@@ -15,7 +14,6 @@ import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
-import type { LineWriter, Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
@@ -27,71 +25,103 @@ const VALKEY_GRACE_MS = 50;
 const FLUSH_GRACE_MS = 1000;
 
 /**
- * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys and the
- * certificate again.
+ * `sixscope serve`: runs the service until SIGTERM or SIGINT; SIGHUP makes it read the keys, the certificate and
+ * the files of networks again. `sixscope agent` is the same without keys and without listeners but for `/healthz` and
+ * `/metrics`: it measures for instances elsewhere.
  *
  * @throws ConfigError, CertificateError, ListenError
  */
-export async function runServe(environment: NodeJS.ProcessEnv): Promise<void> {
-  const config = parseConfig(environment, "", packagedFiles(environment));
+export async function runServe(
+  environment: NodeJS.ProcessEnv,
+  role: "service" | "agent" = "service",
+): Promise<void> {
+  const settings = parseConfig(environment, "", packagedFiles(environment));
+  const isAgent = role === "agent";
+  if (isAgent) requireLocation(settings);
+  const config = isAgent ? { ...settings, listen: [], tls: null, valkey: null } : settings;
   const { log, lines } = openLog(config, environment);
   // Loaded only if it is used: what is alone must not start later, or grow.
   const shared =
     config.valkey &&
     (await (await import("../valkey/shared.ts")).openShared(config.valkey, config, log));
   const icmp = openIcmpOrReason(config, shared?.targetShare);
-  const keyring = shared?.keyring ?? (await createKeyring(config.keysFile, log));
+  const own = isAgent || shared ? null : await createKeyring(config.keysFile, log);
+  const keyring = shared?.keyring ?? own;
   const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
   const opened = await openServices(config, icmp, log, metrics?.countQueries);
   const { networks, probeSlots } = opened;
   const isAlone = config.nats === null && config.location === null;
   const places = isAlone ? null : await import("../locations/locations.ts");
-  const locations = places?.createLocations(config, true, log) ?? null;
+  const locations = places?.createLocations(config, !isAgent, log) ?? null;
   const services = { ...opened, locations };
   locations?.answer(ENDPOINTS, services, log);
   const renewal = config.tls === null ? null : followCertificate(config.tls, log);
   const parts = { ...services, keyring, renewal, shared };
-  const app = createApp({ ...parts, pages: PAGES, log, onAnswered: metrics?.answered });
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
     manager.reload(() => {
-      if (shared === null) void keyring.reload();
+      void own?.reload();
       networks?.reload();
       renewal?.reload();
     }),
   );
   // A new instance knows its keys before the first request, if Valkey answers as fast as it should.
   if (shared) await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
-  const listening = await listen(app, config, renewal?.current ?? null, log);
+  const app =
+    keyring && createApp({ ...parts, keyring, pages: PAGES, log, onAnswered: metrics?.answered });
+  const listening = app && (await listen(app, config, renewal?.current ?? null, log));
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
-  boundConnections(config.trustedProxies.prefixes, log);
-  if (shared === null) keyring.watch();
+  if (listening) boundConnections(config.trustedProxies.prefixes, log);
+  own?.watch();
   networks?.watch();
-  renewal?.watch((certificate) => listening.renew(certificate));
-  const { sentence, risks } = exposureOf(config, keyring.activeCount());
-  for (const { text, advice } of risks) log.warn(`${text}; ${advice}`);
-  say(`sixscope ${VERSION} listens on ${listening.urls.join(" and ")}`);
+  renewal?.watch(async (certificate) => await listening?.renew(certificate));
+  const active = keyring?.activeCount() ?? null;
+  const { sentence, risks } = exposureOf(config, active);
+  for (const { text, advice } of isAgent ? [] : risks) log.warn(`${text}; ${advice}`);
+  const urls = listening?.urls.join(" and ");
+  say(`sixscope ${VERSION} ${urls ? `listens on ${urls}` : `is the agent of ${config.location}`}`);
   if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);
   say(rawSocketProblem(icmp, environment) ?? "raw sockets: ready to probe targets");
   const place = config.valkey === null ? config.keysFile : publicUrl(config.valkey.url);
   const areCurrent = shared?.valkey.isUp ?? true;
   const where = areCurrent ? place : `the copy, because ${place} does not answer`;
-  say(`API keys: ${keyring.activeCount()} in ${where}`);
+  if (keyring) say(`API keys: ${active} in ${where}`);
   say(`access: ${sentence}`);
-  const statusUrls = [...listening.urls, ...(exposed?.urls ?? [])];
+  const statusUrls = [...(listening?.urls ?? []), ...(exposed?.urls ?? [])];
   const valkey = shared?.valkey ?? null;
-  const closeStatus = offerStatus(config, { ...parts, urls: statusUrls, valkey }, log);
-  say(`next, ${keyProblem(keyring, areCurrent) ?? exampleRequest(listening.urls)}`);
-  const urls = listening.urls.join(" ");
-  await runUntilStopped(
-    { manager, config, log, lines, icmp, locations, exposed, closeStatus, shared },
-    "requests",
-    () =>
-      `${urls}; API keys: ${keyring.activeCount()}; ${readinessOf(parts)}; probes running: ${probeSlots.running}`,
-    (graceMs) => listening.stop(graceMs),
-  );
+  const closeStatus = offerStatus(settings, { ...parts, urls: statusUrls, valkey }, log);
+  if (keyring && listening)
+    say(`next, ${keyProblem(keyring, areCurrent) ?? exampleRequest(listening.urls)}`);
+  const state = () =>
+    isAgent
+      ? `${config.location}, ${locations?.isConnected ? "connected" : "not connected"} to NATS`
+      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}; ${readinessOf(parts)}`;
+  manager.ready();
+  manager.watch(() => `${state()}; probes running: ${probeSlots.running}`);
+  await stopSignal();
+  manager.stopping(config.stopGraceMs);
+  const running = isAgent ? "questions" : "requests";
+  log.info(`stopping; running ${running} may finish`, { graceSeconds: config.stopGraceMs / 1000 });
+  exposed?.drain();
+  const finish = (ms: number) => Promise.all([listening?.stop(ms), locations?.leave(ms)]);
+  await Promise.race([finish(config.stopGraceMs), stopSignal().then(() => finish(0))]);
+  await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
+  await exposed?.stop(0);
+  closeStatus();
+  await shared?.stop();
+  if (!("unavailable" in icmp)) log.info("probes since the start", { ...icmp.counters });
+  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
+}
+
+/** @throws ConfigError if an agent has no location or no way to be asked */
+function requireLocation({ nats, location }: Config): void {
+  const missing = [
+    nats === null ? "SIXSCOPE_NATS_URL is not set; set it to the URL of a NATS server" : [],
+    location === null ? "SIXSCOPE_LOCATION is not set; set it to the name of this place" : [],
+  ].flat();
+  if (missing.length > 0) throw new ConfigError(missing);
 }
 
 /** Why no caller has a valid key, and the command to run; null if one has. */
@@ -106,7 +136,7 @@ function keyProblem(keyring: Keyring, areCurrent: boolean): string | null {
 }
 
 /** That the service cannot trace, or not even ping, and what to do; null if it can. */
-export function rawSocketProblem(
+function rawSocketProblem(
   icmp: IcmpEngine | NoIcmp,
   environment: NodeJS.ProcessEnv,
 ): string | null {
@@ -127,52 +157,6 @@ function exampleRequest(urls: readonly string[]): string {
   // The certificate is for a name, not for this address.
   const insecure = direct.startsWith("https:") ? "k" : "";
   return `try a request: curl -s${insecure} '${direct}${BASE_PATH}/validate?address=2001:0db8::0001'`;
-}
-
-/** The parts of a process that have something to do at its end. Files, sockets and timers end with it. */
-interface Running {
-  readonly manager: ReturnType<typeof serviceManager>;
-  readonly config: Config;
-  readonly log: Log;
-  readonly lines: LineWriter;
-  readonly icmp: IcmpEngine | NoIcmp;
-  readonly locations: Locations | null;
-  /** The listener for metrics. */
-  readonly exposed: Awaited<ReturnType<typeof listen>> | null | undefined;
-  readonly closeStatus: () => void;
-  /** The part of several instances; null if this one is alone. */
-  readonly shared: { stop(): Promise<void> } | null;
-}
-
-/**
- * Runs until SIGTERM or SIGINT, and then until those who wait for an answer have it, or there is a second
- * signal.
- *
- * @param running those who may still finish, for the log
- * @param status one line for the service manager
- * @param stop ends the listeners for requests
- */
-export async function runUntilStopped(
-  { manager, config, log, lines, icmp, locations, exposed, closeStatus, shared }: Running,
-  running: string,
-  status: () => string,
-  stop: (graceMs: number) => Promise<void> = async () => {},
-): Promise<void> {
-  const { stopGraceMs } = config;
-  const finish = (graceMs: number) => Promise.all([stop(graceMs), locations?.leave(graceMs)]);
-  manager.ready();
-  manager.watch(status);
-  await stopSignal();
-  manager.stopping(stopGraceMs);
-  log.info(`stopping; running ${running} may finish`, { graceSeconds: stopGraceMs / 1000 });
-  exposed?.drain();
-  await Promise.race([finish(stopGraceMs), stopSignal().then(() => finish(0))]);
-  await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
-  await exposed?.stop(0);
-  closeStatus();
-  await shared?.stop();
-  if (!("unavailable" in icmp)) log.info("probes since the start", { ...icmp.counters });
-  await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
 /** Resolves at the first SIGTERM or SIGINT from now on. */

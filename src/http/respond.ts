@@ -18,13 +18,14 @@ export function respond(
   return new Response(body, { status, headers: extra ? { ...headers, ...extra } : headers });
 }
 
-/** Texts that are kept compressed: the files of the page, and a few more that change now and then. */
+/** Paths whose text is kept compressed: the files of the page, and a few more, whose text changes now and then. */
 const MAX_ZIPPED = 32;
 
 /** Characters of a text that are compressed fast: that of 10,000 locations has two million. */
 const FAST_ABOVE = 512 * 1024;
 
-const zipped = new Map<string, { readonly etag: string; gzip?: Uint8Array<ArrayBuffer> }>();
+/** The last text of each path. */
+const zipped = new Map<string, { text: string; etag: string; gzip?: Uint8Array<ArrayBuffer> }>();
 
 /**
  * Like `respond`, for a text that seldom changes: compressed once, and sent so to clients that accept it; those
@@ -35,11 +36,14 @@ export function respondZipped(
   text: string,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  const { headers } = info.request;
-  if (zipped.size >= MAX_ZIPPED) zipped.clear();
-  const kept = zipped.getOrInsertComputed(text, () => ({
-    etag: `W/"${Bun.hash(text).toString(36)}"`,
-  }));
+  const { headers, url } = info.request;
+  const { pathname } = new URL(url);
+  let kept = zipped.get(pathname);
+  if (kept?.text !== text) {
+    if (zipped.size >= MAX_ZIPPED) zipped.clear();
+    kept = { text, etag: `W/"${Bun.hash(text).toString(36)}"` };
+    zipped.set(pathname, kept);
+  }
   const about = { ...extra, Vary: "Accept-Encoding", ETag: kept.etag };
   if (headers.get("if-none-match") === kept.etag) return respond(info, null, 304, about);
   if (!/\bgzip\b/.test(headers.get("accept-encoding") ?? ""))

@@ -1,13 +1,9 @@
 import type { KnownLocations } from "../api/endpoint.ts";
+import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS, LOCATION_FORM } from "../config/settings.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import {
-  type Announcement,
-  announcementSchema,
-  MAX_ANNOUNCEMENT_BYTES,
-  readMessage,
-} from "./protocol.ts";
+import { MAX_ANNOUNCEMENT_BYTES, readAnnouncement } from "./protocol.ts";
 
 /** How often an agent says that it is there, in milliseconds. */
 export const ANNOUNCE_MS = 20_000;
@@ -34,62 +30,110 @@ export const MAX_AGENTS_OF_ONE = 64;
 /** Announcements of one location that are read in `SWEEP_MS`. */
 const MAX_READS = 2 * MAX_AGENTS_OF_ONE;
 
-/** The length of `{"id":"00000000"}`, the announcement that says nothing new, and the id in it. */
-const WORD_BYTES = 17;
-const wordIn = (data: Uint8Array) => String.fromCharCode(...data.subarray(7, 15));
+/** The length of `{"id":"00000000"}`, the announcement that says nothing new, and the id where agents write it. */
+export const WORD_BYTES = 17;
+const idIn = (text: string) => text.slice(7, 15);
+
+/** The agents of a location, as `/locations` describes them. */
+interface Row {
+  readonly versions: readonly string[];
+  readonly families: readonly number[];
+  readonly since: string;
+  readonly tags: readonly string[];
+}
 
 interface Agent {
-  readonly said: NonNullable<Announcement["said"]>;
+  readonly id: string;
+  /** The hash of the announcement in which it described itself. */
+  readonly digest: number;
+  /** The row of its location as text, if it were alone there. */
+  readonly row: string;
+  readonly tags: readonly string[];
   readonly cameMs: number;
   seenMs: number;
 }
 
+interface Place {
+  agents: readonly Agent[];
+  row: string;
+  /** Announcements that were read since the last sweep. */
+  reads: number;
+}
+
 /**
- * The agents that are there, by their announcements, and the locations that they make.
+ * The agents that are there, by their announcements, and the locations that they make. Of ten thousand, few
+ * change at once: a row is made when one of its agents changes, and an announcement that says what is known is not parsed.
  *
  * @param expected locations that are listed without an agent too
  */
 export function createDirectory(expected: readonly string[], log: Pick<Log, "info" | "warn">) {
-  const places = new Map<string, { readonly agents: Map<string, Agent>; reads: number }>();
+  const places = new Map<string, Place>();
+  const decoder = new TextDecoder();
+  /** The locations that have agents, in order while `known` is not null. */
+  const names: string[] = [];
   let count = 0;
-  let described: KnownLocations | null = null;
+  let known: KnownLocations | null = null;
   let sweptMs = Number.NEGATIVE_INFINITY;
 
-  const remove = (location: string, id: string, nowMs: number, message: "left" | "lost") => {
-    const { agents } = places.get(location) ?? {};
-    const agent = agents?.get(id);
-    if (!agents?.delete(id) || agent === undefined) return;
-    count -= 1;
-    described = null;
+  /** The place of a location; undefined if it cannot be one, or if there are too many. */
+  const placeOf = (location: string) => {
+    const place = places.get(location);
+    if (place || places.size >= MAX_AGENTS) return place;
+    if (!LOCATION_FORM.test(location) || location === ALL_LOCATIONS) return;
+    return places.getOrInsert(location, { agents: [], row: "", reads: 0 });
+  };
+
+  const change = (location: string, place: Place, agents: readonly Agent[]) => {
+    const { length: before } = place.agents;
+    count += agents.length - before;
+    if (before === 0) names.push(location);
+    if (agents.length === 0) names.splice(names.indexOf(location), 1);
+    const rows = agents.map(({ row }) => row);
+    place.agents = agents;
+    place.row =
+      rows.length === 1
+        ? (rows[0] as string)
+        : rowOf(
+            location,
+            rows.map((row) => JSON.parse(row)),
+          );
+    known = null;
+  };
+
+  const remove = (location: string, agent: Agent, nowMs: number, message: "left" | "lost") => {
+    const place = places.get(location) as Place;
+    const rest = place.agents.filter((other) => other !== agent);
+    change(location, place, rest);
     const hereSeconds = Math.round((nowMs - agent.cameMs) / 1000);
     const level = message === "left" ? "info" : "warn";
-    log[level](`agent ${message}`, { location, agents: agents.size, hereSeconds });
+    log[level](`agent ${message}`, { location, agents: rest.length, hereSeconds });
   };
 
   return {
     /** Takes an announcement; says if the agent is new, or is not known because it has not said what it is. */
     note(location: string, data: Uint8Array, nowMs: number): "new" | "unknown" | undefined {
-      if (!LOCATION_FORM.test(location) || location === ALL_LOCATIONS) return;
-      if (!places.has(location) && places.size >= MAX_AGENTS) return;
-      const place = places.getOrInsertComputed(location, () => ({ agents: new Map(), reads: 0 }));
-      if (++place.reads > MAX_READS) return;
-      // A word of an agent that is known is by far the most frequent, and costs next to nothing.
-      const known = data.length === WORD_BYTES && place.agents.get(wordIn(data));
-      if (known) known.seenMs = nowMs;
-      if (known) return;
-      const read = readMessage(announcementSchema, data, MAX_ANNOUNCEMENT_BYTES);
-      if (read === null) return;
-      const { id, said, left } = read;
-      const before = place.agents.get(id);
-      if (left) remove(location, id, nowMs, "left");
+      const place = placeOf(location);
+      if (!place || ++place.reads > MAX_READS || data.length > MAX_ANNOUNCEMENT_BYTES) return;
+      const { agents } = place;
+      const text = decoder.decode(data);
+      const same = agents.find(({ id }) => id === idIn(text));
+      const isSame =
+        same && (data.length === WORD_BYTES || Bun.hash.xxHash32(data) === same.digest);
+      if (isSame) same.seenMs = nowMs;
+      if (isSame) return;
+      const { id, said, left } = readAnnouncement(text) ?? {};
+      if (id === undefined) return;
+      const before = agents.find((agent) => agent.id === id);
+      if (left && before) remove(location, before, nowMs, "left");
       if (left) return;
-      if (!before && (count >= MAX_AGENTS || place.agents.size >= MAX_AGENTS_OF_ONE)) return;
+      if (!before && (count >= MAX_AGENTS || agents.length >= MAX_AGENTS_OF_ONE)) return;
       if (said === undefined) return "unknown";
-      place.agents.set(id, { said, cameMs: before?.cameMs ?? nowMs, seenMs: nowMs });
-      if (!Bun.deepEquals(said, before?.said)) described = null;
-      if (before) return;
-      count += 1;
-      return "new";
+      const { tags } = said;
+      const row = rowOf(location, [{ ...said, versions: [said.version] }]);
+      const digest = Bun.hash.xxHash32(data);
+      const agent = { id, digest, row, tags, cameMs: before?.cameMs ?? nowMs, seenMs: nowMs };
+      change(location, place, [...agents.filter((other) => other !== before), agent]);
+      return before ? undefined : "new";
     },
     /** Forgets the agents that have been silent; called every `SWEEP_MS`. */
     sweep(nowMs: number): void {
@@ -98,62 +142,67 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
       sweptMs = nowMs;
       for (const [location, place] of places) {
         place.reads = 0;
-        for (const [id, { seenMs }] of place.agents) {
-          if (nowMs - seenMs > KNOWN_MS && !isLate) remove(location, id, nowMs, "lost");
+        for (const agent of place.agents) {
+          if (nowMs - agent.seenMs > KNOWN_MS && !isLate) remove(location, agent, nowMs, "lost");
         }
-        if (place.agents.size === 0) places.delete(location);
+        if (place.agents.length === 0) places.delete(location);
       }
     },
     /** Forgets the agents of a location that takes no questions. */
     lose(location: string, nowMs: number): void {
-      for (const id of places.get(location)?.agents.keys() ?? [])
-        remove(location, id, nowMs, "lost");
+      for (const agent of places.get(location)?.agents ?? [])
+        remove(location, agent, nowMs, "lost");
     },
     /** Forgets all, without a connection to them. */
     clear(): void {
       places.clear();
+      names.length = 0;
       count = 0;
-      described = null;
+      known = null;
     },
-    /** All that is known now; the same object until something changes. */
+    /** All that is known now, the same object until something changes; its parts are made when they are read. */
     get known(): KnownLocations {
-      described ??= describe(
-        new Set([
-          ...expected,
-          ...[...places].flatMap(([name, { agents }]) => (agents.size ? name : [])),
-        ]),
-        (location) => [...(places.get(location)?.agents.values() ?? [])].map(({ said }) => said),
-      );
-      return described;
+      if (known !== null) return known;
+      const there = [...names.sort()];
+      const json = once(() => {
+        const listed = [...new Set([...there, ...expected])].sort();
+        const rows = listed.map((name) => places.get(name)?.row || rowOf(name, []));
+        return `{"version":${JSON.stringify(VERSION)},"locations":[${rows}]}`;
+      });
+      const byWord = once(() => {
+        const words = new Map<string, string[]>();
+        for (const name of there) {
+          const tags = places.get(name)?.agents.flatMap((agent) => agent.tags);
+          for (const tag of new Set(tags)) words.getOrInsertComputed(tag, () => []).push(name);
+        }
+        // A name is meant before a tag.
+        for (const name of there) words.delete(name);
+        return words.set(ALL_LOCATIONS, there);
+      });
+      known = {
+        get json() {
+          return json();
+        },
+        get byWord() {
+          return byWord();
+        },
+      };
+      return known;
     },
   };
 }
 
-/** @param saidAt what the agents of a location say */
-function describe(
-  names: ReadonlySet<string>,
-  saidAt: (location: string) => readonly Agent["said"][],
-): KnownLocations {
-  const distinct = <T>(values: readonly T[]) => [...new Set(values)].sort();
-  const byWord = new Map<string, string[]>([[ALL_LOCATIONS, []]]);
-  const rows = [...names].sort().map((location) => {
-    const agents = saidAt(location);
-    const tags = distinct(agents.flatMap(({ tags }) => tags));
-    for (const word of agents.length > 0 ? [ALL_LOCATIONS, ...tags] : []) {
-      byWord.getOrInsertComputed(word, () => []).push(location);
-    }
-    // As text at once, because ten thousand objects take more memory.
-    return JSON.stringify({
-      location,
-      state: agents.length > 0 ? "up" : "down",
-      agents: agents.length,
-      versions: distinct(agents.map(({ version }) => version)),
-      families: distinct(agents.flatMap(({ families }) => families)),
-      since: agents.map(({ since }) => since).sort()[0] ?? null,
-      tags,
-    });
+const distinct = <T>(values: readonly T[]) => [...new Set(values)].sort();
+
+/** @param rows what is said of its agents */
+function rowOf(location: string, rows: readonly Row[]): string {
+  return JSON.stringify({
+    location,
+    state: rows.length > 0 ? "up" : "down",
+    agents: rows.length,
+    versions: distinct(rows.flatMap(({ versions }) => versions)),
+    families: distinct(rows.flatMap(({ families }) => families)),
+    since: rows.map(({ since }) => since).sort()[0] ?? null,
+    tags: distinct(rows.flatMap(({ tags }) => tags)),
   });
-  // A name is meant before a tag.
-  for (const location of byWord.get(ALL_LOCATIONS) ?? []) byWord.set(location, [location]);
-  return { byWord, json: `{"version":${JSON.stringify(VERSION)},"locations":[${rows}]}` };
 }

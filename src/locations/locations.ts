@@ -8,9 +8,16 @@ import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { type Agent, createAgent } from "./agent.ts";
 import { askAgent } from "./ask-agent.ts";
-import { ANNOUNCE_MS, createDirectory, SWEEP_MS, untilAnnouncement } from "./directory.ts";
+import {
+  ANNOUNCE_MS,
+  createDirectory,
+  MAX_AGENTS,
+  SWEEP_MS,
+  untilAnnouncement,
+  WORD_BYTES,
+} from "./directory.ts";
 import { type Connected, openLink } from "./link.ts";
-import { type Announcement, onMessage, SERVICE_FORM, SUBJECTS } from "./protocol.ts";
+import { type Announcement, inTurns, onMessage, SERVICE_FORM, SUBJECTS } from "./protocol.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
 /** How long answers to a roll call are put off at random, in milliseconds, so that a fleet spreads out. */
@@ -109,6 +116,9 @@ export function createLocations(
     if (noted === "new" && service === undefined) log.info("agent came", { location });
     if (noted === "unknown" && nowMs - calledMs > ANNOUNCE_MS) callRoll();
   };
+  const noteLater = inTurns(note, MAX_AGENTS);
+  const hear = (message: Msg) =>
+    message.data.length > WORD_BYTES ? noteLater(message) : note(message);
 
   const join = ({ connection, service }: Connected) => {
     if (agent !== null) serve(connection);
@@ -118,7 +128,7 @@ export function createLocations(
       describe();
     });
     for (const name of [undefined, service]) {
-      connection.subscribe(SUBJECTS.here("*", name), { callback: onMessage(note) });
+      connection.subscribe(SUBJECTS.here("*", name), { callback: onMessage(hear) });
     }
     callRoll();
   };

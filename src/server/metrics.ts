@@ -208,15 +208,17 @@ function probeMetrics({ icmp, probeSlots: slots }: Sources): readonly Metric[] {
 
 function locationMetrics({ locations }: Sources): readonly Metric[] {
   if (locations === null || locations.isConnected === null) return [];
-  const isUp = (location: string) => Number(locations.known.byWord.get(location)?.[0] === location);
+  const there = () => locations.known.byWord.get(ALL_LOCATIONS) ?? [];
   const isConnected = () => Number(locations.isConnected);
-  const count = () => locations.known.byWord.get(ALL_LOCATIONS)?.length ?? 0;
   const asked = () => byLabel("outcome", locations.asked);
   const running = () => locations.running;
-  const up = () => locations.expected.map((location) => [{ location }, isUp(location)] as const);
+  const up = () =>
+    locations.expected.map(
+      (location) => [{ location }, Number(there().includes(location))] as const,
+    );
   return [
     gauge("sixscope_nats_connected", "1 if there is a connection to NATS.", isConnected),
-    gauge("sixscope_locations", "Locations that can be asked, with the own.", count),
+    gauge("sixscope_locations", "Locations that can be asked, with the own.", () => there().length),
     gauge("sixscope_location_up", "1 if an expected location can be asked.", up),
     counter("sixscope_location_asks", "Questions to other locations.", asked),
     gauge("sixscope_location_answers_running", "Questions of other instances that run.", running),

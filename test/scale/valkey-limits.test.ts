@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
-import { value } from "../lab/metrics.ts";
+import { until, value } from "../lab/metrics.ts";
 import { freePort } from "../lab/port.ts";
-import { sixscope, startService } from "../lab/service.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 import { type Charged, flood, type Instances, send, startInstances } from "./instances.ts";
 
@@ -39,60 +39,73 @@ afterAll(async () => {
 });
 
 /**
- * No window grants more than its limit, and far more was sent than the first one allows. If this machine
- * was too busy for 50 ms, an instance may have decided alone.
+ * Floods instances with requests over many connections each.
+ *
+ * @returns the responses, and how many times the limit may be granted: if this machine was too busy for 50 ms, an
+ *   instance may have decided alone
  */
-async function expectExact(responses: readonly Charged[], limit: number): Promise<void> {
+async function floodAll(
+  { services }: Instances,
+  requests: number,
+  sendOne: (service: Service, connection: number) => Promise<Charged>,
+) {
+  const before = await timesAlone(services);
+  const responses = await flood(services, CONNECTIONS, requests, sendOne);
+  return { responses, part: (await timesAlone(services)) > before ? 1.5 : 1 };
+}
+
+/** No window grants more than its limit, and far more was sent than the first one allows. */
+function expectExact(
+  { responses, part }: Awaited<ReturnType<typeof floodAll>>,
+  limit: number,
+): void {
   const windows = Map.groupBy(
     responses.filter(({ status }) => status === 200),
     ({ resetSeconds }) => resetSeconds,
   );
   expect(new Set(responses.map((response) => response.limit))).toEqual(new Set([limit]));
-  const most = (await haveWaitedInVain()) ? 1.5 * limit : limit;
-  for (const tokens of windows.values()) expect(tokens.length).toBeLessThanOrEqual(most);
+  for (const tokens of windows.values()) expect(tokens.length).toBeLessThanOrEqual(part * limit);
   const [first = []] = windows.values();
   expect(first.length).toBeGreaterThanOrEqual(limit / 2);
 }
 
-/** True if an instance has ever had no answer in time. */
-async function haveWaitedInVain(): Promise<boolean> {
+/** How often one of the instances may have decided alone: it had no answer in time, or took Valkey to be away. */
+async function timesAlone(services: readonly Service[]): Promise<number> {
   const name = "sixscope_valkey_call_duration_seconds_count";
-  const counts = instances.services.map(async (service) => {
+  const counts = services.map(async (service) => {
     const [late, failed] = ["given_up", "failed"].map((outcome) =>
       value(service, name, { outcome }),
     );
-    return Number(await late) + Number(await failed);
+    const outages = service.stderr().split("Valkey does not answer").length - 1;
+    return Number(await late) + Number(await failed) + outages;
   });
-  return (await Promise.all(counts)).some((count) => count > 0);
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
 describe("three instances under 64 connections each never grant one request more", () => {
   scaleTest("to an address", async () => {
-    const responses = await flood(instances.services, CONNECTIONS, 8, (service) =>
-      send(service, "192.0.2.1"),
-    );
-    await expectExact(responses, LIMITS.anonymous);
+    const flooded = await floodAll(instances, 8, (service) => send(service, "192.0.2.1"));
+    expectExact(flooded, LIMITS.anonymous);
   });
 
   scaleTest("to a /64", async () => {
-    const responses = await flood(instances.services, CONNECTIONS, 8, (service, connection) =>
+    const { responses, part } = await floodAll(instances, 8, (service, connection) =>
       send(service, `2001:db8::${connection.toString(16)}`),
     );
     // Each address has more than enough, so all are refused by their /64.
     const tokens = responses.filter(({ status }) => status === 200);
     const ofPrefix = responses.filter(({ limit }) => limit === LIMITS.prefix);
     const windows = new Set(ofPrefix.map(({ resetSeconds }) => resetSeconds)).size;
-    const most = (await haveWaitedInVain()) ? 1.5 * LIMITS.prefix : LIMITS.prefix;
-    expect(tokens.length).toBeLessThanOrEqual(most * windows);
+    expect(tokens.length).toBeLessThanOrEqual(part * LIMITS.prefix * windows);
     expect(tokens.length).toBeGreaterThanOrEqual(LIMITS.prefix / 2);
   });
 
   scaleTest("to a key", async () => {
     const key = instances.services[0]?.key ?? "";
-    const responses = await flood(instances.services, CONNECTIONS, 8, (service, connection) =>
+    const flooded = await floodAll(instances, 8, (service, connection) =>
       send(service, `198.51.100.${connection}`, key),
     );
-    await expectExact(responses, LIMITS.key);
+    expectExact(flooded, LIMITS.key);
   });
 
   scaleTest("when they are the compiled executable", async () => {
@@ -101,34 +114,39 @@ describe("three instances under 64 connections each never grant one request more
     await compile(hostTarget(), await readSource(), executable);
     const own = { ...SETTINGS, SIXSCOPE_VALKEY_PREFIX: "compiled:" };
     await using compiled = await startInstances(server, own, [executable]);
-    const responses = await flood(compiled.services, CONNECTIONS, 4, (service) =>
-      send(service, "192.0.2.1"),
-    );
-    await expectExact(responses, LIMITS.anonymous);
+    const flooded = await floodAll(compiled, 4, (service) => send(service, "192.0.2.1"));
+    expectExact(flooded, LIMITS.anonymous);
     rmSync(folder, { recursive: true });
   });
 });
 
 scaleTest("headers are those of one instance, whichever is asked", async () => {
-  let responses: Charged[];
-  let client = 0;
+  const { services } = instances;
+  let [responses, client, aloneBefore] = [[] as Charged[], 0, 0];
   do {
     // Again as another client, if this machine was too busy and one of them may have decided alone.
     client += 1;
+    aloneBefore = await timesAlone(services);
     responses = [];
-    for (const service of [...instances.services, ...instances.services]) {
-      responses.push(await send(service, `198.51.100.${client}`));
+    for (const service of [...services, ...services]) {
+      responses.push(await send(service, `203.0.113.${client}`));
     }
-  } while ((await haveWaitedInVain()) && client < 3);
+  } while ((await timesAlone(services)) > aloneBefore && client < 50);
   expect(responses.map(({ remaining }) => remaining)).toEqual([299, 298, 297, 296, 295, 294]);
   expect(new Set(responses.map(({ resetSeconds }) => resetSeconds)).size).toBe(1);
 });
 
 scaleTest("all names have the prefix, and all but the keys expire", async () => {
-  const names = (await server.cli("--raw", "KEYS", "*")).split("\n");
+  let names: readonly string[] = [];
+  await until(async () => {
+    // The buckets of the tests before may have expired, and this machine may be too busy for one request.
+    await send(instances.services[0] as Service, "192.0.2.9");
+    names = (await server.cli("--raw", "KEYS", "*")).split("\n");
+    return names.includes("sixscope:limit:address:0:0:ffff:c0000209");
+  });
   const own = names.filter((name) => name.startsWith("sixscope:"));
   expect(names.filter((name) => !/^(sixscope|compiled):/.test(name))).toEqual([]);
-  expect(own).toContain("sixscope:limit:address:0:0:ffff:c0000201");
+  expect(own.filter((name) => name.startsWith("sixscope:keys")).length).toBeGreaterThan(0);
   for (const name of own) {
     const seconds = Number(await server.cli("TTL", name));
     expect(seconds).toBeLessThanOrEqual(60);
