@@ -1,6 +1,6 @@
 import { formatIp } from "../addr/ip.ts";
 import { ApiError } from "../api/errors.ts";
-import { CONSTANT_HEADERS, METHODS, STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
+import { METHODS, STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { createRateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
@@ -106,7 +106,6 @@ export function createMiddleware(
       const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
       const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
       const headers: Record<string, string> = {
-        ...CONSTANT_HEADERS,
         "X-Request-Id": id,
         "X-RateLimit-Limit": String(state.limit),
         "X-RateLimit-Remaining": String(state.remaining),
