@@ -114,9 +114,7 @@ export function createMiddleware(
       // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
       const isFree = !secure || !state.allowed || isPreflight;
       if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
-      if (connection.kind === "tcp" && connection.encrypted) {
-        headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
-      }
+      if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
       const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, isPage, route };
       if (secure && isPreflight) {
         return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
@@ -148,7 +146,7 @@ function refusalOf(
   price: number,
 ): ApiError | null {
   if (!secure) {
-    const proxy = connection.kind === "unix" ? "unix" : connection.peer;
+    const proxy = connection.peer ?? "unix";
     return new ApiError("HTTPS_REQUIRED", {}, untrustedForwarding ? proxy : undefined);
   }
   const { allowed, limit, remaining, retryAfterSeconds } = state;

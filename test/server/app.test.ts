@@ -10,7 +10,7 @@ import { type App, type AppDependencies, createApp } from "../../src/server/app.
 import { createLog, type LogLevel } from "../../src/util/log.ts";
 
 const BINDINGS: Bindings = {
-  connection: { kind: "tcp", peer: "127.0.0.1", encrypted: false },
+  connection: { peer: "127.0.0.1", encrypted: false },
   route: null,
   draining: false,
   allowSeconds: () => {},
