@@ -142,10 +142,7 @@ async function middleware(): Promise<void> {
   const subject = { kind: "address", address: tryParseIp("2001:db8::1") } as const;
   const wrongKey = generateApiKey();
   const steps: [string, () => unknown][] = [
-    [
-      "client address",
-      () => identifyCaller({ kind: "tcp", peer: "::1", encrypted: false }, request, trust),
-    ],
+    ["client address", () => identifyCaller({ peer: "::1", encrypted: false }, request, trust)],
     ["rate limit, IPv6", () => limiter.take(subject, 1)],
     ["a wrong key, well formed", () => keyring.find(wrongKey)],
     ["a wrong key, malformed", () => keyring.find("sx_wrong")],

@@ -325,16 +325,17 @@ export type ErrorDetails<Code extends ErrorCode> = {
   >;
 }[Code];
 
-/** An outcome that the client gets as an error response. */
-export class ApiError<Code extends ErrorCode = ErrorCode> extends Error {
-  override readonly name = "ApiError";
+/** An outcome that the client gets as an error response; without a stack trace, which costs as much as the rest of a refusal. */
+export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
+  readonly name = "ApiError";
+  message: string;
   readonly code: Code;
   readonly details: ErrorDetails<Code>;
 
   /** @param note what the message says beyond the details; see `ERRORS` */
   constructor(code: Code, details: ErrorDetails<Code>, note?: string) {
     const { message }: ErrorKind = ERRORS[code];
-    super(message(details, note));
+    this.message = message(details, note);
     this.code = code;
     this.details = details;
   }

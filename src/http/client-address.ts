@@ -4,15 +4,12 @@ import { tryParseSocketAddress } from "../addr/socket-address.ts";
 import type { Config } from "../config/settings.ts";
 
 /** The connection that a request came over. */
-export type Connection =
-  | { readonly kind: "unix" }
-  | {
-      readonly kind: "tcp";
-      /** The peer's address as the socket gives it. */
-      readonly peer: string;
-      /** True if the connection itself is TLS. */
-      readonly encrypted: boolean;
-    };
+export interface Connection {
+  /** The peer's address as the socket gives it; null on a unix socket. */
+  readonly peer: string | null;
+  /** True if the connection itself is TLS. */
+  readonly encrypted: boolean;
+}
 
 /** The operator's settings for peers and clients. */
 type Trust = Pick<Config, "trustedProxies" | "plainHttpFrom" | "keylessFrom">;
@@ -33,13 +30,13 @@ export function identifyCaller(
   headers: Headers,
   { trustedProxies: trusted, plainHttpFrom, keylessFrom }: Trust,
 ) {
-  const peer = connection.kind === "unix" ? null : parsePeer(connection.peer);
+  const isUnix = connection.peer === null;
+  const peer = isUnix ? null : parsePeer(connection.peer);
   // A TCP peer without a valid address is not trusted.
-  const viaTrustedProxy = connection.kind === "unix" ? trusted.unix : isIn(trusted.prefixes, peer);
+  const viaTrustedProxy = isUnix ? trusted.unix : isIn(trusted.prefixes, peer);
   const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
   const protocols = viaTrustedProxy ? headers.get("x-forwarded-proto") : null;
-  const isDirect =
-    (connection.kind === "tcp" && connection.encrypted) || (isIn(LOOPBACK, peer) && !forwarded);
+  const isDirect = connection.encrypted || (isIn(LOOPBACK, peer) && !forwarded);
   const address = viaTrustedProxy
     ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted)
     : peer;

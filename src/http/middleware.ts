@@ -1,6 +1,6 @@
 import { formatIp } from "../addr/ip.ts";
 import { ApiError } from "../api/errors.ts";
-import { CONSTANT_HEADERS, METHODS, STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
+import { METHODS, STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { createRateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
@@ -106,7 +106,6 @@ export function createMiddleware(
       const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
       const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
       const headers: Record<string, string> = {
-        ...CONSTANT_HEADERS,
         "X-Request-Id": id,
         "X-RateLimit-Limit": String(state.limit),
         "X-RateLimit-Remaining": String(state.remaining),
@@ -115,9 +114,7 @@ export function createMiddleware(
       // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
       const isFree = !secure || !state.allowed || isPreflight;
       if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
-      if (connection.kind === "tcp" && connection.encrypted) {
-        headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
-      }
+      if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
       const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, isPage, route };
       if (secure && isPreflight) {
         return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
@@ -149,7 +146,7 @@ function refusalOf(
   price: number,
 ): ApiError | null {
   if (!secure) {
-    const proxy = connection.kind === "unix" ? "unix" : connection.peer;
+    const proxy = connection.peer ?? "unix";
     return new ApiError("HTTPS_REQUIRED", {}, untrustedForwarding ? proxy : undefined);
   }
   const { allowed, limit, remaining, retryAfterSeconds } = state;

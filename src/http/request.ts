@@ -13,7 +13,7 @@ export interface RequestInfo {
   readonly caller: Caller;
   /** The valid API key of the request, or null. */
   readonly key: KeyRecord | null;
-  /** Headers of the response, whatever its status. */
+  /** Headers of the response beside the constant ones, whatever its status. */
   readonly headers: Readonly<Record<string, string>>;
   /** Keeps the connection open for a handler that may be silent for this time. */
   readonly allowSeconds: (seconds: number) => void;

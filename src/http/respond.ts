@@ -1,7 +1,9 @@
 import type { ApiError } from "../api/errors.ts";
-import { API_KEY_SCHEME, METHODS } from "../api/headers.ts";
+import { API_KEY_SCHEME, CONSTANT_HEADERS, METHODS } from "../api/headers.ts";
 import { errorPage } from "./error-page.ts";
 import type { RequestInfo } from "./request.ts";
+
+const CONSTANT = new Headers(CONSTANT_HEADERS);
 
 /**
  * Responds with JSON, or the text that the extra headers describe, and the headers of the request.
@@ -15,7 +17,10 @@ export function respond(
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  return new Response(body, { status, headers: extra ? { ...headers, ...extra } : headers });
+  const response = new Response(body, { status, headers: CONSTANT });
+  for (const name in headers) response.headers.set(name, headers[name] as string);
+  for (const name in extra) response.headers.set(name, extra[name] as string);
+  return response;
 }
 
 /** Paths whose text is kept compressed: the files of the page, and a few more, whose text changes now and then. */

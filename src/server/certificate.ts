@@ -91,9 +91,7 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
     },
     onRenewed() {
       isRenewing = true;
-      void onRenewal(current).finally(() => {
-        isRenewing = false;
-      });
+      void onRenewal(current).finally(() => (isRenewing = false));
     },
     fallback: () => "the old certificate stays in use",
   });

@@ -39,15 +39,12 @@ export function boundUnreadResponses(): void {
   }
 }
 
-/**
- * Closes the connections above the bounds, until the returned function is called. Clients on this machine
- * and trusted proxies are not bounded.
- */
-export function boundConnections(trusted: readonly Prefix[], log: Log): () => void {
+/** Closes the connections above the bounds. Clients on this machine and trusted proxies are not bounded. */
+export function boundConnections(trusted: readonly Prefix[], log: Log): void {
   const exempt = [...LOOPBACK, ...trusted];
   let isOver = false;
   const look = connectionRounds((fd) => networkOfPeer(fd, exempt));
-  const timer = setInterval(() => {
+  setInterval(() => {
     const surplus = look(isCrowded, highestDescriptor);
     if (surplus === null) return;
     for (const fd of surplus) libc().shutdown(fd, SHUT_RDWR);
@@ -57,7 +54,6 @@ export function boundConnections(trusted: readonly Prefix[], log: Log): () => vo
     }
     isOver = surplus.length > 0;
   }, SLICE_INTERVAL_MS).unref();
-  return () => clearInterval(timer);
 }
 
 /** The number of open connections. */

@@ -46,6 +46,7 @@ export function openListener(
   log: Log,
 ) {
   let address = wanted;
+  const isUnix = wanted.kind === "unix";
   let isStopping = false;
   /** The current server first, and after it one with an old certificate until it has stopped. */
   const servers: Server<undefined>[] = [];
@@ -59,8 +60,20 @@ export function openListener(
   };
 
   const serve = (certificate: Certificate | null) => {
-    const answerTo = (route: string | null) => (request: Request, server: Server<undefined>) =>
-      answer(request, server, route, certificate !== null);
+    const answerTo = (route: string | null) => (request: Request, server: Server<undefined>) => {
+      const peer = isUnix ? null : server.requestIP(request)?.address;
+      // The client has gone, so its address is unknown.
+      if (peer === undefined) return new Response(null, { status: 400 });
+      return app.fetch(request, {
+        connection: { peer, encrypted: certificate !== null },
+        route,
+        draining: isStopping || server !== servers[0],
+        allowSeconds: (seconds) => {
+          const timeoutSeconds = Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS;
+          server.timeout(request, Math.min(MAX_IDLE_TIMEOUT_SECONDS, timeoutSeconds));
+        },
+      });
+    };
     const options = {
       // Bun inlines NODE_ENV as "development", which would show source code in error pages.
       development: false,
@@ -88,27 +101,6 @@ export function openListener(
       // If it is not set and development is off, Bun shares the port with other programs.
       reusePort: certificate !== null,
       ...(certificate && { tls: { ...TLS, cert: certificate.cert, key: certificate.key } }),
-    });
-  };
-
-  const answer = (
-    request: Request,
-    server: Server<undefined>,
-    route: string | null,
-    encrypted: boolean,
-  ) => {
-    const isUnix = address.kind === "unix";
-    const peer = isUnix ? undefined : server.requestIP(request)?.address;
-    // The client has gone, so its address is unknown.
-    if (!isUnix && peer === undefined) return new Response(null, { status: 400 });
-    return app.fetch(request, {
-      connection: peer === undefined ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
-      route,
-      draining: isStopping || server !== servers[0],
-      allowSeconds: (seconds) => {
-        const timeoutSeconds = Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS;
-        server.timeout(request, Math.min(MAX_IDLE_TIMEOUT_SECONDS, timeoutSeconds));
-      },
     });
   };
 

@@ -148,26 +148,20 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
         ([outcome, count]) => [{ file, outcome }, count] as const,
       ),
     );
+  const ofKeys = (keys: Keyring) => [
+    gauge("sixscope_keys", "API keys that are valid now.", () => keys.activeCount()),
+    gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
+      Number(keys.isUsable),
+    ),
+  ];
+  const expirySeconds = () => (renewal?.current.expiresMs ?? 0) / 1000;
+  const whenExpired = "Unix time at which the certificate expires.";
+  const expiry = gauge("sixscope_certificate_expiry_timestamp_seconds", whenExpired, expirySeconds);
   return [
     gauge("sixscope_tcp_connections", "Open TCP connections, also to resolvers.", openConnections),
-    ...(keyring
-      ? [
-          gauge("sixscope_keys", "API keys that are valid now.", () => keyring.activeCount()),
-          gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
-            Number(keyring.isUsable),
-          ),
-        ]
-      : []),
+    ...(keyring ? ofKeys(keyring) : []),
     counter("sixscope_file_reads", "Files that were read again.", reads),
-    ...(renewal
-      ? [
-          gauge(
-            "sixscope_certificate_expiry_timestamp_seconds",
-            "Unix time at which the certificate expires.",
-            () => renewal.current.expiresMs / 1000,
-          ),
-        ]
-      : []),
+    ...(renewal ? [expiry] : []),
   ];
 }
 

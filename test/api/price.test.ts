@@ -62,3 +62,24 @@ test.each([
 ])("%s with %i locations costs %i", (request, locations, cost) => {
   expect(price(request, locations)).toBe(cost);
 });
+
+test("a query without a parameter that has a price costs one, and nothing of it is parsed", () => {
+  const schema = () => {
+    throw new Error("parsed");
+  };
+  const about = { in: "query", description: "", example: "", schema } as const;
+  const parameters = { priced: { ...about, price: () => 2 }, free: about };
+  const priceOfOnly = (name: string) => priceOf(parameters, { [name]: ["1"] }, () => new Map());
+  for (const name of ["free", "unknown", "constructor", "__proto__"]) {
+    expect(priceOfOnly(name)).toBe(1);
+  }
+  expect(() => priceOfOnly("priced")).toThrow("parsed");
+});
+
+test("what a parameter is without being sent costs one", () => {
+  for (const { parameters } of ENDPOINTS) {
+    for (const { schema, price } of Object.values(parameters)) {
+      if (price) expect(price(schema().parse(undefined), {}, () => new Map()) || 1).toBe(1);
+    }
+  }
+});

@@ -13,11 +13,7 @@ const TRUST = {
 };
 
 function caller(peer: string | null, headers: Record<string, string>, encrypted = false) {
-  const found = identifyCaller(
-    peer === null ? { kind: "unix" } : { kind: "tcp", peer, encrypted },
-    new Headers(headers),
-    TRUST,
-  );
+  const found = identifyCaller({ peer, encrypted }, new Headers(headers), TRUST);
   return { ...found, address: found.address === null ? null : formatIp(found.address) };
 }
 
@@ -49,11 +45,7 @@ describe("the client's address", () => {
       ["X-Forwarded-For", "203.0.113.66"],
       ["X-Forwarded-For", "198.51.100.1, 10.0.0.2"],
     ]);
-    const { address } = identifyCaller(
-      { kind: "tcp", peer: "10.0.0.1", encrypted: false },
-      headers,
-      TRUST,
-    );
+    const { address } = identifyCaller({ peer: "10.0.0.1", encrypted: false }, headers, TRUST);
     expect(address && formatIp(address)).toBe("198.51.100.1");
   });
 

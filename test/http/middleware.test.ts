@@ -32,8 +32,8 @@ function pass(
   return response ?? respond(info, info.id);
 }
 
-const tcp = (peer: string, encrypted: boolean) => ({ kind: "tcp", peer, encrypted }) as const;
-const UNIX = { kind: "unix" } as const;
+const tcp = (peer: string, encrypted: boolean) => ({ peer, encrypted });
+const UNIX = { peer: null, encrypted: false };
 const claim = (scheme: string) => ({
   "X-Forwarded-For": "198.51.100.1",
   "X-Forwarded-Proto": scheme,

@@ -1,6 +1,5 @@
 /** How pings and traces are answered without a raw socket. */
 import { describe, expect, test } from "bun:test";
-import { Hono } from "hono";
 import type { Call, Services } from "../../src/api/endpoint.ts";
 import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
@@ -20,7 +19,7 @@ const noDns = {
   query: () => Promise.reject(new Error("asked the DNS")),
 } as unknown as DnsClient;
 
-/** Pings a target through the route; the answer's code and details, or the text of another error. */
+/** Pings a target; the answer's code and details, or the text of another error. */
 function start(icmp: Services["icmp"]) {
   const tools: Services = {
     config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1000" }),
@@ -29,22 +28,16 @@ function start(icmp: Services["icmp"]) {
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
   };
-  const app = new Hono();
-  app.get("/:target", async (context) => {
-    using run = await openRun({ target: context.req.param("target") }, 1000, CALL, tools);
-    const ping = run.engine.ping({ ...run.request, count: 1, intervalMs: 200 });
-    return context.json(await run.outcome(ping));
-  });
-  app.onError((error, context) =>
-    error instanceof ApiError
-      ? context.json([error.status, error.code, error.message, error.details])
-      : context.text(String(error)),
-  );
   return async (target: string): Promise<unknown> => {
-    const response = await app.request(`/${target}`);
-    return response.headers.get("content-type") === "application/json"
-      ? await response.json()
-      : await response.text();
+    try {
+      using run = await openRun({ target: decodeURIComponent(target) }, 1000, CALL, tools);
+      const ping = run.engine.ping({ ...run.request, count: 1, intervalMs: 200 });
+      return await run.outcome(ping);
+    } catch (error) {
+      return error instanceof ApiError
+        ? [error.status, error.code, error.message, error.details]
+        : String(error);
+    }
   };
 }
 

@@ -125,7 +125,7 @@ describe("a browser without HTTPS", () => {
   const config = parseConfig({});
   const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
   const admit = createMiddleware({ config, keyring: { find: () => null }, log });
-  const peer: Connection = { kind: "tcp", peer: "192.0.2.1", encrypted: false };
+  const peer: Connection = { peer: "192.0.2.1", encrypted: false };
   const ask = (accept: string, host = "tools.example") => {
     const request = new Request(`http://${host}/?a=<b>`, { headers: { Accept: accept } });
     const bindings = { connection: peer, route: "/", draining: false, allowSeconds: () => {} };

@@ -1,5 +1,6 @@
 /** How the app handles its own faults, and what it logs of requests, without a server. */
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
+import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Bindings } from "../../src/http/middleware.ts";
@@ -9,7 +10,7 @@ import { type App, type AppDependencies, createApp } from "../../src/server/app.
 import { createLog, type LogLevel } from "../../src/util/log.ts";
 
 const BINDINGS: Bindings = {
-  connection: { kind: "tcp", peer: "127.0.0.1", encrypted: false },
+  connection: { peer: "127.0.0.1", encrypted: false },
   route: null,
   draining: false,
   allowSeconds: () => {},
@@ -52,6 +53,10 @@ const ask = async (app: App, init: RequestInit = {}, path = "/api/v1/dns/example
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
+
+test("an error of the API makes no stack trace, which would cost as much as the rest of a refusal", () => {
+  expect(new ApiError("UNAUTHORIZED", {})).not.toHaveProperty("stack");
+});
 
 describe("a path that the URL leads elsewhere", () => {
   test.each([
