@@ -138,8 +138,13 @@ export function ipv6FromBytes(bytes: Uint8Array): Ipv6Address {
   if (bytes.length !== 16) {
     throw new RangeError(`an IPv6 address has 16 bytes, not ${bytes.length}`);
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset, 16);
-  return ipv6FromWords(view.getUint32(0), view.getUint32(4), view.getUint32(8), view.getUint32(12));
+  return ipv6At(new DataView(bytes.buffer, bytes.byteOffset, 16), 0);
+}
+
+/** The address whose 16 bytes in network order begin here. */
+export function ipv6At(view: DataView, at: number): Ipv6Address {
+  const word = (index: number) => view.getUint32(at + 4 * index);
+  return ipv6FromWords(word(0), word(1), word(2), word(3));
 }
 
 /** The 16 bytes of the address in network order. */

@@ -152,10 +152,16 @@ export async function ping(
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    const { promise: sent, resolve: onSent } = Promise.withResolvers<Ipv6Address>();
-    const answered = ask(seq, onSent);
+    let isSent = false;
+    let proceed = () => {};
+    const answered = ask(seq, (from) => {
+      source = from;
+      isSent = true;
+      proceed();
+    });
     pending.push(answered);
-    source = (await Promise.race([sent, answered])) ?? source;
+    // Nearly always it leaves at once.
+    if (!isSent) await Promise.race([new Promise<void>((sent) => (proceed = sent)), answered]);
     const nowMs = clock.nowMs();
     sentMs.push(nowMs);
     dueMs = (nowMs <= dueMs + TIMER_MS ? dueMs : nowMs) + intervalMs;

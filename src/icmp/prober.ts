@@ -133,8 +133,12 @@ export class Prober {
   readonly #endedRuns = new WeakSet<AbortSignal>();
   /** The requests of runs without their callbacks; all probes of a run share one. */
   readonly #bare = new WeakMap<AbortSignal, ProbeRequest>();
+  /** The numbers of probes with callbacks, by the signal of their run, until it is over. */
+  readonly #withCallbacks = new Map<AbortSignal, number[]>();
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
+  /** When something was last read. */
+  #readMs = -Infinity;
   /** Until when nothing is read, so that a flood leaves time for everything else. */
   #restMs = -Infinity;
   #sweeper: Timer | undefined;
@@ -187,22 +191,9 @@ export class Prober {
   }
 
   /** Sends one echo request and resolves with how it ends. */
-  async probe(request: ProbeRequest): Promise<Answer> {
-    for (let retries = 0; !request.signal.aborted; ) {
-      const answer = this.#send(request);
-      if (answer instanceof Promise) return await answer;
-      if (answer !== null && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
-        const { target, scopeId, flowLabel, source } = request;
-        const chosen = this.route(target, scopeId, flowLabel);
-        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
-          return await this.probe({ ...request, ...chosen });
-        }
-        this.counters.refused++;
-        return { kind: "refused", code: answer };
-      }
-      await pause(this.clock, RETRY_MS, request.signal);
-    }
-    return ABORTED;
+  probe(request: ProbeRequest): Promise<Answer> {
+    const answer = request.signal.aborted ? null : this.#send(request);
+    return answer instanceof Promise ? answer : this.#retry(request, answer);
   }
 
   /**
@@ -223,11 +214,32 @@ export class Prober {
     this.#socket.close();
   }
 
+  /** Sends later what could not be sent now, for a reason that `#send` returned. */
+  async #retry(request: ProbeRequest, reason: string | null): Promise<Answer> {
+    for (let retries = 0; !request.signal.aborted; ) {
+      if (reason !== null && (!NO_BUFFER.includes(reason) || ++retries > MAX_BUFFER_RETRIES)) {
+        const { target, scopeId, flowLabel, source } = request;
+        const chosen = this.route(target, scopeId, flowLabel);
+        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
+          return await this.probe({ ...request, ...chosen });
+        }
+        this.counters.refused++;
+        return { kind: "refused", code: reason };
+      }
+      await pause(this.clock, RETRY_MS, request.signal);
+      const answer = request.signal.aborted ? null : this.#send(request);
+      if (answer instanceof Promise) return await answer;
+      reason = answer;
+    }
+    return ABORTED;
+  }
+
   /** Sends now: the answer to come, an errno name, or null if a bound for the target is reached. */
   #send(request: ProbeRequest): Promise<Answer> | string | null {
     const { source, timeoutMs, flowLabel, payloadBytes, carrier, signal } = request;
     const nowMs = this.clock.nowMs();
-    if (this.#outstanding.size === 0) this.#read();
+    // Or what waits for a blocked event loop would answer a later probe with its key.
+    if (nowMs >= this.#readMs + SWEEP_MS) this.#read();
     this.#probes.forget(nowMs);
     this.#renewTag(nowMs);
     if (!this.#limit.take(request, nowMs)) return null;
@@ -241,9 +253,11 @@ export class Prober {
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
     const key = probeKey(identifier, sequence);
-    const kept = hasCallbacks(request) ? request : this.#bareOf(request);
+    const hasCallbacks = request.onResponse !== undefined || request.onForged !== undefined;
+    const kept = hasCallbacks ? request : this.#bareOf(request);
     const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
     const number = this.#probes.add(key, cookie, kept, sentMs, freeMs);
+    if (hasCallbacks) this.#withCallbacks.getOrInsertComputed(signal, () => []).push(number);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
     const isWhole = () => this.#socket.dropped(carrier) === dropped;
@@ -308,15 +322,17 @@ export class Prober {
   #sweep(): void {
     this.#read();
     this.#probes.forget(this.clock.nowMs());
-    this.#probes.replaceRequests((request) =>
-      hasCallbacks(request) && this.#isOver(request) ? this.#bareOf(request) : request,
-    );
+    for (const [signal, numbers] of this.#withCallbacks) {
+      if (this.#isOver(signal)) this.#probes.replaceRequests(numbers, (each) => this.#bareOf(each));
+      else if (this.#probes.isRemembered(numbers.at(-1) as number)) continue;
+      this.#withCallbacks.delete(signal);
+    }
     if (this.#probes.numbers.size > 0) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
   }
 
-  #isOver({ signal }: ProbeRequest): boolean {
+  #isOver(signal: AbortSignal): boolean {
     return signal.aborted || this.#endedRuns.has(signal);
   }
 
@@ -334,6 +350,7 @@ export class Prober {
     const nowMs = this.clock.nowMs();
     let readUntilMs = -Infinity;
     if (nowMs < this.#restMs) return readUntilMs;
+    this.#readMs = nowMs;
     for (let count = 0; count < PACKETS_A_TURN; count++) {
       const packet = this.#socket.receive();
       if (packet === null) return nowMs;
@@ -374,7 +391,7 @@ export class Prober {
     const isInTime = !aborted && (response.kind === "error" || response.rttMs <= request.timeoutMs);
     this.counters[hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
     this.#probes.noteResponse(number);
-    if (!this.#isOver(request)) request.onResponse?.(response);
+    if (!this.#isOver(request.signal)) request.onResponse?.(response);
     this.#listening.get(request.signal)?.abort();
     this.#listening.delete(request.signal);
     this.#outstanding.get(number)?.(isInTime ? response : { kind: "timeout" });
@@ -386,6 +403,3 @@ export class Prober {
     return bytes;
   }
 }
-
-const hasCallbacks = ({ onResponse, onForged }: ProbeRequest) =>
-  onResponse !== undefined || onForged !== undefined;

@@ -65,9 +65,18 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
     chunk.responded[at] = 1;
   }
 
-  /** Replaces the request of each probe. */
-  replaceRequests(replace: (request: Request) => Request): void {
-    for (const chunk of this.#chunks) chunk.requests = chunk.requests.map(replace);
+  /** True if the probe with this number is not forgotten yet. */
+  isRemembered(number: number): boolean {
+    return number >= this.#oldest;
+  }
+
+  /** Replaces the requests of those of these probes that are remembered. */
+  replaceRequests(numbers: readonly number[], replace: (request: Request) => Request): void {
+    for (const number of numbers) {
+      if (!this.isRemembered(number)) continue;
+      const { chunk, at } = this.#locate(number);
+      chunk.requests[at] = replace(chunk.requests[at] as Request);
+    }
   }
 
   /** Forgets the probes whose quarantine is over; a long one delays those behind it, which is safe. */

@@ -1,6 +1,6 @@
 import { type AddressType, classifyIpv6 } from "../addr/classify.ts";
-import { type Ipv6Address, ipv6FromBytes, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
-import { errnoName, lastError, libc, SystemError } from "../platform/libc.ts";
+import { type Ipv6Address, ipv6At, ipv6FromBytes, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
+import { addressOf, errnoName, lastError, libc, SystemError } from "../platform/libc.ts";
 import {
   AF_INET6,
   alignControl,
@@ -144,8 +144,8 @@ export abstract class EchoSocket implements IcmpSocket {
   readonly #sourceAt = this.#addControl(CONTROL.packetInfo, this.#hopLimitAt + 4, INFO_BYTES);
   /** The last packet that was read. */
   protected readonly received = new MessageBuffer(MAX_RECEIVED_BYTES);
-  readonly #timespec = new Uint8Array(new ArrayBuffer(16));
-  readonly #timespecView = new DataView(this.#timespec.buffer);
+  readonly #timespec = new DataView(new ArrayBuffer(16));
+  readonly #timespecAddress = addressOf(this.#timespec);
   readonly #memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
   readonly #memoryBytes = int(MEMORY.words * 4);
   protected readonly fd: number;
@@ -235,10 +235,10 @@ export abstract class EchoSocket implements IcmpSocket {
     if (length < 0) return null;
     const readMs = this.#readClocks();
     const stamp = this.findControl(CONTROL.timestampNs);
-    const ageMs = stamp === null ? 0 : millisecondsBetween(view, stamp, this.#timespecView, 0);
+    const ageMs = stamp === null ? 0 : millisecondsBetween(view, stamp, this.#timespec, 0);
     const hopLimit = this.findControl(CONTROL.hopLimit);
     return {
-      source: addressIn(name),
+      source: ipv6At(view, name.byteOffset + SOCKADDR.address),
       scopeId: view.getUint32(name.byteOffset + SOCKADDR.scopeId, true),
       hopLimit: hopLimit === null ? 0 : view.getInt32(hopLimit, true),
       // A step of the wall clock can make the stamp later than now.
@@ -271,7 +271,7 @@ export abstract class EchoSocket implements IcmpSocket {
   #readClocks(): number {
     for (let reading = 1; ; reading++) {
       const beforeMs = performance.now();
-      this.#libc.clock_gettime(REALTIME, this.#timespec);
+      this.#libc.clock_gettime(REALTIME, this.#timespecAddress);
       const readMs = performance.now();
       if (readMs - beforeMs <= MAX_APART_MS || reading === MAX_CLOCK_READINGS) return readMs;
     }
@@ -412,7 +412,8 @@ function failure(result: number | bigint): string | null {
 
 /** From one `struct timespec` to another; each has 64 bits of seconds and of nanoseconds. */
 function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt: number) {
-  const seconds = Number(to.getBigInt64(toAt, true) - from.getBigInt64(fromAt, true));
+  // The difference of the low halves: no packet waits for 68 years.
+  const seconds = (to.getUint32(toAt, true) - from.getUint32(fromAt, true)) | 0;
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;
 }

@@ -59,11 +59,11 @@ export class TargetLimit {
   /** Counts one more probe unless a bound is reached; returns whether it was counted. */
   take(probe: Probe, nowMs: number): boolean {
     const { target, source, hopLimit } = probe;
-    this.#sweep(nowMs);
+    if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs);
     const port = portKey(probe);
     const far = Math.min(hopLimit, this.#distances.get(port ?? "")?.hops ?? hopLimit);
     const syn = port && `${port} ${far}`;
-    if (syn && this.#synMs.has(syn)) return false;
+    if (syn && nowMs - (this.#synMs.get(syn) ?? -Infinity) < SYN_PAUSE_MS) return false;
     const prefix = prefixKey(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
@@ -84,6 +84,7 @@ export class TargetLimit {
   answered(target: Ipv6Address, nowMs: number): void {
     const key = addressKey(target);
     this.#answeredMs.set(key, nowMs);
+    if (this.#waiting.length === 0) return;
     this.#waiting = this.#waiting.filter(({ neighbour }) => neighbour !== key);
   }
 
@@ -96,12 +97,10 @@ export class TargetLimit {
   }
 
   #sweep(nowMs: number): void {
-    for (const [port, sentMs] of this.#synMs) {
-      if (sentMs > nowMs - SYN_PAUSE_MS) break;
-      this.#synMs.delete(port);
-    }
-    if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
+    for (const [port, sentMs] of this.#synMs) {
+      if (nowMs - sentMs >= SYN_PAUSE_MS) this.#synMs.delete(port);
+    }
     for (const [prefix, sentMs] of this.#sentMs) {
       if ((sentMs.at(-1) ?? 0) <= nowMs - 1000) this.#sentMs.delete(prefix);
     }
