@@ -181,7 +181,7 @@ export function priceOf(
   locations: () => ReadonlyMap<string, readonly string[]>,
 ): number {
   // Parsing costs as much as the rest of a small answer, and most requests have no such parameter.
-  if (!Object.keys(query).some((name) => parameters[name]?.price)) return 1;
+  if (!Object.keys(query).some((name) => parameters[name]?.price)) return price;
   const values = Object.fromEntries(
     Object.entries(parameters).flatMap(([name, { schema }]) => {
       const { success, data } = schema().safeParse(query[name]?.[0], UNSAID);

@@ -384,7 +384,7 @@ export class Prober {
       this.#limit.answered(request.target, this.clock.nowMs());
     }
     // The hop limit of a probe is kept as long as its run.
-    if (response.kind === "reply" && !this.#isOver(request))
+    if (response.kind === "reply" && !this.#isOver(request.signal))
       this.#limit.reached(request, this.clock.nowMs());
     const { aborted } = request.signal;
     // An error is never late: Linux takes three seconds to miss a neighbour.

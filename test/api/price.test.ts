@@ -51,6 +51,7 @@ test.each([
   ["/ping/::1?from=a,,b", 9, 1],
   ["/mtr/::1?from=a,b,c&rounds=9", 0, 3],
   ["/mtu/::1?from=a,b", 0, 2],
+  ["/check/::1?port=443", 0, 12],
   ["/traceroute/::1?paths=1", 0, 1],
   ["/traceroute/::1?paths=4", 0, 1],
   ["/traceroute/::1?paths=5", 0, 2],
@@ -69,7 +70,7 @@ test("a query without a parameter that has a price costs one, and nothing of it 
   };
   const about = { in: "query", description: "", example: "", schema } as const;
   const parameters = { priced: { ...about, price: () => 2 }, free: about };
-  const priceOfOnly = (name: string) => priceOf(parameters, { [name]: ["1"] }, () => new Map());
+  const priceOfOnly = (name: string) => priceOf({ parameters }, { [name]: ["1"] }, () => new Map());
   for (const name of ["free", "unknown", "constructor", "__proto__"]) {
     expect(priceOfOnly(name)).toBe(1);
   }
