@@ -77,7 +77,7 @@ export function describeCommands(
   for (const tool of TOOLS) addTool(program, tool, environment, setStatus);
   about(
     addServerOptions(program.command("mcp"), environment),
-    "Let a program such as an assistant use the tools. It speaks the Model Context Protocol over standard input and output, until the input ends. The program starts this command itself; docs/configuration.md shows how it is told to.",
+    "Let a program such as an assistant use the tools. It speaks the Model Context Protocol over standard input and output, until the input ends. The program starts this command itself; docs/configuration.md shows how to set it up.",
     "sixscope mcp --server https://six.example.com",
   ).action(async (options: ServerOptions, command: Command) => {
     const { runMcp } = await import("./mcp.ts");
