@@ -81,6 +81,42 @@ interface Answer {
 const boundsText = ({ mtu = null, atMost = null }: Pick<Answer, "mtu" | "atMost">) =>
   mtu === atMost ? (mtu ?? "unknown") : `${mtu ?? "unknown"} to ${atMost}`;
 
+const sentencesOf = ({ details }: Answer) => details?.verdict?.text.split(". ") ?? [];
+
+const traceLines = ({ hops = [], details }: Answer) => [
+  ...hops.map(({ hop, ip, rtt }) => `${hop}  ${ip ?? "silent"}  ${rtt ?? ""}`),
+  `${details?.reason}`,
+];
+
+const mtrLines = (answer: Answer) => [
+  ...(answer.hops ?? []).map(
+    ({ hop, ip, sent, loss, avg, cause }) =>
+      `${hop}  ${ip ?? "silent"}  sent ${sent}  loss ${loss} %  avg ${avg}  ${cause ?? ""}`,
+  ),
+  ...sentencesOf(answer),
+];
+
+const TRACEROUTE = ["-6", "-n", "-q", "1", "-w", "1", "-m", "15"] as const;
+const MTR = ["mtr", "-6", "-n", "-r", "-w", "-i", "0.2", "-G", "1"] as const;
+
+/** A trace and an mtr of a TCP port. */
+const overTcp = (port: number, program: readonly string[]) => {
+  const trace = {
+    query: "names=no",
+    lines: (answer: Answer) => [...traceLines(answer), ...sentencesOf(answer)],
+    program,
+  };
+  const mtr = {
+    query: "names=no&rounds=10&intervalMs=200",
+    lines: mtrLines,
+    program: [...MTR, "-c", "10", "-T", "-P", `${port}`],
+  };
+  return { trace, mtr } as const;
+};
+
+const OPEN = overTcp(443, ["traceroute", "-T", "-p", "443", ...TRACEROUTE]);
+const CLOSED = overTcp(80, ["traceroute", "-T", "-p", "80", ...TRACEROUTE]);
+
 /** Each of our tools: its parameters, its answer in lines, and the program beside it. */
 const TOOLS = {
   ping: {
@@ -96,12 +132,13 @@ const TOOLS = {
   },
   traceroute: {
     query: "names=no",
-    lines: ({ hops = [], details }: Answer) => [
-      ...hops.map(({ hop, ip, rtt }) => `${hop}  ${ip ?? "silent"}  ${rtt ?? ""}`),
-      `${details?.reason}`,
-    ],
-    program: ["traceroute", "-6", "-n", "-I", "-q", "1", "-w", "1", "-m", "15"],
+    lines: traceLines,
+    program: ["traceroute", "-I", ...TRACEROUTE],
   },
+  "traceroute?protocol=tcp&port=443": OPEN.trace,
+  "mtr?protocol=tcp&port=443": OPEN.mtr,
+  "traceroute?protocol=tcp&port=80": CLOSED.trace,
+  "mtr?protocol=tcp&port=80": CLOSED.mtr,
   "traceroute?paths=16": {
     query: "names=no",
     lines: ({ details }: Answer) => [
@@ -116,14 +153,8 @@ const TOOLS = {
   },
   mtr: {
     query: "names=no&rounds=30&intervalMs=200",
-    lines: ({ hops = [], details }: Answer) => [
-      ...hops.map(
-        ({ hop, ip, sent, loss, avg, cause }) =>
-          `${hop}  ${ip ?? "silent"}  sent ${sent}  loss ${loss} %  avg ${avg}  ${cause ?? ""}`,
-      ),
-      ...(details?.verdict?.text.split(". ") ?? []),
-    ],
-    program: ["mtr", "-6", "-n", "-r", "-w", "-c", "30", "-i", "0.2", "-G", "1"],
+    lines: mtrLines,
+    program: [...MTR, "-c", "30"],
   },
   mtu: {
     query: "names=no",
@@ -193,6 +224,13 @@ async function compare(
   }
 }
 
+/** A web server at the target, until its namespace ends. */
+async function listen(): Promise<void> {
+  const script = 'Bun.listen({ hostname: "::", port: 443, socket: { data() {} } }); console.log(1)';
+  const server = Bun.spawn(chain.inside(TARGET_NODE, [process.execPath, "-e", script]));
+  await server.stdout.getReader().read();
+}
+
 const everyRouter = Array.from({ length: ROUTERS }, (_, index) => index + 1);
 const nft = (node: number, script: string) => chain.exec(node, ["nft", "-f", "-"], script);
 
@@ -227,6 +265,9 @@ const CHANGES: readonly (readonly [name: string, rule: string, timesMs: readonly
 ];
 
 const nothing = async () => {};
+const OPEN_PORT = ["traceroute?protocol=tcp&port=443", "mtr?protocol=tcp&port=443"] as const;
+const CLOSED_PORT = ["traceroute?protocol=tcp&port=80", "mtr?protocol=tcp&port=80"] as const;
+const RESETS = "tcp flags & rst == rst";
 const TOO_BIG = "icmpv6 type packet-too-big";
 const ONE_A_SECOND = "limit rate over 1/second burst 1 packets drop";
 /** The prefix of the first link, which holds our own address. */
@@ -258,6 +299,14 @@ const CASES: readonly Case[] = [
   ["MTU 1400, then 1300 with a filtered Packet Too Big", async () => { await chain.setMtu(3, 1400); await chain.setMtu(5, 1300); await rule("output", `${TOO_BIG} drop`, 4); }, ["mtu"]],
   ["MTU 1400 on the way back without a Packet Too Big", () => rule("forward", "icmpv6 type echo-reply meta length > 1400 drop", 3), ["mtu"]],
   ["echo requests beyond 1000 bytes vanish", () => rule("forward", "icmpv6 type echo-request meta length > 1000 drop", ROUTERS), ["mtu"]],
+  ["tcp: an open port", listen, OPEN_PORT],
+  ["tcp: a closed port", nothing, CLOSED_PORT],
+  ["tcp: a port that the target drops", () => rule("input", "tcp dport 443 drop", TARGET_NODE), OPEN_PORT],
+  ["tcp: a port that a router drops", () => rule("forward", "tcp dport 443 drop", 4), OPEN_PORT],
+  ["tcp: a port that a router rejects", () => rule("forward", "tcp dport 443 reject with icmpv6 admin-prohibited", 4), OPEN_PORT],
+  ["tcp: a port that a router resets", () => rule("forward", "tcp dport 443 reject with tcp reset", 4), OPEN_PORT],
+  ["tcp: resets get lost", () => rule("forward", `ip6 saddr ${chain.source} ${RESETS} drop`, 1), OPEN_PORT],
+  ["tcp: one error a second from all routers", () => rule("output", `icmpv6 type time-exceeded ${ONE_A_SECOND}`, ...everyRouter), OPEN_PORT],
   ["packets beyond 1200 bytes vanish", () => rule("forward", "meta length > 1200 drop", 3), ["mtu"]],
 ];
 
