@@ -68,7 +68,7 @@ const isFailed = ({ status }: Step) => status === "fail";
 /** IPv6 that is slower by as much is a finding: people notice a tenth of a second. */
 const SLOWER_MS = 50;
 
-/** Times that differ by less are the same: one is the kernel's, and the other is taken in the process. */
+/** Times that differ by less are the same: both are taken in a process that does more than this. */
 const SAME_MS = 5;
 
 const fastest = (steps: readonly Step[]) => Math.min(...steps.flatMap(({ rtt }) => rtt ?? []));
@@ -131,7 +131,12 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   };
   const names = steps.find((step) => step.name === "names" && isFailed(step));
   if (names?.finding) {
-    return conclude(names.finding, `${subject} ${says(names.finding)}${beside}`, names);
+    const isAboutBoth = names.finding === "dnssec-bogus";
+    return conclude(
+      names.finding,
+      `${subject} ${says(names.finding)}${isAboutBoth ? "" : beside}`,
+      names,
+    );
   }
   const ips = [...new Set(steps.filter(isIpv6).flatMap(({ ip }) => ip ?? []))];
   const faults = ips.flatMap((ip) => faultOf(steps.filter((step) => step.ip === ip)) ?? []);
@@ -139,7 +144,10 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const [some, all] = [COUNTS[faults.length], COUNTS[ips.length]];
   if (worst?.finding && faults.length === ips.length) {
     const fault = `${worst.ip} ${says(worst.finding)}`;
-    const of = ips.length === 1 ? "" : `none of its ${all} addresses works, and `;
+    const of =
+      ips.length === 1
+        ? ""
+        : `${ips.length === 2 ? "neither" : "none"} of its ${all} addresses works, and `;
     const first =
       worst.ip === subject ? fault : `${subject} does not work over IPv6: ${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);
@@ -158,7 +166,8 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const warning = worstOf(steps.filter((step) => !isIpv4(step)));
   if (warning?.finding) {
     const first = `${subject} works over IPv6, but ${says(warning.finding)}`;
-    return conclude(warning.finding, `${first}${compared}`, warning);
+    const isSaid = warning.finding === "slower";
+    return conclude(warning.finding, `${first}${isSaid ? "" : compared}`, warning);
   }
   return conclude("works", `${subject} works over IPv6${compared}`);
 }
