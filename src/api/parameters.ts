@@ -165,12 +165,13 @@ export function readParameters(parameters: Parameters, sent: SentParameters): Va
 }
 
 /**
- * How many requests one with this query costs: the product of the prices of its parameters that are valid.
+ * How many requests one with this query counts as: the price of the endpoint, multiplied by those of its parameters
+ * that are valid.
  *
  * @param locations as for `Parameter.price`
  */
 export function priceOf(
-  parameters: Parameters,
+  { price = 1, parameters }: { readonly price?: number; readonly parameters: Parameters },
   query: Readonly<Record<string, string[]>>,
   locations: () => ReadonlyMap<string, readonly string[]>,
 ): number {
@@ -183,7 +184,7 @@ export function priceOf(
   return Object.entries(values).reduce(
     (product, [name, value]) =>
       product * (parameters[name]?.price?.(value, values, locations) || 1),
-    1,
+    price,
   );
 }
 

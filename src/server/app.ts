@@ -76,9 +76,8 @@ interface Plan {
   readonly handler: Handler;
   /** The pattern that represents all spellings of the path. */
   readonly main: string;
-  /** How many requests one counts as, and its parameters if it can count as more. */
-  readonly price: number | undefined;
-  readonly priced: Endpoint["parameters"] | undefined;
+  /** Its endpoint, if a request can count as more than one. */
+  readonly priced: Endpoint | undefined;
 }
 
 /** The plan of a path, where its parameters are, and the segments of the path. */
@@ -94,15 +93,13 @@ export function createApp(dependencies: AppDependencies): App {
   const router = new RegExpRouter<Plan>();
   const locations = () => dependencies.locations?.known.byWord ?? new Map();
   const admit = createMiddleware(dependencies, ({ url }, route) => {
-    const { price = 1, priced } = plans.get(route) ?? {};
-    return priced && url.includes("?") ? price * priceOf(priced, queriesOf(url), locations) : price;
+    const priced = plans.get(route)?.priced;
+    return priced && url.includes("?")
+      ? priceOf(priced, queriesOf(url), locations)
+      : (priced?.price ?? 1);
   });
-  const add = (
-    patterns: readonly [string, ...string[]],
-    handler: Handler,
-    { price, priced }: Partial<Pick<Plan, "price" | "priced">> = {},
-  ) => {
-    const plan = { handler, main: patterns[0], price, priced };
+  const add = (patterns: readonly [string, ...string[]], handler: Handler, priced?: Endpoint) => {
+    const plan = { handler, main: patterns[0], priced };
     for (const pattern of patterns) {
       plans.set(pattern, plan);
       router.add("ALL", pattern, plan);
@@ -148,10 +145,9 @@ export function createApp(dependencies: AppDependencies): App {
     }
   };
   for (const endpoint of ENDPOINTS) {
-    const { parameters, price } = endpoint;
-    const isPriced = Object.values(parameters).some((parameter) => parameter.price);
+    const isPriced = Object.values(endpoint.parameters).some(({ price }) => price);
     const handler = handlerOf(endpoint, dependencies, explain);
-    add(patternsOf(endpoint), handler, { price, priced: isPriced ? parameters : undefined });
+    add(patternsOf(endpoint), handler, isPriced || endpoint.price ? endpoint : undefined);
   }
   const page = (info: RequestInfo, name: "index" | "docs") =>
     pages.page(info, name, addressOf(callOf(info)), dependencies);

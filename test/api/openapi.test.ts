@@ -171,6 +171,15 @@ describe("the contract in the document", () => {
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
     [
+      "/check/{name}",
+      [{ ...target, name: "name" }, integer("port", 65_535, 443), from, integer("limit", 32, 32)],
+      [
+        ...LOCATION_ERRORS,
+        ...["INVALID_ADDRESS", "INVALID_HOSTNAME", "TOO_MANY_PROBES"],
+        ...["UNAUTHORIZED", "KEYS_UNAVAILABLE"],
+      ],
+    ],
+    [
       "/validate",
       [{ name: "address", in: "query", required: true, schema: { type: "string" } }],
       ["INVALID_ADDRESS"],
@@ -287,6 +296,8 @@ describe("the contract in the document", () => {
   test.each<[name: string, fields: Record<string, unknown>]>([
     ["MyIp", { ip: "string", version: "integer", isIPv6: "boolean", details: "object" }],
     ["Validation", { valid: "boolean", type: undefined, compressed: "string", expanded: "string", details: undefined }],
+    ["CheckResult", { name: "string", port: "integer", steps: "array", details: "object" }],
+    ["CheckStep", { name: "string", ip: "string", status: "string", finding: "string", text: "string", ms: "integer", rtt: "number", httpStatus: "integer" }],
     ["DnsResult", { hostname: "string", records: "array", resolver: undefined, queryTime: "integer", details: "object" }],
     ["DnsRecord", { type: "string", value: "string", ttl: "integer" }],
     ["PingResult", { target: "string", ip: "string", results: "array", stats: undefined, details: "object" }],

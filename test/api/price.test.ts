@@ -19,7 +19,7 @@ function price(request: string, locations = 0): number {
     ["eu", names.slice(0, 5)],
     ["nl", names.slice(3, 7)],
   ]);
-  return priceOf(endpoint?.parameters ?? {}, sent, () => known);
+  return priceOf(endpoint ?? { parameters: {} }, sent, () => known);
 }
 
 const rows = [...PAGE.matchAll(/^\| `(\/\S+)` \| (\d+) \|$/gm)].map(

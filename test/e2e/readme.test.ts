@@ -104,7 +104,7 @@ describe("examples", () => {
   test("show all endpoints and an error", () => {
     const endpoints = apiExamples.map(({ path }) => path.split(/[/?]/)[3]);
     expect(new Set(endpoints)).toEqual(
-      new Set(["myip", "validate", "dns", "ping", "traceroute", "mtr", "mtu"]),
+      new Set(["myip", "check", "validate", "dns", "ping", "traceroute", "mtr", "mtu"]),
     );
     expect(
       apiExamples.some(({ answer }) => typeof answer === "object" && "error" in (answer ?? {})),

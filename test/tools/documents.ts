@@ -1,6 +1,8 @@
 /** Documents with everything that each tool can report; each value occurs once. */
 
 import type { DnssecDetails } from "../../src/api/dns-schemas.ts";
+import type { CheckResult } from "../../src/tools/check/endpoint.ts";
+import { checkVerdict } from "../../src/tools/check/steps.ts";
 import { type DnsResult, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
 import { type MtrResult, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
 import { type MtuResult, mtuText } from "../../src/tools/mtu/endpoint.ts";
@@ -38,6 +40,27 @@ const LOST: PingResult["details"]["lost"] = [
   { seq: 7, reason: "no-route", type: 1, code: 0, from: "2001:db8:7::1", rtt: 3.125 },
 ];
 
+const STEPS: CheckResult["steps"] = [
+  { name: "names", status: "ok", text: "It has 2 IPv6 addresses.", ms: 21 },
+  { name: "tcp", ip: "2001:db8::80", status: "ok", text: "The port is open.", rtt: 11.125, ms: 22 },
+  {
+    ...{ name: "http", ip: "2001:db8::80", status: "fail", finding: "http-error" },
+    ...{ text: "The server answers with status 503.", httpStatus: 503, ms: 23 },
+  },
+  { name: "mtr", ip: "2001:db8::80", status: "skipped", text: "It has not ended in time.", ms: 24 },
+];
+
+export const CHECK = {
+  name: "www.example.com",
+  port: 8443,
+  steps: STEPS,
+  details: {
+    ...DATED,
+    location: "ams",
+    verdict: checkVerdict("www.example.com", 443, STEPS),
+  },
+} satisfies CheckResult & { details: { location: string } };
+
 export const PING: PingResult = {
   ...HEAD,
   results: [
@@ -51,7 +74,7 @@ export const PING: PingResult = {
     verdict: pingVerdict(2, LOST),
     dns64: DNS64,
     addresses: ADDRESSES,
-    port: { protocol: "tcp", port: 443, state: "open" },
+    port: { protocol: "tcp", port: 443, state: "open", echo: true },
     source: SOURCE,
     timeout: 2000,
     lost: LOST,
@@ -109,7 +132,7 @@ export const TRACE: TraceResult = {
     verdict: traceVerdict(TRACE_HOPS, { reason: "reached", otherSource: "2001:db8::81" }, null),
     dns64: DNS64,
     addresses: ADDRESSES,
-    port: { protocol: "tcp", port: 443, state: "open" },
+    port: { protocol: "tcp", port: 443, state: "open", echo: true },
     source: SOURCE,
     cutShort: CUT,
     flowLabel: 493_374,
@@ -264,7 +287,7 @@ export const MTR: MtrResult = {
     verdict: mtrVerdict(MTR_HOPS, MTR_END, { from: 1, to: 3 }),
     dns64: DNS64,
     addresses: ADDRESSES,
-    port: { protocol: "tcp", port: 443, state: "open" },
+    port: { protocol: "tcp", port: 443, state: "open", echo: true },
     source: SOURCE,
     cutShort: CUT,
     flowLabel: 493_374,

@@ -7,6 +7,7 @@ import { reporterOf, type ToolName } from "../../src/tools/reports.ts";
 import { TOOLS } from "../../src/tools/table.ts";
 import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
 import {
+  CHECK,
   COMPARISON,
   DNS,
   LOOPING_TRACE,
@@ -23,6 +24,7 @@ const MY_IP = { ip: "2001:db8::1", version: 6, isIPv6: true };
 
 const DOCUMENTS: Readonly<Record<ToolName, readonly object[]>> = {
   "my-ip": [MY_IP],
+  check: [CHECK],
   validate: VALIDATIONS,
   dns: [DNS, COMPARISON],
   ping: [PING],
@@ -51,6 +53,10 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "my-ip.details.network.source": "as asn",
   "*.details.network.prefix": "only validate, which is about one address",
   "*.details.network.source": "as prefix",
+  "check.steps[].finding": "the same in words",
+  "check.steps[].ms": "--json, and the wait itself",
+  "check.steps[].rtt": "the verdict compares it",
+  "check.steps[].httpStatus": "the same in words",
   "validate.type": "the same in words",
   "validate.details.interfaceId.kind": "the same in words",
   "validate.details.embeddedIPv4[].mechanism": "the same in words",

@@ -247,7 +247,7 @@ export async function judgeHttp(
   }
 }
 
-/** Whether a name or an address in a URL is of IPv6; null if the resolver does not say. */
+/** True if a name or an address in a URL is of IPv6; null if the resolver does not say. */
 async function hasIpv6Address(
   client: DnsClient,
   host: string,

@@ -20,6 +20,7 @@ const GRACE_MS = 5_000;
 /** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
 export const check = endpoint({
   ...PROBING,
+  errors: ["INVALID_ADDRESS", "INVALID_HOSTNAME", "TOO_MANY_PROBES"],
   path: "/check/{name}",
   operationId: "check",
   summary: "Whether a name works over IPv6, and if not, why (beta)",

@@ -43,8 +43,8 @@ export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
  */
 export const FINDINGS = {
   "no-such-name": ["fail", "does not exist"],
-  "dnssec-bogus": ["fail", "fails DNSSEC validation, so resolvers that validate do not resolve it"],
   "names-unknown": ["fail", "could not be looked up"],
+  "dnssec-bogus": ["fail", "fails DNSSEC validation, so resolvers that validate do not resolve it"],
   "no-ipv6": ["fail", "has no IPv6 address"],
   "not-public": ["fail", "cannot be reached from outside its network"],
   "not-allowed": ["fail", "may not be probed by this service"],
@@ -66,8 +66,8 @@ export const FINDINGS = {
   "redirect-without-ipv6": ["fail", "redirects to a name without an IPv6 address"],
   "http-differs": ["warn", "answers HTTP requests otherwise than over IPv4"],
   "large-packets": ["warn", "is behind a path where large packets vanish"],
-  "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
   "path-loss": ["warn", "is behind a path that loses packets"],
+  "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
   slower: ["warn", "is slower over IPv6 than over IPv4"],
   "resolvers-differ": ["warn", "is not the same at all resolvers"],
   "resolver-silent": ["warn", "was not answered by all resolvers"],

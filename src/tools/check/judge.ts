@@ -1,8 +1,10 @@
 /** The findings in the documents of other tools. */
 import { tryParseIp } from "../../addr/ip.ts";
 import { objectionTo } from "../../addr/policy.ts";
+import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
 import type { Services } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
+import { once } from "../../api/schemas.ts";
 import { listText, plural } from "../../util/text.ts";
 import type { DnsResult } from "../dns/endpoint.ts";
 import type { MtrResult } from "../mtr/endpoint.ts";
@@ -55,13 +57,24 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
 const detailsOf = (answer: Answer): object =>
   answer instanceof ApiError ? answer.body.error.details : answer.details;
 
+/** This machine and its links, where services trust whoever can reach them: by `SIXSCOPE_TARGETS_ALLOW` alone. */
+const OWN = once(() =>
+  ["::1/128", "fe80::/10", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8"].map(parsePrefix),
+);
+
 /** Judges whether an address may be connected to. */
-export function judgePolicy(ip: string, { config }: Pick<Services, "config">): Seen {
+export function judgePolicy(ip: string, { config: { targets } }: Pick<Services, "config">): Seen {
   const address = tryParseIp(ip);
-  const objection = address && objectionTo(address, config.targets);
-  if (!objection) return { text: "It may be probed." };
-  const finding = objection.includes("denied prefix") ? "not-allowed" : "not-public";
-  return { finding, text: `${ip} is not probed: ${objection}.` };
+  const isIn = (prefixes: readonly Prefix[]) =>
+    address !== null && prefixes.some((prefix) => prefixContains(prefix, address));
+  const objection = address && objectionTo(address, targets);
+  if (objection) {
+    const finding = objection.includes("denied prefix") ? "not-allowed" : "not-public";
+    return { finding, text: `${ip} is not probed: ${objection}.` };
+  }
+  if (!isIn(OWN()) || isIn(targets.allow)) return { text: "It may be connected to." };
+  const text = `${ip} is this machine or on its link, and SIXSCOPE_TARGETS_ALLOW does not have it.`;
+  return { finding: "not-allowed", text };
 }
 
 /** Judges a ping by echo requests. */
@@ -98,5 +111,5 @@ export function judgeMtr({ hops, details: { verdict } }: MtrResult, isOverTcp: b
   return { text, ...(code === "loss" && isSure && { finding: "path-loss" as const }) };
 }
 
-/** What a trace says of the way; how it ends is judged by the port. */
+/** The words of a trace on the way; its end is judged by the port. */
 export const judgeTrace = ({ details: { verdict } }: TraceResult): Seen => ({ text: verdict.text });

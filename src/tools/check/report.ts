@@ -31,7 +31,7 @@ export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
     const rows = steps.map((step) => {
       const { status, text } = "status" in step ? step : { status: null, text: "" };
       const tone = status && TONES[status];
-      const cells = [step.name, status ?? "…", step.ip ?? null, text ? [text] : []];
+      const cells = [step.name, status ?? "…", step.ip ?? null, text || null];
       return { cells, ...(tone && { tone }) };
     });
     return {
@@ -47,6 +47,6 @@ export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
 const COLUMNS = [
   { name: "step", kind: "text" },
   { name: "result", kind: "text", isToned: true },
-  { name: "address", kind: "text" },
-  { name: "", kind: "notes" },
+  { name: "address", kind: "value" },
+  { name: "", kind: "text" },
 ] as const;

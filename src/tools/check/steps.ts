@@ -40,7 +40,7 @@ export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
 /** A step of a check. */
 export type Step = ValueOf<ReturnType<typeof checkStep>>;
 
-/** What was found in a step, before it is one. */
+/** The finding of a step, before it is one. */
 export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & { readonly status?: "skipped" };
 
 /** A step from what was found in it. */
@@ -104,7 +104,7 @@ function speedText(slowness: number): string {
 
 const COUNTS = ["none", "one", "two", "three", "four"];
 
-/** What a step of an address proves that it works: a response on the ports of the web, else a connection. */
+/** The step of an address that proves that it works: a response on the ports of the web, else a connection. */
 const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
 
 /**
