@@ -1,16 +1,19 @@
 /** The faults of the laboratory: a site for each, and what a check must conclude of it. */
 import type { VERDICTS } from "../../src/tools/check/findings.ts";
+import type { Step } from "../../src/tools/check/steps.ts";
 import type { Resolvers, Site } from "./stage.ts";
 
 /** A fault, and the verdict on it. */
 export interface Fault extends Site {
   readonly code: (typeof VERDICTS)[number];
-  /** What the first sentence of the verdict says. */
+  /** Words of the first sentence of the verdict. */
   readonly says: readonly RegExp[];
-  /** What it must not say. */
+  /** Words that it must not have. */
   readonly never?: readonly RegExp[];
-  /** What the evidence says, the sentences behind the first. */
+  /** Words of the evidence, which is behind it. */
   readonly evidence?: RegExp;
+  /** Words of steps, by their names. */
+  readonly steps?: Readonly<Partial<Record<Step["name"], RegExp>>>;
   readonly port?: number;
   readonly resolvers?: Resolvers;
   /** An address in place of the name, by its place among those of the site. */
@@ -69,7 +72,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     code: "partly",
     says: [/two in three first connections wait:/],
   },
-  "all-dead": { ipv6: 4, alive: 0, code: "no-answer", says: [/none of its four addresses works/] },
+  "all-dead": {
+    ipv6: 4,
+    alive: 0,
+    code: "no-answer",
+    says: [/none of the four addresses that were checked works/],
+  },
   closed: { server: "none", code: "port-closed", says: [/refuses connections to port 443/] },
   dropped: {
     rules: (ip) => ({ 4: [dropped(ip)] }),
@@ -116,6 +124,19 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "no-tls": { server: "plain", code: "not-tls", says: [/does not speak TLS on port 443/] },
   "ssh-on-443": { server: "ssh", code: "not-tls", says: [/does not speak TLS on port 443/] },
+  alert: {
+    more: "ssl_reject_handshake on;",
+    code: "tls-failed",
+    says: [/breaks off the TLS handshake/],
+    never: [/does not speak/],
+  },
+  closer: { server: "closer", code: "tls-failed", says: [/breaks off the TLS handshake/] },
+  "http-closed": {
+    answer: "return 444;",
+    code: "http-silent",
+    says: [/does not answer HTTP requests/],
+    evidence: /closes the connection/,
+  },
   tarpit: {
     server: "tarpit",
     code: "tls-silent",
@@ -123,7 +144,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     never: [/large packets/],
   },
   "http-silent": {
-    answer: "proxy_pass http://192.0.2.28:443;",
+    answer: "proxy_pass http://127.0.0.1:9;",
     code: "http-silent",
     says: [/does not answer HTTP requests/],
   },
@@ -195,6 +216,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "no-echo": {
     rules: (ip) => ({ 4: [`${echo(ip)} drop`] }),
+    steps: { trace: /reached|replied/, mtr: /open/ },
     code: "no-echo",
     says: [/works over IPv6, but does not answer echo/],
     never: [BROKEN],
@@ -230,9 +252,28 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "only-ipv4-again": { ipv6: 0, resolvers: "well", code: "no-ipv6", says: [/has no IPv6 address/] },
 };
 
-/** A name that no zone has. */
-export const NO_SUCH_NAME: Fault = {
-  code: "no-such-name",
-  says: [/does not exist/],
-  never: [/IPv4/],
+/** Checks without a site of their own. */
+export const MORE: Readonly<Record<string, Fault & { readonly site: string }>> = {
+  "no such name": {
+    site: "nothing",
+    code: "no-such-name",
+    says: [/does not exist/],
+    never: [/IPv4/],
+  },
+  "healthy, without a raw socket": {
+    ...{ site: "healthy", resolvers: "no-raw", code: "works", says: [/works over IPv6; IPv4 is/] },
+    never: [BROKEN],
+  },
+  "closed, without a raw socket": {
+    ...{ site: "closed", resolvers: "no-raw", code: "port-closed" },
+    says: [/refuses connections to port 443/],
+  },
+  "dropped, without a raw socket": {
+    ...{ site: "dropped", resolvers: "no-raw", code: "port-silent" },
+    says: [/does not answer on port 443; over IPv4 it works/],
+  },
+  "a tarpit, without a raw socket": {
+    ...{ site: "tarpit", resolvers: "no-raw", code: "tls-silent" },
+    says: [/does not answer the TLS handshake/],
+  },
 };

@@ -22,7 +22,7 @@ const FAR_MS = 100;
 
 /** A site of the server, with one name. */
 export interface Site {
-  /** Its AAAA records; by default, and where it is a number, so many of its own. */
+  /** Its AAAA records; as many of its own, by default one, or these. */
   readonly ipv6?: number | readonly string[];
   /** How many of its own addresses the server has; by default all. */
   readonly alive?: number;
@@ -32,8 +32,10 @@ export interface Site {
   /** Lines of nginx for requests, over either family or over IPv6 alone; by default status 200. */
   readonly answer?: string;
   readonly answer6?: string;
+  /** Lines of nginx beside. */
+  readonly more?: string;
   /** `plain` speaks no TLS on port 443, `none` listens nowhere; others are servers of `test/lab/odd-servers.ts`. */
-  readonly server?: "web" | "plain" | "none" | "tarpit" | "ssh";
+  readonly server?: "web" | "plain" | "none" | "tarpit" | "closer" | "ssh";
   /** Rules of nft at nodes, by default for what is forwarded by a router and taken by the server. */
   rules?(ip: string): Readonly<Record<number, readonly string[]>>;
   /** The MTU of the way behind a router, in both directions. */
@@ -42,12 +44,12 @@ export interface Site {
   readonly isFar?: boolean;
   /** The zone of its name; by default `check.example`. */
   readonly zone?: "check.example" | "secure.example" | "bogus.example";
-  /** What only the third resolver says of its name, as local data of unbound. */
+  /** The records that only the third resolver has for its name, as local data of unbound. */
   readonly third?: readonly string[];
 }
 
-/** The resolvers of a service: as they should be, one silent, all silent, all of them making addresses (DNS64). */
-export type Resolvers = "well" | "one-silent" | "all-silent" | "dns64";
+/** The resolvers of a service: as they should be, one silent, all silent, all of them making addresses (DNS64); or it has no raw socket. */
+export type Resolvers = "well" | "one-silent" | "all-silent" | "dns64" | "no-raw";
 
 /** The laboratory. */
 export interface Stage extends AsyncDisposable {
@@ -64,6 +66,8 @@ export interface Stage extends AsyncDisposable {
   /** Runs nft at a node with rules added to those of the sites. */
   setRules(node: number, more?: readonly string[]): Promise<void>;
 }
+
+const WITHOUT_RAW = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--"];
 
 const ZONES = ["check.example", "secure.example", "bogus.example"] as const;
 
@@ -126,6 +130,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     "one-silent": [a, b, deaf],
     "all-silent": [deaf, deaf, deaf],
     dns64: [dns64, dns64, dns64],
+    "no-raw": [a, b, c],
   };
 
   /** The zones and their trust anchors. */
@@ -274,12 +279,13 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
         certificate = "good",
         answer = "return 200 ok;",
         answer6,
+        more = "",
       } = site(name);
       if (server !== "web" && server !== "plain") return [];
       const tls = server === "web" ? " ssl" : "";
       const listen = (ip: string) => `listen ${ip}:80; listen ${ip}:443${tls};`;
       const block = (lines: string, said: string) =>
-        `server { ${lines} server_name ${nameOf(name)}; ${certificateLines(folder, certificate)} location / { ${said} } }`;
+        `server { ${lines} server_name ${nameOf(name)}; ${certificateLines(folder, certificate)} ${more} location / { ${said} } }`;
       const six = aliveOf(name).map((ip) => listen(`[${ip}]`));
       const four = site(name).ipv4 === false ? [] : [listen(ip4Of(name))];
       return [
@@ -309,7 +315,7 @@ ${servers.join("\n")}
   async function startOddServers() {
     const words = names.flatMap((name) => {
       const { server = "web" } = site(name);
-      if (server !== "tarpit" && server !== "ssh") return [];
+      if (server !== "tarpit" && server !== "ssh" && server !== "closer") return [];
       const port = server === "ssh" ? ["22", "443"] : ["443"];
       return [...aliveOf(name), ip4Of(name)].flatMap((ip) =>
         port.flatMap((each) => [ip, each, server]),
@@ -318,6 +324,7 @@ ${servers.join("\n")}
     const child = spawnInside([
       process.execPath,
       join(import.meta.dir, "../lab/odd-servers.ts"),
+      ...["127.0.0.1", "9", "tarpit"],
       ...words,
     ]);
     const { value } = await child.stdout.getReader().read();
@@ -403,7 +410,10 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
     };
   };
   const startWarm = async (resolvers: Resolvers) => {
-    const service = await startService(settings(resolvers));
+    const service = await startService(
+      settings(resolvers),
+      resolvers === "no-raw" ? WITHOUT_RAW : [],
+    );
     // The first answer does not wait for the resolver's prefix.
     const isKnown = async () =>
       (await (await fetch(`${service.url}/dns/${translated}`)).text()).includes(`"dns64"`);

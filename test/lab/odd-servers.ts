@@ -1,9 +1,10 @@
 /** TCP servers of no HTTP: its arguments are `address port kind` in turns. Says "ready" once all listen. */
 const [, , ...words] = process.argv;
 
-/** The bytes that a server says of itself; a tarpit says and answers nothing. */
+/** The bytes that a server says of itself; a tarpit says and answers nothing, and a closer ends what has begun. */
 const BANNERS: Readonly<Record<string, string>> = {
   tarpit: "",
+  closer: "",
   ssh: "SSH-2.0-OpenSSH_9.2p1\r\n",
 };
 
@@ -14,7 +15,7 @@ while (words.length > 0) {
     port: Number(port),
     socket: {
       open: (socket) => void socket.write(BANNERS[kind] ?? ""),
-      data() {},
+      data: (socket) => void (kind === "closer" && socket.end()),
       error() {},
     },
   });

@@ -136,14 +136,19 @@ export function judgeHandshake(
   return days < SOON_DAYS ? { finding: "certificate-expires", text } : { text };
 }
 
+/** Codes of bytes that are no record of TLS; other errors are alerts of a server, or a connection that is closed. */
+const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
+
 /** Judges why there was no handshake. */
 export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
   if (isTimeout) {
     const text = "The connection opens, and then the server does not answer the TLS handshake.";
     return { finding: "tls-silent", text };
   }
-  const text = `The server does not speak TLS on this port (${clip(errorCode(error) ?? reasonOf(error))}).`;
-  return { finding: "not-tls", text };
+  const why = clip(errorCode(error) ?? reasonOf(error));
+  return NOT_TLS.test(why)
+    ? { finding: "not-tls", text: `The server does not speak TLS on this port (${why}).` }
+    : { finding: "tls-failed", text: `The TLS handshake fails (${why}).` };
 }
 
 /** The head of an HTTP response. */
@@ -204,12 +209,12 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
 
 /** Judges why there was no response. */
 export function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
-  return isTimeout
-    ? { finding: "http-silent", text: "The server does not answer an HTTP request in time." }
-    : {
-        finding: "not-http",
-        text: `The server does not answer with HTTP (${clip(errorCode(error) ?? reasonOf(error))}).`,
-      };
+  const why = clip(errorCode(error) ?? reasonOf(error));
+  const finding = "http-silent";
+  if (isTimeout) return { finding, text: "The server does not answer an HTTP request in time." };
+  return why === "ECONNRESET"
+    ? { finding, text: "The server closes the connection and does not answer an HTTP request." }
+    : { finding: "not-http", text: `The server does not answer with HTTP (${why}).` };
 }
 
 /** Shakes hands by TLS, and judges what came. */

@@ -22,7 +22,15 @@ import {
   judgePort,
   judgeTrace,
 } from "./judge.ts";
-import { compareFamilies, isWeb, PLAIN_PORT, type Seen, type Step, stepOf } from "./steps.ts";
+import {
+  compareFamilies,
+  isWeb,
+  MAX_ADDRESSES,
+  PLAIN_PORT,
+  type Seen,
+  type Step,
+  stepOf,
+} from "./steps.ts";
 
 /** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
 export const LONGEST_MS = 20_000;
@@ -32,9 +40,6 @@ const ROUNDS_MS = 16_000;
 
 /** Milliseconds for a connection over IPv4, a handshake, or a response. */
 const ANSWER_MS = 4_000;
-
-/** Addresses that are connected to. */
-const MAX_ADDRESSES = 4;
 
 /** Echo requests and connections to each address. */
 const ATTEMPTS = 3;
