@@ -11,6 +11,8 @@ export interface UnboundOptions {
   readonly trustAnchors?: readonly string[];
   /** The prefix with which it makes IPv6 addresses of IPv4 addresses (DNS64). */
   readonly dns64?: string;
+  /** Records that it answers with by itself, in presentation form. */
+  readonly localData?: readonly string[];
   /** The certificate for DNS over TLS and HTTPS. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
 }
@@ -20,7 +22,7 @@ export type Unbound = Started & { readonly tlsPort: number; readonly httpsPort: 
 
 /** Starts `unbound` on ::1 and waits until it answers. @throws Error with its output if it does not */
 export async function startUnbound(options: UnboundOptions): Promise<Unbound> {
-  const { zones, server, trustAnchors = [], dns64, tls } = options;
+  const { zones, server, trustAnchors = [], dns64, localData = [], tls } = options;
   const modules = dns64 === undefined ? "validator iterator" : "dns64 validator iterator";
   const [tlsPort, httpsPort] = [await freePort(), await freePort()];
   const encrypted = tls && [
@@ -39,6 +41,7 @@ export async function startUnbound(options: UnboundOptions): Promise<Unbound> {
       ...[`port: ${port}`, `interface: ::1@${port}`, "do-ip4: no"],
       ...trustAnchors.map((anchor) => `trust-anchor: "${anchor}"`),
       ...(dns64 === undefined ? [] : [`dns64-prefix: ${dns64}`]),
+      ...localData.map((record) => `local-data: "${record}"`),
       ...(encrypted ?? []),
       ...["remote-control:", "control-enable: no"],
       ...zones.flatMap((zone) => ["stub-zone:", `name: ${zone}`, `stub-addr: ::1@${server.port}`]),

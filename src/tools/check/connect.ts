@@ -30,12 +30,27 @@ const DAY_MS = 86_400_000;
 
 const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
 
+/** A connection did not come about. */
+class NoConnection extends Error {
+  override readonly name = "NoConnection";
+}
+
+/** Judges why there was no connection. */
+function judgeNoConnection({ ip, port }: Service, isTimeout: boolean): Seen {
+  return isTimeout
+    ? { finding: "port-silent", text: `${ip} does not answer on port ${port}.` }
+    : { finding: "port-closed", text: `${ip} accepts no connection to port ${port}.` };
+}
+
+/** The code of a certificate for another name, which is judged by itself. */
+const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
+
 /** The parts of a certificate and its handshake that are judged. */
 export interface Handshake {
   readonly protocol: string;
   /** Why the chain of certificates is not trusted; null if it is. */
   readonly untrusted: string | null;
-  /** Why the certificate is not that of the name; null if it is. */
+  /** Why the certificate is not that of the name; null if it is, or if there is no name. */
   readonly mismatch: string | null;
   /** Unix milliseconds. */
   readonly beginsMs: number;
@@ -45,7 +60,7 @@ export interface Handshake {
 /**
  * Shakes hands by TLS, trusting nobody, so that a certificate that is not valid can be described.
  *
- * @throws Error that says what came in its place; the signal's reason where nothing came
+ * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
  */
 export async function shakeHands(
   { ip, port, name }: Service,
@@ -59,17 +74,25 @@ export async function shakeHands(
     ALPNProtocols: ["http/1.1"],
     ...(name !== null && { servername: name }),
   });
-  const abort = () => reject(signal.reason);
+  let isConnected = false;
+  const fail = (error: unknown) => reject(isConnected ? error : new NoConnection());
+  const abort = () => fail(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-  socket.on("error", reject);
-  socket.on("close", () => reject(new Error("it closed the connection")));
+  socket.on("connect", () => {
+    isConnected = true;
+  });
+  socket.on("error", fail);
+  socket.on("close", () => fail(new Error("it closed the connection")));
   socket.on("secureConnect", () => {
     const certificate = socket.getPeerCertificate();
     const { authorizationError } = socket;
     resolve({
       protocol: socket.getProtocol() ?? "TLS",
-      untrusted: authorizationError ? String(authorizationError) : null,
-      mismatch: checkServerIdentity(name ?? ip, certificate)?.message ?? null,
+      untrusted:
+        authorizationError && String(authorizationError) !== OTHER_NAME
+          ? String(authorizationError)
+          : null,
+      mismatch: name === null ? null : (checkServerIdentity(name, certificate)?.message ?? null),
       beginsMs: Date.parse(certificate.valid_from),
       expiresMs: Date.parse(certificate.valid_to),
     });
@@ -87,7 +110,7 @@ const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 /** Judges a handshake at a time. */
 export function judgeHandshake(
   { protocol, untrusted, mismatch, beginsMs, expiresMs }: Handshake,
-  { name, ip }: Pick<Service, "name" | "ip">,
+  { name }: Pick<Service, "name">,
   nowMs: number,
 ): Seen {
   const days = Math.floor((expiresMs - nowMs) / DAY_MS);
@@ -102,15 +125,19 @@ export function judgeHandshake(
     return { finding: "certificate-not-yet-valid", text };
   }
   if (mismatch !== null) {
-    return { finding: "certificate-name", text: `The certificate is not for ${name ?? ip}.` };
+    return { finding: "certificate-name", text: `The certificate is not for ${name}.` };
   }
   if (untrusted !== null) {
     const text = `The certificate is not signed by an authority that this service trusts (${untrusted}).`;
     return { finding: "certificate-untrusted", text };
   }
-  const text = `${protocol}, with a certificate for ${name ?? ip} that is valid for ${days} more days.`;
+  const whose = name === null ? "" : ` for ${name}`;
+  const text = `${protocol}, with a certificate${whose} that is valid for ${days} more days.`;
   return days < SOON_DAYS ? { finding: "certificate-expires", text } : { text };
 }
+
+/** Codes of bytes that are no record of TLS; other errors are alerts of a server, or a connection that is closed. */
+const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 
 /** Judges why there was no handshake. */
 export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
@@ -118,8 +145,10 @@ export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
     const text = "The connection opens, and then the server does not answer the TLS handshake.";
     return { finding: "tls-silent", text };
   }
-  const text = `The server does not speak TLS on this port (${clip(errorCode(error) ?? reasonOf(error))}).`;
-  return { finding: "not-tls", text };
+  const why = clip(errorCode(error) ?? reasonOf(error));
+  return NOT_TLS.test(why)
+    ? { finding: "not-tls", text: `The server does not speak TLS on this port (${why}).` }
+    : { finding: "tls-failed", text: `The TLS handshake fails (${why}).` };
 }
 
 /** The head of an HTTP response. */
@@ -180,12 +209,12 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
 
 /** Judges why there was no response. */
 export function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
-  return isTimeout
-    ? { finding: "http-silent", text: "The server does not answer an HTTP request in time." }
-    : {
-        finding: "not-http",
-        text: `The server does not answer with HTTP (${clip(errorCode(error) ?? reasonOf(error))}).`,
-      };
+  const why = clip(errorCode(error) ?? reasonOf(error));
+  const finding = "http-silent";
+  if (isTimeout) return { finding, text: "The server does not answer an HTTP request in time." };
+  return why === "ECONNRESET"
+    ? { finding, text: "The server closes the connection and does not answer an HTTP request." }
+    : { finding: "not-http", text: `The server does not answer with HTTP (${why}).` };
 }
 
 /** Shakes hands by TLS, and judges what came. */
@@ -193,6 +222,7 @@ export async function judgeTls(service: Service, limit: AbortSignal): Promise<Se
   try {
     return judgeHandshake(await shakeHands(service, limit), service, Date.now());
   } catch (error) {
+    if (error instanceof NoConnection) return judgeNoConnection(service, limit.aborted);
     const seen = judgeNoHandshake(error, limit.aborted);
     // Another protocol may be at home there.
     return service.port === TLS_PORT ? seen : { status: "skipped", text: seen.text };
@@ -217,6 +247,7 @@ export async function judgeHttp(
       isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
     );
   } catch (error) {
+    if (errorCode(error) === "ECONNREFUSED") return judgeNoConnection(service, false);
     return judgeNoHead(error, limit.aborted);
   }
 }
@@ -235,20 +266,18 @@ async function hasIpv6Address(
   return addresses.length > 0 || (outcome.kind === "no-data" ? false : null);
 }
 
-/** Opens connections one after another, as programs do; for IPv4, over which nothing is probed. */
+/** Opens connections one after another, as programs do. */
 export async function openTcp(
-  ip: string,
-  port: number,
+  service: Service,
   attempts: number,
   limit: AbortSignal,
 ): Promise<Seen> {
+  const { ip, port } = service;
   const times: number[] = [];
   try {
     while (times.length < attempts) times.push(await connectOnce(ip, port, limit));
   } catch {
-    const finding = limit.aborted ? "port-silent" : "port-closed";
-    const how = limit.aborted ? "does not answer on" : "accepts no connection to";
-    if (times.length === 0) return { finding, text: `${ip} ${how} port ${port}.` };
+    if (times.length === 0) return judgeNoConnection(service, limit.aborted);
   }
   return { text: `${ip} accepts connections to port ${port}.`, rtt: round(Math.min(...times), 3) };
 }

@@ -33,7 +33,7 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   }
   const ipv6 = addressesIn(six, "AAAA");
   const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");
-  const { dns64 = [], agree, unanswered = [], verdict, incomplete } = six.details;
+  const { dns64 = [], differences = [], unanswered = [], verdict, incomplete } = six.details;
   const has = (all: readonly string[], version: number) =>
     all.length > 0 ? `${plural(all.length, `IPv${version} address`)} (${listText(all)})` : "";
   const all = [has(ipv6, 6), has(ipv4, 4)].filter(Boolean).join(" and ");
@@ -47,7 +47,9 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
     const text = `${said} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
   }
-  if (agree === false) return { finding: "resolvers-differ", text: `${said} ${verdict.text}` };
+  // Of TTLs, and of whether they validate, clients see nothing.
+  const differs = differences.includes("records") || differences.includes("rcode");
+  if (differs) return { finding: "resolvers-differ", text: `${said} ${verdict.text}` };
   return unanswered.length > 0
     ? { finding: "resolver-silent", text: `${said} ${listText(unanswered)} did not answer.` }
     : { text: said };
@@ -82,10 +84,10 @@ export function judgeEcho({ stats, details: { verdict } }: PingResult): Seen {
 }
 
 /** Judges a ping of a TCP port. */
-export function judgePort({ stats, details }: PingResult): Seen {
+export function judgePort({ details }: PingResult): Seen {
   const { port, lost, verdict } = details;
   const { code, text } = verdict;
-  if (port?.state === "open") return { text, ...(stats.min !== null && { rtt: stats.min }) };
+  if (port?.state === "open") return { text };
   if (port?.state === "closed") return { finding: "port-closed", text };
   if (code === "not-sent") return { finding: "not-sent", text };
   if (lost.some((sample) => "from" in sample)) return { finding: "unreachable", text };

@@ -22,7 +22,15 @@ import {
   judgePort,
   judgeTrace,
 } from "./judge.ts";
-import { compareFamilies, isWeb, PLAIN_PORT, type Seen, type Step, stepOf } from "./steps.ts";
+import {
+  compareFamilies,
+  isWeb,
+  MAX_ADDRESSES,
+  PLAIN_PORT,
+  type Seen,
+  type Step,
+  stepOf,
+} from "./steps.ts";
 
 /** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
 export const LONGEST_MS = 20_000;
@@ -32,9 +40,6 @@ const ROUNDS_MS = 16_000;
 
 /** Milliseconds for a connection over IPv4, a handshake, or a response. */
 const ANSWER_MS = 4_000;
-
-/** Addresses that are connected to. */
-const MAX_ADDRESSES = 4;
 
 /** Echo requests and connections to each address. */
 const ATTEMPTS = 3;
@@ -91,8 +96,12 @@ export async function takeSteps(
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
     const seen = await run().catch((error: unknown): Seen => {
       if (signal.aborted) return { status: "skipped", text: "It has not ended in time." };
-      if (error instanceof ApiError) return { status: "skipped", text: error.message };
-      throw error;
+      if (!(error instanceof ApiError)) throw error;
+      const isUnsent = error.code === "NETWORK_UNREACHABLE";
+      return {
+        ...(isUnsent ? { finding: "not-sent" } : { status: "skipped" }),
+        text: error.message,
+      };
     });
     if (seen === null) return true;
     const step = stepOf(name, ip, seen, performance.now() - startMs);
@@ -104,11 +113,18 @@ export async function takeSteps(
     "name" in target ? lookUp(target.text, take, ask) : addressOf(target);
   const isAllowed = (ip: string) => judgePolicy(ip, services).finding === undefined;
 
-  /** Opens connections, and talks as a browser does; false if that failed. */
-  const use = async (ip: string, open: () => Promise<Seen>): Promise<boolean> => {
+  /** Opens connections, if probes have not found that this fails, and talks as a browser does; false if that failed. */
+  const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
       withLimit(signal, (limit) => judge(service, limit, services));
+    const open = async () => {
+      const probed = await probePort?.();
+      if (probed?.finding) return probed;
+      // Timed alike over both families.
+      const opened = await withLimit(signal, (limit) => openTcp(service, ATTEMPTS, limit));
+      return probed && !opened.finding ? { ...opened, text: probed.text } : opened;
+    };
     if (!(await take("tcp", ip, open))) return false;
     if (port !== PLAIN_PORT && !(await take("tls", ip, within(judgeTls)))) return false;
     return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
@@ -116,18 +132,25 @@ export async function takeSteps(
   const useIpv6 = async (ip: string): Promise<boolean> => {
     if (!(await take("policy", ip, async () => judgePolicy(ip, services)))) return false;
     const to = { target: ip, count: `${ATTEMPTS}` };
-    const syns = { ...to, protocol: "tcp", port: `${port}` };
+    const probePort = async () => {
+      try {
+        return judgePort(
+          (await ask(ping, { ...to, protocol: "tcp", port: `${port}` })) as PingResult,
+        );
+      } catch (error) {
+        if (error instanceof ApiError && error.code === "ICMP_UNAVAILABLE") return null;
+        throw error;
+      }
+    };
     const [, works] = await Promise.all([
       take("echo", ip, async () => judgeEcho((await ask(ping, to)) as PingResult)),
-      use(ip, async () => judgePort((await ask(ping, syns)) as PingResult)),
+      use(ip, probePort),
     ]);
     return works;
   };
   const useIpv4 = async () => {
     const ip = (await ipv4).find(isAllowed);
-    if (ip === undefined) return;
-    const open = (limit: AbortSignal) => openTcp(ip, port, ATTEMPTS, limit);
-    await use(ip, () => withLimit(signal, open));
+    if (ip !== undefined) await use(ip);
   };
   const checkPath = async (ip: string) => {
     const found = (name: Step["name"]) =>

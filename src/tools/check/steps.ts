@@ -68,7 +68,7 @@ const isFailed = ({ status }: Step) => status === "fail";
 /** IPv6 that is slower by as much is a finding: people notice a tenth of a second. */
 const SLOWER_MS = 50;
 
-/** Times that differ by less are the same: one is the kernel's, and the other is taken in the process. */
+/** Times that differ by less are the same: both are taken in a process that does more than this. */
 const SAME_MS = 5;
 
 const fastest = (steps: readonly Step[]) => Math.min(...steps.flatMap(({ rtt }) => rtt ?? []));
@@ -102,6 +102,9 @@ function speedText(slowness: number): string {
   return `IPv4 is ${Math.abs(slowness)} ms ${slowness > 0 ? "faster" : "slower"}`;
 }
 
+/** Addresses of IPv6 that are connected to. */
+export const MAX_ADDRESSES = 4;
+
 const COUNTS = ["none", "one", "two", "three", "four"];
 
 /** The step of an address that proves that it works: a response on the ports of the web, else a connection. */
@@ -131,34 +134,48 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   };
   const names = steps.find((step) => step.name === "names" && isFailed(step));
   if (names?.finding) {
-    return conclude(names.finding, `${subject} ${says(names.finding)}${beside}`, names);
+    const isAboutBoth = names.finding === "dnssec-bogus";
+    return conclude(
+      names.finding,
+      `${subject} ${says(names.finding)}${isAboutBoth ? "" : beside}`,
+      names,
+    );
   }
   const ips = [...new Set(steps.filter(isIpv6).flatMap(({ ip }) => ip ?? []))];
   const faults = ips.flatMap((ip) => faultOf(steps.filter((step) => step.ip === ip)) ?? []);
   const worst = worstOf(faults);
   const [some, all] = [COUNTS[faults.length], COUNTS[ips.length]];
+  // A name may have more.
+  const isMost = ips.length === MAX_ADDRESSES;
+  const addresses = isMost ? `the ${all} addresses that were checked` : `its ${all} addresses`;
   if (worst?.finding && faults.length === ips.length) {
     const fault = `${worst.ip} ${says(worst.finding)}`;
-    const of = ips.length === 1 ? "" : `none of its ${all} addresses works, and `;
+    const of =
+      ips.length === 1
+        ? ""
+        : `${ips.length === 2 ? "neither" : "none"} of ${addresses} works, and `;
     const first =
       worst.ip === subject ? fault : `${subject} does not work over IPv6: ${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);
+  }
+  if (!works(steps.filter(isIpv6))) {
+    const open = steps.find(({ status, ip }) => status === "skipped" && ip?.includes(":"));
+    const but = worst?.finding ? `; ${worst.ip} ${says(worst.finding)}` : "";
+    return conclude("unknown", `Whether ${subject} works over IPv6 is not known${but}`, open);
   }
   if (worst?.finding) {
     const meets =
       worst.finding === "port-silent" || worst.finding === "no-answer" ? "wait" : "fail";
     const so = `, so ${some} in ${all} first connections ${meets}${faults.length === 1 ? "s" : ""}`;
-    const first = `${subject} works over IPv6, but not at ${some} of its ${all} addresses${worst.name === "policy" ? "" : so}: ${worst.ip} ${says(worst.finding)}`;
+    const isSo = worst.name !== "policy" && !isMost;
+    const first = `${subject} works over IPv6, but not at ${some} of ${addresses}${isSo ? so : ""}: ${worst.ip} ${says(worst.finding)}`;
     return conclude("partly", `${first}${compared}`, worst);
-  }
-  if (!works(steps.filter(isIpv6))) {
-    const open = steps.find(({ status, ip }) => status === "skipped" && ip?.includes(":"));
-    return conclude("unknown", `Whether ${subject} works over IPv6 is not known`, open);
   }
   const warning = worstOf(steps.filter((step) => !isIpv4(step)));
   if (warning?.finding) {
     const first = `${subject} works over IPv6, but ${says(warning.finding)}`;
-    return conclude(warning.finding, `${first}${compared}`, warning);
+    const isSaid = warning.finding === "slower";
+    return conclude(warning.finding, `${first}${isSaid ? "" : compared}`, warning);
   }
   return conclude("works", `${subject} works over IPv6${compared}`);
 }

@@ -1,0 +1,279 @@
+/** The faults of the laboratory: a site for each, and what a check must conclude of it. */
+import type { VERDICTS } from "../../src/tools/check/findings.ts";
+import type { Step } from "../../src/tools/check/steps.ts";
+import type { Resolvers, Site } from "./stage.ts";
+
+/** A fault, and the verdict on it. */
+export interface Fault extends Site {
+  readonly code: (typeof VERDICTS)[number];
+  /** Words of the first sentence of the verdict. */
+  readonly says: readonly RegExp[];
+  /** Words that it must not have. */
+  readonly never?: readonly RegExp[];
+  /** Words of the evidence, which is behind it. */
+  readonly evidence?: RegExp;
+  /** Words of steps, by their names. */
+  readonly steps?: Readonly<Partial<Record<Step["name"], RegExp>>>;
+  readonly port?: number;
+  readonly resolvers?: Resolvers;
+  /** An address in place of the name, by its place among those of the site. */
+  readonly literal?: number;
+}
+
+/** Words of failure. */
+const BROKEN = /does not work|not known|cannot|refuse|fails|vanish|loses/;
+
+const IPV4_WORKS = /over IPv4 it works/;
+
+/** The address on the last link where nobody is. */
+const NOBODY = "2001:db8:c001:4::dead";
+const NO_ROUTE = "2001:db9::1";
+
+const dropped = (ip: string) => `ip6 daddr ${ip} tcp dport { 80, 443 } drop`;
+const tenth = (ip: string) => [
+  `ip6 daddr ${ip} numgen inc mod 11 == 0 drop`,
+  `ip6 saddr ${ip} numgen inc mod 11 == 0 drop`,
+];
+const echo = (ip: string) => `ip6 daddr ${ip} icmpv6 type echo-request`;
+
+/** All faults by the first label of the site's name. */
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  healthy: { code: "works", says: [/works over IPv6; IPv4 is/], never: [BROKEN, /but/] },
+  "only-ipv6": { ipv4: false, code: "works", says: [/works over IPv6$/], never: [/IPv4/] },
+  plain: { port: 80, code: "works", says: [/works over IPv6/], never: [BROKEN] },
+  ssh: { server: "ssh", port: 22, code: "works", says: [/works over IPv6/], never: [BROKEN] },
+  literal: { literal: 0, code: "works", says: [/^2001:db8:\S+ works/] },
+  "literal-plain": { literal: 0, port: 80, code: "works", says: [/^2001:db8:\S+ works/] },
+  secure: { zone: "secure.example", code: "works", says: [/works over IPv6/], never: [BROKEN] },
+  "no-aaaa": {
+    ipv6: 0,
+    code: "no-ipv6",
+    says: [/has no IPv6 address/, IPV4_WORKS],
+    evidence: /1 IPv4 address/,
+  },
+  ula: { ipv6: ["fd00::80"], code: "not-public", says: [/outside its network/, IPV4_WORKS] },
+  "ula-too": {
+    ipv6: ["fd00::80", "2001:db8:5:ffff::80"],
+    alive: 0,
+    code: "not-public",
+    says: [/neither of its two addresses works/],
+  },
+  dead: { alive: 0, code: "no-answer", says: [/does not answer/, IPV4_WORKS], never: [/port/] },
+  unreachable: { ipv6: [NOBODY], code: "unreachable", says: [/cannot be reached/, IPV4_WORKS] },
+  "half-dead": {
+    ipv6: 2,
+    alive: 1,
+    code: "partly",
+    says: [/works over IPv6, but/, /one in two first connections waits/, /does not answer/],
+  },
+  "mostly-dead": {
+    ipv6: 3,
+    alive: 1,
+    code: "partly",
+    says: [/two in three first connections wait:/],
+  },
+  "all-dead": {
+    ipv6: 4,
+    alive: 0,
+    code: "no-answer",
+    says: [/none of the four addresses that were checked works/],
+  },
+  closed: { server: "none", code: "port-closed", says: [/refuses connections to port 443/] },
+  dropped: {
+    rules: (ip) => ({ 4: [dropped(ip)] }),
+    code: "port-silent",
+    says: [/does not answer on port 443/, IPV4_WORKS],
+    never: [/cannot be reached/],
+  },
+  "dropped-on-the-way": {
+    rules: (ip) => ({ 2: [dropped(ip)] }),
+    code: "port-silent",
+    says: [/does not answer on port 443/, IPV4_WORKS],
+    evidence: /behind hop 1|hop 2/,
+  },
+  prohibited: {
+    rules: (ip) => ({
+      2: [`ip6 daddr ${ip} tcp dport 443 reject with icmpv6 type admin-prohibited`],
+    }),
+    code: "unreachable",
+    says: [/cannot be reached/, IPV4_WORKS],
+    evidence: /prohibited/i,
+  },
+  reset: {
+    rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),
+    code: "port-closed",
+    says: [/refuses connections to port 443/, IPV4_WORKS],
+  },
+  expired: {
+    certificate: "expired",
+    code: "certificate-expired",
+    says: [/has expired/, /over IPv4 it does not work either/],
+  },
+  early: { certificate: "early", code: "certificate-not-yet-valid", says: [/not valid yet/] },
+  other: { certificate: "other", code: "certificate-name", says: [/for another name/] },
+  own: {
+    certificate: "own",
+    code: "certificate-untrusted",
+    says: [/no known authority has signed/],
+  },
+  soon: {
+    certificate: "soon",
+    code: "certificate-expires",
+    says: [/works over IPv6, but/, /soon expires/],
+    never: [BROKEN],
+  },
+  "no-tls": { server: "plain", code: "not-tls", says: [/does not speak TLS on port 443/] },
+  "ssh-on-443": { server: "ssh", code: "not-tls", says: [/does not speak TLS on port 443/] },
+  alert: {
+    more: "ssl_reject_handshake on;",
+    code: "tls-failed",
+    says: [/breaks off the TLS handshake/],
+    never: [/does not speak/],
+  },
+  closer: { server: "closer", code: "tls-failed", says: [/breaks off the TLS handshake/] },
+  "http-closed": {
+    answer: "return 444;",
+    code: "http-silent",
+    says: [/does not answer HTTP requests/],
+    evidence: /closes the connection/,
+  },
+  tarpit: {
+    server: "tarpit",
+    code: "tls-silent",
+    says: [/does not answer the TLS handshake/],
+    never: [/large packets/],
+  },
+  "http-silent": {
+    answer: "proxy_pass http://127.0.0.1:9;",
+    code: "http-silent",
+    says: [/does not answer HTTP requests/],
+  },
+  "error-over-ipv6": {
+    answer6: "return 503;",
+    code: "http-error",
+    says: [/answers HTTP requests with an error/, IPV4_WORKS],
+    evidence: /503/,
+  },
+  error: {
+    answer: "return 503;",
+    code: "http-error",
+    says: [/with an error/, /over IPv4 it does not work either/],
+  },
+  "not-found-over-ipv6": {
+    answer6: "return 404;",
+    code: "http-differs",
+    says: [/works over IPv6, but/, /otherwise than over IPv4/],
+    evidence: /404.*200/,
+  },
+  "redirect-to-ipv4": {
+    answer: "return 301 https://no-aaaa.check.example/;",
+    code: "redirect-without-ipv6",
+    says: [/redirects to a name without an IPv6 address/],
+    evidence: /no-aaaa\.check\.example/,
+  },
+  redirect: {
+    answer: "return 301 https://healthy.check.example/;",
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN],
+  },
+  "black-hole": {
+    certificate: "large",
+    narrow: { at: 3, bytes: 1300 },
+    code: "mtu-black-hole",
+    says: [/large packets vanish/, IPV4_WORKS],
+    evidence: /1300/,
+  },
+  narrow: {
+    certificate: "large",
+    narrow: { at: 2, bytes: 1300 },
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN],
+  },
+  lossy: {
+    rules: (ip) => ({ 2: tenth(ip) }),
+    code: "path-loss",
+    says: [/works over IPv6, but/, /loses packets/],
+  },
+  far: {
+    isFar: true,
+    code: "slower",
+    says: [/works over IPv6, but/, /slower over IPv6 than over IPv4$/],
+    evidence: /^ IPv4 is \d{2,3} ms faster\.$/,
+  },
+  bogus: {
+    zone: "bogus.example",
+    code: "dnssec-bogus",
+    says: [/fails DNSSEC validation/],
+    never: [/IPv4/],
+    evidence: /expired/,
+  },
+  differ: {
+    third: ["differ.check.example. 60 IN AAAA 2001:db8:5:1::1"],
+    code: "resolvers-differ",
+    says: [/works over IPv6, but/, /not the same at all resolvers/],
+  },
+  "no-echo": {
+    rules: (ip) => ({ 4: [`${echo(ip)} drop`] }),
+    steps: { trace: /reached|replied/, mtr: /open/ },
+    code: "no-echo",
+    says: [/works over IPv6, but does not answer echo/],
+    never: [BROKEN],
+  },
+  "echo-limit": {
+    rules: (ip) => ({ 4: [`${echo(ip)} limit rate over 1/second burst 2 packets drop`] }),
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN, /but/],
+  },
+  "no-route": {
+    ipv6: [NO_ROUTE],
+    code: "not-sent",
+    says: [/cannot be reached from this machine/, IPV4_WORKS],
+  },
+  "one-resolver-silent": {
+    resolvers: "one-silent",
+    code: "resolver-silent",
+    says: [/works over IPv6, but/, /was not answered by all resolvers/],
+  },
+  "resolvers-silent": {
+    resolvers: "all-silent",
+    code: "names-unknown",
+    says: [/could not be looked up/],
+  },
+  translated: {
+    ipv6: 0,
+    resolvers: "dns64",
+    code: "translator-only",
+    says: [/works over IPv6, but/, /translator \(NAT64\)/],
+    never: [BROKEN],
+  },
+  "only-ipv4-again": { ipv6: 0, resolvers: "well", code: "no-ipv6", says: [/has no IPv6 address/] },
+};
+
+/** Checks without a site of their own. */
+export const MORE: Readonly<Record<string, Fault & { readonly site: string }>> = {
+  "no such name": {
+    site: "nothing",
+    code: "no-such-name",
+    says: [/does not exist/],
+    never: [/IPv4/],
+  },
+  "healthy, without a raw socket": {
+    ...{ site: "healthy", resolvers: "no-raw", code: "works", says: [/works over IPv6; IPv4 is/] },
+    never: [BROKEN],
+  },
+  "closed, without a raw socket": {
+    ...{ site: "closed", resolvers: "no-raw", code: "port-closed" },
+    says: [/refuses connections to port 443/],
+  },
+  "dropped, without a raw socket": {
+    ...{ site: "dropped", resolvers: "no-raw", code: "port-silent" },
+    says: [/does not answer on port 443; over IPv4 it works/],
+  },
+  "a tarpit, without a raw socket": {
+    ...{ site: "tarpit", resolvers: "no-raw", code: "tls-silent" },
+    says: [/does not answer the TLS handshake/],
+  },
+};

@@ -1,0 +1,198 @@
+/** The conclusion of a check, over random steps: nothing is claimed that no step has found. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
+import {
+  checkVerdict,
+  compareFamilies,
+  isWeb,
+  MAX_ADDRESSES,
+  type Step,
+} from "../../src/tools/check/steps.ts";
+
+const NAME = "www.example.com";
+const RUNS = { numRuns: 2000, seed: 29 } as const;
+
+/** Findings of each step of an address. */
+const FOUND = {
+  policy: ["not-public", "not-allowed"],
+  echo: ["no-echo", "not-sent"],
+  tcp: ["port-closed", "port-silent", "no-answer", "unreachable", "not-sent"],
+  tls: ["tls-silent", "not-tls", "certificate-expired", "certificate-name", "certificate-expires"],
+  http: ["http-silent", "http-error", "not-http", "redirect-without-ipv6"],
+} as const satisfies Partial<Record<Step["name"], readonly Finding[]>>;
+
+type AddressStep = keyof typeof FOUND;
+
+const step = (name: Step["name"], ip: string | null, outcome: Finding | "ok" | "skipped"): Step => {
+  const finding = outcome === "ok" || outcome === "skipped" ? undefined : outcome;
+  return {
+    name,
+    ...(ip !== null && { ip }),
+    status: finding ? FINDINGS[finding][0] : (outcome as "ok" | "skipped"),
+    ...(finding && { finding }),
+    text: `Evidence of ${name} at ${ip}.`,
+    ms: 1,
+    ...(name === "tcp" && outcome === "ok" && { rtt: 10 }),
+  };
+};
+
+/** The fate of one address: its steps up to the first failure, or until the time is over. */
+const addressSteps = (ip: string) =>
+  fc
+    .record({
+      echo: fc.constantFrom("ok", "skipped", ...FOUND.echo),
+      rest: fc.tuple(
+        ...(["policy", "tcp", "tls", "http"] as const).map((name) =>
+          fc.tuple(
+            fc.constant<AddressStep>(name),
+            fc.oneof(
+              { arbitrary: fc.constant("ok" as const), weight: 6 },
+              fc.constant("skipped" as const),
+              fc.constantFrom(...FOUND[name]),
+            ),
+          ),
+        ),
+      ),
+    })
+    .map(({ echo, rest }) => {
+      const steps = rest.map(([name, outcome]) => step(name, ip, outcome));
+      const end = steps.findIndex(({ status }) => status === "fail");
+      return [step("echo", ip, echo), ...(end < 0 ? steps : steps.slice(0, end + 1))];
+    });
+
+const ipsOf = (count: number) => Array.from({ length: count }, (_, at) => `2001:db8::${at + 1}`);
+
+const checks = fc.integer({ min: 1, max: MAX_ADDRESSES }).chain((count) =>
+  fc.record({
+    count: fc.constant(count),
+    port: fc.constantFrom(443, 80, 22),
+    ipv6: fc.tuple(...ipsOf(count).map(addressSteps)).map((all) => all.flat()),
+    ipv4: fc.oneof(fc.constant([]), addressSteps("192.0.2.1")),
+    more: fc.subarray([
+      step("compare", null, "slower"),
+      step("mtu", "2001:db8::1", "large-packets"),
+      step("mtr", "2001:db8::1", "path-loss"),
+      step("trace", "2001:db8::1", "ok"),
+    ]),
+    names: fc.constantFrom(...(["ok", "resolvers-differ", "translator-only"] as const)),
+  }),
+);
+
+describe("a verdict over random steps", () => {
+  const each = (
+    check: (verdict: ReturnType<typeof checkVerdict>, failed: number, some: Described) => void,
+  ) => {
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(checks, ({ count, port, ipv6, ipv4, more, names }) => {
+        const steps = [step("names", null, names), ...ipv6, ...ipv4, ...more];
+        const failed = ipsOf(count).filter((ip) =>
+          steps.some((each) => each.ip === ip && each.status === "fail"),
+        ).length;
+        const proof = isWeb(port) ? "http" : "tcp";
+        const proven = ipv6.filter(({ name, status }) => name === proof && status === "ok");
+        const verdict = checkVerdict(NAME, port, steps);
+        seen.add(verdict.code);
+        check(verdict, failed, { steps, count, proven: proven.length });
+      }),
+      RUNS,
+    );
+    return seen;
+  };
+  interface Described {
+    readonly steps: readonly Step[];
+    readonly count: number;
+    readonly proven: number;
+  }
+
+  test("says that a name works only if an address has answered and none has failed", () => {
+    const seen = each(({ code, text }, failed, { proven }) => {
+      const isWell = failed === 0 && proven > 0;
+      expect((FAILURES as readonly string[]).includes(code) || code === "partly").toBe(
+        failed > 0 && code !== "unknown",
+      );
+      if (text.startsWith(`${NAME} works over IPv6`)) expect(proven).toBeGreaterThan(0);
+      if (code === "works") expect(isWell).toBe(true);
+    });
+    // The steps were varied enough to say something.
+    expect(seen).toContain("works");
+    expect(seen).toContain("unknown");
+    expect(seen.size).toBeGreaterThan(15);
+  });
+
+  test("is that a name works partly if and only if some addresses have failed and another has answered", () => {
+    each(({ code }, failed, { count, proven }) => {
+      expect(code === "partly").toBe(failed > 0 && failed < count && proven > 0);
+    });
+  });
+
+  test("names a failure that a step has found, of the address that it names", () => {
+    each(({ code, text }, _, { steps }) => {
+      if (!(CODES as readonly string[]).includes(code) || code === "mtu-black-hole") return;
+      const found = steps.filter(({ finding }) => finding === code);
+      expect(found.length).toBeGreaterThan(0);
+      if (FINDINGS[code as Finding][0] === "fail") {
+        expect(found.some(({ ip = "" }) => text.includes(ip))).toBe(true);
+      }
+    });
+  });
+
+  test("is one sentence about the name, and at most one more, which is evidence of a step", () => {
+    each(({ text }, _, { steps }) => {
+      const [, first = "", evidence] = /^(.+?)\.(?: (.+))?$/.exec(text) ?? [];
+      expect(first).toContain(NAME);
+      expect(first).not.toMatch(/undefined|null|NaN|\{port\}/);
+      if (evidence !== undefined) expect(steps.map((each) => each.text)).toContain(evidence);
+    });
+  });
+
+  test("counts only the addresses that were connected to as all of a name's", () => {
+    each(({ text }) => expect(text).not.toContain("its four addresses"));
+  });
+});
+
+describe("the families are compared", () => {
+  const opened = (ip: string, rtt: number): Step => ({ ...step("tcp", ip, "ok"), rtt });
+
+  test("by their least times, and one is called faster only if it is by 5 ms", () => {
+    const times = fc.array(fc.double({ min: 0.05, max: 900, noNaN: true }), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(times, times, (six, four) => {
+        const seen = compareFamilies([
+          ...six.map((rtt, at) => opened(`2001:db8::${at + 1}`, rtt)),
+          ...four.map((rtt) => opened("192.0.2.1", rtt)),
+        ]);
+        const slower = Math.round(Math.min(...six) - Math.min(...four));
+        const said = /^IPv4 is (\d+) ms (faster|slower)\.$/.exec(seen?.text ?? "");
+        if (Math.abs(slower) < 5) expect(seen?.text).toBe("IPv4 is as fast.");
+        else expect(Number(said?.[1]) * (said?.[2] === "faster" ? 1 : -1)).toBe(slower);
+        expect(seen?.finding).toBe(slower >= 50 ? "slower" : undefined);
+      }),
+      RUNS,
+    );
+  });
+
+  test("not if one of them has not answered", () => {
+    expect(compareFamilies([opened("2001:db8::1", 3)])).toBeNull();
+    expect(compareFamilies([opened("192.0.2.1", 3)])).toBeNull();
+    expect(compareFamilies([])).toBeNull();
+  });
+
+  test("by their responses: an error of IPv6 alone is a finding, a redirect or an error of both is none", () => {
+    const head = (ip: string, httpStatus: number): Step => ({
+      ...step("http", ip, "ok"),
+      httpStatus,
+    });
+    const statuses = [200, 204, 301, 302, 400, 403, 404, 429, 500, 503, 599];
+    for (const six of statuses) {
+      for (const four of statuses) {
+        const seen = compareFamilies([head("2001:db8::1", six), head("192.0.2.1", four)]);
+        expect(seen?.finding).toBe(six >= 400 && four < 400 ? "http-differs" : undefined);
+      }
+    }
+  });
+});
