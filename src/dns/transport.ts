@@ -9,7 +9,7 @@ export type Transport = (typeof TRANSPORTS)[number];
 export interface SocketEvents {
   /** A whole message has arrived, or on UDP any datagram. */
   message(bytes: Uint8Array): void;
-  /** The socket failed. @param code an errno name, or `EOF` if the peer ended the connection */
+  /** The socket failed. @param code an errno name, `no-connection`, or `EOF` if the peer ended the connection */
   failed(code: string): void;
 }
 
