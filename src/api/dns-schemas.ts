@@ -38,7 +38,6 @@ const shape = <Fields extends z.core.$ZodLooseShape>(
   fields: () => Fields,
 ) => once(() => named(id, description, fields()));
 
-/** An object without a name. */
 /** Fields that can be absent, each for itself. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
   Object.fromEntries(
@@ -60,7 +59,9 @@ const dnsAttempt = shape("DnsAttempt", "One attempt at a server of a resolver.",
   server: text("The server's address and port."),
   transport: oneOf(TRANSPORTS, "The transport that was tried last."),
   ms: milliseconds("Milliseconds that it took."),
-  outcome: text("The response code, `timeout`, `malformed`, `referral`, or an errno name."),
+  outcome: text(
+    "The response code, `timeout`, `malformed`, `referral`, `no-connection`, or an errno name.",
+  ),
 }));
 
 /** An address that leads to a translator. */

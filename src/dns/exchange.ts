@@ -74,13 +74,12 @@ export function startExchange(
     lastAsked = transport;
     waiting.set(transport, null);
     try {
-      const socket = await context.sockets.open(transport, server, {
+      const socket = await context.sockets.open(transport, server, query.bytes, {
         message: (bytes) => guard(() => receive(transport, bytes)),
         failed: (code) => guard(() => fail(transport, code)),
       });
-      if (!waiting.has(transport)) return socket.close(false);
-      waiting.set(transport, socket);
-      socket.send(query.bytes);
+      if (waiting.has(transport)) waiting.set(transport, socket);
+      else socket.close(false);
     } catch (error) {
       guard(() => {
         const code = errorCode(error);

@@ -1,28 +1,25 @@
 import { formatSocketAddress } from "../addr/socket-address.ts";
 import { errorCode } from "../util/errors.ts";
 import type { DnsServer } from "./server.ts";
-import type { DnsSocket, SocketEvents } from "./transport.ts";
+import type { Open } from "./transport.ts";
 
 const MEDIA_TYPE = "application/dns-message";
 
 /** More than any message has. */
 const MAX_RESPONSE_BYTES = 65_535;
 
-/** Carries one query over HTTPS; RFC 8484. Bun keeps the connections. @param ca a certificate to trust instead of the usual ones, in PEM */
-export function openHttps(server: DnsServer, events: SocketEvents, ca?: string): DnsSocket {
-  const stop = new AbortController();
-  return {
-    async send(message) {
-      try {
-        events.message(await post(server, message, stop.signal, ca));
-      } catch (error) {
-        if (stop.signal.aborted) return;
-        // The rest of the response is not read.
-        stop.abort();
-        events.failed(errorCode(error) ?? "UNKNOWN");
-      }
-    },
-    close: () => stop.abort(),
+/** Carries each query over HTTPS; RFC 8484. Bun keeps the connections. @param ca a certificate to trust instead of the usual ones, in PEM */
+export function createHttpsOpener(ca?: string): Open {
+  return (server, message, events) => {
+    const stop = new AbortController();
+    const fail = (error: unknown) => {
+      if (stop.signal.aborted) return;
+      // The rest of the response is not read.
+      stop.abort();
+      events.failed(errorCode(error) ?? "UNKNOWN");
+    };
+    void post(server, message, stop.signal, ca).then(events.message, fail);
+    return { close: () => stop.abort() };
   };
 }
 

@@ -70,6 +70,7 @@ export function inquire(
   let leave = () => {};
 
   const elapsedMs = () => clock.nowMs() - askedMs;
+  const abort = () => end({ kind: "aborted" });
   const areAllDead = () => servers.every(({ isDead }) => isDead);
 
   function start(): void {
@@ -174,10 +175,6 @@ export function inquire(
     }
     leave();
     return isSilent;
-  }
-
-  function abort(): void {
-    end({ kind: "aborted" });
   }
 
   if (signal?.aborted) {

@@ -54,7 +54,7 @@ export interface Attempt {
   readonly transport: Transport;
   /** Milliseconds that it took, rounded. */
   readonly ms: number;
-  /** The response code's name, `malformed`, `referral`, `timeout`, or an errno name with its transport. */
+  /** The response code's name, `malformed`, `referral`, `timeout`, or why a transport failed: an errno name, `no-connection` or `EOF`. */
   readonly outcome: string;
 }
 

@@ -1,15 +1,13 @@
 import { type Clock, systemClock } from "../util/clock.ts";
-import { openHttps } from "./https.ts";
+import { createHttpsOpener } from "./https.ts";
 import type { DnsServer } from "./server.ts";
 import { openTcp } from "./stream.ts";
 import { createTlsOpener } from "./tls.ts";
-import type { DnsSocket, SocketEvents, Sockets, Transport } from "./transport.ts";
+import type { Open, Sockets, Transport } from "./transport.ts";
 import { createUdpOpener } from "./udp.ts";
 
 /** Queries on their way to one server over TLS or HTTPS: as many as questions of a client. */
 const MAX_OUTSTANDING = 256;
-
-type Open = (server: DnsServer, events: SocketEvents) => DnsSocket | Promise<DnsSocket>;
 
 /**
  * The machine's sockets for one client, which keeps some of them for later queries.
@@ -21,25 +19,24 @@ export function systemSockets(clock: Clock = systemClock, ca?: string): Sockets 
     udp: createUdpOpener(clock),
     tcp: openTcp,
     tls: bounded(createTlsOpener(clock, ca)),
-    https: bounded((server, events) => openHttps(server, events, ca)),
+    https: bounded(createHttpsOpener(ca)),
   };
-  return { open: async (transport, server, events) => open[transport](server, events) };
+  return { open: async (transport, ...query) => open[transport](...query) };
 }
 
 /** Refuses a query to a server that has too many to answer; it counts as a shortage of this machine. */
-function bounded(open: (server: DnsServer, events: SocketEvents) => DnsSocket): Open {
+function bounded(open: Open): Open {
   const outstanding = new Map<DnsServer, number>();
   const add = (server: DnsServer, change: number) =>
     outstanding.set(server, (outstanding.get(server) ?? 0) + change);
-  return (server, events) => {
+  return async (server, ...query) => {
     if (outstanding.get(server) === MAX_OUTSTANDING) {
       const text = `${MAX_OUTSTANDING} queries wait for the server`;
       throw Object.assign(new Error(text), { code: "ENOBUFS" });
     }
     add(server, 1);
-    const socket = open(server, events);
+    const socket = await open(server, ...query);
     return {
-      send: (message) => socket.send(message),
       close(isClean) {
         add(server, -1);
         socket.close(isClean);

@@ -1,18 +1,19 @@
 import type { Socket } from "node:net";
 import { errorCode } from "../util/errors.ts";
-import { type DnsServer, hostnameOf } from "./server.ts";
-import type { DnsSocket, SocketEvents } from "./transport.ts";
+import { hostnameOf } from "./server.ts";
+import type { Open } from "./transport.ts";
 
 /** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
 const LENGTH_BYTES = 2;
 
 /** Opens a TCP connection for one query. It uses node:net, because Bun.connect cannot close a connection that is not established yet; loaded at the first use. */
-export async function openTcp(server: DnsServer, events: SocketEvents): Promise<DnsSocket> {
+export const openTcp: Open = (server, message, events) => {
   const { connect } = process.getBuiltinModule("node:net");
   const socket = connect({ host: hostnameOf(server), port: server.port });
   onMessages(socket, events.message, events.failed);
-  return { send: (message) => socket.write(frameMessage(message)), close: () => socket.destroy() };
-}
+  socket.write(frameMessage(message));
+  return { close: () => socket.destroy() };
+};
 
 /**
  * Reports the messages that arrive over a connection, and its end: an errno name, `EOF`, or `no-connection` if

@@ -1,7 +1,7 @@
 import type { Clock } from "../util/clock.ts";
 import { type DnsServer, hostnameOf } from "./server.ts";
 import { frameMessage, onMessages } from "./stream.ts";
-import type { DnsSocket, SocketEvents } from "./transport.ts";
+import type { Open, SocketEvents } from "./transport.ts";
 
 /** Milliseconds that a connection without queries stays open. */
 const IDLE_MS = 10_000;
@@ -29,7 +29,7 @@ interface TlsConnection {
  *
  * @param ca a certificate to trust instead of the usual ones, in PEM
  */
-export function createTlsOpener(clock: Clock, ca?: string) {
+export function createTlsOpener(clock: Clock, ca?: string): Open {
   /** The connections that take further queries. */
   const current = new Map<DnsServer, TlsConnection>();
   /** How many are open. */
@@ -108,15 +108,10 @@ export function createTlsOpener(clock: Clock, ca?: string) {
     return connection;
   };
 
-  return (server: DnsServer, events: SocketEvents): DnsSocket => {
-    let query: Query | null = null;
-    return {
-      send(message) {
-        query = { message, events, connection: null };
-        send(server, query);
-      },
-      close: () => query?.connection?.withdraw(query),
-    };
+  return (server, message, events) => {
+    const query: Query = { message, events, connection: null };
+    send(server, query);
+    return { close: () => query.connection?.withdraw(query) };
   };
 }
 

@@ -9,20 +9,25 @@ export type Transport = (typeof TRANSPORTS)[number];
 export interface SocketEvents {
   /** A whole message has arrived, or on UDP any datagram. */
   message(bytes: Uint8Array): void;
-  /** The socket failed. @param code an errno name, or `EOF` if the peer ended the connection */
+  /** The socket failed. @param code an errno name, `no-connection`, or `EOF` if the peer ended the connection */
   failed(code: string): void;
 }
 
 /** A socket that carries one query to one server. */
 export interface DnsSocket {
-  /** Sends a message, as soon as the socket is connected. */
-  send(message: Uint8Array): void;
   /** Call it once. @param isClean true if the response came and nothing else, so that another query can use the socket */
   close(isClean: boolean): void;
 }
 
+/** Opens a socket for a query of one transport. */
+export type Open = (
+  server: DnsServer,
+  message: Uint8Array,
+  events: SocketEvents,
+) => DnsSocket | Promise<DnsSocket>;
+
 /** Opens sockets; a test can pass its own. */
 export interface Sockets {
-  /** Throws an Error with an errno name as its `code`. */
-  open(transport: Transport, server: DnsServer, events: SocketEvents): Promise<DnsSocket>;
+  /** Sends the message as soon as the socket is connected. Throws an Error with an errno name as its `code`. */
+  open(transport: Transport, ...query: Parameters<Open>): Promise<DnsSocket>;
 }

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Clock } from "../util/clock.ts";
 import { errorCode } from "../util/errors.ts";
 import { type DnsServer, hostnameOf } from "./server.ts";
-import type { DnsSocket, SocketEvents } from "./transport.ts";
+import type { DnsSocket, Open, SocketEvents } from "./transport.ts";
 
 /*
  * A socket carries one query at a time, and further ones only after a clean response, as docs/architecture.md
@@ -30,7 +30,7 @@ type UdpSocket = Pick<Bun.udp.ConnectedSocket<"uint8array">, "send" | "close" | 
 type MakeUdpSocket = (options: Bun.udp.ConnectSocketOptions<"uint8array">) => Promise<UdpSocket>;
 
 interface KeptSocket extends DnsSocket {
-  use(events: SocketEvents): void;
+  send(message: Uint8Array, events: SocketEvents): void;
   receive(bytes: Uint8Array, port: number, address: string): void;
   fail(error: unknown): void;
 }
@@ -86,9 +86,15 @@ export function createUdpOpener(clock: Clock, makeSocket: MakeUdpSocket = Bun.ud
       if (events === null) end();
     });
     const kept: KeptSocket = {
-      use(next) {
+      send(message, next) {
         events = next;
         usesLeft -= 1;
+        try {
+          socket.send(message);
+        } catch (error) {
+          // An ICMP error that arrived in the meantime.
+          kept.fail(error);
+        }
       },
       receive(bytes, port, address) {
         // Between bind and connect, the kernel accepts datagrams from any address.
@@ -100,14 +106,6 @@ export function createUdpOpener(clock: Clock, makeSocket: MakeUdpSocket = Bun.ud
         if (events === null) end();
         else events.failed(errorCode(error) ?? "UNKNOWN");
       },
-      send(message) {
-        try {
-          socket.send(message);
-        } catch (error) {
-          // An ICMP error that arrived in the meantime.
-          kept.fail(error);
-        }
-      },
       close(isClean) {
         events = null;
         if (isClean && usesLeft > 0) idle.push(kept);
@@ -117,11 +115,11 @@ export function createUdpOpener(clock: Clock, makeSocket: MakeUdpSocket = Bun.ud
     return kept;
   };
 
-  return async (server: DnsServer, events: SocketEvents): Promise<DnsSocket> => {
+  return async (...[server, message, events]: Parameters<Open>): Promise<DnsSocket> => {
     const idle = idleSockets.getOrInsert(server, []);
     const [kept] = idle.length > 0 ? idle.splice(randomInt(idle.length), 1) : [];
     const socket = kept ?? (await bind(server, idle));
-    socket.use(events);
+    socket.send(message, events);
     return socket;
   };
 }

@@ -254,10 +254,9 @@ describe("a connection over TLS", () => {
       const server = tryParseDnsServer(await start()) as DnsServer;
       const sockets = systemSockets(clock, ca);
       const events = { message() {}, failed() {} };
-      const ask = async (number: number) => {
-        const socket = await sockets.open("tls", server, events);
-        socket.send(createQuery(createQuestion(`n${number}`, "AAAA"), true).bytes);
-        return socket;
+      const ask = (number: number) => {
+        const { bytes } = createQuery(createQuestion(`n${number}`, "AAAA"), true);
+        return sockets.open("tls", server, bytes, events);
       };
       const open = await Promise.all(Array.from({ length: 256 }, (_, at) => ask(at)));
       await expect(ask(256)).rejects.toMatchObject({ code: "ENOBUFS" });

@@ -52,36 +52,37 @@ export class FakeNetwork implements Sockets {
   async open(
     transport: Transport,
     endpoint: SocketAddress,
+    query: Uint8Array,
     events: SocketEvents,
   ): Promise<DnsSocket> {
     const server = formatSocketAddress(endpoint);
     let isOpen = true;
-    let counted = 0;
-    const send = (query: Uint8Array) => {
-      if (!isOpen) return;
-      counted = isCheck(query) ? 0 : 1;
-      this.openCount += counted;
-      this.mostOpen = Math.max(this.openCount, this.mostOpen);
-      const reply = this.#servers[server]?.[transport]?.(query) ?? null;
-      (counted === 0 ? this.checks : this.arrivals).push({
-        server,
-        transport,
-        atMs: this.#clock.nowMs(),
-        query,
-        answer: events.message,
-        isOpen: () => isOpen,
-      });
-      queueMicrotask(() => {
-        if (!isOpen || reply === null) return;
-        if (typeof reply === "string") events.failed(reply);
-        else events.message(reply);
-      });
+    // As a socket takes a moment to open.
+    await null;
+    const counted = isCheck(query) ? 0 : 1;
+    this.openCount += counted;
+    this.mostOpen = Math.max(this.openCount, this.mostOpen);
+    const reply = this.#servers[server]?.[transport]?.(query) ?? null;
+    (counted === 0 ? this.checks : this.arrivals).push({
+      server,
+      transport,
+      atMs: this.#clock.nowMs(),
+      query,
+      answer: events.message,
+      isOpen: () => isOpen,
+    });
+    const answer = () => {
+      if (!isOpen || reply === null) return;
+      if (typeof reply === "string") events.failed(reply);
+      else events.message(reply);
     };
+    // A reply comes after the socket is there.
+    queueMicrotask(() => queueMicrotask(answer));
     const close = () => {
       if (isOpen) this.openCount -= counted;
       isOpen = false;
     };
-    return { send, close };
+    return { close };
   }
 }
 
@@ -93,16 +94,13 @@ export class CountedSockets implements Sockets {
   async open(
     transport: Transport,
     server: SocketAddress,
+    query: Uint8Array,
     events: SocketEvents,
   ): Promise<DnsSocket> {
-    const socket = await this.#sockets.open(transport, server, events);
-    let counted = 0;
+    const socket = await this.#sockets.open(transport, server, query, events);
+    const counted = isCheck(query) ? 0 : 1;
+    this.openCount += counted;
     return {
-      send: (query) => {
-        counted = isCheck(query) ? 0 : 1;
-        this.openCount += counted;
-        socket.send(query);
-      },
       close: (isClean) => {
         this.openCount -= counted;
         socket.close(isClean);

@@ -29,7 +29,7 @@ function simulate(
   random: () => number,
 ): Sockets {
   return {
-    async open(_, server, events): Promise<DnsSocket> {
+    async open(_, server, message, events): Promise<DnsSocket> {
       const { loss, delayMs, isOut } = paths[formatSocketAddress(server)] as Path;
       let isOpen = true;
       /** Calls `arrive` when a packet is through. */
@@ -41,8 +41,10 @@ function simulate(
         const answers = [aaaa(askedName(query), "::1")];
         if (isOpen) events.message(replyTo(query, { answers }));
       };
+      // As a socket takes a moment to open.
+      await null;
+      pass(() => pass(answer(message)));
       return {
-        send: (query) => pass(() => pass(answer(query))),
         close() {
           isOpen = false;
         },

@@ -39,7 +39,9 @@ test.each([
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const received: string[] = [];
   const openSocket = createUdpOpener(new FakeClock(), makeUnconnected);
-  const socket = await openSocket(tryParseSocketAddress(at, server.port) as SocketAddress, {
+  const question = new TextEncoder().encode("question");
+  const address = tryParseSocketAddress(at, server.port) as SocketAddress;
+  const socket = await openSocket(address, question, {
     message(bytes) {
       received.push(new TextDecoder().decode(bytes));
       if (received.at(-1) === "answer") answer();
@@ -47,7 +49,6 @@ test.each([
     failed: (code) => received.push(code),
   });
   try {
-    socket.send(new TextEncoder().encode("question"));
     const port = await asked;
     forger.send("forgery", port, at);
     server.send("answer", port, at);
@@ -87,7 +88,7 @@ describe("kept sockets", () => {
       };
     });
     const events = { message() {}, failed() {} };
-    const open = () => openSocket(server, events);
+    const open = () => openSocket(server, new Uint8Array(1), events);
     return { clock, tried, made, open };
   }
 
