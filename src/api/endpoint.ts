@@ -47,9 +47,9 @@ export interface Question {
 /** All that is known of the locations, until something changes. */
 export interface KnownLocations {
   /** The document of `/locations`. */
-  readonly json: string;
+  json(): string;
   /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
-  readonly byWord: ReadonlyMap<string, readonly string[]>;
+  byWord(): ReadonlyMap<string, readonly string[]>;
 }
 
 /** Other places where an endpoint can do its work, and the name of this one. */

@@ -179,14 +179,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
         for (const name of there) words.delete(name);
         return words.set(ALL_LOCATIONS, there);
       });
-      known = {
-        get json() {
-          return json();
-        },
-        get byWord() {
-          return byWord();
-        },
-      };
+      known = { json, byWord };
       return known;
     },
   };

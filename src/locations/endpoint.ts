@@ -43,7 +43,7 @@ export const locations = endpoint({
     ],
   },
   errors: [],
-  handle: (_parameters, _call, { locations }) => locations?.known.json ?? NONE,
+  handle: (_parameters, _call, { locations }) => locations?.known.json() ?? NONE,
 });
 
 const NONE = JSON.stringify({ version: VERSION, locations: [] });

@@ -36,7 +36,7 @@ const fromParameter: Parameter<string | undefined> = {
   description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`.`,
   example: "ams",
   price(from = "", { [LIMIT]: limit = MAX_LOCATIONS }, locations) {
-    return Math.max(1, Math.min(limit as number, new Set(meantBy(from, locations()).flat()).size));
+    return Math.max(1, chooseLocations(meantBy(from, locations()), limit as number).length);
   },
   option: {
     flags: "--from",
@@ -86,8 +86,9 @@ export function withFrom(here: Endpoint): Endpoint {
         measureAt(location, here, values, locatedCall, services);
       const { isConnected, known } = services.locations ?? {};
       if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
-      const meant = meantBy(text, known?.byWord);
-      if (meant.flat().length === 0) throw new ApiError("LOCATION_NOT_FOUND", { location: text });
+      const meant = meantBy(text, known?.byWord());
+      if (meant.every(({ length }) => length === 0))
+        throw new ApiError("LOCATION_NOT_FOUND", { location: text });
       if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
       const names = chooseLocations(meant, limit as number);
       const summary = names.map((name) => summaryRow(name));
@@ -116,14 +117,28 @@ export function chooseLocations(
   limit: number,
   random: () => number = Math.random,
 ): readonly string[] {
-  const shuffled = meant.map((names) =>
-    names.map((name) => [random(), name] as const).sort(([a], [b]) => a - b),
+  // No more of each than can be chosen: a word may mean ten thousand.
+  const samples = meant.map((names) => {
+    const picked = sample(names.length, limit, random);
+    return { names, picked, inOrder: picked.toSorted((a, b) => a - b) };
+  });
+  const turns = Array.from({ length: limit }, (_, turn) =>
+    samples.flatMap(({ names, picked }) => names[picked[turn] ?? -1] ?? []),
   );
-  const longest = Math.max(...meant.map(({ length }) => length));
-  const turns = Array.from({ length: longest }, (_, turn) => shuffled.map((names) => names[turn]));
-  const inTurn = turns.flat().flatMap((each) => each?.[1] ?? []);
-  const chosen = new Set([...new Set(inTurn)].slice(0, limit));
-  return [...new Set(meant.flat())].filter((name) => chosen.has(name));
+  const chosen = new Set([...new Set(turns.flat())].slice(0, limit));
+  const all = samples.flatMap(({ names, inOrder }) => inOrder.map((at) => names[at] as string));
+  return [...new Set(all)].filter((name) => chosen.has(name));
+}
+
+/** Up to `most` of the numbers below `length`, in random order: the first steps of a Fisher-Yates shuffle. */
+function sample(length: number, most: number, random: () => number): readonly number[] {
+  const moved = new Map<number, number>();
+  return Array.from({ length: Math.min(most, length) }, (_, at) => {
+    const other = at + Math.floor(random() * (length - at));
+    const taken = moved.get(other) ?? other;
+    moved.set(other, moved.get(at) ?? at);
+    return taken;
+  });
 }
 
 async function measureAt(

@@ -56,9 +56,10 @@ export function callerOf(
 const MAX_CHOICES = 100;
 
 function choicesOf(locations: Services["locations"]) {
-  const names = locations?.known.byWord.get(ALL_LOCATIONS) ?? [];
-  const words = new Set(locations?.known.byWord.keys());
-  const tags = [...words.difference(new Set([ALL_LOCATIONS, ...names]))].sort();
+  const { [ALL_LOCATIONS]: names = [], ...tagged } = Object.fromEntries(
+    locations?.known.byWord() ?? [],
+  );
+  const tags = Object.keys(tagged).sort();
   return { names: names.slice(0, MAX_CHOICES), tags: tags.slice(0, MAX_CHOICES) };
 }
 

@@ -91,7 +91,7 @@ export function createApp(dependencies: AppDependencies): App {
   const accessLog = createAccessLog(log, config.logClients);
   const plans = new Map<string | null, Plan>();
   const router = new RegExpRouter<Plan>();
-  const locations = () => dependencies.locations?.known.byWord ?? new Map();
+  const locations = () => dependencies.locations?.known.byWord() ?? new Map();
   const admit = createMiddleware(dependencies, ({ url }, route) => {
     const priced = plans.get(route)?.priced;
     return priced && url.includes("?")

@@ -51,3 +51,32 @@ test("a short tag leaves its turns to the others", () => {
   const chosen = chooseLocations([["a"], names("b", 9)], 5, randomOf(1));
   expect([chosen.length, chosen[0]]).toEqual([5, "a"]);
 });
+
+test("whatever the words mean, as many are chosen as there are and `limit` allows, each once", () => {
+  const all = names("n", 60);
+  for (let seed = 0; seed < 500; seed++) {
+    const random = randomOf(seed);
+    const meant = Array.from({ length: 1 + Math.floor(random() * 4) }, () => {
+      const part = random();
+      return all.filter(() => random() < part);
+    });
+    const limit = 1 + Math.floor(random() * 32);
+    const chosen = chooseLocations(meant, limit, random);
+    const possible = new Set(meant.flat());
+    expect([seed, chosen.length]).toEqual([seed, Math.min(limit, possible.size)]);
+    expect([new Set(chosen).size, possible.isSupersetOf(new Set(chosen))]).toEqual([
+      chosen.length,
+      true,
+    ]);
+  }
+});
+
+test("words that mean ten thousand cost as much as can be chosen", () => {
+  let drawn = 0;
+  const random = () => {
+    drawn += 1;
+    return 0.5;
+  };
+  expect(chooseLocations(Array(16).fill(names("n", 10_000)), 32, random)).toHaveLength(32);
+  expect(drawn).toBeLessThanOrEqual(16 * 32);
+});

@@ -30,7 +30,7 @@ function start(expected: readonly string[] = []) {
     }
   };
   const list = () =>
-    (JSON.parse(directory.known.json).locations as { location: string; agents: number }[]).map(
+    (JSON.parse(directory.known.json()).locations as { location: string; agents: number }[]).map(
       ({ location, agents }) => `${location} ${agents}`,
     );
   const jump = (ms: number) => {
@@ -50,7 +50,7 @@ test("two agents of one place are two: one leaves or is lost, the place stays", 
   expect(list()).toEqual(["ams 2", "fra 0"]);
   pass(KNOWN_MS + 2 * SWEEP_MS, () => say("ams", 1));
   expect(list()).toEqual(["ams 1", "fra 0"]);
-  expect([...directory.known.byWord]).toEqual([
+  expect([...directory.known.byWord()]).toEqual([
     ["eu", ["ams"]],
     ["all", ["ams"]],
   ]);
@@ -70,7 +70,7 @@ test("a location where nobody takes questions is lost at once, and comes back", 
   directory.lose("ams", 4000);
   directory.lose("nowhere", 4000);
   expect(list()).toEqual(["ams 0", "fra 1"]);
-  expect(directory.known.byWord.get("eu")).toEqual(["fra"]);
+  expect(directory.known.byWord().get("eu")).toEqual(["fra"]);
   expect(lines).toEqual(["agent lost ams 1 4", "agent lost ams 0 4"]);
   expect(say("ams", 1)).toBe("unknown");
   expect(say("ams", 1, { said: SAID })).toBe("new");
@@ -86,12 +86,12 @@ test("a beat keeps what is known, and only a change is a change", () => {
   expect(say("ams", 1, { said: SAID })).toBeUndefined();
   expect(directory.known).toBe(before);
   say("ams", 1, { said: { ...SAID, tags: ["nl"], version: "2.0.0" } });
-  expect(JSON.parse(directory.known.json).locations[0]).toEqual({
+  expect(JSON.parse(directory.known.json()).locations[0]).toEqual({
     ...{ location: "ams", state: "up", agents: 1, versions: ["2.0.0"], families: [6] },
     ...{ since: SAID.since, tags: ["nl"] },
   });
   say("ams", 2, { said: { ...SAID, families: [4, 6], since: "2025-01-31T12:00:00Z" } });
-  expect(JSON.parse(directory.known.json).locations[0]).toMatchObject({
+  expect(JSON.parse(directory.known.json()).locations[0]).toMatchObject({
     ...{ agents: 2, versions: ["1.0.0", "2.0.0"], families: [4, 6] },
     ...{ since: "2025-01-31T12:00:00Z", tags: ["eu", "nl"] },
   });
@@ -216,9 +216,9 @@ test("through any history, all that is known is what a slow and simple count say
         return [name, own.length, [...new Set(own.flatMap((agent) => agent.tags))].sort()];
       });
       type Listed = { location: string; agents: number; tags: string[] }[];
-      const listed = JSON.parse(directory.known.json).locations as Listed;
+      const listed = JSON.parse(directory.known.json()).locations as Listed;
       expect(listed.map((row) => [row.location, row.agents, row.tags])).toEqual(rows);
-      const { byWord } = directory.known;
+      const byWord = directory.known.byWord();
       expect(byWord.get("all")).toEqual(names);
       for (const tag of TAGS) {
         const named = rows.filter(([, , tags]) => (tags as string[]).includes(tag));
