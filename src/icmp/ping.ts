@@ -152,18 +152,17 @@ export async function ping(
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    let isSent = false;
     let proceed = () => {};
     const answered = ask(seq, (from) => {
       source = from;
-      isSent = true;
+      sentMs[seq - 1] = clock.nowMs();
       proceed();
     });
     pending.push(answered);
+    const isSent = sentMs.length === seq;
     // Nearly always it leaves at once.
     if (!isSent) await Promise.race([new Promise<void>((sent) => (proceed = sent)), answered]);
     const nowMs = clock.nowMs();
-    sentMs.push(nowMs);
     dueMs = (nowMs <= dueMs + TIMER_MS ? dueMs : nowMs) + intervalMs;
     if (seq < count && dueMs > nowMs) await pause(clock, dueMs - nowMs, signal);
   }

@@ -27,13 +27,13 @@ const permits = createSemaphore(MAX_QUESTIONS);
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
  * asked for only if no server of the resolver is: a private network keeps its names to itself.
  *
- * @param onName called whenever a name has become known
+ * @param onName called whenever the name of an address has become known
  */
 export function hopNames(
   client: DnsClient,
   servers: readonly SocketAddress[],
   { signal, owner }: Pick<Call, "signal" | "owner">,
-  onName: () => void,
+  onName: (address: Ipv6Address) => void,
   clock: Clock = systemClock,
 ) {
   const isPrivate = servers.every(({ address }) => notGlobal(address) !== null);
@@ -58,7 +58,7 @@ export function hopNames(
       if (!stop.aborted) late.delete(key);
       if (name !== null && !stop.aborted) {
         names.set(key, name.slice(0, MAX_CHARACTERS));
-        onName();
+        onName(address);
       }
       finish();
     }, owner);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { choiceParameter, integerParameter, optionalIntegerParameter } from "../api/parameters.ts";
 import { flag, ipv6Text, named, network, once, text, whole } from "../api/schemas.ts";
@@ -51,14 +51,14 @@ export const pathParameters = {
  *
  * @param probed what is probed, how, and whether the names of the hops are looked up
  * @param longestMs the longest time beyond that of a trace
- * @param onName called whenever a name has become known
+ * @param onName called whenever the name of an address has become known
  */
 export async function openPathRun(
   { names: wanted, ...probed }: Parameters<typeof openRun>[0] & { readonly names: "yes" | "no" },
   longestMs: number,
   call: Call,
   services: Services,
-  onName: () => void = () => {},
+  onName: (address: Ipv6Address) => void = () => {},
 ) {
   const { config, resolvers } = services;
   const { targetResolver: name, probeTimeoutMs } = config;
@@ -68,20 +68,26 @@ export async function openPathRun(
   return { ...run, names: wanted === "yes" ? names : { ...names, ask() {} } };
 }
 
-/** Sends each row that is new or has changed as an event. */
-export function hopEvents<Row extends { readonly hop: number }>(
+/**
+ * Sends each row that is new or has changed as an event. The same object is looked at again only if its
+ * address is one of those that are named: something else than the row has changed there.
+ */
+export function hopEvents<Row extends Pick<TraceHop, "hop" | "address">>(
   present: (row: Row) => object,
   { onEvent }: Call,
-): (rows: readonly Row[]) => void {
-  const told: string[] = [];
-  return (rows) => {
+): (rows: readonly Row[], ...changed: readonly (Ipv6Address | null | undefined)[]) => void {
+  const told: { row: Row; text: string }[] = [];
+  return (rows, ...changed) => {
     if (onEvent === undefined) return;
     for (const row of rows) {
+      const { hop, address } = row;
+      const known = told[hop];
+      const isNamed = address && changed.some((each) => each && equalIpv6(each, address));
+      if (known?.row === row && !isNamed) continue;
       const data = present(row);
       const text = JSON.stringify(data);
-      if (told[row.hop] === text) continue;
-      told[row.hop] = text;
-      onEvent("hop", data);
+      told[hop] = { row, text };
+      if (known?.text !== text) onEvent("hop", data);
     }
   };
 }

@@ -11,6 +11,7 @@ import type { TraceOptions } from "../../src/icmp/traceroute.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
+import { presentHop } from "../../src/tools/trace/hop.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
@@ -21,6 +22,8 @@ async function call(
   texts: Readonly<Record<string, string>>,
   engine: Partial<Record<keyof IcmpEngine, unknown>>,
   query: DnsClient["query"] = async () => ({ kind: "aborted" }) as never,
+  networks: Services["networks"] = null,
+  onEvent: (name: string, data: object) => void = () => {},
 ) {
   const dns = { query } as DnsClient;
   const tools: Services = {
@@ -29,6 +32,7 @@ async function call(
     icmp: engine as unknown as IcmpEngine,
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
+    networks,
   };
   const events: [name: string, data: object][] = [];
   const result = await handle(
@@ -38,7 +42,10 @@ async function call(
       address: null,
       owner: "",
       allowSeconds: () => {},
-      onEvent: (name, data) => void events.push([name, data]),
+      onEvent(name, data) {
+        events.push([name, data]);
+        onEvent(name, data);
+      },
     },
     tools,
   );
@@ -113,6 +120,53 @@ describe("a trace reports a hop", () => {
     const folded = new Map(events.map(([, data]) => [(data as TraceHop).hop, data]));
     const inOrder = [...folded].toSorted(([a], [b]) => a - b).map(([, data]) => data);
     expect(inOrder).toEqual(result["hops"] as object[]);
+  });
+
+  test("always as it is shown then, whatever the others change about it", async () => {
+    let state = 7;
+    const random = (bound: number) => {
+      state = (state * 48271) % 0x7fffffff;
+      return state % bound;
+    };
+    for (let run = 0; run < 200; run++) {
+      const rows: TraceHop[] = [];
+      const told = new Map<number, object>();
+      const wrong: unknown[] = [];
+      const engine = {
+        traceroute: async (_request: unknown, { onHop }: TraceOptions) => {
+          for (let step = 0; step < 12; step++) {
+            const hop = 1 + random(5);
+            const address = parseIpv6(`2a00:1450::${1 + random(3)}`);
+            rows[hop - 1] = { ...row(hop), address, replyHopLimit: 50 };
+            onHop?.(rows[hop - 1] as TraceHop);
+            for (const known of rows.filter(Boolean)) {
+              const shown = presentHop(known, new Map(), { networks: null }, rows);
+              if (!Bun.deepEquals(told.get(known.hop), shown)) wrong.push([run, step, shown]);
+            }
+          }
+          return done([]);
+        },
+      };
+      const note = (_: string, data: object) => told.set((data as TraceHop).hop, data);
+      await call(traceroute, { names: "no" }, engine, undefined, null, note);
+      expect(wrong).toEqual([]);
+    }
+  });
+
+  test("after a look at the row that has changed, not at all 30", async () => {
+    let looks = 0;
+    const networks = { find: () => void looks++ } as unknown as NonNullable<Services["networks"]>;
+    const hops = Array.from({ length: 30 }, (_, at) => row(at + 1));
+    const engine = {
+      traceroute: async (_request: unknown, { onHop }: TraceOptions) => {
+        for (let again = 0; again < 3; again++) for (const hop of hops) onHop?.({ ...hop });
+        return done(hops);
+      },
+    };
+    const { events } = await call(traceroute, { names: "no" }, engine, undefined, networks);
+    expect(events.length).toBe(30);
+    // The result has each once more, and so has the last event.
+    expect(looks).toBe(3 * 30 + 2 * 30);
   });
 
   test("again when its name has come, also after the last answer", async () => {

@@ -47,8 +47,8 @@ export const mtu = endpoint({
     const present = (row: MtuHop) =>
       presentRow(row, run.names.names, services, { mtu: row.mtuBytes, atMost: row.atMostBytes });
     const show = hopEvents(present, call);
-    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, () =>
-      show([...rows.values()]),
+    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, (address) =>
+      show([...rows.values()], address),
     );
     const onHop = (row: MtuHop) => {
       rows.set(row.hop, row);

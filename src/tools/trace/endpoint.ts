@@ -74,12 +74,16 @@ export const traceroute = endpoint({
     const present = (row: TraceHop) => presentHop(row, run.names.names, services, rows);
     const show = hopEvents(present, call);
     const longestMs = paths > 1 ? MAX_SEARCH_MS : 0;
-    using run = await openPathRun(probed, longestMs, call, services, () => show(certainHops(rows)));
+    using run = await openPathRun(probed, longestMs, call, services, (address) =>
+      show(certainHops(rows), address),
+    );
     const { names } = run;
     const request = { ...run.request, maxHops, flowLabel: label, awaitsRouters: true };
     const onHop = (row: TraceHop) => {
+      const before = rows[row.hop - 1];
       rows[row.hop - 1] = row;
-      show(certainHops(rows));
+      // Rows with the same address show less; see `presentHop`.
+      show(certainHops(rows), row.address, before?.address);
       // The names are looked up while the trace runs.
       if (row.address) names.ask(row.address);
     };
