@@ -30,9 +30,8 @@ const NOBODY = "2001:db8:c001:4::dead";
 const NO_ROUTE = "2001:db9::1";
 
 const dropped = (ip: string) => `ip6 daddr ${ip} tcp dport { 80, 443 } drop`;
-const tenth = (ip: string) => [
-  `ip6 daddr ${ip} numgen inc mod 11 == 0 drop`,
-  `ip6 saddr ${ip} numgen inc mod 11 == 0 drop`,
+const lossy = (ip: string, every: number) => [
+  `ip6 daddr ${ip} tcp flags syn numgen inc mod ${every} == 0 drop`,
 ];
 const echo = (ip: string) => `ip6 daddr ${ip} icmpv6 type echo-request`;
 
@@ -191,10 +190,17 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/works over IPv6/],
     never: [BROKEN],
   },
-  lossy: {
-    rules: (ip) => ({ 2: tenth(ip) }),
+  // Two of twenty can be chance, and four cannot.
+  "lossy-10": {
+    rules: (ip) => ({ 2: lossy(ip, 10) }),
+    code: "path-doubtful",
+    says: [/works over IPv6, but/, /may be behind a path that loses packets/],
+    evidence: /can be chance/,
+  },
+  "lossy-20": {
+    rules: (ip) => ({ 2: lossy(ip, 5) }),
     code: "path-loss",
-    says: [/works over IPv6, but/, /loses packets/],
+    says: [/works over IPv6, but/, /is behind a path that loses packets/],
   },
   far: {
     isFar: true,

@@ -68,6 +68,7 @@ export const FINDINGS = {
   "http-differs": ["warn", "answers HTTP requests otherwise than over IPv4"],
   "large-packets": ["warn", "is behind a path where large packets vanish"],
   "path-loss": ["warn", "is behind a path that loses packets"],
+  "path-doubtful": ["warn", "may be behind a path that loses packets"],
   "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
   slower: ["warn", "is slower over IPv6 than over IPv4"],
   "resolvers-differ": ["warn", "is not the same at all resolvers"],

@@ -101,15 +101,20 @@ export function judgeMtu({ details: { verdict } }: MtuResult): Seen {
   return { text, ...(vanishes && { finding: "large-packets" as const }) };
 }
 
+/** Loss that is no longer called chance alone, in percent: two of twenty. */
+const DOUBTFUL_PERCENT = 10;
+
 /**
  * Judges the loss of a path.
  *
  * @param isOverTcp true if each probe was one to an open port; of echo requests, a target may answer only some
  */
-export function judgeMtr({ hops, details: { verdict } }: MtrResult, isOverTcp: boolean): Seen {
+export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen {
+  const { verdict, toTarget } = details;
   const { code, text, to } = verdict;
   const isSure = isOverTcp || (to !== undefined && to < hops.length);
-  return { text, ...(code === "loss" && isSure && { finding: "path-loss" as const }) };
+  if (!isSure || (toTarget.loss ?? 0) < DOUBTFUL_PERCENT) return { text };
+  return { finding: code === "loss" ? "path-loss" : "path-doubtful", text };
 }
 
 /** The words of a trace on the way; its end is judged by the port. */
