@@ -1,19 +1,11 @@
 /** Sockets whose packets travel as UDP or TCP, and whose answers come back as those to echo requests. */
 import { equalIpv6, ipv6FromBytes } from "../addr/ipv6.ts";
 import { inheritedRawSocket } from "../platform/capabilities.ts";
-import { lastError, libc } from "../platform/libc.ts";
-import {
-  AF_INET6,
-  bpfOption,
-  IPPROTO_TCP,
-  IPPROTO_UDP,
-  OPTION,
-  SOCK,
-  SOCKADDR,
-} from "../platform/linux.ts";
+import { bpfOption, IPPROTO_TCP, IPPROTO_UDP, OPTION, SOCK } from "../platform/linux.ts";
 import { encodePortsProgram } from "./filter.ts";
 import { HEADER_BYTES, TYPE } from "./packet.ts";
 import {
+  bindAny,
   ErrorQueueSocket,
   type Invoking,
   int,
@@ -92,22 +84,8 @@ const reserved: number[] = [];
 
 /** Ports that are nobody else's: their sockets are bound and never listen, so the kernel resets what a SYN opens. */
 export function reservedPorts(): readonly number[] {
-  while (reserved.length < PORTS) reserved.push(reservePort());
+  while (reserved.length < PORTS) reserved.push(bindAny(openSocket(SOCK.stream, IPPROTO_TCP)));
   return reserved;
-}
-
-function reservePort(): number {
-  const fd = openSocket(SOCK.stream, IPPROTO_TCP);
-  const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-  const view = new DataView(name.buffer);
-  view.setUint16(SOCKADDR.family, AF_INET6, true);
-  if (libc().bind(fd, name, SOCKADDR.bytes) < 0) {
-    const error = lastError("bind");
-    libc().close(fd);
-    throw error;
-  }
-  libc().getsockname(fd, name, int(SOCKADDR.bytes));
-  return view.getUint16(SOCKADDR.port);
 }
 
 /**

@@ -405,6 +405,24 @@ export function openSocket(type: number, protocol: number): number {
   return fd;
 }
 
+/**
+ * Binds a socket to a port, or an identifier, that the kernel chooses, and returns it.
+ *
+ * @throws SystemError after it has closed the socket
+ */
+export function bindAny(fd: number): number {
+  const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+  const view = new DataView(name.buffer);
+  view.setUint16(SOCKADDR.family, AF_INET6, true);
+  if (libc().bind(fd, name, SOCKADDR.bytes) < 0) {
+    const error = lastError("bind");
+    libc().close(fd);
+    throw error;
+  }
+  libc().getsockname(fd, name, int(SOCKADDR.bytes));
+  return view.getUint16(SOCKADDR.port);
+}
+
 /** The errno name if the call that returned this has just failed, else null. */
 function failure(result: number | bigint): string | null {
   return result < 0 ? errnoName(libc().errno()) : null;

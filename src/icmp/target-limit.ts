@@ -98,20 +98,16 @@ export class TargetLimit {
 
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs;
-    for (const [port, sentMs] of this.#synMs) {
-      if (nowMs - sentMs >= SYN_PAUSE_MS) this.#synMs.delete(port);
-    }
-    for (const [prefix, sentMs] of this.#sentMs) {
-      if ((sentMs.at(-1) ?? 0) <= nowMs - 1000) this.#sentMs.delete(prefix);
-    }
-    for (const [key, answeredMs] of this.#answeredMs) {
-      if (nowMs - answeredMs >= NEIGHBOUR_MS) this.#answeredMs.delete(key);
-    }
-    for (const [port, { atMs }] of this.#distances) {
-      if (nowMs - atMs >= DISTANCE_MS) this.#distances.delete(port);
-    }
+    forget(this.#synMs, (sentMs) => nowMs - sentMs >= SYN_PAUSE_MS);
+    forget(this.#sentMs, (sentMs) => (sentMs.at(-1) ?? 0) <= nowMs - 1000);
+    forget(this.#answeredMs, (answeredMs) => nowMs - answeredMs >= NEIGHBOUR_MS);
+    forget(this.#distances, ({ atMs }) => nowMs - atMs >= DISTANCE_MS);
     this.#waiting = this.#waiting.filter(({ sentMs }) => nowMs - sentMs < NEIGHBOUR_MS);
   }
+}
+
+function forget<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {
+  for (const [key, value] of map) if (isOver(value)) map.delete(key);
 }
 
 /** The key of the port that a SYN goes to; undefined for other probes. */

@@ -61,7 +61,7 @@ testWith(missing).each(Object.entries(ALL))(
     for (const words of says) expect(first).toMatch(words);
     for (const words of never) expect(first).not.toMatch(words);
     if (evidence) expect(rest).toMatch(evidence);
-    expect(verdict.code).toBe(code);
+    expect(code.split(" or ")).toContain(verdict.code);
     for (const [step, words] of Object.entries(steps)) {
       expect(result.steps.find((each) => each.name === step)?.text).toMatch(words);
     }

@@ -5,7 +5,8 @@ import type { Resolvers, Site } from "./stage.ts";
 
 /** A fault, and the verdict on it. */
 export interface Fault extends Site {
-  readonly code: (typeof VERDICTS)[number];
+  /** One, or two with ` or ` between them where chance decides. */
+  readonly code: (typeof VERDICTS)[number] | "path-doubtful or path-loss";
   /** Words of the first sentence of the verdict. */
   readonly says: readonly RegExp[];
   /** Words that it must not have. */
@@ -191,12 +192,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/works over IPv6/],
     never: [BROKEN],
   },
-  // Two of twenty can be chance, and four cannot.
   "lossy-10": {
     rules: (ip) => ({ 2: lossy(ip, 10) }),
-    code: "path-doubtful",
-    says: [/works over IPv6, but/, /may be behind a path that loses packets/],
-    evidence: /can be chance/,
+    code: "path-doubtful or path-loss",
+    says: [/works over IPv6, but/, /(may be|is) behind a path that loses packets/],
   },
   "lossy-20": {
     rules: (ip) => ({ 2: lossy(ip, 5) }),

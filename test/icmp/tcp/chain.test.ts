@@ -6,6 +6,7 @@ import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { startKernelGraph } from "../../lab/kernel-graph.ts";
 import { describeWith, labMissing, programMissing } from "../../lab/lab.ts";
 import { nftRule } from "../../lab/nft.ts";
+import { labEnvironment } from "../../lab/run.ts";
 import { portTools } from "./tools.ts";
 
 const ROUTERS = 4;
@@ -138,26 +139,27 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
 
   test("a rule that comes while mtr runs changes the counts, and the last answer is the state", async () => {
     const asked = { ...about("tcp", 443), rounds: "12", intervalMs: "110" };
-    let rounds = 0;
-    const running = engine.mtr(
-      {
-        target: parseIpv6(chain.target),
-        timeoutMs: 1000,
-        maxHops: 9,
-        carrier: { protocol: "tcp", port: 443 },
-        rounds: 12,
-        intervalMs: 110,
-      },
-      {
-        onRound: () => {
-          if (++rounds === 4) void rule(FIREWALL, "forward", "tcp dport 443 drop");
-        },
-      },
-    );
-    const cut = await running;
+    const carrier = { protocol: "tcp", port: 443 } as const;
+    const request = { target: parseIpv6(chain.target), timeoutMs: 600, maxHops: 9, carrier };
+    /** Changes a firewall after the fourth of twelve rounds. */
+    const changing = (node: number, script: string) => {
+      let rounds = 0;
+      const cmd = chain.inside(node, ["nft", "-f", "-"]);
+      const onRound = () => {
+        // No round begins before it is done.
+        if (++rounds === 4) Bun.spawnSync({ cmd, env: labEnvironment, stdin: Buffer.from(script) });
+      };
+      return engine.mtr({ ...request, rounds: 12, intervalMs: 110 }, { onRound });
+    };
+    const cut = await changing(FIREWALL, nftRule("forward", "tcp dport 443 drop"));
     expect(cut).toMatchObject({ kind: "done", reached: true, state: "open" });
     if (cut.kind !== "done") return;
     expect(cut.toTarget.received).toBeWithin(4, 12);
+    await chain.exec(FIREWALL, ["nft", "flush", "ruleset"]);
+    await rule(TARGET_NODE, "input", "tcp dport 443 reject with tcp reset");
+    const freed = await changing(TARGET_NODE, "flush ruleset");
+    expect(freed).toMatchObject({ toTarget: { received: 12 }, state: "open" });
+    await rule(FIREWALL, "forward", "tcp dport 443 drop");
     const closed = await tools.mtr({ ...asked, rounds: "2" });
     expect(closed.details.verdict.text).toContain("is silent");
     await chain.exec(FIREWALL, ["nft", "flush", "ruleset"]);
