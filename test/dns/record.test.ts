@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { DnsFormatError, NameReader } from "../../src/dns/name.ts";
 import {
+  canonicalData,
   decodeRecord,
   RECORD_TYPES,
   type ResourceRecord,
@@ -214,5 +215,42 @@ describe("data that is cut short or too long", () => {
     ["RRSIG", "no key tag", "0001 0d 03 0000012c 70dbd880 5e0be100", OutOfBoundsError],
   ] as const)("%s: %s", (type, _, data, error) => {
     expect(() => decode(typeCode(type), hex(data))).toThrow(error);
+  });
+});
+
+/** RFC 4034 section 6.2 lists the types whose names are changed, RFC 6840 section 5.1 takes NSEC from it. */
+describe("the canonical form has names in lower case", () => {
+  const [upper, lower] = ["0141 00", "0161 00"];
+  const signature = "0001 0d 01 0000012c 00000000 00000000 0001";
+
+  // biome-ignore format: a table
+  test.each<[ResourceRecord["type"], data: string, canonical: string]>([
+    ["NS", upper, lower],
+    ["MD", upper, lower],
+    ["DNAME", upper, lower],
+    ["SOA", `${upper} ${upper} ${"00000001".repeat(5)}`, `${lower} ${lower} ${"00000001".repeat(5)}`],
+    ["RP", `${upper} ${upper}`, `${lower} ${lower}`],
+    ["MX", `0041 ${upper}`, `0041 ${lower}`],
+    ["PX", `0041 ${upper} ${upper}`, `0041 ${lower} ${lower}`],
+    ["SRV", `0041 0041 0041 ${upper}`, `0041 0041 0041 ${lower}`],
+    ["NAPTR", `0041 0041 0141 0141 0141 ${upper}`, `0041 0041 0141 0141 0141 ${lower}`],
+    ["RRSIG", `${signature} ${upper} 4142`, `${signature} ${lower} 4142`],
+    // The others stay as they are.
+    ["NSEC", `${upper} 0001 40`, `${upper} 0001 40`],
+    ["LP", `0041 ${upper}`, `0041 ${upper}`],
+    ["SVCB", `0001 ${upper}`, `0001 ${upper}`],
+    ["HINFO", "0141 0141", "0141 0141"],
+    ["TXT", "0141", "0141"],
+    ["TYPE65280", upper, upper],
+  ])("%s %s", (type, data, canonical) => {
+    expect(canonicalData(type, new ByteReader(hex(data)), new NameReader()).toHex()).toBe(
+      hex(canonical).toHex(),
+    );
+  });
+
+  test("and uncompressed", () => {
+    const message = hex(`${upper} 0041 c000`);
+    const data = new ByteReader(message, 3);
+    expect(canonicalData("MX", data, new NameReader()).toHex()).toBe(hex(`0041 ${lower}`).toHex());
   });
 });
