@@ -26,7 +26,8 @@ export function generateApiKey(): string {
 export function isWellFormedApiKey(text: string): boolean {
   return (
     KEY_FORM.test(text) &&
-    text.slice(-CHECKSUM_CHARACTERS) === checksum(text.slice(0, -CHECKSUM_CHARACTERS))
+    numberOf(text.slice(-CHECKSUM_CHARACTERS)) ===
+      Bun.hash.crc32(text.slice(0, -CHECKSUM_CHARACTERS))
   );
 }
 
@@ -35,6 +36,7 @@ export function hashApiKey(key: string): string {
   return Bun.SHA256.hash(key, "hex");
 }
 
+/** The CRC-32 of a text in base62. */
 function checksum(body: string): string {
   let text = "";
   let rest = Bun.hash.crc32(body);
@@ -43,4 +45,11 @@ function checksum(body: string): string {
     rest = Math.floor(rest / BASE62.length);
   }
   return text;
+}
+
+/** The number that a text in base62 is; quicker than its opposite, and each request with a key needs it. */
+function numberOf(text: string): number {
+  let number = 0;
+  for (const digit of text) number = number * BASE62.length + BASE62.indexOf(digit);
+  return number;
 }
