@@ -5,6 +5,7 @@ import {
   KNOWN_MS,
   MAX_AGENTS,
   MAX_AGENTS_OF_ONE,
+  MAX_LOST,
   SWEEP_MS,
 } from "../../src/locations/directory.ts";
 import { inTurns, MAX_ANNOUNCEMENT_BYTES } from "../../src/locations/protocol.ts";
@@ -106,6 +107,19 @@ test("a process that was held up does not take that for silence", () => {
   expect(list()).toEqual(["ams 1"]);
   pass(5 * SWEEP_MS, () => say("ams", 1));
   expect(list()).toEqual(["ams 1"]);
+});
+
+test("a fleet that falls silent at once is lost in several sweeps", () => {
+  const { say, pass, list, lines } = start();
+  const agents = 4 * MAX_LOST;
+  for (let at = 0; at < agents; at++) say(`n${at}`, at, { said: SAID });
+  pass(KNOWN_MS);
+  expect(list()).toHaveLength(agents);
+  for (let sweeps = 1; sweeps <= 4; sweeps++) {
+    pass(SWEEP_MS);
+    expect(list()).toHaveLength(agents - sweeps * MAX_LOST);
+  }
+  expect(new Set(lines).size).toBe(agents);
 });
 
 test("an agent that is not known is to be asked who it is, and one place cannot fill the table", () => {
