@@ -174,6 +174,9 @@ test.each([
   ["a version that is a list", { version: ["1.0.0"] }, false],
   ["a time without a zone", { since: "2026-01-31T12:00:00" }, false],
   ["a day that does not exist", { since: "2026-13-31T12:00:00Z" }, false],
+  ["a day that its month does not have", { since: "2026-02-31T12:00:00Z" }, false],
+  ["an hour that the day does not have", { since: "2026-01-31T24:00:00Z" }, false],
+  ["a fraction of a second", { since: "2026-01-31T12:00:00.123456Z" }, true],
   ["a time that is a number", { since: 1_769_860_800_000 }, false],
 ])("an announcement is checked before it is used: %s", (_, said, isTaken) => {
   const { say, list } = start();
