@@ -21,6 +21,9 @@ export const KNOWN_MS = 45_000;
 /** How often silent agents are looked for, in milliseconds. */
 export const SWEEP_MS = 1000;
 
+/** Agents that are lost in one sweep, which takes some milliseconds; of more, the next ones lose the rest. */
+export const MAX_LOST = 500;
+
 /** Agents that are known at once, and locations; more of them mean that something else uses the subjects. */
 export const MAX_AGENTS = 16_384;
 
@@ -140,10 +143,11 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
       // Messages that came while this process was held up are not read yet.
       const isLate = nowMs - sweptMs > 2 * SWEEP_MS;
       sweptMs = nowMs;
+      let room = isLate ? 0 : MAX_LOST;
       for (const [location, place] of places) {
         place.reads = 0;
         for (const agent of place.agents) {
-          if (nowMs - agent.seenMs > KNOWN_MS && !isLate) remove(location, agent, nowMs, "lost");
+          if (nowMs - agent.seenMs > KNOWN_MS && room-- > 0) remove(location, agent, nowMs, "lost");
         }
         if (place.agents.length === 0) places.delete(location);
       }

@@ -111,9 +111,7 @@ export function openLink(
   void keep();
   return {
     /** The open connection and the name below which its answers come, or null. */
-    get current() {
-      return open();
-    },
+    current: open,
     /** Sends what is published, and closes the connection. */
     async close(): Promise<void> {
       isClosed = true;

@@ -68,7 +68,7 @@ export function createLocations(
     if (own === null) return;
     const text = JSON.stringify(announcement);
     if (asks && !announcement.left) directory.note(own, Buffer.from(text), performance.now());
-    link?.current?.connection.publish(SUBJECTS.here(own, service), text);
+    link?.current()?.connection.publish(SUBJECTS.here(own, service), text);
   };
 
   const describe = (service?: string) => {
@@ -103,7 +103,7 @@ export function createLocations(
   };
 
   const callRoll = () => {
-    const { connection, service } = link?.current ?? {};
+    const { connection, service } = link?.current() ?? {};
     calledMs = performance.now();
     connection?.publish(SUBJECTS.rollCall, service);
   };
@@ -116,7 +116,7 @@ export function createLocations(
     if (noted === "new" && service === undefined) log.info("agent came", { location });
     if (noted === "unknown" && nowMs - calledMs > ANNOUNCE_MS) callRoll();
   };
-  const noteLater = inTurns(note, MAX_AGENTS);
+  const noteLater = inTurns((message: Msg) => link?.current() && note(message), MAX_AGENTS);
   const hear = (message: Msg) =>
     message.data.length > WORD_BYTES ? noteLater(message) : note(message);
 
@@ -143,7 +143,7 @@ export function createLocations(
     asked,
     /** True if there is a connection to NATS; null if none is configured. */
     get isConnected() {
-      return link && link.current !== null;
+      return link && link.current() !== null;
     },
     /** Questions of other instances that are worked on now. */
     get running() {
@@ -153,7 +153,8 @@ export function createLocations(
     answer(endpoints: readonly Endpoint[], services: Services, log: Log): void {
       if (own === null) return;
       agent = createAgent(own, endpoints, services, log);
-      if (link?.current) serve(link.current.connection);
+      const { connection } = link?.current() ?? {};
+      if (connection) serve(connection);
       announce();
     },
     /** See `createDirectory`. */
@@ -164,7 +165,7 @@ export function createLocations(
     async ask(location: string, question: Question, call: Call): Promise<object> {
       let outcome = "result";
       try {
-        const current = link?.current;
+        const current = link?.current();
         if (link === null) throw new ApiError("LOCATION_NOT_FOUND", { location });
         if (!current) throw unavailable(location, NOT_CONNECTED);
         const hash = new Bun.CryptoHasher("sha256", salt).update(call.owner).digest("hex");

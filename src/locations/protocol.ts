@@ -128,7 +128,8 @@ export function readAnnouncement(text: string): Announcement | null {
       isList(families, 2, (family) => family === 4 || family === 6) &&
       new Set(families).size === families.length &&
       isTime(since) &&
-      !Number.isNaN(Date.parse(since)) &&
+      // A day that its month does not have is another one; without any, this throws.
+      new Date(since).toISOString().startsWith(since.slice(0, 19)) &&
       isList(tags, MAX_TAGS, isTag);
     return isValid ? { id, said: { version, families, since, tags } } : null;
   } catch {

@@ -5,6 +5,7 @@ import {
   KNOWN_MS,
   MAX_AGENTS,
   MAX_AGENTS_OF_ONE,
+  MAX_LOST,
   SWEEP_MS,
 } from "../../src/locations/directory.ts";
 import { inTurns, MAX_ANNOUNCEMENT_BYTES } from "../../src/locations/protocol.ts";
@@ -108,6 +109,19 @@ test("a process that was held up does not take that for silence", () => {
   expect(list()).toEqual(["ams 1"]);
 });
 
+test("a fleet that falls silent at once is lost in several sweeps", () => {
+  const { say, pass, list, lines } = start();
+  const agents = 4 * MAX_LOST;
+  for (let at = 0; at < agents; at++) say(`n${at}`, at, { said: SAID });
+  pass(KNOWN_MS);
+  expect(list()).toHaveLength(agents);
+  for (let sweeps = 1; sweeps <= 4; sweeps++) {
+    pass(SWEEP_MS);
+    expect(list()).toHaveLength(agents - sweeps * MAX_LOST);
+  }
+  expect(new Set(lines).size).toBe(agents);
+});
+
 test("an agent that is not known is to be asked who it is, and one place cannot fill the table", () => {
   const { say, list, directory } = start();
   expect(say("ams", 1)).toBe("unknown");
@@ -160,6 +174,9 @@ test.each([
   ["a version that is a list", { version: ["1.0.0"] }, false],
   ["a time without a zone", { since: "2026-01-31T12:00:00" }, false],
   ["a day that does not exist", { since: "2026-13-31T12:00:00Z" }, false],
+  ["a day that its month does not have", { since: "2026-02-31T12:00:00Z" }, false],
+  ["an hour that the day does not have", { since: "2026-01-31T24:00:00Z" }, false],
+  ["a fraction of a second", { since: "2026-01-31T12:00:00.123456Z" }, true],
   ["a time that is a number", { since: 1_769_860_800_000 }, false],
 ])("an announcement is checked before it is used: %s", (_, said, isTaken) => {
   const { say, list } = start();
