@@ -216,9 +216,9 @@ export class Prober {
 
   /** Sends later what could not be sent now, for a reason that `#send` returned. */
   async #retry(request: ProbeRequest, reason: string | null): Promise<Answer> {
-    for (let retries = 0; !request.signal.aborted; ) {
+    const { target, scopeId, flowLabel, source, signal } = request;
+    for (let retries = 0; !signal.aborted; ) {
       if (reason !== null && (!NO_BUFFER.includes(reason) || ++retries > MAX_BUFFER_RETRIES)) {
-        const { target, scopeId, flowLabel, source } = request;
         const chosen = this.route(target, scopeId, flowLabel);
         if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
           return await this.probe({ ...request, ...chosen });
@@ -226,8 +226,8 @@ export class Prober {
         this.counters.refused++;
         return { kind: "refused", code: reason };
       }
-      await pause(this.clock, RETRY_MS, request.signal);
-      const answer = request.signal.aborted ? null : this.#send(request);
+      await pause(this.clock, RETRY_MS, signal);
+      const answer = signal.aborted ? null : this.#send(request);
       if (answer instanceof Promise) return await answer;
       reason = answer;
     }
