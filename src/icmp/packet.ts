@@ -80,21 +80,14 @@ export function encodeEchoRequest(
   flowLabel = 0,
 ): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_BYTES + payloadBytes);
-  const setUint16 = (at: number, value: number) => {
-    bytes[at] = value >>> 8;
-    bytes[at + 1] = value;
-  };
-  setUint16(4, identifier);
-  setUint16(6, sequence);
+  bytes.set([identifier >>> 8, identifier, sequence >>> 8, sequence], 4);
   bytes.set(cookie, HEADER_BYTES);
-  setUint16(0, flowLabel >>> 4);
   // The kernel's checksum covers the length too; RFC 8200 section 8.1.
-  setUint16(2, bytes.length);
+  bytes.set([flowLabel >>> 12, flowLabel >>> 4, bytes.length >>> 8, bytes.length]);
   // The bytes behind the cookie are zeros.
   const checksum = internetChecksum(bytes.subarray(0, HEADER_BYTES + COOKIE_BYTES));
-  setUint16(HEADER_BYTES + COOKIE_BYTES, checksum);
-  setUint16(2, 0);
-  setUint16(0, TYPE.echoRequest << 8);
+  bytes.set([checksum >>> 8, checksum], HEADER_BYTES + COOKIE_BYTES);
+  bytes.set([TYPE.echoRequest, 0, 0, 0]);
   return bytes;
 }
 

@@ -191,9 +191,22 @@ export class Prober {
   }
 
   /** Sends one echo request and resolves with how it ends. */
-  probe(request: ProbeRequest): Promise<Answer> {
-    const answer = request.signal.aborted ? null : this.#send(request);
-    return answer instanceof Promise ? answer : this.#retry(request, answer);
+  async probe(request: ProbeRequest): Promise<Answer> {
+    const { target, scopeId, flowLabel, source, signal } = request;
+    for (let retries = 0; !signal.aborted; ) {
+      const answer = this.#send(request);
+      if (answer instanceof Promise) return await answer;
+      if (answer !== null && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+        const chosen = this.route(target, scopeId, flowLabel);
+        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
+          return await this.probe({ ...request, ...chosen });
+        }
+        this.counters.refused++;
+        return { kind: "refused", code: answer };
+      }
+      await pause(this.clock, RETRY_MS, signal);
+    }
+    return ABORTED;
   }
 
   /**
@@ -212,26 +225,6 @@ export class Prober {
     this.#closing.abort();
     clearInterval(this.#sweeper);
     this.#socket.close();
-  }
-
-  /** Sends later what could not be sent now, for a reason that `#send` returned. */
-  async #retry(request: ProbeRequest, reason: string | null): Promise<Answer> {
-    for (let retries = 0; !request.signal.aborted; ) {
-      if (reason !== null && (!NO_BUFFER.includes(reason) || ++retries > MAX_BUFFER_RETRIES)) {
-        const { target, scopeId, flowLabel, source } = request;
-        const chosen = this.route(target, scopeId, flowLabel);
-        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
-          return await this.probe({ ...request, ...chosen });
-        }
-        this.counters.refused++;
-        return { kind: "refused", code: reason };
-      }
-      await pause(this.clock, RETRY_MS, request.signal);
-      const answer = request.signal.aborted ? null : this.#send(request);
-      if (answer instanceof Promise) return await answer;
-      reason = answer;
-    }
-    return ABORTED;
   }
 
   /** Sends now: the answer to come, an errno name, or null if a bound for the target is reached. */
@@ -324,7 +317,7 @@ export class Prober {
     this.#probes.forget(this.clock.nowMs());
     for (const [signal, numbers] of this.#withCallbacks) {
       if (this.#isOver(signal)) this.#probes.replaceRequests(numbers, (each) => this.#bareOf(each));
-      else if (this.#probes.isRemembered(numbers.at(-1) as number)) continue;
+      else if ((numbers.at(-1) as number) >= this.#probes.oldest) continue;
       this.#withCallbacks.delete(signal);
     }
     if (this.#probes.numbers.size > 0) return;

@@ -31,13 +31,14 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
   /** The number of each probe by its key. It is not iterated: that takes a step for each deleted entry. */
   readonly numbers = new Map<number, number>();
   #chunks: ReturnType<typeof newChunk<Request>>[] = [];
-  /** The numbers of the first probe in the first chunk, and of the oldest probe. */
+  /** The number of the first probe in the first chunk. */
   #base = 0;
-  #oldest = 0;
+  /** The number of the oldest probe. */
+  oldest = 0;
 
   /** Remembers a probe until `freeMs`, and returns its number. */
   add(key: number, cookie: Uint8Array, request: Request, sentMs: number, freeMs: number): number {
-    const number = this.#oldest + this.numbers.size;
+    const number = this.oldest + this.numbers.size;
     if ((number - this.#base) % CHUNK_PROBES === 0) this.#chunks.push(newChunk());
     const { chunk, at } = this.#locate(number);
     chunk.keys[at] = key;
@@ -65,15 +66,10 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
     chunk.responded[at] = 1;
   }
 
-  /** True if the probe with this number is not forgotten yet. */
-  isRemembered(number: number): boolean {
-    return number >= this.#oldest;
-  }
-
   /** Replaces the requests of those of these probes that are remembered. */
   replaceRequests(numbers: readonly number[], replace: (request: Request) => Request): void {
     for (const number of numbers) {
-      if (!this.isRemembered(number)) continue;
+      if (number < this.oldest) continue;
       const { chunk, at } = this.#locate(number);
       chunk.requests[at] = replace(chunk.requests[at] as Request);
     }
@@ -82,13 +78,13 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
   /** Forgets the probes whose quarantine is over; a long one delays those behind it, which is safe. */
   forget(nowMs: number): void {
     while (this.numbers.size > 0) {
-      const { chunk, at } = this.#locate(this.#oldest);
+      const { chunk, at } = this.#locate(this.oldest);
       if ((chunk.freeMs[at] as number) > nowMs) return;
       this.numbers.delete(chunk.keys[at] as number);
-      this.#oldest++;
+      this.oldest++;
       if (at < CHUNK_PROBES - 1 && this.numbers.size > 0) continue;
       this.#chunks.shift();
-      this.#base = this.#oldest;
+      this.#base = this.oldest;
     }
   }
 

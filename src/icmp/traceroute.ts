@@ -70,16 +70,8 @@ export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
   const sightings = createSightings();
   return async (request, { signal: callersSignal, onHop } = {}) => {
-    const {
-      target,
-      scopeId = 0,
-      maxHops,
-      timeoutMs,
-      flowLabel,
-      carrier,
-      awaitsRouters,
-      hops,
-    } = request;
+    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, carrier } = request;
+    const { awaitsRouters, hops } = request;
     const route = prober.route(target, scopeId, flowLabel);
     if (typeof route === "string") return { kind: "unreachable", code: route };
     const signal = prober.signalFor(callersSignal);
