@@ -53,7 +53,7 @@ export async function runMcp(
 ): Promise<void> {
   const { server } = options;
   // A model may do what a service lets its callers do, and not all that a user at the keyboard may.
-  const environment = { SIXSCOPE_PROBE_PORTS: "", ...given };
+  const environment = { SIXSCOPE_PROBE_PORTS: "", SIXSCOPE_TARGETS_ALLOW: "", ...given };
   if (!server) configHere(environment);
   const callEndpoint = callerFor(options, command, environment);
   const endpointOf = server ? servedEndpoint : ({ endpoint }: Tool) => endpoint;

@@ -246,6 +246,10 @@ test("a model has the ports of a service, and the targets that the settings allo
     text: expect.stringContaining("port 22 is not one that this service probes: 53, 80, 443"),
     document: { error: { code: "INVALID_PARAMETER" } },
   });
+  // A command of a user may talk to its own machine.
+  expect(await mcp.call("check", { name: "::1" })).toMatchObject({
+    document: { details: { verdict: { code: "not-allowed" } } },
+  });
   const environment = { SIXSCOPE_PROBE_PORTS: "22", SIXSCOPE_TARGETS: "global" };
   await using one = await startMcp([], environment);
   expect(await one.call("ping", { ...tcp, port: 22 })).toMatchObject({
