@@ -128,10 +128,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   alert: {
     more: "ssl_reject_handshake on;",
     code: "tls-failed",
-    says: [/breaks off the TLS handshake/],
+    says: [/does not complete the TLS handshake/],
     never: [/does not speak/],
   },
-  closer: { server: "closer", code: "tls-failed", says: [/breaks off the TLS handshake/] },
+  closer: { server: "closer", code: "tls-failed", says: [/does not complete the TLS handshake/] },
   "http-closed": {
     answer: "return 444;",
     code: "http-silent",

@@ -195,6 +195,12 @@ export async function requestHead({ ip, port, name }: Service, signal: AbortSign
  * @param hasIpv6 false if the name that it redirects to has no IPv6 address; null if that is not known
  */
 export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
+  if (status < 100 || status > 999) {
+    return {
+      finding: "not-http",
+      text: `The server answers with status ${status}, which is not valid.`,
+    };
+  }
   const httpStatus = status;
   if (location !== null && hasIpv6 === false) {
     const text = `It redirects (${status}) to ${quote(clip(location.hostname))}, which has no IPv6 address.`;

@@ -55,7 +55,7 @@ export const FINDINGS = {
   "port-closed": ["fail", "refuses connections to port {port}"],
   "mtu-black-hole": ["fail", "does not finish the TLS handshake, because large packets vanish"],
   "tls-silent": ["fail", "accepts connections and does not answer the TLS handshake"],
-  "tls-failed": ["fail", "breaks off the TLS handshake"],
+  "tls-failed": ["fail", "does not complete the TLS handshake"],
   "not-tls": ["fail", "does not speak TLS on port {port}"],
   "certificate-expired": ["fail", "shows a certificate that has expired"],
   "certificate-not-yet-valid": ["fail", "shows a certificate that is not valid yet"],
