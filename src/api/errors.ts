@@ -350,6 +350,9 @@ export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
   }
 }
 
+// An error to `instanceof` and to whoever prints it.
+Object.setPrototypeOf(ApiError.prototype, Error.prototype);
+
 /** The error for a text that must be an IPv6 address and is not. */
 export function invalidAddress(address: string): ApiError {
   const { reason, position } = readIpv6(address) as ParseFailure;

@@ -186,6 +186,30 @@ describe("callbacks die", () => {
   });
 });
 
+test("runs that never end are forgotten with their last probes", async () => {
+  const { clock, prober, silent, sweep } = start();
+  const RUNS = 20;
+  const signals: WeakRef<AbortSignal>[] = [];
+  for (let run = 0; run < RUNS; run++) {
+    const signal = prober.signalFor(undefined);
+    signals.push(new WeakRef(signal));
+    await silent(1, signal, () => () => {});
+  }
+  const left = async () => {
+    // A reference of this turn lives until the end of its turn.
+    for (let turn = 0; turn < 3; turn++) {
+      await new Promise(setImmediate);
+      Bun.gc(true);
+    }
+    return signals.filter((signal) => signal.deref() !== undefined).length;
+  };
+  sweep();
+  expect(await left()).toBe(RUNS);
+  clock.block(QUARANTINE_MS + 200);
+  sweep();
+  expect(await left()).toBeLessThan(RUNS / 4);
+});
+
 test("a late answer is counted before its probe is forgotten, also while nothing is sent", async () => {
   const { clock, socket, prober, sweep } = start();
   void prober.probe({ ...REQUEST, signal: SIGNAL, hopLimit: 9 });
