@@ -164,7 +164,7 @@ export function onMessage(use: (message: Msg) => void) {
 }
 
 /** Messages of a burst that are read without a pause, which takes some milliseconds. */
-const READ_AT_ONCE = 200;
+const READ_AT_ONCE = 100;
 
 /** Passes values on in their order, some in each turn of the event loop; of those that wait, at most `most` are kept. */
 export function inTurns<T>(use: (value: T) => void, most: number): (value: T) => void {
