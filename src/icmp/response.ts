@@ -65,10 +65,12 @@ export type Match<Probe> =
  * Finds the probe that a packet answers.
  *
  * A reply must return the cookie. An error must contain the probe, as far as it contains anything: its
- * destination, and its cookie. A SYN has no cookie: its key are 32 random bits, and errors must have its flow label, or
- * none. What is about a port must come from the target, or quote it, and be about the port that was asked. Where the invoking packet ends before the cookie, or has zeros from there on,
+ * destination, and its cookie. Where the invoking packet ends before the cookie, or has zeros from there on,
  * the flow label must be the probe's, or 0 as translators from IPv4 write it, with a checksum that 16 bits of
  * the flow label decide.
+ *
+ * A SYN has no cookie: its key is 32 random bits, and an error about it must have its flow label, or 0. A packet about
+ * a port must be about the one that was asked, and a reply of it must come from the target.
  */
 export function matchResponse<Probe extends SentProbe>(
   packet: ReceivedPacket,
