@@ -37,6 +37,13 @@ const lossy = (ip: string, every: number) => [
 ];
 const echo = (ip: string) => `ip6 daddr ${ip} icmpv6 type echo-request`;
 
+/** A rule for SYNs behind the first few: 3 of the probes, 3 of connections, and one each for TLS and HTTP. */
+const afterSyns = (ip: string, count: number, verdict: string) => ({
+  1: [
+    `ip6 daddr ${ip} tcp dport 443 tcp flags & (syn | ack) == syn limit rate over 1/hour burst ${count} packets ${verdict}`,
+  ],
+});
+
 /** All faults by the first label of the site's name. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
   healthy: { code: "works", says: [/works over IPv6; IPv4 is/], never: [BROKEN, /but/] },
@@ -78,6 +85,33 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     alive: 0,
     code: "no-answer",
     says: [/none of the four addresses that were checked works/],
+  },
+  "silent-behind-the-probes": {
+    rules: (ip) => afterSyns(ip, 3, "drop"),
+    code: "port-silent",
+    says: [/does not answer on port 443/, IPV4_WORKS],
+  },
+  "silent-before-tls": {
+    rules: (ip) => afterSyns(ip, 6, "drop"),
+    code: "port-silent",
+    says: [/does not answer on port 443/, IPV4_WORKS],
+  },
+  "closed-before-tls": {
+    rules: (ip) => afterSyns(ip, 6, "reject with tcp reset"),
+    code: "port-closed",
+    says: [/refuses connections to port 443/, IPV4_WORKS],
+    never: [/TLS/],
+  },
+  "silent-before-http": {
+    rules: (ip) => afterSyns(ip, 7, "drop"),
+    code: "http-silent",
+    says: [/does not answer HTTP requests/, IPV4_WORKS],
+  },
+  "closed-before-http": {
+    rules: (ip) => afterSyns(ip, 7, "reject with tcp reset"),
+    code: "port-closed",
+    says: [/refuses connections to port 443/, IPV4_WORKS],
+    never: [/HTTP/],
   },
   closed: { server: "none", code: "port-closed", says: [/refuses connections to port 443/] },
   dropped: {
