@@ -38,6 +38,9 @@ export type MtrOutcome =
     })
   | NoResult;
 
+/** Turns that are left to the trace: a port that holds one of its SYNs answers no round from there. */
+const TRACE_TURNS = 32;
+
 /**
  * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile:
  * the target's reply ends the rounds that follow, and where a router answers the last probe of a round, the round
@@ -94,7 +97,7 @@ export async function mtr(
   const tell = async (number: number) => {
     const before = told;
     const round: Round = Array.from({ length: end }, () => "silent");
-    await Promise.all(round.map((_, at) => ask(round, at + 1, number)));
+    await Promise.all(round.map((_, at) => ask(round, at + 1, TRACE_TURNS + number)));
     await before;
     if (signal.aborted) return;
     const fromOf = (outcome: Round[number] | undefined) =>
