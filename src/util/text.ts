@@ -42,7 +42,7 @@ function escaped(unit: string): string {
 
 /** A count with its noun, which takes an s. */
 export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return `${count} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }
 
 const LIST = new Intl.ListFormat("en-GB");

@@ -72,6 +72,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ipv6: 2,
     alive: 1,
     code: "partly",
+    steps: { names: /2 IPv6 addresses \(/ },
     says: [/works over IPv6, but/, /one in two first connections waits/, /does not answer/],
   },
   "mostly-dead": {
@@ -130,9 +131,16 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => ({
       2: [`ip6 daddr ${ip} tcp dport 443 reject with icmpv6 type admin-prohibited`],
     }),
+    code: "port-closed",
+    says: [/refuses connections to port 443/, IPV4_WORKS],
+    never: [/cannot be reached/],
+    evidence: /2001:db8:c001:2::2 answered all 3 requests with prohibited/,
+  },
+  "all-prohibited": {
+    rules: (ip) => ({ 2: [`ip6 daddr ${ip} reject with icmpv6 type admin-prohibited`] }),
     code: "unreachable",
     says: [/cannot be reached/, IPV4_WORKS],
-    evidence: /prohibited/i,
+    evidence: /2001:db8:c001:2::2 answered all 3 requests with prohibited/,
   },
   reset: {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),

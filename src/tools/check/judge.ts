@@ -90,7 +90,10 @@ export function judgePort({ details }: PingResult): Seen {
   if (port?.state === "open") return { text };
   if (port?.state === "closed") return { finding: "port-closed", text };
   if (code === "not-sent") return { finding: "not-sent", text };
-  if (lost.some((sample) => "from" in sample)) return { finding: "unreachable", text };
+  if (lost.some((sample) => "from" in sample)) {
+    // A firewall that lets echo requests through refuses the port alone.
+    return { finding: port?.echo ? "port-closed" : "unreachable", text };
+  }
   return { finding: port?.echo ? "port-silent" : "no-answer", text };
 }
 

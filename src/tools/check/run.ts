@@ -52,12 +52,8 @@ type Texts = Readonly<Record<string, string>>;
 /** Asks a tool of the table. */
 type Ask = (tool: Endpoint, texts: Texts, onEvent?: Call["onEvent"]) => Promise<object>;
 
-/** Takes a step; false if it failed, so that those behind it are not taken. No step is told of if it found nothing. */
-type Take = (
-  name: Step["name"],
-  ip: string | null,
-  run: () => Promise<Seen | null>,
-) => Promise<boolean>;
+/** Takes a step; false if it failed, so that those behind it are not taken. */
+type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) => Promise<boolean>;
 
 /** The addresses of a name, each list as soon as one resolver has it, and the end of the step that looks them up. */
 interface Found {
@@ -103,7 +99,6 @@ export async function takeSteps(
         text: error.message,
       };
     });
-    if (seen === null) return true;
     const step = stepOf(name, ip, seen, performance.now() - startMs);
     steps.push(step);
     call.onEvent?.("step", step);
@@ -184,7 +179,8 @@ export async function takeSteps(
 
   try {
     await Promise.all([ended, checkIpv6(), useIpv4()]);
-    await take("compare", null, async () => compareFamilies(steps));
+    const compared = compareFamilies(steps);
+    if (compared) await take("compare", null, async () => compared);
     return steps;
   } finally {
     end();
