@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
+import { judgeMtr } from "../../src/tools/check/judge.ts";
 import {
   checkVerdict,
   compareFamilies,
@@ -9,6 +10,7 @@ import {
   MAX_ADDRESSES,
   type Step,
 } from "../../src/tools/check/steps.ts";
+import type { MtrResult } from "../../src/tools/mtr/endpoint.ts";
 
 const NAME = "www.example.com";
 const RUNS = { numRuns: 2000, seed: 29 } as const;
@@ -152,21 +154,48 @@ describe("a verdict over random steps", () => {
   });
 });
 
-describe("the families are compared", () => {
-  const opened = (ip: string, rtt: number): Step => ({ ...step("tcp", ip, "ok"), rtt });
+describe("loss", () => {
+  const judge = (lost: number, isOverTcp: boolean, to?: number) => {
+    const loss = lost * 5;
+    const code = lost === 0 ? "no-loss" : lost < 3 ? "unclear" : "loss";
+    const verdict = { code, text: "", ...(to !== undefined && { from: to - 1, to }) };
+    const document = { hops: [{}, {}, {}], details: { verdict, toTarget: { loss } } };
+    return judgeMtr(document as unknown as MtrResult, isOverTcp).finding;
+  };
 
-  test("by their least times, and one is called faster only if it is by 5 ms", () => {
-    const times = fc.array(fc.double({ min: 0.05, max: 900, noNaN: true }), {
-      minLength: 1,
-      maxLength: 4,
-    });
+  test("of one probe is chance, of two it is doubtful, and of more a finding", () => {
+    const found = [0, 1, 2, 3, 20].map((lost) => judge(lost, true));
+    expect(found).toEqual([undefined, undefined, "path-doubtful", "path-loss", "path-loss"]);
+  });
+
+  test("of echo requests counts only before the target, which may answer only some", () => {
+    expect([judge(9, false), judge(9, false, 3), judge(9, false, 2)]).toEqual([
+      undefined,
+      undefined,
+      "path-loss",
+    ]);
+  });
+});
+
+describe("the families are compared", () => {
+  const opened = (ip: string, rtt: number, rttMost = rtt): Step => ({
+    ...step("tcp", ip, "ok"),
+    rtt,
+    rttMost,
+  });
+
+  test("by their least times, and one is called faster only if all of its times are, and by 5 ms", () => {
+    const time = fc.double({ min: 0.05, max: 900, noNaN: true });
+    const times = fc.tuple(time, fc.double({ min: 0, max: 300, noNaN: true }));
     fc.assert(
-      fc.property(times, times, (six, four) => {
+      fc.property(fc.array(times, { minLength: 1, maxLength: 4 }), times, (all, four) => {
         const seen = compareFamilies([
-          ...six.map((rtt, at) => opened(`2001:db8::${at + 1}`, rtt)),
-          ...four.map((rtt) => opened("192.0.2.1", rtt)),
+          ...all.map(([rtt, more], at) => opened(`2001:db8::${at + 1}`, rtt, rtt + more)),
+          opened("192.0.2.1", four[0], four[0] + four[1]),
         ]);
-        const slower = Math.round(Math.min(...six) - Math.min(...four));
+        const six = all.toSorted(([a], [b]) => a - b)[0] as (typeof all)[number];
+        const isClear = six[0] > four[0] + four[1] || four[0] > six[0] + six[1];
+        const slower = isClear ? Math.round(six[0] - four[0]) : 0;
         const said = /^IPv4 is (\d+) ms (faster|slower)\.$/.exec(seen?.text ?? "");
         if (Math.abs(slower) < 5) expect(seen?.text).toBe("IPv4 is as fast.");
         else expect(Number(said?.[1]) * (said?.[2] === "faster" ? 1 : -1)).toBe(slower);
@@ -174,6 +203,20 @@ describe("the families are compared", () => {
       }),
       RUNS,
     );
+  });
+
+  test("and chance alone calls one faster in less than 2 of 100 comparisons", () => {
+    const five = fc.array(fc.double({ min: 10, max: 300, noNaN: true }), {
+      minLength: 5,
+      maxLength: 5,
+    });
+    const pairs = fc.sample(fc.tuple(five, five), { numRuns: 4000, seed: 29 });
+    const ofTimes = (ip: string, all: number[]) => opened(ip, Math.min(...all), Math.max(...all));
+    const called = pairs.filter(([six, four]) => {
+      const seen = compareFamilies([ofTimes("2001:db8::1", six), ofTimes("192.0.2.1", four)]);
+      return seen?.text !== "IPv4 is as fast.";
+    });
+    expect(called.length / pairs.length).toBeLessThan(0.02);
   });
 
   test("not if one of them has not answered", () => {

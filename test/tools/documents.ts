@@ -42,7 +42,15 @@ const LOST: PingResult["details"]["lost"] = [
 
 const STEPS: CheckResult["steps"] = [
   { name: "names", status: "ok", text: "It has 2 IPv6 addresses.", ms: 21 },
-  { name: "tcp", ip: "2001:db8::80", status: "ok", text: "The port is open.", rtt: 11.125, ms: 22 },
+  {
+    name: "tcp",
+    ip: "2001:db8::80",
+    status: "ok",
+    text: "The port is open.",
+    rtt: 11.125,
+    rttMost: 12.5,
+    ms: 22,
+  },
   {
     ...{ name: "http", ip: "2001:db8::80", status: "fail", finding: "http-error" },
     ...{ text: "The server answers with status 503.", httpStatus: 503, ms: 23 },

@@ -56,6 +56,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "check.steps[].finding": "the same in words",
   "check.steps[].ms": "--json, and the wait itself",
   "check.steps[].rtt": "the verdict compares it",
+  "check.steps[].rttMost": "the same",
   "check.steps[].httpStatus": "the same in words",
   "validate.type": "the same in words",
   "validate.details.interfaceId.kind": "the same in words",

@@ -36,10 +36,10 @@ class NoConnection extends Error {
 }
 
 /** Judges why there was no connection. */
-function judgeNoConnection({ ip, port }: Service, isTimeout: boolean): Seen {
+function judgeNoConnection(isTimeout: boolean): Seen {
   return isTimeout
-    ? { finding: "port-silent", text: `${ip} does not answer on port ${port}.` }
-    : { finding: "port-closed", text: `${ip} accepts no connection to port ${port}.` };
+    ? { finding: "port-silent", text: "No connection came about in time." }
+    : { finding: "port-closed", text: "A connection was refused, or an error came in its place." };
 }
 
 /** The code of a certificate for another name, which is judged by itself. */
@@ -228,7 +228,7 @@ export async function judgeTls(service: Service, limit: AbortSignal): Promise<Se
   try {
     return judgeHandshake(await shakeHands(service, limit), service, Date.now());
   } catch (error) {
-    if (error instanceof NoConnection) return judgeNoConnection(service, limit.aborted);
+    if (error instanceof NoConnection) return judgeNoConnection(limit.aborted);
     const seen = judgeNoHandshake(error, limit.aborted);
     // Another protocol may be at home there.
     return service.port === TLS_PORT ? seen : { status: "skipped", text: seen.text };
@@ -253,7 +253,7 @@ export async function judgeHttp(
       isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
     );
   } catch (error) {
-    if (errorCode(error) === "ECONNREFUSED") return judgeNoConnection(service, false);
+    if (errorCode(error) === "ECONNREFUSED") return judgeNoConnection(false);
     return judgeNoHead(error, limit.aborted);
   }
 }
@@ -274,18 +274,18 @@ async function hasIpv6Address(
 
 /** Opens connections one after another, as programs do. */
 export async function openTcp(
-  service: Service,
+  { ip, port }: Service,
   attempts: number,
   limit: AbortSignal,
 ): Promise<Seen> {
-  const { ip, port } = service;
   const times: number[] = [];
   try {
     while (times.length < attempts) times.push(await connectOnce(ip, port, limit));
   } catch {
-    if (times.length === 0) return judgeNoConnection(service, limit.aborted);
+    if (times.length === 0) return judgeNoConnection(limit.aborted);
   }
-  return { text: `${ip} accepts connections to port ${port}.`, rtt: round(Math.min(...times), 3) };
+  const text = `${ip} accepts connections to port ${port}.`;
+  return { text, rtt: round(Math.min(...times), 3), rttMost: round(Math.max(...times), 3) };
 }
 
 async function connectOnce(host: string, port: number, limit: AbortSignal): Promise<number> {

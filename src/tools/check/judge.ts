@@ -120,5 +120,7 @@ export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen
   return { finding: code === "loss" ? "path-loss" : "path-doubtful", text };
 }
 
-/** The words of a trace on the way; its end is judged by the port. */
-export const judgeTrace = ({ details: { verdict } }: TraceResult): Seen => ({ text: verdict.text });
+/** The words of a trace on the way; that its end is silent is judged by the port. */
+export function judgeTrace({ details: { verdict, reached } }: TraceResult): Seen {
+  return { text: verdict.text, ...(!reached && { status: "warn" as const }) };
+}

@@ -41,8 +41,11 @@ const ROUNDS_MS = 16_000;
 /** Milliseconds for a connection over IPv4, a handshake, or a response. */
 const ANSWER_MS = 4_000;
 
-/** Echo requests and connections to each address. */
-const ATTEMPTS = 3;
+/** Echo requests and SYNs to each address. */
+const PROBES = "3";
+
+/** Connections to each address. If all five over one family take longer than all over the other, chance is below 1 %. */
+const CONNECTIONS = 5;
 
 /** Rounds of mtr. */
 const ROUNDS = "20";
@@ -117,7 +120,7 @@ export async function takeSteps(
       const probed = await probePort?.();
       if (probed?.finding) return probed;
       // Timed alike over both families.
-      const opened = await withLimit(signal, (limit) => openTcp(service, ATTEMPTS, limit));
+      const opened = await withLimit(signal, (limit) => openTcp(service, CONNECTIONS, limit));
       return probed && !opened.finding ? { ...opened, text: probed.text } : opened;
     };
     if (!(await take("tcp", ip, open))) return false;
@@ -126,7 +129,7 @@ export async function takeSteps(
   };
   const useIpv6 = async (ip: string): Promise<boolean> => {
     if (!(await take("policy", ip, async () => judgePolicy(ip, services)))) return false;
-    const to = { target: ip, count: `${ATTEMPTS}` };
+    const to = { target: ip, count: PROBES };
     const probePort = async () => {
       try {
         return judgePort(

@@ -29,7 +29,8 @@ export const checkStep = once(() =>
     finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
     text: text("What was found, in a few sentences."),
     ms: whole("Milliseconds that it took.", 0),
-    rtt: amount("Milliseconds to open a connection, the least of three.").exactOptional(),
+    rtt: amount("Milliseconds to open a connection, the least of five.").exactOptional(),
+    rttMost: amount("The same, the most of them.").exactOptional(),
     httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
   }),
 );
@@ -41,7 +42,9 @@ export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
 export type Step = ValueOf<ReturnType<typeof checkStep>>;
 
 /** The finding of a step, before it is one. */
-export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & { readonly status?: "skipped" };
+export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & {
+  readonly status?: "warn" | "skipped";
+};
 
 /** A step from what was found in it. */
 export function stepOf(name: Step["name"], ip: string | null, seen: Seen, ms: number): Step {
@@ -71,12 +74,19 @@ const SLOWER_MS = 50;
 /** Times that differ by less are the same: both are taken in a process that does more than this. */
 const SAME_MS = 5;
 
-const fastest = (steps: readonly Step[]) => Math.min(...steps.flatMap(({ rtt }) => rtt ?? []));
+/** The step whose connections were the fastest. */
+const fastest = (steps: readonly Step[]): Step | undefined =>
+  steps.filter(({ rtt }) => rtt !== undefined).toSorted((a, b) => (a.rtt ?? 0) - (b.rtt ?? 0))[0];
 
-/** The least time of a connection over IPv6 less that over IPv4, in milliseconds; null if one is not known. */
+/**
+ * By how many milliseconds connections over IPv6 take longer than those over IPv4; 0 if some take longer and some do
+ * not, and null if one is not known.
+ */
 function slownessOf(steps: readonly Step[]): number | null {
   const [six, four] = [fastest(steps.filter(isIpv6)), fastest(steps.filter(isIpv4))];
-  return six === Infinity || four === Infinity ? null : Math.round(six - four);
+  if (six?.rtt === undefined || four?.rtt === undefined) return null;
+  const isClear = six.rtt > (four.rttMost ?? 0) || four.rtt > (six.rttMost ?? 0);
+  return isClear ? Math.round(six.rtt - four.rtt) : 0;
 }
 
 /** Compares the families: their HTTP responses and their times; null if only one has answered. */
@@ -190,5 +200,5 @@ function faultOf(steps: readonly Step[]): Step | undefined {
     return { ...fault, finding: "mtu-black-hole", text: mtu.text };
   }
   const isSilent = fault.finding === "port-silent" || fault.finding === "no-answer";
-  return isSilent && trace?.status === "ok" ? { ...fault, text: trace.text } : fault;
+  return isSilent && trace?.status === "warn" ? { ...fault, text: trace.text } : fault;
 }
