@@ -159,7 +159,8 @@ describe("loss", () => {
     const loss = lost * 5;
     const code = lost === 0 ? "no-loss" : lost < 3 ? "unclear" : "loss";
     const verdict = { code, text: "", ...(to !== undefined && { from: to - 1, to }) };
-    const document = { hops: [{}, {}, {}], details: { verdict, toTarget: { loss } } };
+    const details = { verdict, toTarget: { loss }, reached: true };
+    const document = { hops: [{}, {}, {}], details };
     return judgeMtr(document as unknown as MtrResult, isOverTcp).finding;
   };
 

@@ -100,6 +100,7 @@ export function judgePort({ details }: PingResult): Seen {
 /** Judges a measurement of the path MTU. */
 export function judgeMtu({ details: { verdict } }: MtuResult): Seen {
   const { code, text } = verdict;
+  if (code === "inconclusive") return { status: "warn", text };
   const vanishes = code === "black-hole" || code === "below-1280";
   return { text, ...(vanishes && { finding: "large-packets" as const }) };
 }
@@ -113,8 +114,9 @@ const DOUBTFUL_PERCENT = 10;
  * @param isOverTcp true if each probe was one to an open port; of echo requests, a target may answer only some
  */
 export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen {
-  const { verdict, toTarget } = details;
+  const { verdict, toTarget, reached } = details;
   const { code, text, to } = verdict;
+  if (!reached) return { status: "warn", text };
   const isSure = isOverTcp || (to !== undefined && to < hops.length);
   if (!isSure || (toTarget.loss ?? 0) < DOUBTFUL_PERCENT) return { text };
   return { finding: code === "loss" ? "path-loss" : "path-doubtful", text };
