@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { startKnot } from "../lab/dns-server.ts";
-import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
+import { startKernelChain } from "../lab/kernel-chain.ts";
 import { findProgram, labEnvironment, run, runIp } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
 import { openTun } from "../lab/tun.ts";
@@ -53,18 +53,11 @@ export type Resolvers = "well" | "one-silent" | "all-silent" | "dns64" | "no-raw
 
 /** The laboratory. */
 export interface Stage extends AsyncDisposable {
-  readonly chain: KernelChain;
-  readonly authorityFile: string;
-  /** The settings of a service with these resolvers. */
-  settings(resolvers: Resolvers): Readonly<Record<string, string>>;
   /** A service with these resolvers, started once. */
   service(resolvers: Resolvers): Promise<Service>;
   nameOf(site: string): string;
-  /** The IPv6 addresses of a site, and its IPv4 address. */
+  /** The IPv6 addresses of a site. */
   ipsOf(site: string): readonly string[];
-  ip4Of(site: string): string;
-  /** Runs nft at a node with rules added to those of the sites. */
-  setRules(node: number, more?: readonly string[]): Promise<void>;
 }
 
 const WITHOUT_RAW = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--"];
@@ -244,7 +237,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     return names.flatMap((name) => ipsOf(name).flatMap((ip) => site(name).rules?.(ip)[node] ?? []));
   }
 
-  async function setRules(node: number, more: readonly string[] = []) {
+  async function setRules(node: number) {
     const chainOf = (hook: string, rules: readonly string[]) =>
       [`chain ${hook} {`, `type filter hook ${hook} priority 0;`, ...rules, "}"].join("\n");
     const vanish = "icmpv6 type packet-too-big drop";
@@ -252,7 +245,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     const text = [
       "flush ruleset",
       "table ip6 lab {",
-      chainOf(node === SERVER ? "input" : "forward", [...rulesOf(node), ...more]),
+      chainOf(node === SERVER ? "input" : "forward", rulesOf(node)),
       chainOf("output", isNarrow ? [vanish] : []),
       "}",
     ].join("\n");
@@ -426,7 +419,8 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
     for (const service of services.values()) await (await service)[Symbol.asyncDispose]();
   });
   return {
-    ...{ chain, authorityFile, settings, nameOf, ipsOf, ip4Of, setRules },
+    nameOf,
+    ipsOf,
     service(resolvers) {
       const started = services.get(resolvers) ?? startWarm(resolvers);
       services.set(resolvers, started);
