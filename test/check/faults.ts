@@ -37,7 +37,7 @@ const lossy = (ip: string, every: number) => [
 ];
 const echo = (ip: string) => `ip6 daddr ${ip} icmpv6 type echo-request`;
 
-/** A rule for SYNs behind the first few: 3 of the probes, 3 of connections, and one each for TLS and HTTP. */
+/** A rule for SYNs behind the first few: 3 of the probes, 5 of connections, and one each for TLS and HTTP. */
 const afterSyns = (ip: string, count: number, verdict: string) => ({
   1: [
     `ip6 daddr ${ip} tcp dport 443 tcp flags & (syn | ack) == syn limit rate over 1/hour burst ${count} packets ${verdict}`,
@@ -93,23 +93,23 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/does not answer on port 443/, IPV4_WORKS],
   },
   "silent-before-tls": {
-    rules: (ip) => afterSyns(ip, 6, "drop"),
+    rules: (ip) => afterSyns(ip, 8, "drop"),
     code: "port-silent",
     says: [/does not answer on port 443/, IPV4_WORKS],
   },
   "closed-before-tls": {
-    rules: (ip) => afterSyns(ip, 6, "reject with tcp reset"),
+    rules: (ip) => afterSyns(ip, 8, "reject with tcp reset"),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
     never: [/TLS/],
   },
   "silent-before-http": {
-    rules: (ip) => afterSyns(ip, 7, "drop"),
+    rules: (ip) => afterSyns(ip, 9, "drop"),
     code: "http-silent",
     says: [/does not answer HTTP requests/, IPV4_WORKS],
   },
   "closed-before-http": {
-    rules: (ip) => afterSyns(ip, 7, "reject with tcp reset"),
+    rules: (ip) => afterSyns(ip, 9, "reject with tcp reset"),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
     never: [/HTTP/],
@@ -162,7 +162,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   soon: {
     certificate: "soon",
     code: "certificate-expires",
-    says: [/works over IPv6, but/, /soon expires/],
+    says: [/works over IPv6, but/, /expires soon/],
     never: [BROKEN],
   },
   "no-tls": { server: "plain", code: "not-tls", says: [/does not speak TLS on port 443/] },
@@ -239,7 +239,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => ({ 2: lossy(ip, 10) }),
     code: "works or path-doubtful or path-loss",
     says: [/works over IPv6/],
-    never: [BROKEN],
+    never: [/does not work/],
   },
   "lossy-20": {
     rules: (ip) => ({ 2: lossy(ip, 5) }),
@@ -260,9 +260,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     evidence: /expired/,
   },
   differ: {
-    third: ["differ.check.example. 60 IN AAAA 2001:db8:5:1::1"],
+    third: ["differ.check.example. 60 IN A 192.0.2.1"],
     code: "resolvers-differ",
-    says: [/works over IPv6, but/, /not the same at all resolvers/],
+    says: [/works over IPv6, but/, /has no IPv6 address at one of the resolvers/],
   },
   "no-echo": {
     rules: (ip) => ({ 4: [`${echo(ip)} drop`] }),
@@ -285,7 +285,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "one-resolver-silent": {
     resolvers: "one-silent",
     code: "resolver-silent",
-    says: [/works over IPv6, but/, /was not answered by all resolvers/],
+    says: [/works over IPv6, but/, /could not be looked up at all resolvers/],
   },
   "resolvers-silent": {
     resolvers: "all-silent",

@@ -71,9 +71,9 @@ export const FINDINGS = {
   "path-doubtful": ["warn", "may be behind a path that loses packets"],
   "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
   slower: ["warn", "is slower over IPv6 than over IPv4"],
-  "resolvers-differ": ["warn", "is not the same at all resolvers"],
-  "resolver-silent": ["warn", "was not answered by all resolvers"],
-  "certificate-expires": ["warn", "shows a certificate that soon expires"],
+  "resolvers-differ": ["warn", "has no IPv6 address at one of the resolvers"],
+  "resolver-silent": ["warn", "could not be looked up at all resolvers"],
+  "certificate-expires": ["warn", "shows a certificate that expires soon"],
   "no-echo": ["warn", "does not answer echo requests (ping)"],
 } as const satisfies Readonly<Record<string, readonly ["fail" | "warn", string]>>;
 

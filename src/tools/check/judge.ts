@@ -33,7 +33,7 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   }
   const ipv6 = addressesIn(six, "AAAA");
   const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");
-  const { dns64 = [], differences = [], unanswered = [], verdict, incomplete } = six.details;
+  const { dns64 = [], resolvers = [], unanswered = [], verdict, incomplete } = six.details;
   const has = (all: readonly string[], version: number) =>
     all.length > 0 ? `${plural(all.length, `IPv${version} address`)} (${listText(all)})` : "";
   const all = [has(ipv6, 6), has(ipv4, 4)].filter(Boolean).join(" and ");
@@ -47,9 +47,13 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
     const text = `${said} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
   }
-  // Of TTLs, and of whether they validate, clients see nothing.
-  const differs = differences.includes("records") || differences.includes("rcode");
-  if (differs) return { finding: "resolvers-differ", text: `${said} ${verdict.text}` };
+  // Names of many servers have other addresses at each resolver; clients of one that has none use IPv4.
+  const lacks = resolvers.filter(
+    (reply) =>
+      ["answer", "no-data", "name-error"].includes(reply.outcome) &&
+      addressesIn(reply, "AAAA").length === 0,
+  );
+  if (lacks.length > 0) return { finding: "resolvers-differ", text: `${said} ${verdict.text}` };
   return unanswered.length > 0
     ? { finding: "resolver-silent", text: `${said} ${listText(unanswered)} did not answer.` }
     : { text: said };
