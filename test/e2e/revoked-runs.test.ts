@@ -22,7 +22,15 @@ interface File {
 async function lastEvent(service: Service, path: string, end: () => Promise<unknown>) {
   const headers = { "X-API-Key": service.key, Accept: "text/event-stream" };
   const events: SentEvent[] = [];
-  for await (const event of readEvents(await fetch(service.url + path, { headers }))) {
+  const begin = () => fetch(service.url + path, { headers });
+  let response = await begin();
+  // The keys in Valkey are not there until it is connected.
+  while (response.status === 500) {
+    await Bun.sleep(20);
+    response = await begin();
+  }
+  expect(response.status).toBe(200);
+  for await (const event of readEvents(response)) {
     if (events.push(event) === 1) await end();
   }
   // It has not run to its end.
