@@ -19,6 +19,7 @@ const PLACES = [
   "#/trace/told.example.test",
   "#/mtr/losing.example.test?rounds=3",
   "#/mtu/tunnel.example.test",
+  "#/check/www.example.test",
   "docs",
 ] as const;
 

@@ -48,6 +48,7 @@ const SCENES: Readonly<Record<string, string>> = {
   "mtu-narrow": "#/mtu/tunnel.example.test",
   "mtu-blackhole": "#/mtu/blackhole.example.test",
   "mtu-clear": "#/mtu/www.example.test",
+  check: "#/check/www.example.test",
   "trace-from": "#/trace/www.example.test?from=ams,fra",
   docs: "docs",
   "key-wrong": "#/trace/www.example.test",
