@@ -1,6 +1,6 @@
 /** The view of a client on a service at one address: a connection, the handshake of TLS, the head of an HTTP response. */
-import { connect } from "node:net";
-import { checkServerIdentity, connect as connectTls } from "node:tls";
+import { connect, type Socket } from "node:net";
+import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { tryParseIp } from "../../addr/ip.ts";
 import type { Services } from "../../api/endpoint.ts";
 import { type DnsClient, lookupAddresses } from "../../dns/client.ts";
@@ -58,7 +58,33 @@ export interface Handshake {
 }
 
 /**
- * Shakes hands by TLS, trusting nobody, so that a certificate that is not valid can be described.
+ * Waits for the first that a socket brings, and closes it.
+ *
+ * @param listen gets the function that takes it
+ * @throws the socket's error, or an error if it closes; the signal's reason
+ */
+async function firstOf<T>(
+  socket: Socket,
+  signal: AbortSignal,
+  listen: (resolve: (value: T) => void) => void,
+): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  socket.on("error", reject);
+  socket.on("close", () => reject(new Error("it closed the connection")));
+  listen(resolve);
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    socket.destroy();
+  }
+}
+
+/**
+ * Completes a TLS handshake without trust in any certificate, so that one that is not valid can be described.
  *
  * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
  */
@@ -66,7 +92,6 @@ export async function shakeHands(
   { ip, port, name }: Service,
   signal: AbortSignal,
 ): Promise<Handshake> {
-  const { promise, resolve, reject } = Promise.withResolvers<Handshake>();
   const socket = connectTls({
     host: ip,
     port,
@@ -75,34 +100,28 @@ export async function shakeHands(
     ...(name !== null && { servername: name }),
   });
   let isConnected = false;
-  const fail = (error: unknown) => reject(isConnected ? error : new NoConnection());
-  const abort = () => fail(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
   socket.on("connect", () => {
     isConnected = true;
   });
-  socket.on("error", fail);
-  socket.on("close", () => fail(new Error("it closed the connection")));
-  socket.on("secureConnect", () => {
-    const certificate = socket.getPeerCertificate();
-    const { authorizationError } = socket;
-    resolve({
-      protocol: socket.getProtocol() ?? "TLS",
-      untrusted:
-        authorizationError && String(authorizationError) !== OTHER_NAME
-          ? String(authorizationError)
-          : null,
-      mismatch: name === null ? null : (checkServerIdentity(name, certificate)?.message ?? null),
-      beginsMs: Date.parse(certificate.valid_from),
-      expiresMs: Date.parse(certificate.valid_to),
-    });
-  });
   try {
-    return await promise;
-  } finally {
-    signal.removeEventListener("abort", abort);
-    socket.destroy();
+    return await firstOf<Handshake>(socket, signal, (resolve) =>
+      socket.on("secureConnect", () => resolve(handshakeOf(socket, name))),
+    );
+  } catch (error) {
+    throw isConnected ? error : new NoConnection();
   }
+}
+
+function handshakeOf(socket: TLSSocket, name: string | null): Handshake {
+  const certificate = socket.getPeerCertificate();
+  const untrusted = socket.authorizationError ? String(socket.authorizationError) : null;
+  return {
+    protocol: socket.getProtocol() ?? "TLS",
+    untrusted: untrusted === OTHER_NAME ? null : untrusted,
+    mismatch: name === null ? null : (checkServerIdentity(name, certificate)?.message ?? null),
+    beginsMs: Date.parse(certificate.valid_from),
+    expiresMs: Date.parse(certificate.valid_to),
+  };
 }
 
 const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -289,17 +308,9 @@ export async function openTcp(
 }
 
 async function connectOnce(host: string, port: number, limit: AbortSignal): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
   const startMs = performance.now();
   const socket = connect({ host, port });
-  const abort = () => reject(limit.reason);
-  limit.addEventListener("abort", abort, { once: true });
-  socket.on("error", reject);
-  socket.on("connect", () => resolve(performance.now() - startMs));
-  try {
-    return await promise;
-  } finally {
-    limit.removeEventListener("abort", abort);
-    socket.destroy();
-  }
+  return await firstOf<number>(socket, limit, (resolve) =>
+    socket.on("connect", () => resolve(performance.now() - startMs)),
+  );
 }

@@ -234,6 +234,7 @@ async function withLimit<T>(
   const end = () => limit.abort();
   const timer = setTimeout(end, ANSWER_MS);
   signal.addEventListener("abort", end);
+  if (signal.aborted) end();
   try {
     return await run(limit.signal);
   } finally {
