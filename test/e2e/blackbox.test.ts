@@ -43,8 +43,7 @@ describe("/probe", () => {
     });
     const hash = Bun.hash.crc32("::1");
     const number = expect.any(Number);
-    expect(await probe(service, "module=ping6&target=ns.example.test")).toEqual({
-      probe_success: 1,
+    const pinged = {
       probe_duration_seconds: number,
       probe_ip_protocol: 6,
       probe_ip_addr_hash: hash,
@@ -53,6 +52,10 @@ describe("/probe", () => {
       'probe_rtt_seconds{quantile="0.5"}': number,
       'probe_rtt_seconds{quantile="0.9"}': number,
       'probe_rtt_seconds{quantile="1"}': number,
+    };
+    expect(await probe(service, "module=ping6&target=ns.example.test")).toEqual({
+      probe_success: 1,
+      ...pinged,
       'probe_icmp_duration_seconds{phase="rtt"}': number,
       probe_icmp_reply_hop_limit: 64,
     });
@@ -79,14 +82,7 @@ describe("/probe", () => {
     using server = Bun.listen({ hostname: "::1", port: 0, socket: { data() {} } });
     const port = (protocol: string, asked: number, state: string, success: number) => ({
       probe_success: success,
-      probe_duration_seconds: number,
-      probe_ip_protocol: 6,
-      probe_ip_addr_hash: hash,
-      probe_loss_ratio: 0,
-      'probe_rtt_seconds{quantile="0"}': number,
-      'probe_rtt_seconds{quantile="0.5"}': number,
-      'probe_rtt_seconds{quantile="0.9"}': number,
-      'probe_rtt_seconds{quantile="1"}': number,
+      ...pinged,
       [`probe_port_info{protocol="${protocol}",port="${asked}",state="${state}"}`]: 1,
     });
     const open = port("tcp", server.port, "open", 1);
