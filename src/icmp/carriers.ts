@@ -82,7 +82,7 @@ const PORTS = 128;
 
 const reserved: number[] = [];
 
-/** Ports that are nobody else's: their sockets are bound and never listen, so the kernel resets what a SYN opens. */
+/** Ports that no other program can use: their sockets are bound and never listen, so the kernel resets what a SYN opens. */
 export function reservedPorts(): readonly number[] {
   while (reserved.length < PORTS) reserved.push(bindAny(openSocket(SOCK.stream, IPPROTO_TCP)));
   return reserved;

@@ -12,8 +12,8 @@ import source from "./write-keys.lua" with { type: "text" };
 export const MAX_AGE_MS = 86_400_000;
 
 /**
- * The longest time between two comparisons of all keys with those in Valkey, in milliseconds: a key that somebody
- * restores need not be in the stream. It is up to half as long, at random, so that a fleet spreads out.
+ * The longest time between two comparisons of all keys with those in Valkey, in milliseconds: a key that
+ * is restored need not be in the stream. It is up to half as long, at random, so that a fleet spreads out.
  */
 const COMPARE_MS = 600_000;
 
