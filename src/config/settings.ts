@@ -43,7 +43,7 @@ const QUAD9 = "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112";
 /** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;
 
-/** As many as the unit's 256 MB carry, at up to 57 KiB for the stream of a trace. */
+/** As many as the unit's 256 MB carry: the stream of a trace takes up to 25 KiB, and 64 KiB in the kernel while its client does not read. */
 const MAX_RUNS = 3_000;
 
 /** Five minutes: Bun closes any connection that waits longer for its answer. */
