@@ -4,8 +4,8 @@
  *
  *     bun scripts/soak.ts SECONDS [EXECUTABLE]
  *
- * It fails if memory, heap, descriptors or timers grow, the log has a fault, a well-behaved request fails, or
- * an answer is not as the interface document says. Growth is the slope of a regression after the first ten
+ * It fails if memory, heap, timers, or descriptors beside those of clients grow, the log has a fault, a
+ * well-behaved request fails, or an answer is not as the interface document says. Growth is the slope of a regression after the first ten
  * minutes, with its 95 % interval, at a constant rate of requests of 31 kinds. Heap and timers show only from
  * source, without EXECUTABLE. It runs in its own network namespace, as the tests do, and needs knot, openssl
  * and iproute2 from Debian.
@@ -120,6 +120,7 @@ async function run(service: Service, target: string, certificates: string[]): Pr
   const startMs = performance.now();
   const endMs = startMs + Number(seconds) * 1000;
   const withKey = { "X-API-Key": service.key };
+  const ports = service.urls.map((url) => Number(new URL(url).port));
   const ask = (path: string, headers: Record<string, string> = {}) =>
     fetch(service.url + path, { headers, tls: { rejectUnauthorized: false } });
   /** Works at a constant rate, as far as the service follows: growth cannot be told from a rate that changes. */
@@ -206,7 +207,10 @@ async function run(service: Service, target: string, certificates: string[]): Pr
       useCertificate(certificates[++done.certificates % certificates.length] ?? "");
     }),
     repeat(SAMPLE_MS, () => {
-      samples.push({ seconds: (performance.now() - startMs) / 1000, ...figuresOf(service.pid) });
+      samples.push({
+        seconds: (performance.now() - startMs) / 1000,
+        ...figuresOf(service.pid, ports),
+      });
       kernelMiBs.push(kernelMiB());
     }),
   ]);
@@ -232,13 +236,25 @@ function kernelMiB(): number {
   return (Number(pages) * 4096) / 1024 / 1024;
 }
 
-/** The figures of the service now. */
-function figuresOf(pid: number) {
+/** The figures of a service on some ports now. */
+function figuresOf(pid: number, ports: readonly number[]) {
   const file = Bun.file(figuresFile(pid));
   const inside =
     file.size > 0 ? (JSON.parse(readFileSync(figuresFile(pid), "utf8")) as Inside) : {};
-  const descriptors = readdirSync(`/proc/${pid}/fd`).length;
+  const descriptors = readdirSync(`/proc/${pid}/fd`).length - connections(ports);
   return { residentMiB: residentMiB(pid), descriptors, ...inside };
+}
+
+/** The connections of clients, whose number changes with the machine's pace; proc_net_tcp(5). */
+function connections(ports: readonly number[]): number {
+  const LISTEN = "0A";
+  const GONE = "0";
+  const rows = readFileSync("/proc/net/tcp6", "utf8").trim().split("\n").slice(1);
+  return rows.filter((row) => {
+    const [, local = "", , state, , , , , , inode] = row.trim().split(/\s+/);
+    const port = Number.parseInt(local.split(":")[1] ?? "", 16);
+    return state !== LISTEN && inode !== GONE && ports.includes(port);
+  }).length;
 }
 
 /** The growth of each figure in an hour, with half of its 95 % interval. */
