@@ -301,6 +301,10 @@ describe("a question is answered by", () => {
     ...MTU,
     details: { ...MTU.details, verdict: { code, text: "" } },
   });
+  const checkCode = (code: string) => ({
+    ...CHECK,
+    details: { ...CHECK.details, verdict: { code, text: "" } },
+  });
   const pingOf = (received: number) => ({ ...PING, stats: { ...PING.stats, received } });
   // biome-ignore format: a table
   test.each<[string, ToolName, object, boolean]>([
@@ -321,6 +325,11 @@ describe("a question is answered by", () => {
     ["a black hole", "mtu", mtuCode("black-hole"), true],
     ["a least size", "mtu", mtuCode("at-least"), false],
     ["silence", "mtu", { ...mtuCode("narrowed"), mtu: null }, false],
+    ["a name that works", "check", checkCode("works"), true],
+    ["one that works worse than it could", "check", checkCode("slower"), true],
+    ["one that works at some addresses", "check", checkCode("partly"), true],
+    ["one that does not", "check", checkCode("port-closed"), false],
+    ["one that nothing is known about", "check", checkCode("unknown"), false],
   ])("%s: %s", (_, tool, document, isAnswered) => {
     expect(reporterOf(tool).report(document).isAnswered).toBe(isAnswered);
   });

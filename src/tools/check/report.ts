@@ -1,6 +1,6 @@
 import { factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
 import type { CheckResult } from "./endpoint.ts";
-import { inOrder } from "./findings.ts";
+import { FAILURES, inOrder } from "./findings.ts";
 import type { Step, StepBegin } from "./steps.ts";
 
 /** A check as far as it is known. */
@@ -40,7 +40,7 @@ export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
       verdict: tonedVerdict(verdict),
       facts: factsOf(["Port", port !== undefined && `TCP ${port}`], ["Location", location]),
       tables: [{ columns: COLUMNS, rows }],
-      isAnswered: verdict !== undefined && verdict.code !== "unknown",
+      isAnswered: verdict !== undefined && !["unknown", ...FAILURES].includes(verdict.code),
     };
   },
 };
