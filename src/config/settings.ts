@@ -81,7 +81,7 @@ export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } 
 
 /** Ports that TCP and UDP probes may use, from the first to the last of each range. */
 const PROBE_PORTS = "53,80,443,33434-33534";
-const PORTS_FORM = "a port or a range such as 33434-33534";
+const PORTS_FORM = "a port or a range such as 33434-33534, or any alone";
 
 /** Milliseconds between two echo requests of a ping. */
 export const PING_INTERVAL_MS = { minimum: 10, maximum: 10_000, default: 200 } as const;

@@ -169,3 +169,9 @@ test("the help of an option has its bounds and its default as the API has them",
     }
   }
 });
+
+test("help says how the port of an option is written, and nothing of the page", () => {
+  expect(commandOf("ping")?.helpInformation()).toContain("--tcp=PORT");
+  expect(commandOf("validate")?.helpInformation()).not.toContain("as you type");
+  expect(commandOf("check")?.helpInformation()).not.toContain("`");
+});
