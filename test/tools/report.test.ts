@@ -415,3 +415,11 @@ test("a link of a small MTU is said of the hop that says it, and of others by th
     tone: "warn",
   });
 });
+
+test("the columns of a check do not move when a step with a longer name comes", () => {
+  const headOf = (name: string) => {
+    const steps = [{ name, status: "ok", text: "It is open.", ms: 1 }];
+    return reportText(reporterOf("check").report({ ...CHECK, steps })).split("result")[0];
+  };
+  expect(headOf("tcp")).toBe(headOf("compare"));
+});
