@@ -247,7 +247,10 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     for (const [name, value] of Object.entries(environment)) {
       if (!beginsLikeOurs(name) || value === undefined || known.includes(name)) continue;
       const [near] = [1, 2, 3].flatMap((edits) =>
-        known.filter((other) => isNear(name.toUpperCase(), other, edits)),
+        // With as many edits as letters, any word is near a short one.
+        known
+          .filter(({ length }) => length >= "SIXSCOPE_".length + 3 * edits)
+          .filter((other) => isNear(name.toUpperCase(), other, edits)),
       );
       const hint = near === undefined ? "see docs/configuration.md" : `did you mean ${near}?`;
       report(name, [`is not a setting; ${hint}`]);
