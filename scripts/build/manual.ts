@@ -29,7 +29,10 @@ export function manualPage(program: Command, { version, epochSeconds }: Source):
     ...term("NO_COLOR", "If it is not empty, the tools use no colours in a terminal."),
     ".SH EXIT STATUS",
     ...term("0", "The command is done, or the question is answered."),
-    ...term("1", "The command failed, or there is no answer: no reply, no such name, no record."),
+    ...term(
+      "1",
+      "The command failed, or there is no answer: no reply, no such name, no record. Of check, also that the name does not work.",
+    ),
     ...term("2", "Wrong usage or wrong settings."),
     ".SH SEE ALSO",
     ".BR ping (8),",

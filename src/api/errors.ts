@@ -89,9 +89,10 @@ export const ERRORS = {
       reason: text("Why it is not valid.").exactOptional(),
       position: whole("The character at which that shows, from 1.", 1).exactOptional(),
     }),
-    message({ address, reason, position }, family = "IPv6") {
-      const why = reason === undefined ? "" : `: ${reason} (at character ${position})`;
-      return `${quote(address)} is not a valid ${family} address${why}; write it like 2001:db8::1.`;
+    message({ address, reason, position }, advice = "write it like 2001:db8::1") {
+      const where = `IPv6 address: ${reason} (at character ${position})`;
+      const what = reason === undefined ? "IPv4 or IPv6 address" : where;
+      return `${quote(address)} is not a valid ${what}; ${advice}.`;
     },
   }),
   INVALID_HOSTNAME: kind({
@@ -353,10 +354,10 @@ export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
 // An error to `instanceof` and to whoever prints it.
 Object.setPrototypeOf(ApiError.prototype, Error.prototype);
 
-/** The error for a text that must be an IPv6 address and is not. */
-export function invalidAddress(address: string): ApiError {
+/** The error for a text that must be an IPv6 address and is not, with what to do if another text is possible too. */
+export function invalidAddress(address: string, advice?: string): ApiError {
   const { reason, position } = readIpv6(address) as ParseFailure;
-  return new ApiError("INVALID_ADDRESS", { address, reason, position });
+  return new ApiError("INVALID_ADDRESS", { address, reason, position }, advice);
 }
 
 /** Ends the work for a client that has disconnected; no one reads the response. */

@@ -1,4 +1,4 @@
-import { PAYLOAD_BYTES } from "../icmp/packet.ts";
+import { HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound } from "../tools/mtr/report.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
@@ -13,6 +13,9 @@ export interface AtlasRun {
   readonly endMs: number;
 }
 
+/** Bytes of data in a probe: a SYN has none, and a UDP packet has an echo request. */
+const DATA_BYTES = { icmp: PAYLOAD_BYTES, tcp: 0, udp: HEADER_BYTES + PAYLOAD_BYTES };
+
 const unixTime = (ms: number) => Math.floor(ms / 1000);
 
 /**
@@ -24,12 +27,12 @@ function headOf(
   { target, ip, details }: PingResult | TraceResult | MtrResult,
   { startMs }: AtlasRun,
 ) {
-  const { source } = details;
+  const { source, port: { protocol } = { protocol: "icmp" as const } } = details;
   return {
     ...{ fw: 5000, mver: "2.2.1", lts: -1, msm_id: 0, prb_id: 0 },
     ...{ msm_name: type === "ping" ? "Ping" : "Traceroute", type, timestamp: unixTime(startMs) },
     ...{ af: 6, dst_name: target, dst_addr: ip, src_addr: source, from: source },
-    ...{ proto: "ICMP", size: PAYLOAD_BYTES },
+    ...{ proto: protocol.toUpperCase(), size: DATA_BYTES[protocol] },
   };
 }
 
@@ -94,9 +97,9 @@ type Hop = TraceResult["hops"][number];
 function repliesOf({ hop, ip, rtt, details = {} }: Hop, result: TraceResult): readonly object[] {
   const { rtts = [rtt], addresses = [ip], mtu, replyHopLimit: ttl } = details;
   const isEnd = hop === result.hops.length;
-  const { reached, error } = result.details;
+  const { reached, error, port } = result.details;
   const outcome = {
-    ...(isEnd && reached && { size: PAYLOAD_BYTES }),
+    ...(isEnd && reached && !port && { size: PAYLOAD_BYTES }),
     ...(isEnd && error && errorOf(error)),
     ...(mtu !== undefined && { mtu }),
   };

@@ -71,11 +71,8 @@ function withoutRights({ code, details }: ApiError, environment: NodeJS.ProcessE
   return `no raw socket (${details.reason}); ${remedy}, or let a service do it with --server URL`;
 }
 
-/** Whoever works at this machine may connect to it. */
-const OWN_MACHINE = {
-  SIXSCOPE_PROBE_PORTS: "any",
-  SIXSCOPE_TARGETS_ALLOW: "::/0,0.0.0.0/0",
-};
+/** Whoever works at this machine may connect to it, unless all but global targets are ruled out. */
+const OWN_MACHINE = { SIXSCOPE_TARGETS_ALLOW: "::/0,0.0.0.0/0" };
 
 /**
  * The settings for work in this process.
@@ -85,7 +82,8 @@ const OWN_MACHINE = {
 export function configHere(environment: NodeJS.ProcessEnv): Config {
   const servers = systemResolvers();
   const ours = servers.length > 0 ? { SIXSCOPE_RESOLVER_A: servers.join() } : {};
-  return parseConfig({ ...OWN_MACHINE, ...ours, ...environment });
+  const own = environment["SIXSCOPE_TARGETS"] === "global" ? {} : OWN_MACHINE;
+  return parseConfig({ SIXSCOPE_PROBE_PORTS: "any", ...own, ...ours, ...environment });
 }
 
 /** The name servers of this machine; resolv.conf(5). */

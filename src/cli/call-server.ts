@@ -126,7 +126,9 @@ export function urlOf(server: URL, { endpoint, parameters }: Question): URL {
     encodeURIComponent(parameters[name] ?? ""),
   );
   const url = new URL(server);
-  url.pathname = `${server.pathname.replace(/\/+$/, "")}${BASE_PATH}${path}`;
+  // Documents show the URL of the API too.
+  const before = server.pathname.replace(new RegExp(`(${BASE_PATH})?/*$`), "");
+  url.pathname = `${before}${BASE_PATH}${path}`;
   for (const [name, value] of Object.entries(parameters)) {
     if (endpoint.parameters[name]?.in === "query") url.searchParams.set(name, value);
   }

@@ -109,6 +109,7 @@ const WRONG_VALUE =
 function inOurWords(text: string): string {
   return text
     .replace("Allowed choices are ", "It must be one of ")
+    .replace(/^(error: unknown option '--\w+)='/, "$1'")
     .replace(
       WRONG_VALUE,
       (_, flag, value, variable, argument) =>

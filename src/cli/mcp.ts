@@ -176,7 +176,8 @@ function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, s
     // Answers may come in another order than their requests.
     if (progress <= last || !(event in own)) return undefined;
     last = progress;
-    return { progress, total, message: `${noun ?? event} ${progress}` };
+    const at = "name" in data ? data.name : progress;
+    return { progress, total, message: `${noun ?? event} ${at}` };
   };
 }
 

@@ -60,7 +60,7 @@ export function addTool(
     .description(`${tool.help}\n\nExample: ${tool.example}`);
   if (tool.alias !== undefined) command.alias(tool.alias);
   if (tool.name === "dns") addDnsWords(command);
-  else if (subject) command.argument(`<${subject[0]}>`, subject[1].hint ?? "");
+  else if (subject) command.argument(`<${subject[0]}>`, firstClause(subject[1].description));
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
   addServerOptions(command, environment);

@@ -81,7 +81,7 @@ export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } 
 
 /** Ports that TCP and UDP probes may use, from the first to the last of each range. */
 const PROBE_PORTS = "53,80,443,33434-33534";
-const PORTS_FORM = "a port or a range such as 33434-33534";
+const PORTS_FORM = "a port or a range such as 33434-33534, or any alone";
 
 /** Milliseconds between two echo requests of a ping. */
 export const PING_INTERVAL_MS = { minimum: 10, maximum: 10_000, default: 200 } as const;
@@ -247,7 +247,10 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     for (const [name, value] of Object.entries(environment)) {
       if (!beginsLikeOurs(name) || value === undefined || known.includes(name)) continue;
       const [near] = [1, 2, 3].flatMap((edits) =>
-        known.filter((other) => isNear(name.toUpperCase(), other, edits)),
+        // With as many edits as letters, any word is near a short one.
+        known
+          .filter(({ length }) => length >= "SIXSCOPE_".length + 3 * edits)
+          .filter((other) => isNear(name.toUpperCase(), other, edits)),
       );
       const hint = near === undefined ? "see docs/configuration.md" : `did you mean ${near}?`;
       report(name, [`is not a setting; ${hint}`]);

@@ -58,8 +58,8 @@ export const carrierParameters = {
     example: "tcp",
     label: "Protocol",
     switches: {
-      tcp: { flags: "--tcp", help: "send TCP SYNs, by default to port 443" },
-      udp: { flags: "--udp", help: "send UDP packets, by default to port 33434" },
+      tcp: { flags: "--tcp", help: "send TCP SYNs, to port 443 or that of --tcp=PORT" },
+      udp: { flags: "--udp", help: "send UDP packets, to port 33434 or that of --udp=PORT" },
     },
   }),
   port: optionalIntegerParameter({

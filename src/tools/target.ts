@@ -19,6 +19,9 @@ export type Target = { readonly text: string } & (
   | { readonly name: string }
 );
 
+/** Many who send a `:` have copied a URL, or a name with a port. */
+const HOW_TO_WRITE = "write it like 2001:db8::1, or a name without scheme, port and path";
+
 /**
  * Reads a hostname, or an IPv6 address, which may have a zone if it is link-local.
  *
@@ -31,7 +34,7 @@ export function parseTarget(text: string): Target {
   if (zoned !== null) return { text, ...zoned };
   const parsed = parseHostname(text, "AAAA");
   if (parsed.ok) return { text, name: parsed.name };
-  if (text.includes(":") || parsed.isAddress) throw invalidAddress(text);
+  if (text.includes(":") || parsed.isAddress) throw invalidAddress(text, HOW_TO_WRITE);
   throw new ApiError("INVALID_HOSTNAME", { hostname: text, reason: parsed.reason });
 }
 

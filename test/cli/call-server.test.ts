@@ -5,8 +5,9 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Question } from "../../src/api/endpoint.ts";
-import { callServer } from "../../src/cli/call-server.ts";
+import { callServer, urlOf } from "../../src/cli/call-server.ts";
 import { ENDPOINTS } from "../../src/server/endpoints.ts";
+import { myIp } from "../../src/tools/my-ip/endpoint.ts";
 import PING from "../../src/tools/ping/example.json" with { type: "json" };
 import { TOOLS } from "../../src/tools/table.ts";
 import TRACE from "../../src/tools/trace/example.json" with { type: "json" };
@@ -546,3 +547,14 @@ describe("a key is sent to the service that it belongs to", () => {
     }
   });
 });
+
+test.each(["", "/", "/api/v1", "/api/v1/", "/behind"])(
+  "a service is named by its URL, or that of its API: %s",
+  (path) => {
+    const url = urlOf(new URL(`https://six.example.com${path}`), {
+      endpoint: myIp,
+      parameters: {},
+    });
+    expect(url.pathname).toBe(`${path === "/behind" ? path : ""}/api/v1/myip`);
+  },
+);

@@ -234,7 +234,7 @@ const common = {
   dst_addr: z.ipv6(),
   src_addr: z.ipv6(),
   from: z.ipv6(),
-  proto: z.literal("ICMP"),
+  proto: z.enum(["ICMP", "TCP", "UDP"]),
   size: whole,
 };
 const timeout = z.strictObject({ x: z.literal("*") });
@@ -294,9 +294,30 @@ describe("atlas", () => {
     expect(json(PING_FORMATS.atlas, PING)).toMatchObject({
       ...{ fw: 5000, lts: -1, msm_id: 0, prb_id: 0, type: "ping" },
       ...{ dst_name: HEAD.target, dst_addr: HEAD.ip, src_addr: SOURCE, from: SOURCE },
-      ...{ size: 56, timestamp: Math.floor(START_MS / 1000) },
+      ...{ proto: "ICMP", size: 56, timestamp: Math.floor(START_MS / 1000) },
     });
   });
+
+  test.each([
+    ["tcp", "TCP", 0],
+    ["udp", "UDP", 64],
+  ] as const)(
+    "probes by %s have that protocol and the size of their data",
+    (protocol, proto, size) => {
+      const port = { protocol, port: 443, state: "open" } as const;
+      const rows: [Format, { readonly details: object }][] = [
+        [PING_FORMATS.atlas, PING],
+        [TRACE_FORMATS.atlas, TRACE],
+        [MTR_FORMATS.atlas, MTR],
+      ];
+      for (const [format, result] of rows) {
+        const shown = json(format, { ...result, details: { ...result.details, port } });
+        expect(shown).toMatchObject({ proto, size });
+        // A SYN-ACK, an RST or an error does not return the data.
+        expect(JSON.stringify(shown.result)).not.toContain("size");
+      }
+    },
+  );
 
   test("a ping has its samples in order, and what differs from the first reply", () => {
     expect(json(PING_FORMATS.atlas, PING)).toMatchObject({

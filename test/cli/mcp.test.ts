@@ -7,6 +7,7 @@ import addFormats from "ajv-formats";
 import { Glob } from "bun";
 import type { Endpoint } from "../../src/api/endpoint.ts";
 import { servedEndpoint } from "../../src/cli/tool-commands.ts";
+import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import PING from "../../src/tools/ping/example.json" with { type: "json" };
 import { summaryRow } from "../../src/tools/summary.ts";
 import { TOOLS } from "../../src/tools/table.ts";
@@ -319,6 +320,22 @@ describe("progress", () => {
   test("never goes back, if replies come in another order", async () => {
     using fake = fakeService(sample(2), sample(1), sample(3), ["result", PING]);
     expect(await progressOf(fake.url, { target }, "a")).toEqual([2, 3]);
+  });
+
+  test("of a check names its steps", async () => {
+    const [step] = CHECK.steps;
+    using fake = fakeService(
+      ["begin", { name: step?.name }],
+      ["step", step ?? {}],
+      ["result", CHECK],
+    );
+    const args = ["--server", fake.url.origin];
+    const asked = [call("check", { name: CHECK.name }, "a")];
+    const { messages } = await inPipe(asked, ({ id }) => id === 2, args);
+    expect(messages.slice(1, -1).map(({ params }) => params as unknown)).toEqual([
+      { progressToken: "a", progress: 1, message: "begin names" },
+      { progressToken: "a", progress: 2, message: "step names" },
+    ]);
   });
 
   test("is told to those who ask for it", async () => {

@@ -169,3 +169,14 @@ test("the help of an option has its bounds and its default as the API has them",
     }
   }
 });
+
+test("an option that a tool lacks is named as it was written", async () => {
+  const { lines } = await refused(["mtu", "--tcp", "::1"]);
+  expect(lines[0]).toBe("sixscope: unknown option '--tcp'");
+});
+
+test("help says how the port of an option is written, and nothing of the page", () => {
+  expect(commandOf("ping")?.helpInformation()).toContain("--tcp=PORT");
+  expect(commandOf("validate")?.helpInformation()).not.toContain("as you type");
+  expect(commandOf("check")?.helpInformation()).not.toContain("`");
+});

@@ -467,6 +467,19 @@ describe("names that begin almost as ours", () => {
     expect(problemsOf({ [name]: "[::1]:80" })).toHaveLength(Number(isOurs));
   });
 
+  // `doctor` offers a command that renames it.
+  test.each([
+    ["SIXSCOPE_URL", null],
+    ["SIXSCOPE_LOG", null],
+    ["SIXSCOPE_KEYS", "SIXSCOPE_KEY"],
+    ["SIXSCOPE_TARGET", "SIXSCOPE_TARGETS"],
+    ["SIXSCOPE_RESOLVER", "SIXSCOPE_RESOLVER_A"],
+    ["SIXSCOP_LISTENS", "SIXSCOPE_LISTEN"],
+  ])("%s is taken for %p", (name, near) => {
+    const said = near === null ? "see docs/configuration.md" : `did you mean ${near}?`;
+    expect(problemsOf({ [name]: "1" })).toEqual([`${name}="1": is not a setting; ${said}`]);
+  });
+
   test("an API key in one is not shown", () => {
     expect(problemsOf({ SIXSCOP_KEY: "sx_secret" })).toEqual([
       "SIXSCOP_KEY: is not a setting; did you mean SIXSCOPE_KEY?",

@@ -5,6 +5,9 @@ import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { ERRORS } from "../../src/api/errors.ts";
 import { describeCommands } from "../../src/cli/command-line.ts";
+import { MAX_AGENTS, MAX_AGENTS_OF_ONE } from "../../src/locations/directory.ts";
+import { MAX_ANNOUNCEMENT_BYTES } from "../../src/locations/protocol.ts";
+import { ENDPOINTS } from "../../src/server/endpoints.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -22,6 +25,7 @@ const pages = new Map(
 const readme = page("README.md");
 const api = page("docs/api.md");
 const configuration = page("docs/configuration.md");
+const operations = page("docs/operations.md");
 
 /** The zone of the DNS example; the name and its address have not changed for decades. */
 const ZONE = `
@@ -211,6 +215,25 @@ describe("tables", () => {
       { status, meaning },
     ]);
     expect(told).toEqual(kinds);
+  });
+
+  test("the events are those of the endpoints, and which endpoints have any", () => {
+    const [, section = ""] = api.split("\n## Events\n");
+    const rows = section.split("\n## ")[0]?.matchAll(/^\| `(\w+)` \|/gm) ?? [];
+    const told = [...rows].map(([, event = ""]) => event);
+    const served = ENDPOINTS.filter(({ events }) => events);
+    const events = new Set(served.flatMap(({ events }) => Object.keys(events?.() ?? {})));
+    expect(told.toSorted()).toEqual([...events, "result", "error"].toSorted());
+    const [named = ""] = section.trim().split(" answer while they work");
+    const paths = [...named.matchAll(/`(\/\w+)`/g)].map(([, path = ""]) => path);
+    expect(paths).toEqual(served.map(({ path }) => path.split("/{")[0] ?? ""));
+  });
+
+  test("the limits of announcements are those of the code", () => {
+    const each = `${MAX_ANNOUNCEMENT_BYTES / 1024} KiB each, ${2 * MAX_AGENTS_OF_ONE} a second`;
+    const known = `${MAX_AGENTS.toLocaleString("en")}, as agents`;
+    expect(operations.includes(`| announcements of a location | ${each} |`)).toBe(true);
+    expect(operations.includes(`| locations that a service knows | ${known} |`)).toBe(true);
   });
 
   test("the settings are those of the packaged settings file, with the same defaults", () => {

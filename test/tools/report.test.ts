@@ -301,6 +301,10 @@ describe("a question is answered by", () => {
     ...MTU,
     details: { ...MTU.details, verdict: { code, text: "" } },
   });
+  const checkCode = (code: string) => ({
+    ...CHECK,
+    details: { ...CHECK.details, verdict: { code, text: "" } },
+  });
   const pingOf = (received: number) => ({ ...PING, stats: { ...PING.stats, received } });
   // biome-ignore format: a table
   test.each<[string, ToolName, object, boolean]>([
@@ -321,6 +325,11 @@ describe("a question is answered by", () => {
     ["a black hole", "mtu", mtuCode("black-hole"), true],
     ["a least size", "mtu", mtuCode("at-least"), false],
     ["silence", "mtu", { ...mtuCode("narrowed"), mtu: null }, false],
+    ["a name that works", "check", checkCode("works"), true],
+    ["one that works worse than it could", "check", checkCode("slower"), true],
+    ["one that works at some addresses", "check", checkCode("partly"), true],
+    ["one that does not", "check", checkCode("port-closed"), false],
+    ["one that nothing is known about", "check", checkCode("unknown"), false],
   ])("%s: %s", (_, tool, document, isAnswered) => {
     expect(reporterOf(tool).report(document).isAnswered).toBe(isAnswered);
   });
@@ -405,4 +414,12 @@ test("a link of a small MTU is said of the hop that says it, and of others by th
       "says Packet Too Big: 1502 bytes, not 1492, not believed: that is not less than was sent",
     tone: "warn",
   });
+});
+
+test("the columns of a check do not move when a step with a longer name comes", () => {
+  const headOf = (name: string) => {
+    const steps = [{ name, status: "ok", text: "It is open.", ms: 1 }];
+    return reportText(reporterOf("check").report({ ...CHECK, steps })).split("result")[0];
+  };
+  expect(headOf("tcp")).toBe(headOf("compare"));
 });

@@ -119,3 +119,17 @@ describe("a zone as a URI has it", () => {
     else expect((await resolved).destination.scopeId).toBe(scopeId);
   });
 });
+
+test.each(["https://www.example.com/", "www.example.com:443", "192.0.2.1"])(
+  "a target that is neither a name nor an address says how to write it: %s",
+  (text) => {
+    expect(() => parseTarget(text)).toThrow(
+      expect.objectContaining({
+        code: "INVALID_ADDRESS",
+        message: expect.stringMatching(
+          /^".*; write it like .*, or a name without scheme, port and path\.$/,
+        ),
+      }),
+    );
+  },
+);

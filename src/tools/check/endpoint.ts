@@ -43,7 +43,7 @@ export const check = endpoint({
       description:
         "The TCP port, one of those that `SIXSCOPE_PROBE_PORTS` allows. HTTP is expected on 80 and 443 alone; TLS is tried on all but 80.",
       example: 443,
-      option: { flags: "-p, --port" },
+      option: { flags: "-p, --port", help: "the TCP port" },
       label: "Port",
     }),
   },

@@ -1,6 +1,6 @@
 import { factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
 import type { CheckResult } from "./endpoint.ts";
-import { inOrder } from "./findings.ts";
+import { FAILURES, inOrder, STEPS } from "./findings.ts";
 import type { Step, StepBegin } from "./steps.ts";
 
 /** A check as far as it is known. */
@@ -32,7 +32,7 @@ export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
     const rows = steps.map((step) => {
       const { status, text } = "status" in step ? step : { status: null, text: "" };
       const tone = status && TONES[status];
-      const cells = [step.name, status ?? "…", step.ip ?? null, text || null];
+      const cells = [step.name.padEnd(WIDEST), status ?? "…", step.ip ?? null, text || null];
       return { cells, ...(tone && { tone }) };
     });
     return {
@@ -40,10 +40,13 @@ export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
       verdict: tonedVerdict(verdict),
       facts: factsOf(["Port", port !== undefined && `TCP ${port}`], ["Location", location]),
       tables: [{ columns: COLUMNS, rows }],
-      isAnswered: verdict !== undefined && verdict.code !== "unknown",
+      isAnswered: verdict !== undefined && !["unknown", ...FAILURES].includes(verdict.code),
     };
   },
 };
+
+/** Rows that have left the screen cannot move when a longer name comes. */
+const WIDEST = Math.max(...STEPS.map(({ length }) => length));
 
 const COLUMNS = [
   { name: "step", kind: "text" },

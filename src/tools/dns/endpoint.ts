@@ -143,7 +143,7 @@ export const dns = endpoint({
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"
-        ? new ApiError("INVALID_ADDRESS", { address: hostname }, "IPv4 or IPv6")
+        ? new ApiError("INVALID_ADDRESS", { address: hostname })
         : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
