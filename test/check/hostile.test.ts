@@ -257,7 +257,7 @@ labTest("a name that leads to this machine or its links is not connected to", ()
   for (const [at, ip] of OWN.entries()) {
     const { steps } = ownResults[at] as CheckResult;
     const policy = steps.find((step) => step.name === "policy" && step.ip === ip);
-    if (ip === "::1") expect(policy?.finding).toBe("not-allowed");
+    if (ip === "::1") expect(policy?.finding).toBe("not-public");
     expect(steps.filter((step) => step.ip === ip && step.name !== "policy")).toEqual([]);
   }
   const inside = [...seen].filter(([place]) => /^(0\.0\.0\.0|::1) /.test(place));

@@ -155,18 +155,25 @@ describe("a verdict over random steps", () => {
 });
 
 describe("loss", () => {
-  const judge = (lost: number, isOverTcp: boolean, to?: number) => {
-    const loss = lost * 5;
+  const judge = (lost: number, isOverTcp: boolean, to?: number, errors = 0) => {
     const code = lost === 0 ? "no-loss" : lost < 3 ? "unclear" : "loss";
     const verdict = { code, text: "", ...(to !== undefined && { from: to - 1, to }) };
-    const details = { verdict, toTarget: { loss }, reached: true };
+    const details = { verdict, toTarget: { sent: 20, errors, loss: lost * 5 }, reached: true };
     const document = { hops: [{}, {}, {}], details };
     return judgeMtr(document as unknown as MtrResult, isOverTcp).finding;
   };
 
   test("of one probe is chance, of two it is doubtful, and of more a finding", () => {
-    const found = [0, 1, 2, 3, 20].map((lost) => judge(lost, true));
+    const found = [0, 1, 2, 3, 20].map((lost) => judge(lost, true, 2));
     expect(found).toEqual([undefined, undefined, "path-doubtful", "path-loss", "path-loss"]);
+  });
+
+  test("of SYNs at the target alone is doubtful, as it may limit them", () => {
+    expect([judge(9, true, 3), judge(9, true)]).toEqual(["path-doubtful", "path-doubtful"]);
+  });
+
+  test("does not count what an error has answered", () => {
+    expect([judge(9, true, 2, 8), judge(9, true, 2, 7)]).toEqual([undefined, "path-loss"]);
   });
 
   test("of echo requests counts only before the target, which may answer only some", () => {
@@ -197,8 +204,8 @@ describe("the families are compared", () => {
         const six = all.toSorted(([a], [b]) => a - b)[0] as (typeof all)[number];
         const isClear = six[0] > four[0] + four[1] || four[0] > six[0] + six[1];
         const slower = isClear ? Math.round(six[0] - four[0]) : 0;
-        const said = /^IPv4 is (\d+) ms (faster|slower)\.$/.exec(seen?.text ?? "");
-        if (Math.abs(slower) < 5) expect(seen?.text).toBe("IPv4 is as fast.");
+        const said = /^IPv4 connects (\d+) ms (faster|slower)\.$/.exec(seen?.text ?? "");
+        if (Math.abs(slower) < 5) expect(seen?.text).toBe("IPv4 connects as fast.");
         else expect(Number(said?.[1]) * (said?.[2] === "faster" ? 1 : -1)).toBe(slower);
         expect(seen?.finding).toBe(slower >= 50 ? "slower" : undefined);
       }),
@@ -215,7 +222,7 @@ describe("the families are compared", () => {
     const ofTimes = (ip: string, all: number[]) => opened(ip, Math.min(...all), Math.max(...all));
     const called = pairs.filter(([six, four]) => {
       const seen = compareFamilies([ofTimes("2001:db8::1", six), ofTimes("192.0.2.1", four)]);
-      return seen?.text !== "IPv4 is as fast.";
+      return seen?.text !== "IPv4 connects as fast.";
     });
     expect(called.length / pairs.length).toBeLessThan(0.02);
   });

@@ -35,12 +35,31 @@ class NoConnection extends Error {
   override readonly name = "NoConnection";
 }
 
-/** Judges why there was no connection. */
-function judgeNoConnection(isTimeout: boolean): Seen {
-  return isTimeout
-    ? { finding: "port-silent", text: "No connection came about in time." }
-    : { finding: "port-closed", text: "A connection was refused, or an error came in its place." };
+/** Judges why there was no connection: Bun calls every error a refusal. */
+async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
+  if (isTimeout) return { finding: "port-silent", text: "No connection came about in time." };
+  const errno = await sendError(ip);
+  return errno === null
+    ? { finding: "not-opened", text: "A connection was refused, or an error came in its place." }
+    : { finding: "not-sent", text: `This machine cannot send to ${ip} (${errno}).` };
 }
+
+/** The error of the kernel where it knows no way to an address; null if it knows one. */
+async function sendError(ip: string): Promise<string | null> {
+  const hostname = ip.includes(":") ? "::" : "0.0.0.0";
+  try {
+    (await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } })).close();
+    return null;
+  } catch (error) {
+    return errorCode(error) ?? reasonOf(error);
+  }
+}
+
+/** A server that has just taken connections is not judged by one that fails: many limit them. */
+const NO_MORE = {
+  status: "skipped",
+  text: "Connections opened before, and this one did not: a firewall may limit them.",
+} as const satisfies Seen;
 
 /** The code of a certificate for another name, which is judged by itself. */
 const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
@@ -208,6 +227,9 @@ export async function requestHead({ ip, port, name }: Service, signal: AbortSign
   };
 }
 
+/** A server that knows no `HEAD` may well answer browsers; RFC 9110 section 15.6.2. */
+const NOT_IMPLEMENTED = 501;
+
 /**
  * Judges the head of a response.
  *
@@ -225,7 +247,7 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
     const text = `It redirects (${status}) to ${quote(clip(location.hostname))}, which has no IPv6 address.`;
     return { finding: "redirect-without-ipv6", text, httpStatus };
   }
-  if (status >= 500) {
+  if (status >= 500 && status !== NOT_IMPLEMENTED) {
     return { finding: "http-error", text: `The server answers with status ${status}.`, httpStatus };
   }
   const to = location === null ? "" : `, and redirects to ${clip(location.href)}`;
@@ -247,7 +269,7 @@ export async function judgeTls(service: Service, limit: AbortSignal): Promise<Se
   try {
     return judgeHandshake(await shakeHands(service, limit), service, Date.now());
   } catch (error) {
-    if (error instanceof NoConnection) return judgeNoConnection(limit.aborted);
+    if (error instanceof NoConnection) return NO_MORE;
     const seen = judgeNoHandshake(error, limit.aborted);
     // Another protocol may be at home there.
     return service.port === TLS_PORT ? seen : { status: "skipped", text: seen.text };
@@ -272,7 +294,7 @@ export async function judgeHttp(
       isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
     );
   } catch (error) {
-    if (errorCode(error) === "ECONNREFUSED") return judgeNoConnection(false);
+    if (errorCode(error) === "ECONNREFUSED") return NO_MORE;
     return judgeNoHead(error, limit.aborted);
   }
 }
@@ -288,7 +310,7 @@ async function hasIpv6Address(
   const parsed = parseHostname(host, "AAAA");
   if (!parsed.ok) return null;
   const { outcome, addresses } = await lookupAddresses(client, parsed.name, { signal });
-  return addresses.length > 0 || (outcome.kind === "no-data" ? false : null);
+  return addresses.length > 0 || (["no-data", "name-error"].includes(outcome.kind) ? false : null);
 }
 
 /** Opens connections one after another, as programs do. */
@@ -301,7 +323,7 @@ export async function openTcp(
   try {
     while (times.length < attempts) times.push(await connectOnce(ip, port, limit));
   } catch {
-    if (times.length === 0) return judgeNoConnection(limit.aborted);
+    if (times.length === 0) return await judgeNoConnection(ip, limit.aborted);
   }
   const text = `${ip} accepts connections to port ${port}.`;
   return { text, rtt: round(Math.min(...times), 3), rttMost: round(Math.max(...times), 3) };
