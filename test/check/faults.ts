@@ -143,8 +143,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "silent-before-http": {
     rules: (ip) => afterSyns(ip, 9, "drop"),
-    code: "http-silent",
-    says: [/does not answer HTTP requests/, IPV4_WORKS],
+    code: "unknown",
+    says: [/is not known; over IPv4 it works/],
+    evidence: /a firewall may limit them/,
   },
   "closed-before-http": {
     rules: (ip) => afterSyns(ip, 9, "reject with tcp reset"),
@@ -223,6 +224,11 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "no-tls": { server: "plain", code: "not-tls", says: [/does not speak TLS on port 443/] },
   "ssh-on-443": { server: "ssh", code: "not-tls", says: [/does not speak TLS on port 443/] },
+  "ssh-on-80": {
+    ...{ server: "ssh", port: 80, code: "not-http" },
+    says: [/does not answer HTTP requests with HTTP/],
+    evidence: /SSH-2\.0/,
+  },
   alert: {
     more: "ssl_reject_handshake on;",
     code: "tls-failed",

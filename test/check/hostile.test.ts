@@ -249,8 +249,8 @@ labTest.each([...CASES])("a server that %s is judged, and asked once", (name, po
   expect(asked.filter((question) => question.endsWith(" A")).length).toBeLessThanOrEqual(3);
 });
 
-labTest("all of them together take less than 32 MB", () => {
-  expect(growthBytes).toBeLessThan(32e6);
+labTest("all of them together take less than 48 MB, where one alone sends a gigabyte", () => {
+  expect(growthBytes).toBeLessThan(48e6);
 });
 
 labTest("a name that leads to this machine or its links is not connected to", () => {

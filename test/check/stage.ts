@@ -311,7 +311,7 @@ ${servers.join("\n")}
     const words = names.flatMap((name) => {
       const { server = "web" } = site(name);
       if (server !== "tarpit" && server !== "ssh" && server !== "closer") return [];
-      const port = server === "ssh" ? ["22", "443"] : ["443"];
+      const port = server === "ssh" ? ["22", "80", "443"] : ["443"];
       return [...aliveOf(name), ...live4Of(name)].flatMap((ip) =>
         port.flatMap((each) => [ip, each, server]),
       );

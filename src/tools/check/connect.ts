@@ -20,6 +20,9 @@ export interface Service {
   readonly name: string | null;
 }
 
+/** Milliseconds for connections, a handshake, or a response. */
+export const ANSWER_MS = 4_000;
+
 /** Characters of a text that a server chose. */
 const MAX_TEXT = 200;
 
@@ -29,6 +32,9 @@ const SOON_DAYS = 14;
 const DAY_MS = 86_400_000;
 
 const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
+
+/** The message of an error if a server closes a connection without one. */
+const CLOSED = "it closed the connection";
 
 /** A connection did not come about. */
 class NoConnection extends Error {
@@ -65,7 +71,7 @@ const NO_MORE = {
 const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
 
 /** The parts of a certificate and its handshake that are judged. */
-export interface Handshake {
+interface Handshake {
   readonly protocol: string;
   /** Why the chain of certificates is not trusted; null if it is. */
   readonly untrusted: string | null;
@@ -80,7 +86,7 @@ export interface Handshake {
  * Waits for the first that a socket brings, and closes it.
  *
  * @param listen gets the function that takes it
- * @throws the socket's error, or an error if it closes; the signal's reason
+ * @throws NoConnection if the socket did not connect; else its error, an error if it closes, or the signal's reason
  */
 async function firstOf<T>(
   socket: Socket,
@@ -91,44 +97,47 @@ async function firstOf<T>(
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
+  let isConnected = false;
+  socket.on("connect", () => {
+    isConnected = true;
+  });
   socket.on("error", reject);
-  socket.on("close", () => reject(new Error("it closed the connection")));
-  listen(resolve);
+  socket.on("close", () => reject(new Error(CLOSED)));
+  listen((value) => {
+    resolve(value);
+    // At once, as some servers do not end.
+    socket.destroy();
+  });
   try {
     return await promise;
+  } catch (error) {
+    throw isConnected ? error : new NoConnection();
   } finally {
     signal.removeEventListener("abort", abort);
     socket.destroy();
   }
 }
 
-/**
- * Completes a TLS handshake without trust in any certificate, so that one that is not valid can be described.
- *
- * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
- */
-export async function shakeHands(
-  { ip, port, name }: Service,
-  signal: AbortSignal,
-): Promise<Handshake> {
-  const socket = connectTls({
+/** Begins a TLS handshake without trust in any certificate, so that one that is not valid can be described. */
+const beginTls = ({ ip, port, name }: Service) =>
+  connectTls({
     host: ip,
     port,
     rejectUnauthorized: false,
     ALPNProtocols: ["http/1.1"],
     ...(name !== null && { servername: name }),
   });
-  let isConnected = false;
-  socket.on("connect", () => {
-    isConnected = true;
-  });
-  try {
-    return await firstOf<Handshake>(socket, signal, (resolve) =>
-      socket.on("secureConnect", () => resolve(handshakeOf(socket, name))),
-    );
-  } catch (error) {
-    throw isConnected ? error : new NoConnection();
-  }
+
+/**
+ * Completes a TLS handshake.
+ *
+ * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
+ */
+async function shakeHands(service: Service, signal: AbortSignal): Promise<Handshake> {
+  const socket = beginTls(service);
+  return await firstOf<Handshake>(socket, signal, (resolve) =>
+    socket.on("secureConnect", () => resolve(handshakeOf(socket, service.name))),
+  );
 }
 
 function handshakeOf(socket: TLSSocket, name: string | null): Handshake {
@@ -146,7 +155,7 @@ function handshakeOf(socket: TLSSocket, name: string | null): Handshake {
 const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 /** Judges a handshake at a time. */
-export function judgeHandshake(
+function judgeHandshake(
   { protocol, untrusted, mismatch, beginsMs, expiresMs }: Handshake,
   { name }: Pick<Service, "name">,
   nowMs: number,
@@ -178,9 +187,9 @@ export function judgeHandshake(
 const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 
 /** Judges why there was no handshake. */
-export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
+function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
   if (isTimeout) {
-    const text = "The connection opens, and then the server does not answer the TLS handshake.";
+    const text = `The connection opens, and then the server does not answer the TLS handshake within ${ANSWER_MS / 1000} seconds.`;
     return { finding: "tls-silent", text };
   }
   const why = clip(errorCode(error) ?? reasonOf(error));
@@ -190,41 +199,63 @@ export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
 }
 
 /** The head of an HTTP response. */
-export interface Head {
+interface Head {
   readonly status: number;
   /** Where it redirects to; null if it does not, or not to a URL. */
   readonly location: URL | null;
 }
 
+/** Bytes of the head of a response; some servers do not end it. */
+const MAX_HEAD_BYTES = 65_536;
+
+const BEGINNING = "HTTP/1.";
+const EMPTY_LINE = /\n\r?\n/;
+/** Responses before the last, such as 103 (Early Hints); 101 is a last one. RFC 9110 section 15.2. */
+const INTERIM = /^(?:HTTP\/1\.\d 1(?!01)\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+/;
+const HEAD = /^HTTP\/1\.\d (\d{1,9})\b(.*?)\n\r?\n/s;
+
 /**
  * Asks for the head of the service's root over HTTP/1.1, or HTTPS unless the port is that of HTTP. No
- * redirect is followed and no body is read.
+ * redirect is followed and no body is read. Not by `fetch`, which asks the proxy of the environment.
  *
  * @throws Error
  */
-export async function requestHead({ ip, port, name }: Service, signal: AbortSignal): Promise<Head> {
-  const scheme = port === PLAIN_PORT ? "http" : "https";
-  const literal = ip.includes(":") ? `[${ip}]` : ip;
-  const response = await fetch(`${scheme}://${literal}:${port}/`, {
-    method: "HEAD",
-    redirect: "manual",
-    headers: {
-      Host: name ?? literal,
-      "User-Agent": `sixscope/${VERSION}`,
-      "Accept-Encoding": "identity",
-    },
-    keepalive: false,
-    // Its certificate is judged by the handshake before.
-    tls: { rejectUnauthorized: false },
-    signal,
+async function requestHead(service: Service, signal: AbortSignal): Promise<Head> {
+  const { ip, port, name } = service;
+  const isPlain = port === PLAIN_PORT;
+  const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
+  const socket = isPlain ? connect({ host: ip, port }) : beginTls(service);
+  const request = [
+    "HEAD / HTTP/1.1",
+    `Host: ${host}`,
+    `User-Agent: sixscope/${VERSION}`,
+    "Accept: */*",
+    "Accept-Encoding: identity",
+    "Connection: close",
+  ];
+  const received = await firstOf<string>(socket, signal, (resolve) => {
+    let [text, takenBytes] = ["", 0];
+    socket.on(isPlain ? "connect" : "secureConnect", () =>
+      socket.write(`${request.join("\r\n")}\r\n\r\n`),
+    );
+    socket.on("data", (bytes) => {
+      takenBytes += bytes.length;
+      text += bytes.toString("latin1", 0, MAX_HEAD_BYTES);
+      const isOver =
+        takenBytes > MAX_HEAD_BYTES || !BEGINNING.startsWith(text.slice(0, BEGINNING.length));
+      // A line may end in the piece behind the one where it begins.
+      if (!isOver && !EMPTY_LINE.test(text.slice(-bytes.length - 2))) return;
+      text = text.replace(INTERIM, "");
+      if (isOver || EMPTY_LINE.test(text)) resolve(text);
+    });
   });
-  const location = response.headers.get("location");
-  const base = `${scheme}://${name ?? literal}:${port}/`;
-  return {
-    status: response.status,
-    location:
-      response.status >= 300 && response.status < 400 ? URL.parse(location ?? "", base) : null,
-  };
+  const [, code, lines = ""] = HEAD.exec(received) ?? [];
+  if (code === undefined) throw new Error(quote(received.slice(0, MAX_TEXT)));
+  const status = Number(code);
+  const [, location = ""] = /^location:[ \t]*(.*?)[ \t]*$/im.exec(lines) ?? [];
+  const isRedirect = status >= 300 && status < 400;
+  const base = `${isPlain ? "http" : "https"}://${host}/`;
+  return { status, location: isRedirect ? URL.parse(location, base) : null };
 }
 
 /** A server that knows no `HEAD` may well answer browsers; RFC 9110 section 15.6.2. */
@@ -235,7 +266,7 @@ const NOT_IMPLEMENTED = 501;
  *
  * @param hasIpv6 false if the name that it redirects to has no IPv6 address; null if that is not known
  */
-export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
+function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
   if (status < 100 || status > 999) {
     return {
       finding: "not-http",
@@ -255,11 +286,14 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
 }
 
 /** Judges why there was no response. */
-export function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
+function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
   const why = clip(errorCode(error) ?? reasonOf(error));
   const finding = "http-silent";
-  if (isTimeout) return { finding, text: "The server does not answer an HTTP request in time." };
-  return why === "ECONNRESET"
+  if (isTimeout) {
+    const text = `The server does not answer an HTTP request within ${ANSWER_MS / 1000} seconds.`;
+    return { finding, text };
+  }
+  return why === "ECONNRESET" || why === CLOSED
     ? { finding, text: "The server closes the connection and does not answer an HTTP request." }
     : { finding: "not-http", text: `The server does not answer with HTTP (${why}).` };
 }
@@ -284,19 +318,19 @@ export async function judgeHttp(
   limit: AbortSignal,
   { config, resolvers }: Pick<Services, "config" | "resolvers">,
 ): Promise<Seen> {
+  let head: Head;
   try {
-    const head = await requestHead(service, limit);
-    const name = head.location?.hostname ?? service.name;
-    // A service that is asked over IPv4 may well lead to another.
-    const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
-    return judgeHead(
-      head,
-      isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
-    );
+    head = await requestHead(service, limit);
   } catch (error) {
-    if (errorCode(error) === "ECONNREFUSED") return NO_MORE;
-    return judgeNoHead(error, limit.aborted);
+    return error instanceof NoConnection ? NO_MORE : judgeNoHead(error, limit.aborted);
   }
+  const name = head.location?.hostname ?? service.name;
+  // A service that is asked over IPv4 may well lead to another.
+  const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
+  return judgeHead(
+    head,
+    isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
+  );
 }
 
 /** True if a name or an address in a URL is of IPv6; null if the resolver does not say. */

@@ -11,7 +11,7 @@ import { type MtuResult, mtu } from "../mtu/endpoint.ts";
 import { type PingResult, ping } from "../ping/endpoint.ts";
 import type { Target } from "../target.ts";
 import { type TraceResult, traceroute } from "../trace/endpoint.ts";
-import { judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
+import { ANSWER_MS, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
 import {
   addressesIn,
   judgeEcho,
@@ -37,9 +37,6 @@ export const LONGEST_MS = 20_000;
 
 /** When the rounds of mtr end, so that what they have found comes in time. */
 const ROUNDS_MS = 16_000;
-
-/** Milliseconds for a connection over IPv4, a handshake, or a response. */
-const ANSWER_MS = 4_000;
 
 /** Echo requests and SYNs to each address. */
 const PROBES = "3";
