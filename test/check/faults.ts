@@ -203,6 +203,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
+    evidence: /a firewall may have answered in its name.* Let the server listen/,
   },
   expired: {
     certificate: "expired",

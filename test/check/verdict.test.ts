@@ -1,7 +1,7 @@
 /** The conclusion of a check, over random steps: nothing is claimed that no step has found. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
+import { ADVICE, CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
 import { judgeMtr } from "../../src/tools/check/judge.ts";
 import {
   checkVerdict,
@@ -166,13 +166,18 @@ describe("a verdict over random steps", () => {
     });
   });
 
-  test("is one sentence about the name, and behind it only evidence of steps", () => {
-    each(({ text }, _, { steps }) => {
+  test("is one sentence about the name, and behind it only evidence of steps and advice", () => {
+    each(({ code, text }, _, { steps }) => {
       const [, first = "", evidence] = /^(.+?)\.(?: (.+))?$/.exec(text) ?? [];
       expect(first).toContain(NAME);
       expect(first).not.toMatch(/undefined|null|NaN|\{port\}/);
-      const texts = steps.map((each) => each.text);
-      for (const said of evidence?.split(/(?<=\.) /) ?? []) expect(texts).toContain(said);
+      const advice = ADVICE[code as Finding]?.replace(" {port} ", " ");
+      const plain = evidence?.replace(/ port \d+ /, " port ");
+      if (advice) expect(plain).toEndWith(advice);
+      const texts = [...steps.map((each) => each.text), ...Object.values(ADVICE)];
+      for (const said of evidence?.split(/(?<=\.) /) ?? []) {
+        expect(texts).toContain(said.replace(/ port \d+ /, " port {port} "));
+      }
     });
   });
 

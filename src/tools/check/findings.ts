@@ -83,6 +83,35 @@ export const FINDINGS = {
 
 export type Finding = keyof typeof FINDINGS;
 
+const ALLOW = "Allow TCP port {port} over IPv6 at the firewalls, as over IPv4.";
+const LISTEN = "Let the server listen on this address too, and the firewalls allow it.";
+const TOO_BIG =
+  "Let ICMPv6 Packet Too Big through all firewalls, or lower the MSS at the narrow link.";
+const CERTIFICATE = "Install a certificate that is valid, for this address too.";
+
+/** The usual way to mend a finding, for those who run the name; absent where the evidence says it, or there are many. */
+export const ADVICE: Readonly<Partial<Record<Finding, string>>> = {
+  "dnssec-bogus": "Sign the zone again, or withdraw its DS record.",
+  "no-ipv6": "Add an AAAA record when its server can be reached over IPv6.",
+  "not-public": "Publish a global address in its place, or none.",
+  unreachable: "Ask whoever runs the router or firewall that says so.",
+  "no-answer": "Look whether the server has this address, and for firewalls that drop IPv6.",
+  "port-silent": ALLOW,
+  "port-closed": LISTEN,
+  "not-opened": LISTEN,
+  "mtu-black-hole": TOO_BIG,
+  "tls-silent":
+    "Look for a server that is overloaded, or for large packets that vanish on the way back.",
+  "certificate-expired": CERTIFICATE,
+  "certificate-not-yet-valid": CERTIFICATE,
+  "certificate-name": CERTIFICATE,
+  "certificate-untrusted": CERTIFICATE,
+  "redirect-without-ipv6": "Give that name an AAAA record too.",
+  "http-differs": "Compare the settings of the server for both addresses.",
+  "large-packets": TOO_BIG,
+  "certificate-expires": "Renew it.",
+};
+
 export const CODES = Object.keys(FINDINGS) as Finding[];
 
 /** The findings that are failures. */

@@ -10,7 +10,7 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import { CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
+import { ADVICE, CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
 
 /** The schema of a step that begins. */
 export const checkBegin = once(() =>
@@ -123,7 +123,7 @@ const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
 
 /**
  * The conclusion: whether the name works over IPv6, and the worst finding. Its first sentence is for everybody; what
- * follows is the evidence.
+ * follows is the evidence, and what to do.
  *
  * @param subject the name or address
  */
@@ -142,9 +142,13 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const slowness = slownessOf(steps);
   const speed = slowness === null ? "" : `; ${speedText(slowness)}`;
   const compared = broken ? overIpv4 : speed;
-  const says = (finding: Finding) => FINDINGS[finding][1].replace("{port}", String(port));
+  const withPort = (text: string) => text.replace("{port}", String(port));
+  const says = (finding: Finding) => withPort(FINDINGS[finding][1]);
   const conclude = (code: (typeof VERDICTS)[number], first: string, evidence?: Step) => {
-    const text = [`${first}.`, evidence?.text].filter(Boolean).join(" ");
+    const advice = evidence?.finding && ADVICE[evidence.finding];
+    const text = [`${first}.`, evidence?.text, advice && withPort(advice)]
+      .filter(Boolean)
+      .join(" ");
     return { code, text };
   };
   const names = steps.find(({ name }) => name === "names");
@@ -229,5 +233,7 @@ function faultOf(steps: readonly Step[]): Step | undefined {
       return { ...fault, finding: "mtu-black-hole", text: mtu.text };
     return { ...fault, text: `${fault.text} ${mtu.text}` };
   }
-  return isSilent(fault) && trace?.status === "warn" ? { ...fault, text: trace.text } : fault;
+  // Of a port that is silent, how far probes come; of one that refuses, who may have said so.
+  const explains = isSilent(fault) ? "warn" : fault.finding === "port-closed" ? "ok" : null;
+  return trace?.status === explains ? { ...fault, text: trace.text } : fault;
 }
