@@ -7,15 +7,17 @@ import type { CheckResult } from "../../src/tools/check/endpoint.ts";
 import type { VERDICTS } from "../../src/tools/check/findings.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { startAgent, startNats } from "../lab/nats.ts";
-import { runIp } from "../lab/run.ts";
+import { run, runIp } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
 import { startResolver } from "./resolver.ts";
 
-const missing = labMissing ?? programMissing("nats-server");
+const missing = labMissing ?? programMissing("nats-server") ?? programMissing("nft");
 const labTest = testWith(missing);
 
 /** Addresses with a server. */
 const [FIRST, SECOND, ULA, IPV4] = ["2001:db8:8::1", "2001:db8:8::2", "fd00::80", "203.0.113.80"];
+/** An address with a server, to which this machine's firewall lets no echo request out. */
+const NO_ECHO = "2001:db8:8::3";
 /** Addresses that this machine has no way to. */
 const [NO_WAY, NO_WAY_ULA, NO_WAY_IPV4] = ["2001:db9::1", "fd01::1", "198.51.100.1"];
 
@@ -34,6 +36,11 @@ interface Row {
 
 const ROWS: Readonly<Record<string, Row>> = {
   works: { ips: [FIRST, IPV4], code: "works", says: [/works over IPv6; IPv4 connects as fast\.$/] },
+  "works-without-echo-requests": {
+    ips: [NO_ECHO],
+    code: "works",
+    says: [/works over IPv6\.$/],
+  },
   "fails-for-aaaa": {
     ...{ ips: [IPV4], aaaa: SERVFAIL, code: "ipv6-unknown" },
     says: [/has IPv4 addresses, but its IPv6 addresses cannot be looked up; over IPv4 it works/],
@@ -101,7 +108,11 @@ beforeAll(async () => {
   if (missing !== null) return;
   const folder = await mkdtemp(join(tmpdir(), "sixscope-names-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const ips = [FIRST, SECOND, ULA];
+  const ips = [FIRST, SECOND, ULA, NO_ECHO];
+  const noEcho = `ip6 daddr ${NO_ECHO} icmpv6 type echo-request drop`;
+  const chain = `type filter hook output priority 0; ${noEcho};`;
+  await run(["nft", "-f", "-"], `table ip6 odd {\nchain out {\n${chain}\n}\n}\n`);
+  stack.defer(async () => void (await run(["nft", "delete", "table", "ip6", "odd"])));
   await runIp([
     ...ips.map((ip) => `addr add ${ip}/128 dev lo nodad`),
     `addr add ${IPV4}/31 dev lo`,

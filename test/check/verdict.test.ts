@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ADVICE, CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
-import { judgeMtr } from "../../src/tools/check/judge.ts";
+import { judgeMtr, judgeNames } from "../../src/tools/check/judge.ts";
 import {
   checkVerdict,
   compareFamilies,
@@ -10,6 +10,7 @@ import {
   MAX_ADDRESSES,
   type Step,
 } from "../../src/tools/check/steps.ts";
+import type { DnsResult } from "../../src/tools/dns/endpoint.ts";
 import type { MtrResult } from "../../src/tools/mtr/endpoint.ts";
 
 const NAME = "www.example.com";
@@ -253,6 +254,17 @@ describe("a verdict over random steps", () => {
 
   test("counts only the addresses that were connected to as all of a name's", () => {
     each(({ text }) => expect(text).not.toContain("its four addresses"));
+  });
+});
+
+test("the step of the names has the addresses of all resolvers, as any of them may be tried", () => {
+  const reply = (value: string) => ({ outcome: "answer", records: [{ type: "AAAA", value }] });
+  const resolvers = ["2001:db8::1", "2001:db8::2", "2001:db8::1"].map(reply);
+  const details = { resolvers, unanswered: [], verdict: { code: "answer", text: "" } };
+  const six = { ...reply("2001:db8::1"), details } as unknown as DnsResult;
+  const four = { records: [], details } as unknown as DnsResult;
+  expect(judgeNames(six, four, six)).toEqual({
+    text: "It has 2 IPv6 addresses (2001:db8::1 and 2001:db8::2).",
   });
 });
 
