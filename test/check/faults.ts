@@ -28,7 +28,7 @@ const IPV4_WORKS = /over IPv4 it works/;
 const IPV4_FAILS = /over IPv4 \(192\.0\.2\.\d+\) it does not work either/;
 
 /** The address on the last link where nobody is. */
-const NOBODY = "2001:db8:c001:4::dead";
+const NOBODY = "2001:db8:5:fffe::dead";
 const NO_ROUTE = "2001:db9::1";
 
 const dropped = (ip: string) => `ip6 daddr ${ip} tcp dport { 80, 443 } drop`;
@@ -191,13 +191,13 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
     never: [/cannot be reached/],
-    evidence: /2001:db8:c001:2::2 answered all 3 requests with prohibited/,
+    evidence: /2001:db8:c\d+:2::2 answered all 3 requests with prohibited/,
   },
   "all-prohibited": {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} reject with icmpv6 type admin-prohibited`] }),
     code: "unreachable",
     says: [/cannot be reached/, IPV4_WORKS],
-    evidence: /2001:db8:c001:2::2 answered all 3 requests with prohibited/,
+    evidence: /2001:db8:c\d+:2::2 answered all 3 requests with prohibited/,
   },
   reset: {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),

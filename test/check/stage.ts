@@ -221,6 +221,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
               `addr add ${near(node + 1)}/24 dev downlink`,
               `route add 192.0.2.0/24 via ${far(node + 1)}`,
               `route add ${site} via ${linkOf(node + 1)}`,
+              ...(node === ROUTERS ? ["route add 2001:db8:5:fffe::/64 dev downlink"] : []),
               ...(tables[node] ?? []),
             ]
           : [
