@@ -218,7 +218,7 @@ export const verdictField = <const Codes extends readonly string[]>(codes: Codes
   z
     .strictObject({
       code: z.enum(codes),
-      text: text("One to three sentences: what was found, where, and how sure it is."),
+      text: text("A few sentences: what was found, where, and how sure it is."),
     })
     .describe("The conclusion.");
 

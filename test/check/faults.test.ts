@@ -1,4 +1,4 @@
-/** At least 25 faults of real servers, resolvers and routers, and the verdict on each. */
+/** Faults of real servers, resolvers and routers, and the verdict on each. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { CheckResult } from "../../src/tools/check/endpoint.ts";
 import { labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";

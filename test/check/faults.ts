@@ -25,9 +25,10 @@ export interface Fault extends Site {
 const BROKEN = /does not work|not known|cannot|refuse|fails|vanish|loses/;
 
 const IPV4_WORKS = /over IPv4 it works/;
+const IPV4_FAILS = /over IPv4 \(192\.0\.2\.\d+\) it does not work either/;
 
 /** The address on the last link where nobody is. */
-const NOBODY = "2001:db8:c001:4::dead";
+const NOBODY = "2001:db8:5:fffe::dead";
 const NO_ROUTE = "2001:db9::1";
 
 const dropped = (ip: string) => `ip6 daddr ${ip} tcp dport { 80, 443 } drop`;
@@ -37,16 +38,22 @@ const lossy = (ip: string, every: number) => [
 ];
 const echo = (ip: string) => `ip6 daddr ${ip} icmpv6 type echo-request`;
 
-/** A rule for SYNs behind the first few: 3 of the probes, 5 of connections, and one each for TLS and HTTP. */
-const afterSyns = (ip: string, count: number, verdict: string) => ({
-  1: [
-    `ip6 daddr ${ip} tcp dport 443 tcp flags & (syn | ack) == syn limit rate over 1/hour burst ${count} packets ${verdict}`,
-  ],
+const syns = (ip: string, port: number) =>
+  `ip6 daddr ${ip} tcp dport ${port} tcp flags & (syn | ack) == syn`;
+
+/** A rule for SYNs behind the first few: 3 of the probes and 5 of connections, and one each for TLS and HTTP. */
+const afterSyns = (ip: string, count: number, verdict: string, port = 443) => ({
+  1: [`${syns(ip, port)} limit rate over 1/hour burst ${count} packets ${verdict}`],
+});
+
+/** Refuses the port at a router. */
+const rejected = (reason: string) => (ip: string) => ({
+  2: [`ip6 daddr ${ip} tcp dport 443 reject with icmpv6 type ${reason}`],
 });
 
 /** All faults by the first label of the site's name. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
-  healthy: { code: "works", says: [/works over IPv6; IPv4 is/], never: [BROKEN, /but/] },
+  healthy: { code: "works", says: [/works over IPv6; IPv4 connects/], never: [BROKEN, /but/] },
   "only-ipv6": { ipv4: false, code: "works", says: [/works over IPv6$/], never: [/IPv4/] },
   plain: { port: 80, code: "works", says: [/works over IPv6/], never: [BROKEN] },
   ssh: { server: "ssh", port: 22, code: "works", says: [/works over IPv6/], never: [BROKEN] },
@@ -67,6 +74,15 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/neither of its two addresses works/],
   },
   dead: { alive: 0, code: "no-answer", says: [/does not answer/, IPV4_WORKS], never: [/port/] },
+  "all-silent": {
+    ...{ alive: 0, ipv4: "dead", code: "no-answer", says: [/does not answer/, IPV4_FAILS] },
+    never: [/port/, /works/],
+  },
+  "only-ipv4-silent": {
+    ipv4: "dead",
+    code: "works",
+    says: [/works over IPv6; over IPv4 \(192\.0\.2\.\d+\) it does not work$/],
+  },
   unreachable: { ipv6: [NOBODY], code: "unreachable", says: [/cannot be reached/, IPV4_WORKS] },
   "half-dead": {
     ipv6: 2,
@@ -87,32 +103,55 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     code: "no-answer",
     says: [/none of the four addresses that were checked works/],
   },
-  "silent-behind-the-probes": {
-    rules: (ip) => afterSyns(ip, 3, "drop"),
+  "only-for-probes": {
+    rules: (ip) => ({ 1: [`ip6 daddr ${ip} tcp flags syn tcp doff > 6 drop`] }),
     code: "port-silent",
     says: [/does not answer on port 443/, IPV4_WORKS],
   },
-  "silent-before-tls": {
-    rules: (ip) => afterSyns(ip, 8, "drop"),
-    code: "port-silent",
-    says: [/does not answer on port 443/, IPV4_WORKS],
+  "not-for-probes": {
+    rules: (ip) => ({ 1: [`ip6 daddr ${ip} tcp flags syn tcp doff 6 drop`] }),
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN],
+    steps: { tcp: /Bare SYNs/, mtr: /replied to all/ },
+  },
+  "few-connections": {
+    rules: (ip) => afterSyns(ip, 6, "drop"),
+    code: "unknown",
+    says: [/is not known; over IPv4 it works/],
+    evidence: /a firewall may limit them/,
+  },
+  "few-connections-to-ssh": {
+    ...{ server: "ssh", port: 22 },
+    rules: (ip) => afterSyns(ip, 6, "reject with icmpv6 type port-unreachable", 22),
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN],
+  },
+  "few-a-second": {
+    ...{ server: "ssh", port: 22 },
+    rules: (ip) => ({ 4: [`${syns(ip, 22)} limit rate over 3/second burst 10 packets drop`] }),
+    code: "path-doubtful",
+    says: [/works over IPv6, but may be behind a path that loses packets/],
+    evidence: /or the target does not answer every probe/,
   },
   "closed-before-tls": {
     rules: (ip) => afterSyns(ip, 8, "reject with tcp reset"),
-    code: "port-closed",
-    says: [/refuses connections to port 443/, IPV4_WORKS],
-    never: [/TLS/],
+    code: "unknown",
+    says: [/is not known; over IPv4 it works/],
+    evidence: /a firewall may limit them/,
   },
   "silent-before-http": {
     rules: (ip) => afterSyns(ip, 9, "drop"),
-    code: "http-silent",
-    says: [/does not answer HTTP requests/, IPV4_WORKS],
+    code: "unknown",
+    says: [/is not known; over IPv4 it works/],
+    evidence: /a firewall may limit them/,
   },
   "closed-before-http": {
     rules: (ip) => afterSyns(ip, 9, "reject with tcp reset"),
-    code: "port-closed",
-    says: [/refuses connections to port 443/, IPV4_WORKS],
-    never: [/HTTP/],
+    code: "unknown",
+    says: [/is not known; over IPv4 it works/],
+    evidence: /a firewall may limit them/,
   },
   closed: { server: "none", code: "port-closed", says: [/refuses connections to port 443/] },
   dropped: {
@@ -127,30 +166,49 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/does not answer on port 443/, IPV4_WORKS],
     evidence: /behind hop 1|hop 2/,
   },
-  prohibited: {
+  "dropped-with-few-echo-replies": {
     rules: (ip) => ({
-      2: [`ip6 daddr ${ip} tcp dport 443 reject with icmpv6 type admin-prohibited`],
+      4: [dropped(ip), `${echo(ip)} limit rate over 1/minute burst 3 packets drop`],
     }),
+    code: "port-silent",
+    says: [/does not answer on port 443/, IPV4_WORKS],
+    steps: { tcp: /not answered either\. Those before were\./ },
+  },
+  ...Object.fromEntries(
+    ["no-route", "addr-unreachable", "port-unreachable", "policy-fail", "reject-route"].map(
+      (reason): [string, Fault] => [
+        `rejected-with-${reason}`,
+        {
+          rules: rejected(reason),
+          code: "port-closed",
+          says: [/refuses connections to port 443/, IPV4_WORKS],
+        },
+      ],
+    ),
+  ),
+  prohibited: {
+    rules: rejected("admin-prohibited"),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
     never: [/cannot be reached/],
-    evidence: /2001:db8:c001:2::2 answered all 3 requests with prohibited/,
+    evidence: /2001:db8:c\d+:2::2 answered all 3 requests with prohibited/,
   },
   "all-prohibited": {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} reject with icmpv6 type admin-prohibited`] }),
     code: "unreachable",
     says: [/cannot be reached/, IPV4_WORKS],
-    evidence: /2001:db8:c001:2::2 answered all 3 requests with prohibited/,
+    evidence: /2001:db8:c\d+:2::2 answered all 3 requests with prohibited/,
   },
   reset: {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
+    evidence: /a firewall may have answered in its name.* Let the server listen/,
   },
   expired: {
     certificate: "expired",
     code: "certificate-expired",
-    says: [/has expired/, /over IPv4 it does not work either/],
+    says: [/has expired/, IPV4_FAILS],
   },
   early: { certificate: "early", code: "certificate-not-yet-valid", says: [/not valid yet/] },
   other: { certificate: "other", code: "certificate-name", says: [/for another name/] },
@@ -167,6 +225,11 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "no-tls": { server: "plain", code: "not-tls", says: [/does not speak TLS on port 443/] },
   "ssh-on-443": { server: "ssh", code: "not-tls", says: [/does not speak TLS on port 443/] },
+  "ssh-on-80": {
+    ...{ server: "ssh", port: 80, code: "not-http" },
+    says: [/does not answer HTTP requests with HTTP/],
+    evidence: /SSH-2\.0/,
+  },
   alert: {
     more: "ssl_reject_handshake on;",
     code: "tls-failed",
@@ -200,13 +263,31 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   error: {
     answer: "return 503;",
     code: "http-error",
-    says: [/with an error/, /over IPv4 it does not work either/],
+    says: [/with an error/, IPV4_FAILS],
   },
   "not-found-over-ipv6": {
     answer6: "return 404;",
     code: "http-differs",
     says: [/works over IPv6, but/, /otherwise than over IPv4/],
     evidence: /404.*200/,
+  },
+  "not-found-at-the-second": {
+    ipv6: 2,
+    answer6: "if ($server_addr ~ ::2$) { return 404; } return 200 ok;",
+    code: "http-differs",
+    says: [/works over IPv6, but/, /otherwise than over IPv4/],
+    evidence: /::2 answers with status 404, and 192.* with 200/,
+  },
+  "without-head": {
+    answer: "if ($request_method = HEAD) { return 501; } return 200 ok;",
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN],
+  },
+  "redirect-to-nowhere": {
+    answer: "return 301 https://nothing.check.example/;",
+    code: "redirect-without-ipv6",
+    says: [/redirects to a name without an IPv6 address/],
   },
   "redirect-to-ipv4": {
     answer: "return 301 https://no-aaaa.check.example/;",
@@ -227,12 +308,25 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/large packets vanish/, IPV4_WORKS],
     evidence: /1300/,
   },
-  narrow: {
+  "black-hole-for-http": {
+    ...{ port: 80, more: `add_header X "${"x".repeat(2500)}";`, narrow: { at: 3, bytes: 1300 } },
+    code: "mtu-black-hole",
+    says: [/large packets vanish/, IPV4_WORKS],
+    evidence: /1300/,
+  },
+  "black-hole-on-the-way-back": {
     certificate: "large",
     narrow: { at: 2, bytes: 1300 },
-    code: "works",
-    says: [/works over IPv6/],
-    never: [BROKEN],
+    rules: (ip) => ({ 4: [`ip6 daddr ${ip} icmpv6 type packet-too-big drop`] }),
+    code: "tls-silent",
+    says: [/does not answer the TLS handshake/, IPV4_WORKS],
+    evidence: /at hop 2 says Packet Too Big: its next link carries 1300 bytes/,
+  },
+  "no-large-echo": {
+    rules: (ip) => ({ 4: [`${echo(ip)} meta length > 1400 drop`] }),
+    code: "large-doubtful",
+    says: [/works over IPv6, but may be behind a path where large packets vanish/],
+    evidence: /or the target answers no larger ones/,
   },
   // Twenty rounds meet a tenth between not at all and often enough.
   "lossy-10": {
@@ -250,7 +344,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     isFar: true,
     code: "slower",
     says: [/works over IPv6, but/, /slower over IPv6 than over IPv4$/],
-    evidence: /^ IPv4 is \d{2,3} ms faster\.$/,
+    evidence: /^ IPv4 connects \d{2,3} ms faster\.$/,
   },
   bogus: {
     zone: "bogus.example",
@@ -299,6 +393,14 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     says: [/works over IPv6, but/, /translator \(NAT64\)/],
     never: [BROKEN],
   },
+  // After the black holes: the server remembers the size for all that it sends here.
+  narrow: {
+    certificate: "large",
+    narrow: { at: 2, bytes: 1300 },
+    code: "works",
+    says: [/works over IPv6/],
+    never: [BROKEN],
+  },
   "only-ipv4-again": { ipv6: 0, resolvers: "well", code: "no-ipv6", says: [/has no IPv6 address/] },
 };
 
@@ -311,12 +413,28 @@ export const MORE: Readonly<Record<string, Fault & { readonly site: string }>> =
     never: [/IPv4/],
   },
   "healthy, without a raw socket": {
-    ...{ site: "healthy", resolvers: "no-raw", code: "works", says: [/works over IPv6; IPv4 is/] },
+    ...{
+      site: "healthy",
+      resolvers: "no-raw",
+      code: "works",
+      says: [/works over IPv6; IPv4 connects/],
+    },
     never: [BROKEN],
   },
   "closed, without a raw socket": {
-    ...{ site: "closed", resolvers: "no-raw", code: "port-closed" },
-    says: [/refuses connections to port 443/],
+    ...{ site: "closed", resolvers: "no-raw", code: "not-opened" },
+    says: [/does not accept connections to port 443/],
+  },
+  "unreachable, without a raw socket": {
+    ...{ site: "unreachable", resolvers: "no-raw", code: "not-opened" },
+    says: [/does not accept connections to port 443; over IPv4 it works/],
+  },
+  "no route, without a raw socket": {
+    ...{ site: "no-route", resolvers: "no-raw", code: "not-sent" },
+    says: [/cannot be reached from this machine; over IPv4 it works/],
+  },
+  "a dead address": {
+    ...{ site: "dead", literal: 0, code: "no-answer", says: [/^2001:db8:\S+ does not answer$/] },
   },
   "dropped, without a raw socket": {
     ...{ site: "dropped", resolvers: "no-raw", code: "port-silent" },

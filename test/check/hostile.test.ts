@@ -249,15 +249,15 @@ labTest.each([...CASES])("a server that %s is judged, and asked once", (name, po
   expect(asked.filter((question) => question.endsWith(" A")).length).toBeLessThanOrEqual(3);
 });
 
-labTest("all of them together take less than 32 MB", () => {
-  expect(growthBytes).toBeLessThan(32e6);
+labTest("all of them together take less than 48 MB, where one alone sends a gigabyte", () => {
+  expect(growthBytes).toBeLessThan(48e6);
 });
 
 labTest("a name that leads to this machine or its links is not connected to", () => {
   for (const [at, ip] of OWN.entries()) {
     const { steps } = ownResults[at] as CheckResult;
     const policy = steps.find((step) => step.name === "policy" && step.ip === ip);
-    if (ip === "::1") expect(policy?.finding).toBe("not-allowed");
+    if (ip === "::1") expect(policy?.finding).toBe("not-public");
     expect(steps.filter((step) => step.ip === ip && step.name !== "policy")).toEqual([]);
   }
   const inside = [...seen].filter(([place]) => /^(0\.0\.0\.0|::1) /.test(place));

@@ -22,14 +22,18 @@ const bytesOf = (ip: IpAddress) =>
     ? ipv6ToBytes(ip)
     : Uint8Array.of(ip.word >>> 24, ip.word >>> 16, ip.word >>> 8, ip.word);
 
-/**
- * Starts a resolver on ::1 that knows the addresses of some names, and that all others exist.
- *
- * @param waits true if it answers nothing until it is told to
- */
+/** How a resolver is odd. */
+interface Oddities {
+  /** True if it answers nothing until it is told to. */
+  readonly waits?: boolean;
+  /** The response codes of questions such as `www.example.com AAAA`. */
+  readonly codes?: Readonly<Record<string, number>>;
+}
+
+/** Starts a resolver on ::1 that knows the addresses of some names, and that all others exist. */
 export async function startResolver(
   names: Readonly<Record<string, readonly string[]>>,
-  waits = false,
+  { waits = false, codes = {} }: Oddities = {},
 ): Promise<CountingResolver> {
   const questions: string[] = [];
   const waiting: (() => void)[] = [];
@@ -44,6 +48,7 @@ export async function startResolver(
         const number = new DataView(query.buffer).getUint16(typeAt);
         const type = TYPES[number as keyof typeof TYPES] ?? String(number);
         const asked = name.toLowerCase().replace(/\.$/, "");
+        const code = codes[`${asked} ${type}`] ?? 0;
         questions.push(`${asked} ${type}`);
         const records = (names[asked] ?? []).flatMap((text) => {
           const ip = tryParseIp(text);
@@ -51,7 +56,19 @@ export async function startResolver(
           const data = bytesOf(ip);
           return [[0xc0, HEADER_BYTES, 0, number, 0, 1, 0, 0, 0, 60, 0, data.length, ...data]];
         });
-        const head = [...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, records.length, 0, 0, 0, 0];
+        const head = [
+          ...query.subarray(0, 2),
+          0x81,
+          0x80 | code,
+          0,
+          1,
+          0,
+          records.length,
+          0,
+          0,
+          0,
+          0,
+        ];
         const question = query.subarray(HEADER_BYTES, typeAt + 4);
         const reply = Uint8Array.from([...head, ...question, ...records.flat()]);
         const send = () => void socket.send(reply, port, from);

@@ -1,15 +1,16 @@
 /** The cost of a check: its slot, its price, the time until its first event, and what stays behind. */
 
 import { heapStats } from "bun:jsc";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, mock, spyOn, test } from "bun:test";
 import type { Call, Services } from "../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { type CheckResult, check } from "../../src/tools/check/endpoint.ts";
+import { LONGEST_MS } from "../../src/tools/check/run.ts";
 import { readEvents } from "../lab/events.ts";
-import { labMissing, testWith } from "../lab/lab.ts";
+import { describeWith, labMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
 import { type CountingResolver, startResolver } from "./resolver.ts";
 
@@ -20,7 +21,7 @@ let service: Service;
 
 beforeAll(async () => {
   if (labMissing !== null) return;
-  resolver = await startResolver({}, true);
+  resolver = await startResolver({}, { waits: true });
   service = await startService({
     SIXSCOPE_RESOLVER_A: resolver.server,
     SIXSCOPE_RESOLVER_B: resolver.server,
@@ -80,10 +81,10 @@ const deaf = {
     }),
 } as unknown as DnsClient;
 
-function setUp() {
+function setUp(client = deaf) {
   const services: Services = {
     config: parseConfig({ SIXSCOPE_TARGETS_ALLOW: "::1" }),
-    resolvers: { resolver_a: deaf, resolver_b: deaf, resolver_c: deaf },
+    resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
     icmp: { unavailable: "socket: EPERM" },
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(9),
@@ -97,6 +98,48 @@ function setUp() {
   return { services, run };
 }
 
+/** A resolver that answers with ::1 as soon as the question is given up. */
+const late = {
+  query: async (name: string, type: string, options: { signal?: AbortSignal } = {}) => ({
+    ...(await (deaf.query(name, type as never, options) as Promise<object>)),
+    ...{ kind: "answer", rcode: "NOERROR", records: [{ owner: name, type, ttl: 1, value: "::1" }] },
+    ...{
+      server: "[::1]:53",
+      transport: "udp",
+      authenticated: false,
+      extendedErrors: [],
+      soa: null,
+    },
+  }),
+} as unknown as DnsClient;
+
+describeWith(labMissing)("a check whose time is over", () => {
+  const [AFTER_MS, startTimer] = [100, setTimeout];
+  let tarpit: Bun.TCPSocketListener;
+
+  beforeAll(() => {
+    tarpit = Bun.listen({ hostname: "::1", port: 443, socket: { data() {} } });
+    spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms: number) =>
+      startTimer(run, ms === LONGEST_MS ? AFTER_MS : ms)) as typeof setTimeout);
+  });
+
+  afterAll(() => {
+    mock.restore();
+    tarpit.stop(true);
+  });
+
+  const cut = { status: "skipped", text: "It has not ended in time." };
+
+  test.each([
+    ["in a step", deaf, "::1", "tls"],
+    ["before a step begins", late, "www.example.com", "tcp"],
+  ])("%s finds no fault in it", async (_, client, name, step) => {
+    const { steps, details } = await setUp(client).run(name, new AbortController().signal);
+    expect(steps.find((each) => each.name === step)).toMatchObject(cut);
+    expect(details.verdict.code).toBe("unknown");
+  });
+});
+
 labTest("checks that have ended, or were given up, leave no signals and timers", async () => {
   const { services, run } = setUp();
   const kept = async (most: number) => {
@@ -107,7 +150,7 @@ labTest("checks that have ended, or were given up, leave no signals and timers",
       client.abort();
       await expect(given).rejects.toMatchObject({ name: "AbortError" });
       const { details } = await run("::1", new AbortController().signal);
-      expect(details.verdict.code).toBe("port-closed");
+      expect(details.verdict.code).toBe("not-opened");
       expect(services.probeSlots.running).toBe(0);
     }
     let left = Infinity;

@@ -26,8 +26,8 @@ export interface Site {
   readonly ipv6?: number | readonly string[];
   /** How many of its own addresses the server has; by default all. */
   readonly alive?: number;
-  /** False if it has no A record. */
-  readonly ipv4?: boolean;
+  /** False if it has no A record; "dead" if the server does not have its address. */
+  readonly ipv4?: false | "dead";
   readonly certificate?: CertificateKind;
   /** Lines of nginx for requests, over either family or over IPv6 alone; by default status 200. */
   readonly answer?: string;
@@ -77,6 +77,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
   const prefixOf = (name: string) => `2001:db8:5:${(names.indexOf(name) + 1).toString(16)}::`;
   const nameOf = (name: string) => `${name}.${site(name).zone ?? "check.example"}`;
   const ip4Of = (name: string) => `192.0.2.${names.indexOf(name) + 1}`;
+  const live4Of = (name: string) => (site(name).ipv4 === undefined ? [ip4Of(name)] : []);
   const ipsOf = (name: string): readonly string[] => {
     const { ipv6 = 1 } = site(name);
     if (typeof ipv6 !== "number") return ipv6;
@@ -220,12 +221,14 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
               `addr add ${near(node + 1)}/24 dev downlink`,
               `route add 192.0.2.0/24 via ${far(node + 1)}`,
               `route add ${site} via ${linkOf(node + 1)}`,
+              ...(node === ROUTERS ? ["route add 2001:db8:5:fffe::/64 dev downlink"] : []),
               ...(tables[node] ?? []),
             ]
           : [
               `route add blackhole ${site}`,
+              "route add blackhole 192.0.2.0/24",
               ...names.flatMap((name) => [
-                `addr add ${ip4Of(name)}/32 dev lo`,
+                ...live4Of(name).map((ip) => `addr add ${ip}/32 dev lo`),
                 ...aliveOf(name).map((ip) => `addr add ${ip}/128 dev lo nodad`),
               ]),
             ]),
@@ -280,7 +283,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
       const block = (lines: string, said: string) =>
         `server { ${lines} server_name ${nameOf(name)}; ${certificateLines(folder, certificate)} ${more} location / { ${said} } }`;
       const six = aliveOf(name).map((ip) => listen(`[${ip}]`));
-      const four = site(name).ipv4 === false ? [] : [listen(ip4Of(name))];
+      const four = live4Of(name).map(listen);
       return [
         ...six.map((line) => block(line, answer6 ?? answer)),
         ...four.map((line) => block(line, answer)),
@@ -309,8 +312,8 @@ ${servers.join("\n")}
     const words = names.flatMap((name) => {
       const { server = "web" } = site(name);
       if (server !== "tarpit" && server !== "ssh" && server !== "closer") return [];
-      const port = server === "ssh" ? ["22", "443"] : ["443"];
-      return [...aliveOf(name), ip4Of(name)].flatMap((ip) =>
+      const port = server === "ssh" ? ["22", "80", "443"] : ["443"];
+      return [...aliveOf(name), ...live4Of(name)].flatMap((ip) =>
         port.flatMap((each) => [ip, each, server]),
       );
     });

@@ -1,8 +1,8 @@
 /** The conclusion of a check, over random steps: nothing is claimed that no step has found. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
-import { judgeMtr } from "../../src/tools/check/judge.ts";
+import { ADVICE, CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
+import { judgeMtr, judgeNames } from "../../src/tools/check/judge.ts";
 import {
   checkVerdict,
   compareFamilies,
@@ -10,6 +10,7 @@ import {
   MAX_ADDRESSES,
   type Step,
 } from "../../src/tools/check/steps.ts";
+import type { DnsResult } from "../../src/tools/dns/endpoint.ts";
 import type { MtrResult } from "../../src/tools/mtr/endpoint.ts";
 
 const NAME = "www.example.com";
@@ -17,9 +18,9 @@ const RUNS = { numRuns: 2000, seed: 29 } as const;
 
 /** Findings of each step of an address. */
 const FOUND = {
-  policy: ["not-public", "not-allowed"],
-  echo: ["no-echo", "not-sent"],
-  tcp: ["port-closed", "port-silent", "no-answer", "unreachable", "not-sent"],
+  policy: ["not-public", "not-allowed", "special-address"],
+  echo: ["no-echo"],
+  tcp: ["port-closed", "not-opened", "port-silent", "no-answer", "unreachable", "not-sent"],
   tls: ["tls-silent", "not-tls", "certificate-expired", "certificate-name", "certificate-expires"],
   http: ["http-silent", "http-error", "not-http", "redirect-without-ipv6"],
 } as const satisfies Partial<Record<Step["name"], readonly Finding[]>>;
@@ -71,15 +72,41 @@ const checks = fc.integer({ min: 1, max: MAX_ADDRESSES }).chain((count) =>
     port: fc.constantFrom(443, 80, 22),
     ipv6: fc.tuple(...ipsOf(count).map(addressSteps)).map((all) => all.flat()),
     ipv4: fc.oneof(fc.constant([]), addressSteps("192.0.2.1")),
-    more: fc.subarray([
-      step("compare", null, "slower"),
-      step("mtu", "2001:db8::1", "large-packets"),
-      step("mtr", "2001:db8::1", "path-loss"),
-      step("trace", "2001:db8::1", "ok"),
-    ]),
+    more: fc
+      .tuple(
+        fc.subarray([
+          step("compare", null, "slower"),
+          step("mtr", "2001:db8::1", "path-loss"),
+          step("trace", "2001:db8::1", "ok"),
+        ]),
+        fc.constantFrom("large-packets", "large-doubtful", "ok", "skipped"),
+      )
+      .map(([some, mtu]) => [...some, step("mtu", "2001:db8::1", mtu)]),
     names: fc.constantFrom(...(["ok", "resolvers-differ", "translator-only"] as const)),
   }),
 );
+
+type Check = typeof checks extends fc.Arbitrary<infer Value> ? Value : never;
+
+const stepsOf = ({ names, ipv6, ipv4, more }: Omit<Check, "count" | "port">) => [
+  step("names", null, names),
+  ...ipv6,
+  ...ipv4,
+  ...more,
+];
+
+const codeOf = (port: number, steps: readonly Step[]) => checkVerdict(NAME, port, steps).code;
+
+/** The steps of an address that need the one before. */
+const ORDER: readonly string[] = ["policy", "tcp", "tls", "http"];
+
+/** From no finding to a failure; that nothing is known is between. */
+function severityOf(code: ReturnType<typeof codeOf>): number {
+  if (code === "works") return 0;
+  if (code === "partly") return 2;
+  if (code === "unknown") return 3;
+  return FINDINGS[code][0] === "warn" ? 1 : 4;
+}
 
 describe("a verdict over random steps", () => {
   const each = (
@@ -88,7 +115,7 @@ describe("a verdict over random steps", () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(checks, ({ count, port, ipv6, ipv4, more, names }) => {
-        const steps = [step("names", null, names), ...ipv6, ...ipv4, ...more];
+        const steps = stepsOf({ names, ipv6, ipv4, more });
         const failed = ipsOf(count).filter((ip) =>
           steps.some((each) => each.ip === ip && each.status === "fail"),
         ).length;
@@ -140,12 +167,88 @@ describe("a verdict over random steps", () => {
     });
   });
 
-  test("is one sentence about the name, and at most one more, which is evidence of a step", () => {
-    each(({ text }, _, { steps }) => {
+  test("is one sentence about the name, and behind it only evidence of steps and advice", () => {
+    each(({ code, text }, _, { steps }) => {
       const [, first = "", evidence] = /^(.+?)\.(?: (.+))?$/.exec(text) ?? [];
       expect(first).toContain(NAME);
       expect(first).not.toMatch(/undefined|null|NaN|\{port\}/);
-      if (evidence !== undefined) expect(steps.map((each) => each.text)).toContain(evidence);
+      const advice = ADVICE[code as Finding]?.replace(" {port} ", " ");
+      const plain = evidence?.replace(/ port \d+ /, " port ");
+      if (advice) expect(plain).toEndWith(advice);
+      const texts = [...steps.map((each) => each.text), ...Object.values(ADVICE)];
+      for (const said of evidence?.split(/(?<=\.) /) ?? []) {
+        expect(texts).toContain(said.replace(/ port \d+ /, " port {port} "));
+      }
+    });
+  });
+
+  test("does not depend on the order in which steps have ended", () => {
+    const shuffled = checks.chain((check) =>
+      fc.tuple(fc.constant(check), fc.shuffledSubarray(stepsOf(check), { minLength: 0 })),
+    );
+    fc.assert(
+      fc.property(shuffled, ([{ port }, some]) => {
+        const sorted = some.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
+        expect(codeOf(port, some)).toBe(codeOf(port, sorted));
+      }),
+      RUNS,
+    );
+  });
+
+  test("is about IPv6: no fate of IPv4 changes its code", () => {
+    fc.assert(
+      fc.property(checks, ({ ipv4, ...check }) => {
+        const [one, none] = [stepsOf({ ...check, ipv4 }), stepsOf({ ...check, ipv4: [] })];
+        expect(codeOf(check.port, one)).toBe(codeOf(check.port, none));
+      }),
+      RUNS,
+    );
+  });
+
+  test("is never better for one fault more", () => {
+    const faulty = checks.chain((check) => {
+      const steps = stepsOf(check);
+      const sound = steps.filter(
+        ({ name, ip, status }) => ip?.includes(":") && status === "ok" && name in FOUND,
+      );
+      return fc.record({
+        port: fc.constant(check.port),
+        steps: fc.constant(steps),
+        at: fc.constantFrom(...(sound.length > 0 ? sound : steps)),
+        finding: fc.integer({ min: 0 }),
+      });
+    });
+    fc.assert(
+      fc.property(faulty, ({ port, steps, at, finding }) => {
+        const findings = FOUND[at.name as AddressStep] ?? [];
+        const worse = findings[finding % findings.length];
+        if (worse === undefined || at.finding) return;
+        const now = step(at.name, at.ip ?? null, worse);
+        const isCut = ({ name, ip }: Step) =>
+          ip === at.ip && ORDER.indexOf(name) > ORDER.indexOf(at.name);
+        const more = steps
+          .filter((each) => now.status !== "fail" || !isCut(each))
+          .map((each) => (each === at ? now : each));
+        expect(severityOf(codeOf(port, more))).toBeGreaterThanOrEqual(
+          severityOf(codeOf(port, steps)),
+        );
+      }),
+      RUNS,
+    );
+  });
+
+  test("says of a family that it works, or that it does not, and not both", () => {
+    each(({ code, text }, _, { steps }) => {
+      const isFailure = (FAILURES as readonly string[]).includes(code);
+      expect(/works over IPv6/.test(text.split(" is not known")[0] ?? "") && isFailure).toBe(false);
+      expect(/over IPv4 it works/.test(text) && /over IPv4 \(\S+\) it does not/.test(text)).toBe(
+        false,
+      );
+      const isIpv4Broken = steps.some(
+        ({ ip, status, finding }) =>
+          ip === "192.0.2.1" && status === "fail" && finding !== "not-sent",
+      );
+      if (/over IPv4 \(/.test(text)) expect(isIpv4Broken).toBe(true);
     });
   });
 
@@ -154,19 +257,37 @@ describe("a verdict over random steps", () => {
   });
 });
 
+test("the step of the names has the addresses of all resolvers, as any of them may be tried", () => {
+  const reply = (value: string) => ({ outcome: "answer", records: [{ type: "AAAA", value }] });
+  const resolvers = ["2001:db8::1", "2001:db8::2", "2001:db8::1"].map(reply);
+  const details = { resolvers, unanswered: [], verdict: { code: "answer", text: "" } };
+  const six = { ...reply("2001:db8::1"), details } as unknown as DnsResult;
+  const four = { records: [], details } as unknown as DnsResult;
+  expect(judgeNames(six, four, six)).toEqual({
+    text: "It has 2 IPv6 addresses (2001:db8::1 and 2001:db8::2).",
+  });
+});
+
 describe("loss", () => {
-  const judge = (lost: number, isOverTcp: boolean, to?: number) => {
-    const loss = lost * 5;
+  const judge = (lost: number, isOverTcp: boolean, to?: number, errors = 0) => {
     const code = lost === 0 ? "no-loss" : lost < 3 ? "unclear" : "loss";
     const verdict = { code, text: "", ...(to !== undefined && { from: to - 1, to }) };
-    const details = { verdict, toTarget: { loss }, reached: true };
+    const details = { verdict, toTarget: { sent: 20, errors, loss: lost * 5 }, reached: true };
     const document = { hops: [{}, {}, {}], details };
     return judgeMtr(document as unknown as MtrResult, isOverTcp).finding;
   };
 
   test("of one probe is chance, of two it is doubtful, and of more a finding", () => {
-    const found = [0, 1, 2, 3, 20].map((lost) => judge(lost, true));
+    const found = [0, 1, 2, 3, 20].map((lost) => judge(lost, true, 2));
     expect(found).toEqual([undefined, undefined, "path-doubtful", "path-loss", "path-loss"]);
+  });
+
+  test("of SYNs at the target alone is doubtful, as it may limit them", () => {
+    expect([judge(9, true, 3), judge(9, true)]).toEqual(["path-doubtful", "path-doubtful"]);
+  });
+
+  test("does not count what an error has answered", () => {
+    expect([judge(9, true, 2, 8), judge(9, true, 2, 7)]).toEqual([undefined, "path-loss"]);
   });
 
   test("of echo requests counts only before the target, which may answer only some", () => {
@@ -197,10 +318,26 @@ describe("the families are compared", () => {
         const six = all.toSorted(([a], [b]) => a - b)[0] as (typeof all)[number];
         const isClear = six[0] > four[0] + four[1] || four[0] > six[0] + six[1];
         const slower = isClear ? Math.round(six[0] - four[0]) : 0;
-        const said = /^IPv4 is (\d+) ms (faster|slower)\.$/.exec(seen?.text ?? "");
-        if (Math.abs(slower) < 5) expect(seen?.text).toBe("IPv4 is as fast.");
+        const said = /^IPv4 connects (\d+) ms (faster|slower)\.$/.exec(seen?.text ?? "");
+        if (Math.abs(slower) < 5) expect(seen?.text).toBe("IPv4 connects as fast.");
         else expect(Number(said?.[1]) * (said?.[2] === "faster" ? 1 : -1)).toBe(slower);
         expect(seen?.finding).toBe(slower >= 50 ? "slower" : undefined);
+      }),
+      RUNS,
+    );
+  });
+
+  test("alike in both directions: what is slower by some milliseconds the other way round is faster by as many", () => {
+    const time = fc.double({ min: 0.05, max: 900, noNaN: true });
+    fc.assert(
+      fc.property(time, time, time, time, (a, aMore, b, bMore) => {
+        const said = (six: [number, number], four: [number, number]) =>
+          compareFamilies([opened("2001:db8::1", ...six), opened("192.0.2.1", ...four)])?.text;
+        const turned = said([b, b + bMore], [a, a + aMore])?.replace("slower", "-");
+        const text = said([a, a + aMore], [b, b + bMore])?.replace("faster", "-");
+        expect(turned?.replace("faster", "slower").replace("-", "faster")).toBe(
+          text?.replace("-", "faster"),
+        );
       }),
       RUNS,
     );
@@ -215,7 +352,7 @@ describe("the families are compared", () => {
     const ofTimes = (ip: string, all: number[]) => opened(ip, Math.min(...all), Math.max(...all));
     const called = pairs.filter(([six, four]) => {
       const seen = compareFamilies([ofTimes("2001:db8::1", six), ofTimes("192.0.2.1", four)]);
-      return seen?.text !== "IPv4 is as fast.";
+      return seen?.text !== "IPv4 connects as fast.";
     });
     expect(called.length / pairs.length).toBeLessThan(0.02);
   });

@@ -249,7 +249,7 @@ test("a model has the ports of a service, and the targets that the settings allo
   });
   // A command of a user may talk to its own machine.
   expect(await mcp.call("check", { name: "::1" })).toMatchObject({
-    document: { details: { verdict: { code: "not-allowed" } } },
+    document: { details: { verdict: { code: "not-public" } } },
   });
   const environment = { SIXSCOPE_PROBE_PORTS: "22", SIXSCOPE_TARGETS: "global" };
   await using one = await startMcp([], environment);

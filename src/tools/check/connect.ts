@@ -20,6 +20,9 @@ export interface Service {
   readonly name: string | null;
 }
 
+/** Milliseconds for connections, a handshake, or a response. */
+export const ANSWER_MS = 4_000;
+
 /** Characters of a text that a server chose. */
 const MAX_TEXT = 200;
 
@@ -30,23 +33,45 @@ const DAY_MS = 86_400_000;
 
 const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
 
+/** The message of an error if a server closes a connection without one. */
+const CLOSED = "it closed the connection";
+
 /** A connection did not come about. */
 class NoConnection extends Error {
   override readonly name = "NoConnection";
 }
 
-/** Judges why there was no connection. */
-function judgeNoConnection(isTimeout: boolean): Seen {
-  return isTimeout
-    ? { finding: "port-silent", text: "No connection came about in time." }
-    : { finding: "port-closed", text: "A connection was refused, or an error came in its place." };
+/** Judges why there was no connection: Bun calls every error a refusal. */
+async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
+  if (isTimeout) return { finding: "port-silent", text: "No connection came about in time." };
+  const errno = await sendError(ip);
+  return errno === null
+    ? { finding: "not-opened", text: "A connection was refused, or an error came in its place." }
+    : { finding: "not-sent", text: `This machine cannot send to ${ip} (${errno}).` };
 }
+
+/** The error of the kernel where it knows no way to an address; null if it knows one. */
+async function sendError(ip: string): Promise<string | null> {
+  const hostname = ip.includes(":") ? "::" : "0.0.0.0";
+  try {
+    (await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } })).close();
+    return null;
+  } catch (error) {
+    return errorCode(error) ?? reasonOf(error);
+  }
+}
+
+/** A server that has just taken connections is not judged by one that fails: many limit them. */
+const NO_MORE = {
+  status: "skipped",
+  text: "Connections opened before, and this one did not: a firewall may limit them.",
+} as const satisfies Seen;
 
 /** The code of a certificate for another name, which is judged by itself. */
 const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
 
 /** The parts of a certificate and its handshake that are judged. */
-export interface Handshake {
+interface Handshake {
   readonly protocol: string;
   /** Why the chain of certificates is not trusted; null if it is. */
   readonly untrusted: string | null;
@@ -61,7 +86,7 @@ export interface Handshake {
  * Waits for the first that a socket brings, and closes it.
  *
  * @param listen gets the function that takes it
- * @throws the socket's error, or an error if it closes; the signal's reason
+ * @throws NoConnection if the socket did not connect; else its error, an error if it closes, or the signal's reason
  */
 async function firstOf<T>(
   socket: Socket,
@@ -72,44 +97,47 @@ async function firstOf<T>(
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
+  let isConnected = false;
+  socket.on("connect", () => {
+    isConnected = true;
+  });
   socket.on("error", reject);
-  socket.on("close", () => reject(new Error("it closed the connection")));
-  listen(resolve);
+  socket.on("close", () => reject(new Error(CLOSED)));
+  listen((value) => {
+    resolve(value);
+    // At once, as some servers do not end.
+    socket.destroy();
+  });
   try {
     return await promise;
+  } catch (error) {
+    throw isConnected ? error : new NoConnection();
   } finally {
     signal.removeEventListener("abort", abort);
     socket.destroy();
   }
 }
 
-/**
- * Completes a TLS handshake without trust in any certificate, so that one that is not valid can be described.
- *
- * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
- */
-export async function shakeHands(
-  { ip, port, name }: Service,
-  signal: AbortSignal,
-): Promise<Handshake> {
-  const socket = connectTls({
+/** Begins a TLS handshake without trust in any certificate, so that one that is not valid can be described. */
+const beginTls = ({ ip, port, name }: Service) =>
+  connectTls({
     host: ip,
     port,
     rejectUnauthorized: false,
     ALPNProtocols: ["http/1.1"],
     ...(name !== null && { servername: name }),
   });
-  let isConnected = false;
-  socket.on("connect", () => {
-    isConnected = true;
-  });
-  try {
-    return await firstOf<Handshake>(socket, signal, (resolve) =>
-      socket.on("secureConnect", () => resolve(handshakeOf(socket, name))),
-    );
-  } catch (error) {
-    throw isConnected ? error : new NoConnection();
-  }
+
+/**
+ * Completes a TLS handshake.
+ *
+ * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
+ */
+async function shakeHands(service: Service, signal: AbortSignal): Promise<Handshake> {
+  const socket = beginTls(service);
+  return await firstOf<Handshake>(socket, signal, (resolve) =>
+    socket.on("secureConnect", () => resolve(handshakeOf(socket, service.name))),
+  );
 }
 
 function handshakeOf(socket: TLSSocket, name: string | null): Handshake {
@@ -127,7 +155,7 @@ function handshakeOf(socket: TLSSocket, name: string | null): Handshake {
 const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 /** Judges a handshake at a time. */
-export function judgeHandshake(
+function judgeHandshake(
   { protocol, untrusted, mismatch, beginsMs, expiresMs }: Handshake,
   { name }: Pick<Service, "name">,
   nowMs: number,
@@ -159,9 +187,9 @@ export function judgeHandshake(
 const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 
 /** Judges why there was no handshake. */
-export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
+function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
   if (isTimeout) {
-    const text = "The connection opens, and then the server does not answer the TLS handshake.";
+    const text = `The connection opens, and then the server does not answer the TLS handshake within ${ANSWER_MS / 1000} seconds.`;
     return { finding: "tls-silent", text };
   }
   const why = clip(errorCode(error) ?? reasonOf(error));
@@ -171,49 +199,74 @@ export function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
 }
 
 /** The head of an HTTP response. */
-export interface Head {
+interface Head {
   readonly status: number;
   /** Where it redirects to; null if it does not, or not to a URL. */
   readonly location: URL | null;
 }
 
+/** Bytes of the head of a response; some servers do not end it. */
+const MAX_HEAD_BYTES = 65_536;
+
+const BEGINNING = "HTTP/1.";
+const EMPTY_LINE = /\n\r?\n/;
+/** Responses before the last, such as 103 (Early Hints); 101 is a last one. RFC 9110 section 15.2. */
+const INTERIM = /^(?:HTTP\/1\.\d 1(?!01)\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+/;
+const HEAD = /^HTTP\/1\.\d (\d{1,9})\b(.*?)\n\r?\n/s;
+
 /**
  * Asks for the head of the service's root over HTTP/1.1, or HTTPS unless the port is that of HTTP. No
- * redirect is followed and no body is read.
+ * redirect is followed and no body is read. Not by `fetch`, which asks the proxy of the environment.
  *
  * @throws Error
  */
-export async function requestHead({ ip, port, name }: Service, signal: AbortSignal): Promise<Head> {
-  const scheme = port === PLAIN_PORT ? "http" : "https";
-  const literal = ip.includes(":") ? `[${ip}]` : ip;
-  const response = await fetch(`${scheme}://${literal}:${port}/`, {
-    method: "HEAD",
-    redirect: "manual",
-    headers: {
-      Host: name ?? literal,
-      "User-Agent": `sixscope/${VERSION}`,
-      "Accept-Encoding": "identity",
-    },
-    keepalive: false,
-    // Its certificate is judged by the handshake before.
-    tls: { rejectUnauthorized: false },
-    signal,
+async function requestHead(service: Service, signal: AbortSignal): Promise<Head> {
+  const { ip, port, name } = service;
+  const isPlain = port === PLAIN_PORT;
+  const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
+  const socket = isPlain ? connect({ host: ip, port }) : beginTls(service);
+  const request = [
+    "HEAD / HTTP/1.1",
+    `Host: ${host}`,
+    `User-Agent: sixscope/${VERSION}`,
+    "Accept: */*",
+    "Accept-Encoding: identity",
+    "Connection: close",
+  ];
+  const received = await firstOf<string>(socket, signal, (resolve) => {
+    let [text, takenBytes] = ["", 0];
+    socket.on(isPlain ? "connect" : "secureConnect", () =>
+      socket.write(`${request.join("\r\n")}\r\n\r\n`),
+    );
+    socket.on("data", (bytes) => {
+      takenBytes += bytes.length;
+      text += bytes.toString("latin1", 0, MAX_HEAD_BYTES);
+      const isOver =
+        takenBytes > MAX_HEAD_BYTES || !BEGINNING.startsWith(text.slice(0, BEGINNING.length));
+      // A line may end in the piece behind the one where it begins.
+      if (!isOver && !EMPTY_LINE.test(text.slice(-bytes.length - 2))) return;
+      text = text.replace(INTERIM, "");
+      if (isOver || EMPTY_LINE.test(text)) resolve(text);
+    });
   });
-  const location = response.headers.get("location");
-  const base = `${scheme}://${name ?? literal}:${port}/`;
-  return {
-    status: response.status,
-    location:
-      response.status >= 300 && response.status < 400 ? URL.parse(location ?? "", base) : null,
-  };
+  const [, code, lines = ""] = HEAD.exec(received) ?? [];
+  if (code === undefined) throw new Error(quote(received.slice(0, MAX_TEXT)));
+  const status = Number(code);
+  const [, location = ""] = /^location:[ \t]*(.*?)[ \t]*$/im.exec(lines) ?? [];
+  const isRedirect = status >= 300 && status < 400;
+  const base = `${isPlain ? "http" : "https"}://${host}/`;
+  return { status, location: isRedirect ? URL.parse(location, base) : null };
 }
+
+/** A server that knows no `HEAD` may well answer browsers; RFC 9110 section 15.6.2. */
+const NOT_IMPLEMENTED = 501;
 
 /**
  * Judges the head of a response.
  *
  * @param hasIpv6 false if the name that it redirects to has no IPv6 address; null if that is not known
  */
-export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
+function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
   if (status < 100 || status > 999) {
     return {
       finding: "not-http",
@@ -225,7 +278,7 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
     const text = `It redirects (${status}) to ${quote(clip(location.hostname))}, which has no IPv6 address.`;
     return { finding: "redirect-without-ipv6", text, httpStatus };
   }
-  if (status >= 500) {
+  if (status >= 500 && status !== NOT_IMPLEMENTED) {
     return { finding: "http-error", text: `The server answers with status ${status}.`, httpStatus };
   }
   const to = location === null ? "" : `, and redirects to ${clip(location.href)}`;
@@ -233,11 +286,14 @@ export function judgeHead({ status, location }: Head, hasIpv6: boolean | null): 
 }
 
 /** Judges why there was no response. */
-export function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
+function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
   const why = clip(errorCode(error) ?? reasonOf(error));
   const finding = "http-silent";
-  if (isTimeout) return { finding, text: "The server does not answer an HTTP request in time." };
-  return why === "ECONNRESET"
+  if (isTimeout) {
+    const text = `The server does not answer an HTTP request within ${ANSWER_MS / 1000} seconds.`;
+    return { finding, text };
+  }
+  return why === "ECONNRESET" || why === CLOSED
     ? { finding, text: "The server closes the connection and does not answer an HTTP request." }
     : { finding: "not-http", text: `The server does not answer with HTTP (${why}).` };
 }
@@ -247,7 +303,7 @@ export async function judgeTls(service: Service, limit: AbortSignal): Promise<Se
   try {
     return judgeHandshake(await shakeHands(service, limit), service, Date.now());
   } catch (error) {
-    if (error instanceof NoConnection) return judgeNoConnection(limit.aborted);
+    if (error instanceof NoConnection) return NO_MORE;
     const seen = judgeNoHandshake(error, limit.aborted);
     // Another protocol may be at home there.
     return service.port === TLS_PORT ? seen : { status: "skipped", text: seen.text };
@@ -262,19 +318,19 @@ export async function judgeHttp(
   limit: AbortSignal,
   { config, resolvers }: Pick<Services, "config" | "resolvers">,
 ): Promise<Seen> {
+  let head: Head;
   try {
-    const head = await requestHead(service, limit);
-    const name = head.location?.hostname ?? service.name;
-    // A service that is asked over IPv4 may well lead to another.
-    const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
-    return judgeHead(
-      head,
-      isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
-    );
+    head = await requestHead(service, limit);
   } catch (error) {
-    if (errorCode(error) === "ECONNREFUSED") return judgeNoConnection(false);
-    return judgeNoHead(error, limit.aborted);
+    return error instanceof NoConnection ? NO_MORE : judgeNoHead(error, limit.aborted);
   }
+  const name = head.location?.hostname ?? service.name;
+  // A service that is asked over IPv4 may well lead to another.
+  const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
+  return judgeHead(
+    head,
+    isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
+  );
 }
 
 /** True if a name or an address in a URL is of IPv6; null if the resolver does not say. */
@@ -288,7 +344,7 @@ async function hasIpv6Address(
   const parsed = parseHostname(host, "AAAA");
   if (!parsed.ok) return null;
   const { outcome, addresses } = await lookupAddresses(client, parsed.name, { signal });
-  return addresses.length > 0 || (outcome.kind === "no-data" ? false : null);
+  return addresses.length > 0 || (["no-data", "name-error"].includes(outcome.kind) ? false : null);
 }
 
 /** Opens connections one after another, as programs do. */
@@ -301,7 +357,7 @@ export async function openTcp(
   try {
     while (times.length < attempts) times.push(await connectOnce(ip, port, limit));
   } catch {
-    if (times.length === 0) return judgeNoConnection(limit.aborted);
+    if (times.length === 0) return await judgeNoConnection(ip, limit.aborted);
   }
   const text = `${ip} accepts connections to port ${port}.`;
   return { text, rtt: round(Math.min(...times), 3), rttMost: round(Math.max(...times), 3) };

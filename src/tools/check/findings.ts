@@ -44,6 +44,7 @@ export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
 export const FINDINGS = {
   "no-such-name": ["fail", "does not exist"],
   "names-unknown": ["fail", "could not be looked up"],
+  "ipv6-unknown": ["fail", "has IPv4 addresses, but its IPv6 addresses cannot be looked up"],
   "dnssec-bogus": ["fail", "fails DNSSEC validation, so resolvers that validate do not resolve it"],
   "no-ipv6": ["fail", "has no IPv6 address"],
   "not-public": ["fail", "cannot be reached from outside its network"],
@@ -53,7 +54,8 @@ export const FINDINGS = {
   "no-answer": ["fail", "does not answer"],
   "port-silent": ["fail", "does not answer on port {port}"],
   "port-closed": ["fail", "refuses connections to port {port}"],
-  "mtu-black-hole": ["fail", "does not finish the TLS handshake, because large packets vanish"],
+  "not-opened": ["fail", "does not accept connections to port {port}"],
+  "mtu-black-hole": ["fail", "accepts connections and goes silent, because large packets vanish"],
   "tls-silent": ["fail", "accepts connections and does not answer the TLS handshake"],
   "tls-failed": ["fail", "does not complete the TLS handshake"],
   "not-tls": ["fail", "does not speak TLS on port {port}"],
@@ -67,9 +69,11 @@ export const FINDINGS = {
   "redirect-without-ipv6": ["fail", "redirects to a name without an IPv6 address"],
   "http-differs": ["warn", "answers HTTP requests otherwise than over IPv4"],
   "large-packets": ["warn", "is behind a path where large packets vanish"],
+  "large-doubtful": ["warn", "may be behind a path where large packets vanish"],
   "path-loss": ["warn", "is behind a path that loses packets"],
   "path-doubtful": ["warn", "may be behind a path that loses packets"],
   "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
+  "special-address": ["warn", "has an address that not every network reaches"],
   slower: ["warn", "is slower over IPv6 than over IPv4"],
   "resolvers-differ": ["warn", "has no IPv6 address at one of the resolvers"],
   "resolver-silent": ["warn", "could not be looked up at all resolvers"],
@@ -78,6 +82,35 @@ export const FINDINGS = {
 } as const satisfies Readonly<Record<string, readonly ["fail" | "warn", string]>>;
 
 export type Finding = keyof typeof FINDINGS;
+
+const ALLOW = "Allow TCP port {port} over IPv6 at the firewalls, as over IPv4.";
+const LISTEN = "Let the server listen on this address too, and the firewalls allow it.";
+const TOO_BIG =
+  "Let ICMPv6 Packet Too Big through all firewalls, or lower the MSS at the narrow link.";
+const CERTIFICATE = "Install a certificate that is valid, for this address too.";
+
+/** The usual way to mend a finding, for those who run the name; absent where the evidence says it, or there are many. */
+export const ADVICE: Readonly<Partial<Record<Finding, string>>> = {
+  "dnssec-bogus": "Sign the zone again, or withdraw its DS record.",
+  "no-ipv6": "Add an AAAA record when its server can be reached over IPv6.",
+  "not-public": "Publish a global address in its place, or none.",
+  unreachable: "Ask whoever runs the router or firewall that says so.",
+  "no-answer": "Look whether the server has this address, and for firewalls that drop IPv6.",
+  "port-silent": ALLOW,
+  "port-closed": LISTEN,
+  "not-opened": LISTEN,
+  "mtu-black-hole": TOO_BIG,
+  "tls-silent":
+    "Look for a server that is overloaded, or for large packets that vanish on the way back.",
+  "certificate-expired": CERTIFICATE,
+  "certificate-not-yet-valid": CERTIFICATE,
+  "certificate-name": CERTIFICATE,
+  "certificate-untrusted": CERTIFICATE,
+  "redirect-without-ipv6": "Give that name an AAAA record too.",
+  "http-differs": "Compare the settings of the server for both addresses.",
+  "large-packets": TOO_BIG,
+  "certificate-expires": "Renew it.",
+};
 
 export const CODES = Object.keys(FINDINGS) as Finding[];
 

@@ -1,6 +1,7 @@
 /** The findings in the documents of other tools. */
-import { tryParseIp } from "../../addr/ip.ts";
-import { objectionTo } from "../../addr/policy.ts";
+import { typeEntry } from "../../addr/classify.ts";
+import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
+import { notGlobal, objectionTo } from "../../addr/policy.ts";
 import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
 import type { Services } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
@@ -27,23 +28,32 @@ export const addressesIn = ({ records }: Pick<DnsResult, "records">, type: "AAAA
 export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   const dnssec = (detailsOf(validated) as Partial<DnsResult["details"]>).dnssec;
   if (dnssec?.verdict === "bogus") return { finding: "dnssec-bogus", text: dnssec.text };
-  if (six instanceof ApiError) {
-    const finding = six.code === "HOSTNAME_NOT_FOUND" ? "no-such-name" : "names-unknown";
-    return { finding, text: six.message };
-  }
-  const ipv6 = addressesIn(six, "AAAA");
+  const has = (ips: readonly string[], version: number) =>
+    ips.length > 0 ? `${plural(ips.length, `IPv${version} address`)} (${listText(ips)})` : "";
   const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");
-  const { dns64 = [], resolvers = [], unanswered = [], verdict, incomplete } = six.details;
-  const has = (all: readonly string[], version: number) =>
-    all.length > 0 ? `${plural(all.length, `IPv${version} address`)} (${listText(all)})` : "";
-  const all = [has(ipv6, 6), has(ipv4, 4)].filter(Boolean).join(" and ");
+  const whose = has(ipv4, 4);
+  if (six instanceof ApiError) {
+    if (!whose) {
+      const finding = six.code === "HOSTNAME_NOT_FOUND" ? "no-such-name" : "names-unknown";
+      return { finding, text: six.message };
+    }
+    const { rcode = "nothing" } = detailsOf(six) as { readonly rcode?: string };
+    const text = `It has ${whose}. Asked for AAAA, the resolvers say ${rcode}: its name servers are at fault, or the resolvers.`;
+    return { finding: "ipv6-unknown", text };
+  }
+  const { resolvers = [], unanswered = [], verdict, incomplete } = six.details;
+  const translated = [six.details, ...resolvers].flatMap(({ dns64 = [] }) => dns64);
+  // Any of them may be the ones that are tried.
+  const ipv6 = [...new Set([six, ...resolvers].flatMap((reply) => addressesIn(reply, "AAAA")))];
+  const all = [has(ipv6, 6), whose].filter(Boolean).join(" and ");
   if (ipv6.length === 0) {
-    const finding = incomplete ? "names-unknown" : "no-ipv6";
+    const unknown = whose ? "ipv6-unknown" : "names-unknown";
+    const finding = incomplete ? unknown : "no-ipv6";
     return { finding, text: all ? `It has only ${all}. ${verdict.text}` : verdict.text };
   }
   const isKnown = dnssec && dnssec.verdict !== "indeterminate";
   const said = `It has ${all}${isKnown ? `; DNSSEC: ${dnssec?.verdict}` : ""}.`;
-  if (ipv6.every((ip) => dns64.some((each) => each.ip === ip))) {
+  if (ipv6.every((ip) => translated.some((each) => each.ip === ip))) {
     const text = `${said} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
   }
@@ -67,6 +77,15 @@ const OWN = once(() =>
   ["::1/128", "fe80::/10", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8"].map(parsePrefix),
 );
 
+/** Types of addresses of tunnels and translators, which routers know a way to only here and there. */
+const TRANSITION = ["SixToFour", "Teredo", "Nat64"];
+
+/** Why clients elsewhere may not reach an address; null if nothing is known against it. */
+function specialOf(address: IpAddress): string | null {
+  const { type, block, rfc } = address.version === 6 ? typeEntry(address) : { type: "" };
+  return TRANSITION.includes(type) ? `${type} (${block}, RFC ${rfc})` : notGlobal(address);
+}
+
 /** Judges whether an address may be connected to. */
 export function judgePolicy(ip: string, { config: { targets } }: Pick<Services, "config">): Seen {
   const address = tryParseIp(ip);
@@ -77,9 +96,14 @@ export function judgePolicy(ip: string, { config: { targets } }: Pick<Services, 
     const finding = objection.includes("denied prefix") ? "not-allowed" : "not-public";
     return { finding, text: `${ip} is not probed: ${objection}.` };
   }
-  if (!isIn(OWN()) || isIn(targets.allow)) return { text: "It may be connected to." };
-  const text = `${ip} is this machine or on its link, and SIXSCOPE_TARGETS_ALLOW does not have it.`;
-  return { finding: "not-allowed", text };
+  const special = address && !isIn(targets.allow) && specialOf(address);
+  if (!special) return { text: "It may be connected to." };
+  if (isIn(OWN())) {
+    const text = `${ip} is ${special}: it leads each client to its own machine or link. SIXSCOPE_TARGETS_ALLOW can allow it.`;
+    return { finding: "not-public", text };
+  }
+  const text = `${ip} is ${special}, which not every network has a way to.`;
+  return { finding: "special-address", text };
 }
 
 /** Judges a ping by echo requests. */
@@ -87,43 +111,52 @@ export function judgeEcho({ stats, details: { verdict } }: PingResult): Seen {
   return { text: verdict.text, ...(stats.received === 0 && { finding: "no-echo" as const }) };
 }
 
-/** Judges a ping of a TCP port. */
-export function judgePort({ details }: PingResult): Seen {
+/**
+ * Judges a ping of a TCP port.
+ *
+ * @param isAlive true if the target has answered echo requests before; it may answer only a few
+ */
+export function judgePort({ details }: PingResult, isAlive: boolean): Seen {
   const { port, lost, verdict } = details;
-  const { code, text } = verdict;
+  const text =
+    port?.echo === false && isAlive ? `${verdict.text} Those before were.` : verdict.text;
   if (port?.state === "open") return { text };
   if (port?.state === "closed") return { finding: "port-closed", text };
-  if (code === "not-sent") return { finding: "not-sent", text };
+  if (verdict.code === "not-sent") return { finding: "not-sent", text };
   if (lost.some((sample) => "from" in sample)) {
     // A firewall that lets echo requests through refuses the port alone.
-    return { finding: port?.echo ? "port-closed" : "unreachable", text };
+    return { finding: isAlive || port?.echo ? "port-closed" : "unreachable", text };
   }
-  return { finding: port?.echo ? "port-silent" : "no-answer", text };
+  return { finding: isAlive || port?.echo ? "port-silent" : "no-answer", text };
 }
 
 /** Judges a measurement of the path MTU. */
-export function judgeMtu({ details: { verdict } }: MtuResult): Seen {
+export function judgeMtu({ details: { verdict, cause } }: MtuResult): Seen {
   const { code, text } = verdict;
   if (code === "inconclusive") return { status: "warn", text };
-  const vanishes = code === "black-hole" || code === "below-1280";
-  return { text, ...(vanishes && { finding: "large-packets" as const }) };
+  if (code !== "black-hole" && code !== "below-1280") return { text };
+  // Some targets answer no large echo requests, and nothing vanishes.
+  return { text, finding: cause === "back" ? "large-doubtful" : "large-packets" };
 }
 
 /** Loss that is no longer called chance alone, in percent: two of twenty. */
 const DOUBTFUL_PERCENT = 10;
 
 /**
- * Judges the loss of a path.
+ * Judges the loss of a path. At the last hop it may be the target's choice: many limit echo replies, some SYNs.
  *
- * @param isOverTcp true if each probe was one to an open port; of echo requests, a target may answer only some
+ * @param isOverTcp true if each probe was one to an open port
  */
 export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen {
   const { verdict, toTarget, reached } = details;
   const { code, text, to } = verdict;
   if (!reached) return { status: "warn", text };
-  const isSure = isOverTcp || (to !== undefined && to < hops.length);
-  if (!isSure || (toTarget.loss ?? 0) < DOUBTFUL_PERCENT) return { text };
-  return { finding: code === "loss" ? "path-loss" : "path-doubtful", text };
+  const isOnTheWay = to !== undefined && to < hops.length;
+  const isCounted = isOverTcp || isOnTheWay;
+  // A probe that an error answers is refused, not lost.
+  const lostPercent = (toTarget.loss ?? 0) - (100 * toTarget.errors) / toTarget.sent;
+  if (!isCounted || lostPercent < DOUBTFUL_PERCENT) return { text };
+  return { finding: code === "loss" && isOnTheWay ? "path-loss" : "path-doubtful", text };
 }
 
 /** The words of a trace on the way; that its end is silent is judged by the port. */

@@ -11,7 +11,7 @@ import { type MtuResult, mtu } from "../mtu/endpoint.ts";
 import { type PingResult, ping } from "../ping/endpoint.ts";
 import type { Target } from "../target.ts";
 import { type TraceResult, traceroute } from "../trace/endpoint.ts";
-import { judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
+import { ANSWER_MS, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
 import {
   addressesIn,
   judgeEcho,
@@ -37,9 +37,6 @@ export const LONGEST_MS = 20_000;
 
 /** When the rounds of mtr end, so that what they have found comes in time. */
 const ROUNDS_MS = 16_000;
-
-/** Milliseconds for a connection over IPv4, a handshake, or a response. */
-const ANSWER_MS = 4_000;
 
 /** Echo requests and SYNs to each address. */
 const PROBES = "3";
@@ -96,32 +93,34 @@ export async function takeSteps(
     const seen = await run().catch((error: unknown): Seen => {
       if (signal.aborted) return { status: "skipped", text: "It has not ended in time." };
       if (!(error instanceof ApiError)) throw error;
-      const isUnsent = error.code === "NETWORK_UNREACHABLE";
-      return {
-        ...(isUnsent ? { finding: "not-sent" } : { status: "skipped" }),
-        text: error.message,
-      };
+      return { status: "skipped", text: error.message };
     });
     const step = stepOf(name, ip, seen, performance.now() - startMs);
     steps.push(step);
     call.onEvent?.("step", step);
-    return step.status !== "fail";
+    // Behind a handshake that is not known, a response says nothing.
+    return step.status !== "fail" && (step.status !== "skipped" || !isWeb(port));
   };
   const { ipv6, ipv4, ended } =
     "name" in target ? lookUp(target.text, take, ask) : addressOf(target);
-  const isAllowed = (ip: string) => judgePolicy(ip, services).finding === undefined;
+  const isAllowed = (ip: string) =>
+    stepOf("policy", ip, judgePolicy(ip, services), 0).status !== "fail";
 
-  /** Opens connections, if probes have not found that this fails, and talks as a browser does; false if that failed. */
+  /** Opens connections, probes the port, and talks as a browser does; false if that failed. */
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
       withLimit(signal, (limit) => judge(service, limit, services));
     const open = async () => {
-      const probed = await probePort?.();
-      if (probed?.finding) return probed;
-      // Timed alike over both families.
-      const opened = await withLimit(signal, (limit) => openTcp(service, CONNECTIONS, limit));
-      return probed && !opened.finding ? { ...opened, text: probed.text } : opened;
+      const [probed, opened] = await Promise.all([
+        probePort?.(),
+        withLimit(signal, (limit) => openTcp(service, CONNECTIONS, limit)),
+      ]);
+      if (opened.finding) return probed?.finding ? probed : opened;
+      if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };
+      // A connection proves more than probes, which some firewalls drop.
+      const text = `${opened.text} Bare SYNs, as probes are, were not answered so.`;
+      return { ...opened, status: "warn", text } as const;
     };
     if (!(await take("tcp", ip, open))) return false;
     if (port !== PLAIN_PORT && !(await take("tls", ip, within(judgeTls)))) return false;
@@ -130,18 +129,24 @@ export async function takeSteps(
   const useIpv6 = async (ip: string): Promise<boolean> => {
     if (!(await take("policy", ip, async () => judgePolicy(ip, services)))) return false;
     const to = { target: ip, count: PROBES };
-    const probePort = async () => {
+    const echoed = ask(ping, to) as Promise<PingResult>;
+    const isAlive = echoed.then(
+      ({ stats }) => stats.received > 0,
+      () => false,
+    );
+    const probePort = async (): Promise<Seen | null> => {
       try {
-        return judgePort(
-          (await ask(ping, { ...to, protocol: "tcp", port: `${port}` })) as PingResult,
-        );
+        const probed = await ask(ping, { ...to, protocol: "tcp", port: `${port}` });
+        return judgePort(probed as PingResult, await isAlive);
       } catch (error) {
-        if (error instanceof ApiError && error.code === "ICMP_UNAVAILABLE") return null;
-        throw error;
+        if (!(error instanceof ApiError)) throw error;
+        if (error.code === "ICMP_UNAVAILABLE") return null;
+        if (error.code !== "NETWORK_UNREACHABLE") throw error;
+        return { finding: "not-sent", text: error.message };
       }
     };
     const [, works] = await Promise.all([
-      take("echo", ip, async () => judgeEcho((await ask(ping, to)) as PingResult)),
+      take("echo", ip, async () => judgeEcho(await echoed)),
       use(ip, probePort),
     ]);
     return works;
@@ -225,7 +230,11 @@ function lookUp(hostname: string, take: Take, ask: Ask): Found {
   return { ipv6: six.ips, ipv4: four.ips, ended };
 }
 
-/** Does something that ends by `ANSWER_MS`, or with a signal; whatever it has opened may end with it. */
+/**
+ * Does something that ends by `ANSWER_MS`; whatever it has opened may end with it.
+ *
+ * @throws the signal's reason
+ */
 async function withLimit<T>(
   signal: AbortSignal,
   run: (limit: AbortSignal) => Promise<T>,
@@ -236,7 +245,10 @@ async function withLimit<T>(
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
   try {
-    return await run(limit.signal);
+    const seen = await run(limit.signal);
+    // Whatever ended with the signal was cut, not silent.
+    signal.throwIfAborted();
+    return seen;
   } finally {
     end();
     clearTimeout(timer);

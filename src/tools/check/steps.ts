@@ -10,7 +10,7 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import { CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
+import { ADVICE, CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
 
 /** The schema of a step that begins. */
 export const checkBegin = once(() =>
@@ -89,27 +89,28 @@ function slownessOf(steps: readonly Step[]): number | null {
   return isClear ? Math.round(six.rtt - four.rtt) : 0;
 }
 
+/** The step with the worst HTTP status. */
+const worstAnswer = (steps: readonly Step[]): Step | undefined =>
+  steps.toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0))[0];
+
 /** Compares the families: their HTTP responses and their times; null if only one has answered. */
 export function compareFamilies(steps: readonly Step[]): Seen | null {
   const slowness = slownessOf(steps);
-  const statusOf = (ofFamily: (step: Step) => boolean) =>
-    steps.filter(ofFamily).flatMap(({ httpStatus }) => httpStatus ?? []);
-  const [[six], [four]] = [statusOf(isIpv6), statusOf(isIpv4)];
+  const [six, four] = [worstAnswer(steps.filter(isIpv6)), worstAnswer(steps.filter(isIpv4))];
+  const [status6 = 0, status4 = Infinity] = [six?.httpStatus, four?.httpStatus];
   // A redirect or a cache may differ; an error where the other family has none is seen by users.
-  if (six !== undefined && four !== undefined && six >= 400 && four < 400) {
-    const text = `The server answers with status ${six} over IPv6, and with ${four} over IPv4.`;
+  if (status6 >= 400 && status4 < 400) {
+    const text = `${six?.ip} answers with status ${status6}, and ${four?.ip} with ${status4}.`;
     return { finding: "http-differs", text };
   }
   if (slowness === null) return null;
-  const text = `${capital(speedText(slowness))}.`;
+  const text = `${speedText(slowness)}.`;
   return slowness < SLOWER_MS ? { text } : { finding: "slower", text };
 }
 
-const capital = (clause: string) => clause.charAt(0).toUpperCase() + clause.slice(1);
-
 function speedText(slowness: number): string {
-  if (Math.abs(slowness) < SAME_MS) return "IPv4 is as fast";
-  return `IPv4 is ${Math.abs(slowness)} ms ${slowness > 0 ? "faster" : "slower"}`;
+  if (Math.abs(slowness) < SAME_MS) return "IPv4 connects as fast";
+  return `IPv4 connects ${Math.abs(slowness)} ms ${slowness > 0 ? "faster" : "slower"}`;
 }
 
 /** Addresses of IPv6 that are connected to. */
@@ -122,7 +123,7 @@ const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
 
 /**
  * The conclusion: whether the name works over IPv6, and the worst finding. Its first sentence is for everybody; what
- * follows is the evidence.
+ * follows is the evidence, and what to do.
  *
  * @param subject the name or address
  */
@@ -130,20 +131,28 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const works = (some: readonly Step[]) =>
     some.some(({ name, status }) => name === proofOn(port) && ["ok", "warn"].includes(status));
   const ipv4 = steps.filter(isIpv4);
-  const beside = works(ipv4)
+  // A machine without IPv4 says nothing of the name.
+  const broken = ipv4.find((step) => isFailed(step) && step.finding !== "not-sent");
+  const overIpv4 = works(ipv4)
     ? "; over IPv4 it works"
-    : ipv4.some(isFailed)
-      ? "; over IPv4 it does not work either"
+    : broken
+      ? `; over IPv4 (${broken.ip}) it does not work`
       : "";
+  const beside = broken ? `${overIpv4} either` : overIpv4;
   const slowness = slownessOf(steps);
-  const compared = slowness === null ? "" : `; ${speedText(slowness)}`;
-  const says = (finding: Finding) => FINDINGS[finding][1].replace("{port}", String(port));
+  const speed = slowness === null ? "" : `; ${speedText(slowness)}`;
+  const compared = broken ? overIpv4 : speed;
+  const withPort = (text: string) => text.replace("{port}", String(port));
+  const says = (finding: Finding) => withPort(FINDINGS[finding][1]);
   const conclude = (code: (typeof VERDICTS)[number], first: string, evidence?: Step) => {
-    const text = [`${first}.`, evidence?.text].filter(Boolean).join(" ");
+    const advice = evidence?.finding && ADVICE[evidence.finding];
+    const text = [`${first}.`, evidence?.text, advice && withPort(advice)]
+      .filter(Boolean)
+      .join(" ");
     return { code, text };
   };
-  const names = steps.find((step) => step.name === "names" && isFailed(step));
-  if (names?.finding) {
+  const names = steps.find(({ name }) => name === "names");
+  if (names?.finding && isFailed(names)) {
     const isAboutBoth = names.finding === "dnssec-bogus";
     return conclude(
       names.finding,
@@ -160,24 +169,34 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const addresses = isMost ? `the ${all} addresses that were checked` : `its ${all} addresses`;
   if (worst?.finding && faults.length === ips.length) {
     const fault = `${worst.ip} ${says(worst.finding)}`;
+    const made =
+      names?.finding === "translator-only"
+        ? "a translator (NAT64) makes its addresses of IPv4, and "
+        : "";
     const of =
       ips.length === 1
         ? ""
         : `${ips.length === 2 ? "neither" : "none"} of ${addresses} works, and `;
     const first =
-      worst.ip === subject ? fault : `${subject} does not work over IPv6: ${of}${fault}`;
+      worst.ip === subject ? fault : `${subject} does not work over IPv6: ${made}${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);
   }
   if (!works(steps.filter(isIpv6))) {
-    const open = steps.find(({ status, ip }) => status === "skipped" && ip?.includes(":"));
+    const open = steps.find(
+      (step) => step.status === "skipped" && DECISIVE.includes(step.name) && !isIpv4(step),
+    );
     const but = worst?.finding ? `; ${worst.ip} ${says(worst.finding)}` : "";
-    return conclude("unknown", `Whether ${subject} works over IPv6 is not known${but}`, open);
+    const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
+    return conclude("unknown", first, open);
   }
   if (worst?.finding) {
-    const meets =
-      worst.finding === "port-silent" || worst.finding === "no-answer" ? "wait" : "fail";
-    const so = `, so ${some} in ${all} first connections ${meets}${faults.length === 1 ? "s" : ""}`;
-    const isSo = worst.name !== "policy" && !isMost;
+    const silent = faults.filter(isSilent).length;
+    const [waits, fails] = faults.length === 1 ? ["waits", "fails"] : ["wait", "fail"];
+    const meets = silent === 0 ? fails : silent === faults.length ? waits : "wait or fail";
+    const so = `, so ${some} in ${all} first connections ${meets}`;
+    // Clients elsewhere may have a way where this machine has none, or none where it has.
+    const isSo =
+      !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
     const first = `${subject} works over IPv6, but not at ${some} of ${addresses}${isSo ? so : ""}: ${worst.ip} ${says(worst.finding)}`;
     return conclude("partly", `${first}${compared}`, worst);
   }
@@ -190,15 +209,31 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   return conclude("works", `${subject} works over IPv6${compared}`);
 }
 
+/** The steps without which it is not known whether an address works. */
+const DECISIVE: readonly Step["name"][] = ["names", "tcp", "tls", "http"];
+
+const isOneOf =
+  (...findings: Finding[]) =>
+  ({ finding }: Step) =>
+    finding !== undefined && findings.includes(finding);
+
+const isSilent = isOneOf("port-silent", "no-answer");
+const isUnreached = isOneOf("not-sent", "unreachable", "no-answer");
+const isHung = isOneOf("tls-silent", "http-silent");
+
 /** The failure of an address, with what explains it; undefined if it has none. */
 function faultOf(steps: readonly Step[]): Step | undefined {
   const fault = worstOf(steps.filter(isFailed));
   if (fault === undefined) return undefined;
   const of = (name: Step["name"]) => steps.find((step) => step.name === name);
-  const [mtu, trace] = [of("mtu"), of("trace")];
-  if (fault.finding === "tls-silent" && mtu?.finding === "large-packets") {
-    return { ...fault, finding: "mtu-black-hole", text: mtu.text };
+  const [policy, mtu, trace] = [of("policy"), of("mtu"), of("trace")];
+  if (policy?.finding && isUnreached(fault)) return { ...fault, text: policy.text };
+  if (isHung(fault) && mtu && mtu.status !== "skipped") {
+    if (mtu.finding === "large-packets")
+      return { ...fault, finding: "mtu-black-hole", text: mtu.text };
+    return { ...fault, text: `${fault.text} ${mtu.text}` };
   }
-  const isSilent = fault.finding === "port-silent" || fault.finding === "no-answer";
-  return isSilent && trace?.status === "warn" ? { ...fault, text: trace.text } : fault;
+  // Of a port that is silent, how far probes come; of one that refuses, who may have said so.
+  const explains = isSilent(fault) ? "warn" : fault.finding === "port-closed" ? "ok" : null;
+  return trace?.status === explains ? { ...fault, text: trace.text } : fault;
 }
