@@ -122,24 +122,15 @@ export const mtr = endpoint({
       ...path,
       addresses: addresses.map((address) => address && formatIpv6(address)),
     }));
-    const found = mtrVerdict(hops, end, begin);
-    const port = await run.port(outcome.state, { error: end.error });
-    const verdict = { ...found, text: found.text + port.text };
     const others = otherRounds > 0 && { otherRounds };
-    const details = {
-      ...end,
-      paths,
-      ...others,
-      ...run.details(outcome, verdict),
-      ...port.details,
-      flowLabel,
-    };
+    const port = { state: outcome.state, error: end.error };
+    const known = await run.details(outcome, mtrVerdict(hops, end, begin), port);
     return {
       target,
       ip: run.ip,
       rounds: run.budget.enough.aborted ? counted : rounds,
       hops,
-      details,
+      details: { ...end, paths, ...others, ...known, flowLabel },
     };
   },
 });

@@ -80,24 +80,18 @@ export const ping = endpoint({
     const results = samples.map(presentAnswered);
     const times = samples.map(({ rttMs }) => rttMs);
     const { late } = pingTotals(lost);
-    const { code, text } = pingVerdict(results.length, lost);
     const error = lost.find((sample) => "from" in sample);
-    const state = samples.findLast((sample) => sample.state)?.state;
-    const port = await run.port(state, error && { error: { ...error, name: error.reason } });
-    const verdict = { code, text: text + port.text };
+    const end = {
+      state: samples.findLast((sample) => sample.state)?.state,
+      error: error && { ...error, name: error.reason },
+    };
+    const known = await run.details(outcome, pingVerdict(results.length, lost), end);
     return {
       target,
       ip: run.ip,
       results,
       stats: pingStatistics([...results, ...lost], times),
-      details: {
-        ...run.details(outcome, verdict),
-        ...port.details,
-        timeout,
-        lost,
-        duplicates,
-        late,
-      },
+      details: { ...known, timeout, lost, duplicates, late },
     };
   },
 });
