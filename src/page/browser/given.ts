@@ -1,5 +1,6 @@
 import type { describeInterface } from "../../api/openapi.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
+import { attempt } from "../../util/errors.ts";
 import { printable } from "../../util/text.ts";
 import { call } from "./api.ts";
 import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
@@ -77,13 +78,11 @@ const isText = (value: unknown): value is string =>
 
 /** The object in a text, whose texts are made safe to print. */
 function objectIn(text: string): Record<string, unknown> {
-  try {
-    return Object(
-      JSON.parse(text, (_, value) => (typeof value === "string" ? printable(value) : value)),
-    );
-  } catch {
-    throw new Error(T.damaged);
-  }
+  const safe = (_: string, value: unknown) =>
+    typeof value === "string" ? printable(value) : value;
+  const found = attempt(() => JSON.parse(text, safe));
+  if (found === undefined) throw new Error(T.damaged);
+  return Object(found);
 }
 
 function runWith(
