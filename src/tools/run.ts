@@ -170,13 +170,11 @@ const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 /** The last sentence of a verdict on a run that met its budget. */
 const EARLY = "The run met its budget and ended, so this may not be all.";
 
-const byte = () => z.int().min(0).max(255);
-
 /** The schema of an ICMPv6 error's type. */
-export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
+export const icmpType = () => whole("The ICMPv6 type, RFC 4443.", 0, 255);
 
 /** The schema of an ICMPv6 error's code. */
-export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
+export const icmpCode = () => whole("The ICMPv6 code, RFC 4443.", 0, 255);
 
 /** The schemas of what every result of a run says first. */
 export const runFields = () => ({

@@ -175,12 +175,11 @@ export const lostSample = once(() =>
 
 /** The schema of the result. */
 export function pingResult() {
-  const some = z.int().min(0).max(MAX_COUNT);
   const statistic = (which: string) =>
     amount(`The ${which} round-trip time in milliseconds; null without a reply.`).nullable();
   const stats = named("PingStats", "The statistics of a ping.", {
-    transmitted: some.describe("Requests that left the service's machine."),
-    received: some.describe("Requests that were answered in time."),
+    transmitted: whole("Requests that left the service's machine.", 0, MAX_COUNT),
+    received: whole("Requests that were answered in time.", 0, MAX_COUNT),
     loss: amount(
       "Requests that were not answered in time, in percent of those whose fate is known.",
       100,
