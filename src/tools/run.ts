@@ -4,7 +4,7 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import { choiceParameter, optionalIntegerParameter } from "../api/parameters.ts";
+import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import {
   flag,
   ipv6Text,
@@ -62,7 +62,7 @@ export const carrierParameters = {
       udp: { flags: "--udp", help: "send UDP packets, by default to port 33434" },
     },
   }),
-  port: optionalIntegerParameter({
+  port: integerParameter({
     minimum: 1,
     maximum: 65_535,
     description:
