@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { mapValues } from "../util/objects.ts";
 import { ApiError } from "./errors.ts";
 import { once } from "./schemas.ts";
 
@@ -69,7 +70,7 @@ export interface SentParameters {
 export function sentTexts(texts: Readonly<Record<string, string>>): SentParameters {
   return {
     param: (name) => texts[name],
-    queries: () => Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, [text]])),
+    queries: () => mapValues(texts, (text) => [text]),
   };
 }
 
@@ -112,9 +113,7 @@ export function alone(parameters: Parameters): Parameters {
     const schema = once(() => integer(bounds.minimum, maximum, parameter.default));
     return { ...parameter, bounds: { ...bounds, maximum }, schema };
   };
-  return Object.fromEntries(
-    Object.entries(parameters).map(([name, parameter]) => [name, widened(parameter)]),
-  );
+  return mapValues(parameters, widened);
 }
 
 /** A parameter as the command line takes it: in seconds if its option is. */

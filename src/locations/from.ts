@@ -10,6 +10,7 @@ import {
 import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import { type Summary, summaryRow } from "../tools/summary.ts";
+import { mapValues } from "../util/objects.ts";
 import { MAX_SECONDS } from "./ask-agent.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
@@ -243,13 +244,11 @@ function eventsWithLocation(events: Readonly<Record<string, z.ZodType>>) {
     schema instanceof z.ZodUnion
       ? z.union(schema.options.map((option) => located(option as z.ZodType)))
       : (schema as z.ZodObject).extend({ location: locationName() });
-  return Object.fromEntries(
-    Object.entries(events).map(([name, schema]) => {
-      const { id, description } = z.globalRegistry.get(schema) ?? {};
-      const either = z.union([schema, located(schema)]);
-      return [name, either.meta({ id: `${id}Event`, ...(description && { description }) })];
-    }),
-  );
+  return mapValues(events, (schema) => {
+    const { id, description } = z.globalRegistry.get(schema) ?? {};
+    const either = z.union([schema, located(schema)]);
+    return either.meta({ id: `${id}Event`, ...(description && { description }) });
+  });
 }
 
 function idOf(schema: z.ZodType): string {
