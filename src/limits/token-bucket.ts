@@ -18,13 +18,16 @@ export type RateLimitSubject =
       readonly limit: number;
     };
 
+/** The counts of a bucket that are others from now on. */
+type Edit = (bucket: Bucket) => Partial<Bucket>;
+
 /** A bucket that all instances count. */
 export interface SharedBucket {
   /** The same for the same clients at every instance, and no other's. */
   readonly name: string;
   readonly limit: number;
   /** Changes it, after its window has started if there was none; returns what it is then. */
-  change(edit: (bucket: Bucket) => void): Bucket;
+  change(edit: Edit): Bucket;
 }
 
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
@@ -104,12 +107,12 @@ export class BucketTable {
   }
 
   /** Changes the key's bucket, after its window has started if there was none. */
-  change(key: BucketKey, nowSeconds: number, edit: (bucket: Bucket) => void): Bucket {
+  change(key: BucketKey, nowSeconds: number, edit: Edit): Bucket {
     const at = this.#open(key, nowSeconds);
     const bucket = this.#read(at, nowSeconds);
-    edit(bucket);
-    this.#write(at, bucket);
-    return bucket;
+    const changed = { ...bucket, ...edit(bucket) };
+    this.#write(at, changed);
+    return changed;
   }
 
   /** The name of the key's bucket for all instances. */

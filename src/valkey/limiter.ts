@@ -41,9 +41,7 @@ export function createSharedLimiter(
     const { id, instances, names } = valkey;
     const asked = local.open(subject).map((bucket) => ({
       ...bucket,
-      ...bucket.change((known) => {
-        known.waiting += tokens;
-      }),
+      ...bucket.change(({ waiting }) => ({ waiting: waiting + tokens })),
     }));
     const tick = tickOf(valkey.nowMs());
     const reply = await valkey.ask(
@@ -61,16 +59,14 @@ export function createSharedLimiter(
       ([, ...numbers]) => {
         for (const [index, { change, limit, opened }] of asked.entries()) {
           const [start = 0, held = 0, others = 0] = numbers.slice(3 * index);
-          change((known) => {
-            if (known.opened === opened) learn(known, { start, held, others }, limit, tick);
-          });
+          change((known) =>
+            known.opened === opened ? learn(known, { start, held, others }, limit, tick) : {},
+          );
         }
       },
     );
     for (const { change } of asked) {
-      change((known) => {
-        known.waiting = Math.max(0, known.waiting - tokens);
-      });
+      change(({ waiting }) => ({ waiting: Math.max(0, waiting - tokens) }));
     }
     const rule = reply === null ? shared(valkey.instances) : leased(instances, "answered");
     return local.take(subject, tokens, rule);
