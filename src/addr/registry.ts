@@ -1,3 +1,4 @@
+import assignments from "./assignments.json" with { type: "json" };
 import { type Prefix, PrefixTable, parsePrefix } from "./prefix.ts";
 import registries from "./special-purpose.json" with { type: "json" };
 
@@ -52,33 +53,9 @@ function readFlags(letters: string): NonNullable<SpecialPurposeBlock["flags"]> {
   return Object.fromEntries(values);
 }
 
-/** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them. */
-const ASSIGNMENTS = {
-  IANA: "2001::/23",
-  APNIC: `
-    2001:200::/23 2001:c00::/23 2001:e00::/23 2001:4400::/23 2001:8000::/19 2001:a000::/20
-    2001:b000::/20 2400::/12 2410::/12`,
-  ARIN: `
-    2001:400::/23 2001:1800::/23 2001:4800::/23 2600::/12 2610::/23 2620::/23 2630::/12`,
-  "RIPE NCC": `
-    2001:600::/23 2001:800::/22 2001:1400::/22 2001:1a00::/23 2001:1c00::/22 2001:2000::/19
-    2001:4000::/23 2001:4600::/23 2001:4a00::/23 2001:4c00::/23 2001:5000::/20 2003::/18
-    2a00::/12 2a10::/12`,
-  LACNIC: "2001:1200::/23 2800::/12",
-  AFRINIC: "2001:4200::/23 2c00::/12",
-  "6to4": "2002::/16",
-  Documentation: "3fff::/20",
-  Reserved: `
-    2d00::/8 2e00::/7 3000::/5 3800::/6 3c00::/7 3e00::/8 3f00::/9 3f80::/10 3fc0::/11 3fe0::/12
-    3ff0::/13 3ff8::/14 3ffc::/15 3ffe::/16`,
-};
-
-/** The assignments of global unicast addresses, 51 rows. */
+/** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them, 51 rows. */
 export const ASSIGNMENT_TABLE = new PrefixTable(() =>
-  Object.entries(ASSIGNMENTS).flatMap(([assignee, blocks]) =>
-    blocks
-      .trim()
-      .split(/\s+/)
-      .map((block) => ({ prefix: parsePrefix(block), assignee })),
+  Object.entries(assignments).flatMap(([assignee, blocks]) =>
+    blocks.map((block) => ({ prefix: parsePrefix(block), assignee })),
   ),
 );
