@@ -3,11 +3,16 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The result of an action; undefined if it throws, where nobody needs to know why. */
-export function attempt<T>(action: () => T): T | undefined {
+/**
+ * The result of an action; undefined if it throws, where nobody needs to know why.
+ *
+ * @param kind of the errors that mean that; others are thrown on
+ */
+export function attempt<T>(action: () => T, kind?: new (...args: never[]) => Error): T | undefined {
   try {
     return action();
-  } catch {
+  } catch (error) {
+    if (kind && !(error instanceof kind)) throw error;
     return undefined;
   }
 }
