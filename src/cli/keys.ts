@@ -15,12 +15,7 @@ import { type KeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
 
 /** The options of `keys add`. */
-export interface KeyOptions {
-  /** Requests a minute. */
-  readonly limit?: number;
-  /** A time in ISO 8601. */
-  readonly expires?: string;
-}
+export type KeyOptions = Pick<KeyRecord, "limit" | "expires">;
 
 /**
  * `sixscope keys add NAME`: creates a key in the keys file of the service, and prints it once.
