@@ -21,15 +21,6 @@ export type RateLimitSubject =
 /** The counts of a bucket that are others from now on. */
 type Edit = (bucket: Bucket) => Partial<Bucket>;
 
-/** A bucket that all instances count. */
-export interface SharedBucket {
-  /** The same for the same clients at every instance, and no other's. */
-  readonly name: string;
-  readonly limit: number;
-  /** Changes it, after its window has started if there was none; returns what it is then. */
-  change(edit: Edit): Bucket;
-}
-
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
 type BucketKey = readonly [number, number, number, number];
 
@@ -267,11 +258,13 @@ export function createRateLimiter(
       return { ...tighter(state, charged), allowed };
     },
     /** The buckets of a subject, to be counted over all instances. */
-    open(subject: RateLimitSubject): readonly SharedBucket[] {
+    open(subject: RateLimitSubject) {
       return bucketsOf(subject).map(({ kind, table, key, limit }) => ({
+        /** The same for the same clients at every instance, and no other's. */
         name: `${kind}:${table.nameOf(key, nowSeconds())}`,
         limit,
-        change: (edit) => table.change(key, nowSeconds(), edit),
+        /** Changes it, after its window has started if there was none; returns what it is then. */
+        change: (edit: Edit) => table.change(key, nowSeconds(), edit),
       }));
     },
     /** All buckets whose window has not ended, with their names. */
