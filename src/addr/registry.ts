@@ -1,5 +1,5 @@
 import assignments from "./assignments.json" with { type: "json" };
-import { type Prefix, PrefixTable, parsePrefix } from "./prefix.ts";
+import { PrefixTable, parsePrefix } from "./prefix.ts";
 import registries from "./special-purpose.json" with { type: "json" };
 
 /** The month of the IANA registries that the tables of this folder are copied from. */
@@ -15,40 +15,32 @@ const FLAGS = [
 ] as const;
 
 /** A row of an IANA special-purpose address registry, RFC 6890 section 2.2.1 as updated by RFC 8190. */
-export interface SpecialPurposeBlock {
-  readonly prefix: Prefix;
-  /** The block as the registry writes it: `::ffff:0:0/96`. */
-  readonly block: string;
-  readonly name: string;
-  /** Numbers of the RFCs that reserve the block. */
-  readonly rfcs: readonly number[];
-  /** Month of the allocation: `2006-02`. */
-  readonly allocated: string;
-  /** Month in which the allocation ended; absent if it is in force. */
-  readonly terminated?: string;
-  /** Each flag is null for N/A; absent if the registry leaves them empty, as it does after a termination. */
-  readonly flags?: Readonly<Record<(typeof FLAGS)[number], boolean | null>>;
-}
+export type SpecialPurposeBlock = (typeof SPECIAL_PURPOSE_BLOCKS)["rows"][number];
 
 /** Block, name, RFCs, month of allocation, the five flags (T, F, - for N/A, empty for none), month of termination. */
 type Row = readonly [string, string, readonly number[], string, string, string?];
 
 /** The special-purpose registries of both families, 25 and 26 rows. */
-export const SPECIAL_PURPOSE_BLOCKS = new PrefixTable<SpecialPurposeBlock>(() =>
+export const SPECIAL_PURPOSE_BLOCKS = new PrefixTable(() =>
   ([...registries.ipv6, ...registries.ipv4] as unknown as Row[]).map(
     ([block, name, rfcs, allocated, flags, terminated]) => ({
       prefix: parsePrefix(block),
+      /** The block as the registry writes it: `::ffff:0:0/96`. */
       block,
       name,
+      /** Numbers of the RFCs that reserve the block. */
       rfcs,
+      /** Month of the allocation: `2006-02`. */
       allocated,
+      /** Month in which the allocation ended; absent if it is in force. */
       ...(terminated && { terminated }),
+      /** Each flag is null for N/A; absent if the registry leaves them empty, as it does after a termination. */
       ...(flags && { flags: readFlags(flags) }),
     }),
   ),
 );
 
-function readFlags(letters: string): NonNullable<SpecialPurposeBlock["flags"]> {
+function readFlags(letters: string): Record<(typeof FLAGS)[number], boolean | null> {
   const values = FLAGS.map((flag, at) => [flag, letters[at] === "-" ? null : letters[at] === "T"]);
   return Object.fromEntries(values);
 }
