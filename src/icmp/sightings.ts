@@ -20,10 +20,8 @@ const MAX_SIGHTINGS = 64;
  * that networks exchange) and hop, for traces to which they are silent.
  */
 export function createSightings() {
-  const places = new Map<
-    string,
-    readonly { response: Response; flowLabel: number; atMs: number; isRepeat: boolean }[]
-  >();
+  type Sighting = { response: Response; flowLabel: number; atMs: number; isRepeat: boolean };
+  const places = new Map<string, readonly Sighting[]>();
   return ({ source, flowLabel }: Route, { word0, word1 }: Ipv6Address, clock: Clock) => {
     const network = [formatIpv6(source), word0, word1 >>> 16].join(" ");
     const keyOf = (hop: number) => `${network} ${hop}`;

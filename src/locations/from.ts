@@ -17,22 +17,18 @@ import { NOT_CONNECTED, unavailable } from "./replies.ts";
 /** Locations that one request can ask. */
 const MAX_LOCATIONS = 32;
 
+/** Names or tags of locations, or the word for all of them alone. */
+const FROM_FORM = new RegExp(
+  `^(?!all,|.*,all(,|$))[a-z0-9-]{1,32}(,[a-z0-9-]{1,32}){0,${MAX_LOCATIONS - 1}}$`,
+);
+
 /** The parameter that bounds `from`. */
 const LIMIT = "limit";
 
 /** Which locations do the work; without it, the service itself. */
 const fromParameter: Parameter<string | undefined> = {
   in: "query",
-  schema: once(() =>
-    z
-      .string()
-      .regex(
-        new RegExp(
-          `^(?!all,|.*,all(,|$))[a-z0-9-]{1,32}(,[a-z0-9-]{1,32}){0,${MAX_LOCATIONS - 1}}$`,
-        ),
-      )
-      .optional(),
-  ),
+  schema: once(() => z.string().regex(FROM_FORM).optional()),
   expected: `the name or a tag of locations, up to ${MAX_LOCATIONS} of them separated by commas, or ${ALL_LOCATIONS}`,
   description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`.`,
   example: "ams",
