@@ -126,13 +126,9 @@ export const mtr = endpoint({
     const others = otherRounds > 0 && { otherRounds };
     const port = { state: outcome.state, error: end.error };
     const known = await run.details(outcome, mtrVerdict(hops, end, begin), port);
-    return {
-      target,
-      ip: run.ip,
-      rounds: run.budget.enough.aborted ? counted : rounds,
-      hops,
-      details: { ...end, paths, ...others, ...known, flowLabel },
-    };
+    const details = { ...end, paths, ...others, ...known, flowLabel };
+    const done = run.budget.enough.aborted ? counted : rounds;
+    return { target, ip: run.ip, rounds: done, hops, details };
   },
 });
 

@@ -69,12 +69,9 @@ export const ping = endpoint({
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
     using run = await openRun(probed, longestMs, call, services, services.icmp);
-    const outcome = await run.outcome(
-      run.engine.ping(
-        { ...run.request, count, intervalMs },
-        { ...run.options, onSample: (sample) => call.onEvent?.("sample", present(sample)) },
-      ),
-    );
+    const request = { ...run.request, count, intervalMs };
+    const onSample = (sample: Sample) => call.onEvent?.("sample", present(sample));
+    const outcome = await run.outcome(run.engine.ping(request, { ...run.options, onSample }));
     const { timeoutMs: timeout, samples, duplicates } = outcome;
     const lost = outcome.lost.map(presentLost);
     const results = samples.map(presentAnswered);
@@ -86,13 +83,9 @@ export const ping = endpoint({
       error: error && { ...error, name: error.reason },
     };
     const known = await run.details(outcome, pingVerdict(results.length, lost), end);
-    return {
-      target,
-      ip: run.ip,
-      results,
-      stats: pingStatistics([...results, ...lost], times),
-      details: { ...known, timeout, lost, duplicates, late },
-    };
+    const stats = pingStatistics([...results, ...lost], times);
+    const details = { ...known, timeout, lost, duplicates, late };
+    return { target, ip: run.ip, results, stats, details };
   },
 });
 

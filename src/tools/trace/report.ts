@@ -1,13 +1,5 @@
 import { plural } from "../../util/text.ts";
-import {
-  type Column,
-  hopNotes,
-  latest,
-  type Reporter,
-  type Row,
-  runReport,
-  type Table,
-} from "../report.ts";
+import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
 import type { TraceResult } from "./endpoint.ts";
 
 type Hop = TraceResult["hops"][number];
@@ -19,7 +11,7 @@ export interface TraceDocument extends Pick<TraceResult, "target" | "hops"> {
   readonly details: Partial<TraceResult["details"]>;
 }
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: Table["columns"] = [
   { name: "hop", kind: "position" },
   { name: "time", kind: "time" },
   { name: "hop limit", kind: "count", isExtra: true },
