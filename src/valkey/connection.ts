@@ -40,9 +40,6 @@ export type RunScript = <T>(
 /** The part of Bun's client that is used; tests supply their own. */
 export type Client = Pick<RedisClient, "send" | "close">;
 
-/** See `createConnection`. */
-export type ValkeyConnection = ReturnType<typeof createConnection>;
-
 /**
  * One connection to Valkey or Redis, opened by the first call. It is not repaired: a stopped server
  * leaves calls without an answer for ever, so whoever gave up a call opens another connection.
