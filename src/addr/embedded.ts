@@ -1,4 +1,4 @@
-import { type TypeEntry, typeEntry } from "./classify.ts";
+import { type AddressType, type TypeEntry, typeEntry } from "./classify.ts";
 import { type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, ipv6ToBytes } from "./ipv6.ts";
 import { formatPrefix, type Prefix, prefixOf } from "./prefix.ts";
@@ -14,12 +14,12 @@ export const EMBEDDINGS = [
 ] as const;
 
 /** The mechanisms of types whose last 32 bits are the IPv4 address. */
-const IN_LAST_WORD = {
+const IN_LAST_WORD: Readonly<Partial<Record<AddressType, (typeof EMBEDDINGS)[number]>>> = {
   IPv4Mapped: "ipv4-mapped",
   IPv4Translated: "ipv4-translated",
   IPv4Compatible: "ipv4-compatible",
   Nat64: "nat64",
-} as const;
+};
 
 /** The IPv4 addresses inside an IPv6 address, by mechanism. */
 export type EmbeddedIpv4 =
@@ -42,27 +42,21 @@ export function embeddedIpv4(
 ): readonly EmbeddedIpv4[] {
   const { word0, word1, word2, word3 } = address;
   const found: EmbeddedIpv4[] = [];
-  switch (type) {
-    case "IPv4Mapped":
-    case "IPv4Translated":
-    case "IPv4Compatible":
-    case "Nat64":
-      found.push({ mechanism: IN_LAST_WORD[type], address: ipv4FromWord(word3) });
-      break;
-    case "SixToFour":
-      // Bits 16 to 47, RFC 3056 section 2.
-      found.push({ mechanism: "6to4", address: ipv4FromWord((word0 << 16) | (word1 >>> 16)) });
-      break;
-    case "Teredo":
-      // Port and client have every bit inverted, so that NATs do not translate them. RFC 4380 section 4.
-      found.push({
-        mechanism: "teredo",
-        client: ipv4FromWord(~word3),
-        server: ipv4FromWord(word1),
-        port: ~word2 & 0xffff,
-        flags: word2 >>> 16,
-      });
-      break;
+  const mechanism = IN_LAST_WORD[type];
+  if (mechanism) found.push({ mechanism, address: ipv4FromWord(word3) });
+  if (type === "SixToFour") {
+    // Bits 16 to 47, RFC 3056 section 2.
+    found.push({ mechanism: "6to4", address: ipv4FromWord((word0 << 16) | (word1 >>> 16)) });
+  }
+  if (type === "Teredo") {
+    // Port and client have every bit inverted, so that NATs do not translate them. RFC 4380 section 4.
+    found.push({
+      mechanism: "teredo",
+      client: ipv4FromWord(~word3),
+      server: ipv4FromWord(word1),
+      port: ~word2 & 0xffff,
+      flags: word2 >>> 16,
+    });
   }
   if (interfaceId && isIsatap(address)) {
     found.push({ mechanism: "isatap", address: ipv4FromWord(word3) });

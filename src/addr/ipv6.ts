@@ -97,24 +97,19 @@ function hexDigit(code: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** Why an address cannot continue with this character. */
+/** Why an address cannot continue with a character. */
+const REASONS: Readonly<Record<string, string>> = {
+  ":": "a group is missing",
+  "%": "a zone is not part of an address",
+  "/": "a prefix length is not part of an address",
+  "[": "brackets are not part of an address",
+  "]": "brackets are not part of an address",
+  " ": "white space is not part of an address",
+  "\t": "white space is not part of an address",
+};
+
 function reasonAgainst(code: number): string {
-  switch (String.fromCharCode(code)) {
-    case ":":
-      return "a group is missing";
-    case "%":
-      return "a zone is not part of an address";
-    case "/":
-      return "a prefix length is not part of an address";
-    case "[":
-    case "]":
-      return "brackets are not part of an address";
-    case " ":
-    case "\t":
-      return "white space is not part of an address";
-    default:
-      return "neither a hex digit nor a colon";
-  }
+  return REASONS[String.fromCharCode(code)] ?? "neither a hex digit nor a colon";
 }
 
 /** An interface name that Linux allows: up to 15 printable ASCII characters without slash and colon; also without `%`. */

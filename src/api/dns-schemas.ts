@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { VERDICTS } from "../dns/dnssec/problem.ts";
 import { TRANSPORTS } from "../dns/transport.ts";
+import { mapValues } from "../util/objects.ts";
 import {
   extendedError,
   flag,
@@ -40,9 +41,9 @@ const shape = <Fields extends z.core.$ZodLooseShape>(
 
 /** Fields that can be absent, each for itself. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, schema]) => [name, schema.exactOptional()]),
-  ) as { [Name in keyof Fields]: z.ZodExactOptional<Fields[Name]> };
+  mapValues(fields, (schema) => schema.exactOptional()) as {
+    [Name in keyof Fields]: z.ZodExactOptional<Fields[Name]>;
+  };
 
 const milliseconds = (description: string) => whole(description, 0);
 

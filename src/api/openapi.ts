@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { mapValues } from "../util/objects.ts";
 import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
 import EXAMPLES from "./error-examples.json" with { type: "json" };
@@ -16,8 +17,6 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   "INTERNAL_ERROR",
 ];
 
-const CODES = Object.keys(ERRORS) as ErrorCode[];
-
 /** A piece of JSON Schema 2020-12. */
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
@@ -33,7 +32,7 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
       endpoints.map((endpoint) => [endpoint.path, { get: describeOperation(endpoint) }]),
     ),
     components: {
-      examples: Object.fromEntries(CODES.map((code) => [code, { value: exampleOf(code) }])),
+      examples: mapValues(ERRORS, (_, code) => ({ value: exampleOf(code) })),
       headers: { ...headers.everywhere, ...headers.further },
       securitySchemes,
       // Last, because zod registers a schema when it is made.
@@ -51,9 +50,7 @@ function describeOperation(endpoint: Endpoint) {
   ];
   const result = referenceTo(endpoint.response());
   const events = endpoint.events && {
-    ...Object.fromEntries(
-      Object.entries(endpoint.events()).map(([name, schema]) => [name, referenceTo(schema)]),
-    ),
+    ...mapValues(endpoint.events(), (schema) => referenceTo(schema)),
     result,
     error: anyOf(codes.filter((code) => code !== "NOT_FOUND")),
   };
@@ -123,12 +120,7 @@ function describeResponse(
 }
 
 /** The schemas of the bodies of errors. */
-const errorSchemas = once(
-  () =>
-    Object.fromEntries(CODES.map((code) => [code, errorSchema(code)])) as Readonly<
-      Record<ErrorCode, z.ZodType>
-    >,
-);
+const errorSchemas = once(() => mapValues(ERRORS, (_, code) => errorSchema(code)));
 
 function errorSchema(code: ErrorCode): z.ZodType {
   const { meaning, details } = ERRORS[code];
@@ -180,9 +172,7 @@ function pascalCase(code: string): string {
 /** Every schema with an id. */
 function describeNamedSchemas() {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify });
-  return Object.fromEntries(
-    Object.entries(schemas).map(([id, schema]) => [id, withoutIdentity(schema)]),
-  );
+  return mapValues(schemas, (schema) => withoutIdentity(schema));
 }
 
 function describeSchema(schema: z.ZodType): JsonSchema {

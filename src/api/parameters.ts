@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { mapValues } from "../util/objects.ts";
 import { ApiError } from "./errors.ts";
 import { once } from "./schemas.ts";
 
@@ -69,39 +70,30 @@ export interface SentParameters {
 export function sentTexts(texts: Readonly<Record<string, string>>): SentParameters {
   return {
     param: (name) => texts[name],
-    queries: () => Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, [text]])),
+    queries: () => mapValues(texts, (text) => [text]),
   };
 }
 
 type Integer = About<number> &
-  Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "default" | "price"> &
+  Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "price"> &
   Extract<Bounds, { readonly minimum: number }>;
 
-const integer = (minimum: number, maximum: number) =>
-  z
-    .string()
-    .regex(/^[0-9]+$/)
-    .transform(Number)
-    .pipe(z.int().min(minimum).max(maximum));
-
-/** A whole number in ASCII decimal digits. */
-export function integerParameter({
-  minimum,
-  maximum,
-  ...others
-}: Integer & { readonly default: number }): Parameter<number> {
-  const schema = once(() => integer(minimum, maximum).prefault(String(others.default)));
-  return { in: "query", schema, bounds: { minimum, maximum }, ...others };
+function integer(minimum: number, maximum: number, preset: unknown) {
+  const inRange = z.int().min(minimum).max(maximum);
+  const digits = z.string().regex(/^[0-9]+$/);
+  const whole = digits.transform(Number).pipe(inRange);
+  return preset === undefined ? whole.optional() : whole.prefault(String(preset));
 }
 
-/** A whole number in ASCII decimal digits, or nothing. */
-export function optionalIntegerParameter({
+/** A whole number in ASCII decimal digits, which may be missing; then its value is the default, if there is one. */
+export function integerParameter<Preset extends number | undefined = undefined>({
   minimum,
   maximum,
   ...others
-}: Omit<Integer, "default">): Parameter<number | undefined> {
-  const schema = once(() => integer(minimum, maximum).optional());
-  return { in: "query", schema, bounds: { minimum, maximum }, ...others };
+}: Integer & { readonly default?: Preset }) {
+  const schema = once(() => integer(minimum, maximum, others.default));
+  const parameter = { in: "query", schema, bounds: { minimum, maximum }, ...others };
+  return parameter as Parameter<number | Preset>;
 }
 
 /** One of a list of words, in exactly that spelling. */
@@ -118,12 +110,10 @@ export function alone(parameters: Parameters): Parameters {
   const widened = (parameter: Parameter): Parameter => {
     const { bounds, maximumAlone: maximum } = parameter;
     if (maximum === undefined || bounds === undefined || "allowed" in bounds) return parameter;
-    const schema = once(() => integer(bounds.minimum, maximum).prefault(`${parameter.default}`));
+    const schema = once(() => integer(bounds.minimum, maximum, parameter.default));
     return { ...parameter, bounds: { ...bounds, maximum }, schema };
   };
-  return Object.fromEntries(
-    Object.entries(parameters).map(([name, parameter]) => [name, widened(parameter)]),
-  );
+  return mapValues(parameters, widened);
 }
 
 /** A parameter as the command line takes it: in seconds if its option is. */

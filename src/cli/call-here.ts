@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { Call, Question } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { alone, readParameters, sentTexts } from "../api/parameters.ts";
@@ -6,6 +5,7 @@ import { type Config, parseConfig } from "../config/settings.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
 import { openIcmpIfAllowed } from "../icmp/engine.ts";
+import { tryRead } from "../platform/regular-file.ts";
 import { createLog } from "../util/log.ts";
 import { openServices } from "./services.ts";
 import { rawSocketRemedy } from "./terminal.ts";
@@ -87,14 +87,9 @@ export function configHere(environment: NodeJS.ProcessEnv): Config {
 }
 
 /** The name servers of this machine; resolv.conf(5). */
-function systemResolvers(path = "/etc/resolv.conf"): string[] {
-  try {
-    const lines = readFileSync(path, "utf8").matchAll(/^nameserver[ \t]+(\S+)/gm);
-    return [...lines]
-      .map(([, server = ""]) => server)
-      .filter((server) => tryParseDnsServer(server) !== null)
-      .slice(0, MAX_SERVERS);
-  } catch {
-    return [];
-  }
+function systemResolvers(): string[] {
+  const lines = (tryRead("/etc/resolv.conf") ?? "").matchAll(/^nameserver[ \t]+(\S+)/gm);
+  return Array.from(lines, ([, server = ""]) => server)
+    .filter((server) => tryParseDnsServer(server) !== null)
+    .slice(0, MAX_SERVERS);
 }

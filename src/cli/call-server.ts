@@ -4,7 +4,7 @@ import { BASE_PATH, FROM, type Question } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
-import { errorCode, reasonOf } from "../util/errors.ts";
+import { attempt, errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
 import { printable, quote } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
@@ -156,11 +156,7 @@ function parseJson(json: string, maxValues: number): unknown {
   if (json.split(/[,{[]/, maxValues + 2).length > maxValues + 1) {
     throw new ServerError(`sent more than ${maxValues} values; see --server`);
   }
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(json));
 }
 
 /** A value as a schema describes it, without the fields that only a newer version has. */

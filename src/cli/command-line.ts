@@ -7,6 +7,7 @@ import { COMMIT, VERSION } from "../util/version.ts";
 import { type AgentOptions, runAgent } from "./agent.ts";
 import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
 import { runDoctor } from "./doctor.ts";
+import { openKeyStore } from "./key-store.ts";
 import {
   addKey,
   importKeys,
@@ -163,20 +164,22 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
       "the last day of the key in UTC, or a time such as 2027-01-31T12:00:00Z",
       parseExpiry,
     )
-    .action((name: string, options: KeyOptions) => addKey(name, options, environment));
+    .action((name: string, options: KeyOptions) =>
+      addKey(name, options, openKeyStore(environment)),
+    );
   about(keys.command("list"), "Show the keys, without secrets.", "sixscope keys list").action(
-    async () => print(await listKeys(environment)),
+    async () => print(await listKeys(openKeyStore(environment))),
   );
   about(keys.command("revoke"), "Reject a key from now on.", "sixscope keys revoke me")
     .argument("<name>", "the name of the key")
-    .action(async (name: string) => print(await revokeKey(name, environment)));
+    .action(async (name: string) => print(await revokeKey(name, openKeyStore(environment))));
   about(
     keys.command("import"),
     "Copy the keys of a file to Valkey, for several instances. Without a file, it is that of SIXSCOPE_KEYS_FILE. The command can be repeated.",
     "sixscope keys import /var/lib/sixscope/keys.json",
   )
     .argument("[file]", "the file with the keys")
-    .action(async (file?: string) => print(await importKeys(file, environment)));
+    .action(async (file?: string) => print(await importKeys(file, openKeyStore(environment))));
   about(
     program.command("openapi"),
     "Print the API as an OpenAPI 3.1 document.",

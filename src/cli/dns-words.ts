@@ -5,14 +5,7 @@ import { createDnsClient, MAX_SERVERS } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { RECORD_TYPES } from "../dns/record.ts";
 import { type DnsServer, tryParseDnsServer } from "../dns/server.ts";
-import { configHere, type OwnChoices } from "./call-here.ts";
-
-/** The meaning of the words of `sixscope dns`. */
-interface DnsWords {
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly config: NonNullable<OwnChoices["config"]>;
-  readonly resolverTitle?: string;
-}
+import { configHere } from "./call-here.ts";
 
 /** A server by its name: `tls://dns.example:853`, with a port and a path if need be. */
 const NAMED_SERVER = /^((?:tls|https):\/\/)?([^\s:/@#?[\]]+)(:\d{1,5})?(\/[^\s#]*)?$/;
@@ -35,7 +28,7 @@ export async function readDnsWords(
   words: readonly string[],
   command: Command,
   environment: NodeJS.ProcessEnv,
-): Promise<DnsWords> {
+) {
   const { reverse } = command.opts<{ reverse?: string }>();
   const rest = words.filter((word) => !word.startsWith("@"));
   const [server, ...servers] = words.filter((word) => word.startsWith("@"));

@@ -5,6 +5,7 @@ import { pingTotals } from "../tools/ping/statistics.ts";
 import { MAX_WIDTH } from "../tools/report-text.ts";
 import type { ToolName } from "../tools/reports.ts";
 import type { TraceResult } from "../tools/trace/endpoint.ts";
+import { mapValues } from "../util/objects.ts";
 import { printable } from "../util/text.ts";
 import { type AtlasRun, atlasMtr, atlasPing, atlasTrace } from "./atlas.ts";
 
@@ -118,9 +119,7 @@ function mtrJson({ target, details }: Head, rows: readonly Row[]): object {
       hubs: rows.map((row) => ({
         count: row.hop,
         host: row.host ?? NO_HOST,
-        ...Object.fromEntries(
-          Object.entries(columnsOf(row)).map(([name, value]) => [name, Number(value.toFixed(3))]),
-        ),
+        ...mapValues(columnsOf(row), (value) => Number(value.toFixed(3))),
       })),
     },
   };

@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  type Stats,
-} from "node:fs";
+import { closeSync, constants, existsSync, lstatSync, openSync, readlinkSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-address.ts";
@@ -21,7 +13,7 @@ import { mergeKeys } from "../keys/merge.ts";
 import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { askStatus } from "../server/status.ts";
-import { reasonOf } from "../util/errors.ts";
+import { attempt, reasonOf } from "../util/errors.ts";
 import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
 import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
@@ -152,13 +144,7 @@ function behindLinks(path: string, links = 0): string {
 }
 
 /** Undefined if nothing is there, or this user may not see it, which opening it reports. */
-function tryLook(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch {
-    return undefined;
-  }
-}
+const tryLook = (path: string) => attempt(() => lstatSync(path));
 
 /** A word as a shell reads it. */
 export function shellQuote(word: string): string {

@@ -11,27 +11,18 @@ import {
 } from "../keys/key-file.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
-import { openKeyStore, shellQuote } from "./key-store.ts";
+import { type KeyStore, shellQuote } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
 
 /** The options of `keys add`. */
-export interface KeyOptions {
-  /** Requests a minute. */
-  readonly limit?: number;
-  /** A time in ISO 8601. */
-  readonly expires?: string;
-}
+export type KeyOptions = Pick<KeyRecord, "limit" | "expires">;
 
 /**
  * `sixscope keys add NAME`: creates a key in the keys file of the service, and prints it once.
  *
- * @throws KeyFileError, ConfigError
+ * @throws KeyFileError
  */
-export async function addKey(
-  name: string,
-  options: KeyOptions,
-  environment: NodeJS.ProcessEnv,
-): Promise<void> {
+export async function addKey(name: string, options: KeyOptions, store: KeyStore): Promise<void> {
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
@@ -39,7 +30,6 @@ export async function addKey(
     created: new Date().toISOString(),
     ...options,
   };
-  const store = openKeyStore(environment);
   await store.change((keys) => {
     const isTaken = keys.some((other) => other.name === name && isActive(other, Date.now()));
     if (isTaken) {
@@ -62,10 +52,9 @@ It is stored in ${store.place}; ${store.reader} accepts the key within a second.
 /**
  * `sixscope keys list`: the keys without secrets, as text.
  *
- * @throws KeyFileError, ConfigError
+ * @throws KeyFileError
  */
-export async function listKeys(environment: NodeJS.ProcessEnv): Promise<string> {
-  const store = openKeyStore(environment);
+export async function listKeys(store: KeyStore): Promise<string> {
   const keys = await store.read();
   if (keys.length === 0)
     return `No keys in ${store.place}. Create one: ${invocation()} keys add NAME`;
@@ -83,10 +72,9 @@ export async function listKeys(environment: NodeJS.ProcessEnv): Promise<string> 
 /**
  * `sixscope keys revoke NAME`: makes a key invalid from now on, and says so.
  *
- * @throws KeyFileError, ConfigError
+ * @throws KeyFileError
  */
-export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): Promise<string> {
-  const store = openKeyStore(environment);
+export async function revokeKey(name: string, store: KeyStore): Promise<string> {
   await store.change((keys) => {
     const isRevocable = (key: KeyRecord) => key.name === name && key.revoked === undefined;
     if (!keys.some(isRevocable)) {
@@ -104,10 +92,9 @@ export async function revokeKey(name: string, environment: NodeJS.ProcessEnv): P
  * `sixscope keys import [FILE]`: copies the keys of a file to Valkey, and says how many. Those that are
  * there already stay as they are, unless the file says that they are revoked.
  *
- * @throws KeyFileError with the names of keys that it could not copy, because another key has the name; ConfigError
+ * @throws KeyFileError with the names of keys that it could not copy, because another key has the name
  */
-export async function importKeys(given: string | undefined, environment: NodeJS.ProcessEnv) {
-  const store = openKeyStore(environment);
+export async function importKeys(given: string | undefined, store: KeyStore) {
   if (store.source === null) {
     throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
   }

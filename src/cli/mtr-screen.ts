@@ -6,7 +6,7 @@ import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, hostsBelow, type Line, tableLines } from "../tools/report-text.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
-import { FullScreen } from "./full-screen.ts";
+import { openFullScreen } from "./full-screen.ts";
 import type { Screen } from "./screen.ts";
 
 /** Outcomes kept of each hop: more than a screen has columns. */
@@ -158,9 +158,7 @@ export async function runMtrScreen(
   callEndpoint: CallEndpoint,
   question: Question,
   screen: Pick<Screen, "columns" | "rows" | "text">,
-  open: (
-    ...handlers: ConstructorParameters<typeof FullScreen>
-  ) => Pick<FullScreen, "draw" | "close"> = (...handlers) => new FullScreen(...handlers),
+  open = openFullScreen,
 ) {
   const { target = "" } = question.parameters;
   let live = NOTHING;

@@ -16,104 +16,98 @@ export function isTerminal(term: string | undefined): boolean {
   return process.stdout.isTTY === true && term !== "dumb";
 }
 
-/** Standard output: a terminal, where shown lines can change, or a file or pipe without control characters. */
-export class Screen {
-  readonly isTerminal: boolean;
-  readonly #hasColours: boolean;
-  readonly #isMuted: boolean;
-  readonly #onGone: () => void;
-  #shown: string[] = [];
-  #written: Promise<unknown> = Promise.resolve();
+/** See `createScreen`. */
+export type Screen = ReturnType<typeof createScreen>;
 
-  /**
-   * @param isMuted true if it only writes, and neither prints nor shows lines
-   * @param onGone called when the reader has gone, such as head
-   */
-  constructor({ NO_COLOR, TERM }: NodeJS.ProcessEnv, isMuted: boolean, onGone: () => void) {
-    this.#isMuted = isMuted;
-    this.#onGone = onGone;
-    this.isTerminal = isTerminal(TERM);
-    this.#hasColours = this.isTerminal && !NO_COLOR;
-  }
-
-  /** How many characters a line has; no bound in a file or pipe. */
-  get columns(): number {
-    return this.isTerminal ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY;
-  }
-
-  /** Prints lines below all others. */
-  print(...lines: Line[]): void {
-    if (this.#isMuted) return;
-    this.#shown = [];
-    this.#write(lines.map((line) => `${this.text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
-  }
-
-  /** Shows the lines of a table in place of those that were shown before; only in a terminal. */
-  show(table: readonly Line[]): void {
-    if (!this.isTerminal || this.#isMuted) return;
-    const { rows } = this;
-    const shorter = Array.from({ length: this.#shown.length - table.length }, (): Line => []);
-    // A line that wraps could not be found again.
-    const lines = [...table, ...shorter].map((line) => this.text(line, this.columns - 1));
-    const shown = [...this.#shown];
-    const texts = lines.map((line, at) => {
-      const up = this.#shown.length - at;
-      // Lines that have scrolled off the top of the screen cannot change.
-      if (line === this.#shown[at] || up >= rows) return "";
-      shown[at] = line;
-      return up <= 0 ? `${line}\n` : `\x1b[${up}A\r\x1b[K${line}\x1b[${up}B\r`;
-    });
-    this.#shown = shown;
-    this.#write(texts.join(""));
-  }
-
-  /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
-  finish(table: readonly Line[]): void {
-    const left = this.#shown.slice(0, Math.max(0, this.#shown.length - this.rows + 1));
-    const isRight = left.every((line, at) => line === this.text(table[at] ?? [], this.columns - 1));
-    if (this.isTerminal && isRight) this.show(table);
-    else this.print(...table);
-  }
-
-  /** How many lines a terminal has. */
-  get rows(): number {
-    return process.stdout.rows || DEFAULT_ROWS;
-  }
-
-  /** Writes a document and ends its line; what is in its texts cannot rearrange a terminal. */
-  writeJson(json: string): void {
-    this.#write(`${printableJson(json)}\n`);
-  }
-
-  #write(text: string): void {
+/**
+ * Standard output: a terminal, where shown lines can change, or a file or pipe without control characters.
+ *
+ * @param isMuted true if it only writes, and neither prints nor shows lines
+ * @param onGone called when the reader has gone, such as head
+ */
+export function createScreen(
+  { NO_COLOR, TERM }: NodeJS.ProcessEnv,
+  isMuted: boolean,
+  onGone: () => void,
+) {
+  const canChange = isTerminal(TERM);
+  let shown: readonly string[] = [];
+  let written: Promise<unknown> = Promise.resolve();
+  const write = (text: string) => {
     if (text === "") return;
-    this.#written = this.#written.then(() => Bun.write(Bun.stdout, text)).catch(this.#onGone);
-  }
-
-  /** Writes what went wrong to standard error, behind all that was written before. */
-  complain(message: string): void {
-    const text = `sixscope: ${printable(message)}\n`;
-    this.#written = this.#written.then(() => Bun.write(Bun.stderr, text));
-  }
-
-  /** Waits until all is written. */
-  async flush(): Promise<void> {
-    await this.#written;
-  }
-
-  /** The line as it is written; cut to `columns` characters, the last of them `…`. */
-  text(line: Line, columns: number): string {
-    const texts = line.map((part) => printable(typeof part === "string" ? part : part[1]));
-    const isCut = texts.join("").trimEnd().length > columns;
-    let left = isCut ? columns - 1 : columns;
-    const parts = line.map((part, at) => {
-      const style = typeof part === "string" ? null : part[0];
-      const shown = (texts[at] as string).slice(0, left);
-      left -= shown.length;
-      return style === null || !this.#hasColours || shown === ""
-        ? shown
-        : `\x1b[${STYLES[style]}m${shown}\x1b[0m`;
-    });
-    return isCut ? `${parts.join("")}…` : parts.join("").trimEnd();
-  }
+    written = written.then(() => Bun.write(Bun.stdout, text)).catch(onGone);
+  };
+  const screen = {
+    isTerminal: canChange,
+    /** How many characters a line has; no bound in a file or pipe. */
+    get columns(): number {
+      return canChange ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY;
+    },
+    /** How many lines a terminal has. */
+    get rows(): number {
+      return process.stdout.rows || DEFAULT_ROWS;
+    },
+    /** Prints lines below all others. */
+    print(...lines: Line[]): void {
+      if (isMuted) return;
+      shown = [];
+      write(lines.map((line) => `${screen.text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
+    },
+    /** Shows the lines of a table in place of those that were shown before; only in a terminal. */
+    show(table: readonly Line[]): void {
+      if (!canChange || isMuted) return;
+      const { columns, rows } = screen;
+      const before = shown;
+      const shorter = Array.from({ length: before.length - table.length }, (): Line => []);
+      // A line that wraps could not be found again.
+      const lines = [...table, ...shorter].map((line) => screen.text(line, columns - 1));
+      const now = [...before];
+      const texts = lines.map((line, at) => {
+        const up = before.length - at;
+        // Lines that have scrolled off the top of the screen cannot change.
+        if (line === before[at] || up >= rows) return "";
+        now[at] = line;
+        return up <= 0 ? `${line}\n` : `\x1b[${up}A\r\x1b[K${line}\x1b[${up}B\r`;
+      });
+      shown = now;
+      write(texts.join(""));
+    },
+    /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
+    finish(table: readonly Line[]): void {
+      const { columns, rows } = screen;
+      const left = shown.slice(0, Math.max(0, shown.length - rows + 1));
+      const isRight = left.every((line, at) => line === screen.text(table[at] ?? [], columns - 1));
+      if (canChange && isRight) screen.show(table);
+      else screen.print(...table);
+    },
+    /** Writes a document and ends its line; what is in its texts cannot rearrange a terminal. */
+    writeJson(json: string): void {
+      write(`${printableJson(json)}\n`);
+    },
+    /** Writes what went wrong to standard error, behind all that was written before. */
+    complain(message: string): void {
+      const text = `sixscope: ${printable(message)}\n`;
+      written = written.then(() => Bun.write(Bun.stderr, text));
+    },
+    /** Waits until all is written. */
+    async flush(): Promise<void> {
+      await written;
+    },
+    /** The line as it is written; cut to `columns` characters, the last of them `…`. */
+    text(line: Line, columns: number): string {
+      const texts = line.map((part) => printable(typeof part === "string" ? part : part[1]));
+      const isCut = texts.join("").trimEnd().length > columns;
+      let left = isCut ? columns - 1 : columns;
+      const parts = line.map((part, at) => {
+        const style = typeof part === "string" ? null : part[0];
+        const shown = (texts[at] as string).slice(0, left);
+        left -= shown.length;
+        return style === null || !canChange || NO_COLOR || shown === ""
+          ? shown
+          : `\x1b[${STYLES[style]}m${shown}\x1b[0m`;
+      });
+      return isCut ? `${parts.join("")}…` : parts.join("").trimEnd();
+    },
+  };
+  return screen;
 }

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import { TOOL_SETTINGS } from "../config/settings.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
+import { attempt } from "../util/errors.ts";
 
 /** This machine as URLs write it, to which plain HTTP is private. */
 const LOOPBACK_HOST = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/;
@@ -11,12 +12,8 @@ const LOOPBACK_HOST = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/;
  * @throws InvalidArgumentError if there is none
  */
 export function readKey(source: string, environment: NodeJS.ProcessEnv): string {
-  try {
-    const key = (environment[source] ?? readRegularFile(source)).trim();
-    if (/^[!-~]+$/.test(key)) return key;
-  } catch {
-    // Refused below.
-  }
+  const key = attempt(() => environment[source] ?? readRegularFile(source))?.trim() ?? "";
+  if (/^[!-~]+$/.test(key)) return key;
   throw new InvalidArgumentError("It must be an environment variable or a file with an API key.");
 }
 

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { type NoIcmp, remedyFor } from "../icmp/engine.ts";
-import { errorCode, reasonOf } from "../util/errors.ts";
+import { attempt, errorCode, reasonOf } from "../util/errors.ts";
 
 /** How to call this program from a terminal, for messages. */
 export function invocation(): string {
@@ -37,9 +37,6 @@ export async function print(text: string): Promise<void> {
 /** Writes a line to standard output at once; process.stdout costs 2 ms of the start and a stream's memory. */
 export function say(line: string): void {
   const STANDARD_OUTPUT = 1;
-  try {
-    writeSync(STANDARD_OUTPUT, `${line}\n`);
-  } catch {
-    // A full disk or a reader that has gone must not stop the service.
-  }
+  // A full disk or a reader that has gone must not stop the service.
+  attempt(() => writeSync(STANDARD_OUTPUT, `${line}\n`));
 }

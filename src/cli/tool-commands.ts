@@ -220,12 +220,7 @@ function addOutputOptions(command: Command, { events }: Endpoint, formats?: Form
     command.option("--report", "print the result of the rounds, without the screen");
   }
   if (formats === undefined) return;
-  command.addOption(
-    new Option(
-      "--format <name>",
-      "print what mtr --report-wide or mtr --json prints, or a result of RIPE Atlas",
-    )
-      .choices(Object.keys(formats))
-      .conflicts("json"),
-  );
+  const help = "print what mtr --report-wide or mtr --json prints, or a result of RIPE Atlas";
+  const option = new Option("--format <name>", help);
+  command.addOption(option.choices(Object.keys(formats)).conflicts("json"));
 }

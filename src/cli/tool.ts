@@ -8,7 +8,7 @@ import type { Tool } from "../tools/table.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import type { Format } from "./formats.ts";
 import { runMtrScreen } from "./mtr-screen.ts";
-import { Screen } from "./screen.ts";
+import { createScreen, type Screen } from "./screen.ts";
 
 /** The error if `--format` meets the answer of several locations. */
 export const ONE_LOCATION = "--format can show only one location; name one with --from";
@@ -58,7 +58,7 @@ export async function runTool(
 ): Promise<number> {
   const interrupt = new AbortController();
   const end = () => interrupt.abort();
-  const screen = new Screen(environment, json || format !== undefined, end);
+  const screen = createScreen(environment, json || format !== undefined, end);
   const view = toolView(name, question, screen, isFullScreen);
   const complain = (document: string, { code, message }: NonNullable<ApiAnswer["error"]>) => {
     if (!json) {

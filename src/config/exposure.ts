@@ -45,15 +45,12 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
     ...asked,
   ];
+  const allowed = targets.mode === "any" ? [] : targets.allow;
   const lists = [
     ["SIXSCOPE_KEYLESS_FROM", keylessFrom, "everyone may probe without a key"],
     ["SIXSCOPE_PLAIN_HTTP_FROM", plainHttpFrom, "others can read API keys on their way"],
     ["SIXSCOPE_TRUSTED_PROXIES", trustedProxies.prefixes, "everyone can pass for any client"],
-    [
-      "SIXSCOPE_TARGETS_ALLOW",
-      targets.mode === "any" ? [] : targets.allow,
-      "any target is allowed",
-    ],
+    ["SIXSCOPE_TARGETS_ALLOW", allowed, "any target is allowed"],
   ] as const;
   const risks: Risk[] = lists.flatMap(([variable, list, what]) =>
     of(list.filter(isWide), (wide) => {

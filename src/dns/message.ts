@@ -3,13 +3,7 @@ import { safeText } from "../util/text.ts";
 import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
 import { plainText, tryReadAddress } from "./data.ts";
 import { DnsFormatError, decodeName, encodeName, NameReader } from "./name.ts";
-import {
-  decodeRecord,
-  OPT_CODE,
-  type RecordType,
-  type ResourceRecord,
-  typeCode,
-} from "./record.ts";
+import { decodeRecord, OPT_CODE, type RecordType, typeCode } from "./record.ts";
 
 /** A name and a type to ask for. */
 export interface Question extends QuestionFlags {
@@ -198,7 +192,7 @@ function readMessage(reader: ByteReader) {
     /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
     rcode: rcodeName((flags & RCODE_MASK) | (((options?.ttl ?? 0) >>> 24) << 4)),
     /** The records of the answer section that have the class of the question. */
-    answers: asked(answers).map(decode) as readonly ResourceRecord[],
+    answers: asked(answers).map(decode) as readonly ReturnType<typeof decode>[],
     /** The type numbers of all records in the answer section. */
     answerTypes: answers.map(({ code }) => code),
     /** The type numbers of all records in the authority section. */

@@ -1,3 +1,4 @@
+import { attempt } from "../util/errors.ts";
 import {
   decodeMessage,
   FLAG,
@@ -154,14 +155,8 @@ function isReferral(
   return hasServers && !authorityTypes.includes(TYPE.SOA);
 }
 
-function tryDecodeMessage(bytes: Uint8Array): Message | null {
-  try {
-    return decodeMessage(bytes);
-  } catch (error) {
-    if (error instanceof DnsFormatError) return null;
-    throw error;
-  }
-}
+const tryDecodeMessage = (bytes: Uint8Array): Message | null =>
+  attempt(() => decodeMessage(bytes), DnsFormatError) ?? null;
 
 /**
  * The answer of a message to the question, with the records that belong to it: the CNAME chain from the

@@ -1,26 +1,19 @@
 import type { TraceHop } from "./trace-report.ts";
 import type { TraceOutcome, TraceRequest, Traceroute } from "./traceroute.ts";
 
-interface Running {
-  readonly outcome: Promise<TraceOutcome>;
-  readonly controller: AbortController;
-  /** All rows reported so far, for callers that join later. */
-  readonly reported: TraceHop[];
-  /** One for each caller. */
-  readonly listeners: Set<(hop: TraceHop) => void>;
-}
-
 /**
  * Lets callers that ask for a trace while the same one is running share its outcome, so that many who
  * look at one target cost its routers no more than one does. Its signal aborts when the last caller has
  * the outcome, or has gone.
  */
 export function coalesceTraces(trace: Traceroute): Traceroute {
-  const running = new Map<string, Running>();
+  const running = new Map<string, ReturnType<typeof start>>();
 
-  const start = (key: string, request: TraceRequest): Running => {
+  const start = (key: string, request: TraceRequest) => {
     const controller = new AbortController();
+    /** All rows reported so far, for callers that join later. */
     const reported: TraceHop[] = [];
+    /** One for each caller. */
     const listeners = new Set<(hop: TraceHop) => void>();
     const onHop = (hop: TraceHop) => {
       reported.push(hop);
@@ -29,7 +22,7 @@ export function coalesceTraces(trace: Traceroute): Traceroute {
     const outcome = trace(request, { signal: controller.signal, onHop }).finally(() => {
       if (running.get(key) === started) running.delete(key);
     });
-    const started: Running = { outcome, controller, reported, listeners };
+    const started = { outcome, controller, reported, listeners };
     running.set(key, started);
     return started;
   };

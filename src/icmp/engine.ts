@@ -1,4 +1,5 @@
 import { SystemError } from "../platform/libc.ts";
+import { attempt } from "../util/errors.ts";
 import { coalesceTraces } from "./coalesced-traces.ts";
 import { DatagramSocket } from "./datagram-socket.ts";
 import { mtr } from "./mtr.ts";
@@ -42,11 +43,8 @@ export function openIcmpIfAllowed(fd: number | null = null, share?: TargetShare)
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
     const withoutRaw = { unavailable: error.message };
-    try {
-      return openIcmp({ openSocket: () => new DatagramSocket(), share }, withoutRaw);
-    } catch {
-      return withoutRaw;
-    }
+    const options = { openSocket: () => new DatagramSocket(), share };
+    return attempt(() => openIcmp(options, withoutRaw)) ?? withoutRaw;
   }
 }
 

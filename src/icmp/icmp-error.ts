@@ -1,5 +1,6 @@
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
 import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
+import { attempt } from "../util/errors.ts";
 import { safeText } from "../util/text.ts";
 import { type ErrorMessage, internetChecksum, TYPE } from "./packet.ts";
 import registry from "./registry.json" with { type: "json" };
@@ -48,7 +49,7 @@ export type MplsLabel = ReturnType<typeof decodeMpls>[number];
 export const INTERFACE_ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
 
 /** A router's report about one of its interfaces; RFC 5837 section 4. */
-export type InterfaceInformation = NonNullable<ReturnType<typeof decodeInterface>>;
+export type InterfaceInformation = ReturnType<typeof decodeInterface>;
 
 /** The extensions of an error that sixscope interprets, in their order. */
 export type Extensions = ReturnType<typeof decodeObjects>;
@@ -86,8 +87,9 @@ function decodeObjects(bytes: Uint8Array) {
     if (bodyBytes < 0 || bodyBytes > reader.remaining) break;
     const body = reader.take(bodyBytes);
     if (objectClass === 1 && classType === 1) mpls.push(...decodeMpls(body));
-    const about = objectClass === 2 ? decodeInterface(classType, body) : null;
-    if (about !== null) interfaces.push(about);
+    if (objectClass !== 2) continue;
+    const about = attempt(() => decodeInterface(classType, body), OutOfBoundsError);
+    if (about) interfaces.push(about);
   }
   return { mpls, interfaces };
 }
@@ -113,22 +115,17 @@ const HAS = { index: 0x08, address: 0x04, name: 0x02, mtu: 0x01 } as const;
 const FAMILY = { ipv4: 1, ipv6: 2 } as const;
 const MAX_NAME_BYTES = 64;
 
-/** Null if the object is malformed. */
+/** Throws OutOfBoundsError if the object is malformed. */
 function decodeInterface(classType: number, body: Uint8Array) {
   const reader = new ByteReader(body);
-  try {
-    return {
-      role: INTERFACE_ROLES[classType >>> 6] as (typeof INTERFACE_ROLES)[number],
-      index: classType & HAS.index ? reader.uint32() : null,
-      /** Null also for an IPv4 address. */
-      address: classType & HAS.address ? readAddress(reader) : null,
-      name: classType & HAS.name ? readName(reader) : null,
-      mtuBytes: classType & HAS.mtu ? reader.uint32() : null,
-    };
-  } catch (error) {
-    if (error instanceof OutOfBoundsError) return null;
-    throw error;
-  }
+  return {
+    role: INTERFACE_ROLES[classType >>> 6] as (typeof INTERFACE_ROLES)[number],
+    index: classType & HAS.index ? reader.uint32() : null,
+    /** Null also for an IPv4 address. */
+    address: classType & HAS.address ? readAddress(reader) : null,
+    name: classType & HAS.name ? readName(reader) : null,
+    mtuBytes: classType & HAS.mtu ? reader.uint32() : null,
+  };
 }
 
 function readAddress(reader: ByteReader): Ipv6Address | null {

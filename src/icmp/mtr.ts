@@ -1,11 +1,10 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { type MtrReport, MtrRounds, type Round } from "./mtr-report.ts";
-import type { NoResult, RunOptions } from "./ping.ts";
+import type { RunOptions } from "./ping.ts";
 import type { Prober } from "./prober.ts";
 import type { Response } from "./response.ts";
 import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
-import type { PortState } from "./socket.ts";
 import { describeError, endOf, type TraceError } from "./trace-report.ts";
 import type { TraceOptions, TraceRequest, Traceroute } from "./traceroute.ts";
 
@@ -25,18 +24,7 @@ export interface MtrOptions extends RunOptions {
 }
 
 /** How it ended. */
-export type MtrOutcome =
-  | (MtrReport & {
-      readonly kind: "done";
-      /** The address that the last probes came from. */
-      readonly source: Ipv6Address;
-      readonly flowLabel: number;
-      /** The error that ended the path last; null if nothing says that the path ends. */
-      readonly error: TraceError | null;
-      /** That of the last answer, if a port was probed. */
-      readonly state?: PortState | undefined;
-    })
-  | NoResult;
+export type MtrOutcome = Awaited<ReturnType<typeof mtr>>;
 
 /** Turns that are left to the trace: a port that holds one of its SYNs answers no round from there. */
 const TRACE_TURNS = 32;
@@ -51,7 +39,7 @@ export async function mtr(
   traceroute: Traceroute,
   request: MtrRequest,
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
-): Promise<MtrOutcome> {
+) {
   const { rounds, intervalMs, ...traceRequest } = request;
   const { target, scopeId = 0, maxHops, timeoutMs, carrier } = request;
   const signal = prober.signalFor(callersSignal, budget.enough);
@@ -115,8 +103,18 @@ export async function mtr(
   }
   await told;
   prober.endRun(signal);
-  if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" };
+  if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" as const };
   const report = counted.report();
   error ??= report.reached ? null : traced.error;
-  return { kind: "done", source, flowLabel, ...report, error, state };
+  return {
+    kind: "done" as const,
+    /** The address that the last probes came from. */
+    source,
+    flowLabel,
+    ...report,
+    /** The error that ended the path last; null if nothing says that the path ends. */
+    error,
+    /** That of the last answer, if a port was probed. */
+    state,
+  };
 }

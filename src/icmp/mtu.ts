@@ -2,7 +2,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { errorMeaning } from "./icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "./packet.ts";
-import type { NoResult, RunOptions } from "./ping.ts";
+import type { RunOptions } from "./ping.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
 import {
@@ -79,16 +79,7 @@ export const MTU_CAUSES = ["there", "back", "echo"] as const;
 export type MtuCause = (typeof MTU_CAUSES)[number];
 
 /** How a measurement ended. */
-export type MtuOutcome = (Measured & ReturnType<typeof conclude>) | NoResult;
-
-interface Measured {
-  readonly kind: "done";
-  readonly source: Ipv6Address;
-  readonly flowLabel: number;
-  readonly doubtful: readonly DoubtfulTooBig[];
-  /** From 1 to where the path ends, or the last hop that answered. */
-  readonly hops: readonly MtuHop[];
-}
+export type MtuOutcome = Awaited<ReturnType<typeof measureMtu>>;
 
 /** How the caller takes part in a measurement. */
 export interface MtuOptions extends RunOptions {
@@ -128,11 +119,11 @@ export async function measureMtu(
   traceroute: Traceroute,
   request: TraceRequest,
   { signal: callersSignal, onHop }: MtuOptions = {},
-): Promise<MtuOutcome> {
+) {
   const { target, scopeId = 0, timeoutMs } = request;
   const { clock } = prober;
   const route = prober.route(target, scopeId, request.flowLabel);
-  if (typeof route === "string") return { kind: "unreachable", code: route };
+  if (typeof route === "string") return { kind: "unreachable", code: route } as const;
   const end = new AbortController();
   const cancel = clock.after(LONGEST_SEARCH_MS, () => end.abort());
   const callers = prober.signalFor(callersSignal);
@@ -236,7 +227,7 @@ export async function measureMtu(
     const traced = await Promise.race([tracing, isSilent]);
     if (traced?.kind === "unreachable") return traced;
     await path.finish();
-    if (callers.aborted) return { kind: "aborted" };
+    if (callers.aborted) return { kind: "aborted" } as const;
     const ended = rows.findIndex((row) => row?.end === "reached");
     const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
     const silent = (hop: number) => describeHop(hop, [], target, target);
@@ -249,7 +240,14 @@ export async function measureMtu(
         doubt({ ...message, doubt: "disproved" });
     }
     const conclusion = conclude(echo, way, hops, believed);
-    return { kind: "done", ...route, hops, ...conclusion, doubtful: [...doubtful.values()] };
+    return {
+      kind: "done" as const,
+      ...route,
+      /** From 1 to where the path ends, or the last hop that answered. */
+      hops: hops as readonly MtuHop[],
+      ...conclusion,
+      doubtful: [...doubtful.values()] as readonly DoubtfulTooBig[],
+    };
   } finally {
     cancel();
     end.abort();

@@ -22,26 +22,13 @@ export const NEXT_HEADER_ICMPV6 = 58;
 /** Extension headers that a machine on the way may put in: hop-by-hop options, routing, fragment, destination options. */
 export const EXTENSION_HEADERS: readonly number[] = [0, 43, 44, 60];
 
+type Message = NonNullable<ReturnType<typeof decodeMessage>>;
+
 /** An echo request or reply; RFC 4443 section 4. */
-export interface EchoMessage {
-  readonly kind: "echo-request" | "echo-reply";
-  readonly identifier: number;
-  readonly sequence: number;
-  readonly data: Uint8Array;
-}
+export type EchoMessage = Exclude<Message, { kind: "error" }>;
 
 /** An error message, types 1 to 4; RFC 4443 section 3. */
-export interface ErrorMessage {
-  readonly kind: "error";
-  readonly type: number;
-  readonly code: number;
-  /** The second word: the MTU of a Packet Too Big, the pointer of a Parameter Problem. */
-  readonly parameter: number;
-  /** Length of the invoking packet in 64-bit words, 0 if not given; RFC 4884 section 4.2. */
-  readonly quotedWords: number;
-  /** As much of the invoking packet as fits, then any extensions. */
-  readonly body: Uint8Array;
-}
+export type ErrorMessage = Extract<Message, { kind: "error" }>;
 
 /** Bytes of random data at the start of each payload; only someone on the path knows them. */
 export const COOKIE_BYTES = 8;
@@ -110,23 +97,26 @@ const uint16 = (bytes: Uint8Array, at: number) =>
  *
  * @returns views into `bytes`; null for other types, and for bytes that end within the header
  */
-export function decodeMessage(bytes: Uint8Array): EchoMessage | ErrorMessage | null {
+export function decodeMessage(bytes: Uint8Array) {
   if (bytes.length < HEADER_BYTES) return null;
   const type = bytes[0] as number;
   const data = bytes.subarray(HEADER_BYTES);
   if (type === TYPE.echoRequest || type === TYPE.echoReply) {
     const kind = type === TYPE.echoReply ? "echo-reply" : "echo-request";
-    return { kind, identifier: uint16(bytes, 4), sequence: uint16(bytes, 6), data };
+    return { kind, identifier: uint16(bytes, 4), sequence: uint16(bytes, 6), data } as const;
   }
   if (type < TYPE.destinationUnreachable || type > TYPE.parameterProblem) return null;
   return {
     kind: "error",
     type,
     code: bytes[1] as number,
+    /** The second word: the MTU of a Packet Too Big, the pointer of a Parameter Problem. */
     parameter: uint16(bytes, 4) * 0x10000 + uint16(bytes, 6),
+    /** Length of the invoking packet in 64-bit words, 0 if not given; RFC 4884 section 4.2. */
     quotedWords: bytes[4] as number,
+    /** As much of the invoking packet as fits, then any extensions. */
     body: data,
-  };
+  } as const;
 }
 
 /**

@@ -164,11 +164,9 @@ export class PathFindings {
   missingAt(hop: number, name: string): number {
     const next = this.nextOf(hop, name);
     const labels = [...next.values()].flatMap((each) => [...each]);
-    const isEnd =
-      name === END ||
-      labels.some(
-        ({ rows, end }) => end !== null && end <= hop + 1 && rows[end]?.end === "reached",
-      );
+    const delivers = ({ rows, end }: Label) =>
+      end !== null && end <= hop + 1 && rows[end]?.end === "reached";
+    const isEnd = name === END || labels.some(delivers);
     return isEnd ? 0 : Math.max(0, labelsToRuleOut(next.size + 1) - labels.length);
   }
 

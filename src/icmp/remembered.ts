@@ -1,14 +1,6 @@
 import { COOKIE_BYTES } from "./packet.ts";
 import type { SentProbe } from "./response.ts";
 
-/** A copy of what is remembered of a probe. */
-export interface RememberedProbe<Request extends SentProbe["request"]> extends SentProbe {
-  /** In the order of sending. */
-  readonly number: number;
-  readonly request: Request;
-  readonly hasResponse: boolean;
-}
-
 /** Probes whose memory is allocated, and freed, together. */
 const CHUNK_PROBES = 1024;
 
@@ -50,7 +42,8 @@ export class RememberedProbes<Request extends SentProbe["request"]> {
     return number;
   }
 
-  get(key: number): RememberedProbe<Request> | undefined {
+  /** A copy of what is remembered of a probe; its number is in the order of sending. */
+  get(key: number) {
     const number = this.numbers.get(key);
     if (number === undefined) return undefined;
     const { chunk, at } = this.#locate(number);

@@ -14,16 +14,16 @@ const BURST = 6;
 const MAX_PLACES = 1024;
 const MAX_SIGHTINGS = 64;
 
+/** The answer of a hop, and whether it came to a repeated request. */
+type Sighting = { response: Response; flowLabel: number; atMs: number; isRepeat: boolean };
+
 /**
  * The memory that all traces of a prober share; each trace opens it for its route and target.
  * Remembers for a few seconds which routers answered, by source, target network (a /48, the longest prefix
  * that networks exchange) and hop, for traces to which they are silent.
  */
 export function createSightings() {
-  const places = new Map<
-    string,
-    readonly { response: Response; flowLabel: number; atMs: number; isRepeat: boolean }[]
-  >();
+  const places = new Map<string, readonly Sighting[]>();
   return ({ source, flowLabel }: Route, { word0, word1 }: Ipv6Address, clock: Clock) => {
     const network = [formatIpv6(source), word0, word1 >>> 16].join(" ");
     const keyOf = (hop: number) => `${network} ${hop}`;

@@ -109,11 +109,8 @@ export function question(
   return [limit, used, held, othersAt(bucket, used, instances), start, waiting, more];
 }
 
-/** Takes over an answer, which may be late; `limit` bounds what is believed. */
-export function learn(bucket: Bucket, answer: Answer, limit: number, tick: number): void {
-  bucket.start = answer.start;
-  bucket.held = Math.min(answer.held, bucket.used + limit);
-  bucket.others = answer.others;
-  bucket.answered = Math.min(bucket.held, bucket.used + bucket.waiting);
-  bucket.asked = tick;
+/** The counts that an answer changes, which may be late; `limit` bounds what is believed. */
+export function learn({ used, waiting }: Bucket, answer: Answer, limit: number, tick: number) {
+  const held = Math.min(answer.held, used + limit);
+  return { ...answer, held, answered: Math.min(held, used + waiting), asked: tick };
 }

@@ -18,14 +18,8 @@ export type RateLimitSubject =
       readonly limit: number;
     };
 
-/** A bucket that all instances count. */
-export interface SharedBucket {
-  /** The same for the same clients at every instance, and no other's. */
-  readonly name: string;
-  readonly limit: number;
-  /** Changes it, after its window has started if there was none; returns what it is then. */
-  change(edit: (bucket: Bucket) => void): Bucket;
-}
+/** The counts of a bucket that are others from now on. */
+type Edit = (bucket: Bucket) => Partial<Bucket>;
 
 /** An address, a prefix, or the start of a hash: 128 bits as four unsigned words. */
 type BucketKey = readonly [number, number, number, number];
@@ -104,12 +98,12 @@ export class BucketTable {
   }
 
   /** Changes the key's bucket, after its window has started if there was none. */
-  change(key: BucketKey, nowSeconds: number, edit: (bucket: Bucket) => void): Bucket {
+  change(key: BucketKey, nowSeconds: number, edit: Edit): Bucket {
     const at = this.#open(key, nowSeconds);
     const bucket = this.#read(at, nowSeconds);
-    edit(bucket);
-    this.#write(at, bucket);
-    return bucket;
+    const changed = { ...bucket, ...edit(bucket) };
+    this.#write(at, changed);
+    return changed;
   }
 
   /** The name of the key's bucket for all instances. */
@@ -264,11 +258,13 @@ export function createRateLimiter(
       return { ...tighter(state, charged), allowed };
     },
     /** The buckets of a subject, to be counted over all instances. */
-    open(subject: RateLimitSubject): readonly SharedBucket[] {
+    open(subject: RateLimitSubject) {
       return bucketsOf(subject).map(({ kind, table, key, limit }) => ({
+        /** The same for the same clients at every instance, and no other's. */
         name: `${kind}:${table.nameOf(key, nowSeconds())}`,
         limit,
-        change: (edit) => table.change(key, nowSeconds(), edit),
+        /** Changes it, after its window has started if there was none; returns what it is then. */
+        change: (edit: Edit) => table.change(key, nowSeconds(), edit),
       }));
     },
     /** All buckets whose window has not ended, with their names. */

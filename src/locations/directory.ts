@@ -91,15 +91,10 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
     count += agents.length - before;
     if (before === 0) names.push(location);
     if (agents.length === 0) names.splice(names.indexOf(location), 1);
-    const rows = agents.map(({ row }) => row);
     place.agents = agents;
-    place.row =
-      rows.length === 1
-        ? (rows[0] as string)
-        : rowOf(
-            location,
-            rows.map((row) => JSON.parse(row)),
-          );
+    const [first, ...others] = agents;
+    const said = () => agents.map(({ row }) => JSON.parse(row));
+    place.row = first && others.length === 0 ? first.row : rowOf(location, said());
     known = null;
   };
 

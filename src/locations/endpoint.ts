@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endpoint } from "../api/endpoint.ts";
 import { list, locationName, named, oneOf, text, whole } from "../api/schemas.ts";
 import { VERSION } from "../util/version.ts";
+import example from "./example.json" with { type: "json" };
 
 /** `GET /locations`: where else the service can measure. */
 export const locations = endpoint({
@@ -33,15 +34,7 @@ export const locations = endpoint({
         }),
       ),
     }),
-  example: {
-    version: "0.1.0",
-    locations: [
-      {
-        ...{ location: "ams", state: "up", agents: 2, versions: ["0.1.0"] },
-        ...{ families: [4, 6], since: "2026-01-31T12:00:00.000Z", tags: ["eu", "nl"] },
-      },
-    ],
-  },
+  example,
   errors: [],
   handle: (_parameters, _call, { locations }) => locations?.known.json() ?? NONE,
 });

@@ -10,11 +10,17 @@ import {
 import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import { type Summary, summaryRow } from "../tools/summary.ts";
+import { mapValues } from "../util/objects.ts";
 import { MAX_SECONDS } from "./ask-agent.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
 /** Locations that one request can ask. */
 const MAX_LOCATIONS = 32;
+
+/** Names or tags of locations, or the word for all of them alone. */
+const FROM_FORM = new RegExp(
+  `^(?!all,|.*,all(,|$))[a-z0-9-]{1,32}(,[a-z0-9-]{1,32}){0,${MAX_LOCATIONS - 1}}$`,
+);
 
 /** The parameter that bounds `from`. */
 const LIMIT = "limit";
@@ -22,16 +28,7 @@ const LIMIT = "limit";
 /** Which locations do the work; without it, the service itself. */
 const fromParameter: Parameter<string | undefined> = {
   in: "query",
-  schema: once(() =>
-    z
-      .string()
-      .regex(
-        new RegExp(
-          `^(?!all,|.*,all(,|$))[a-z0-9-]{1,32}(,[a-z0-9-]{1,32}){0,${MAX_LOCATIONS - 1}}$`,
-        ),
-      )
-      .optional(),
-  ),
+  schema: once(() => z.string().regex(FROM_FORM).optional()),
   expected: `the name or a tag of locations, up to ${MAX_LOCATIONS} of them separated by commas, or ${ALL_LOCATIONS}`,
   description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`.`,
   example: "ams",
@@ -243,13 +240,11 @@ function eventsWithLocation(events: Readonly<Record<string, z.ZodType>>) {
     schema instanceof z.ZodUnion
       ? z.union(schema.options.map((option) => located(option as z.ZodType)))
       : (schema as z.ZodObject).extend({ location: locationName() });
-  return Object.fromEntries(
-    Object.entries(events).map(([name, schema]) => {
-      const { id, description } = z.globalRegistry.get(schema) ?? {};
-      const either = z.union([schema, located(schema)]);
-      return [name, either.meta({ id: `${id}Event`, ...(description && { description }) })];
-    }),
-  );
+  return mapValues(events, (schema) => {
+    const { id, description } = z.globalRegistry.get(schema) ?? {};
+    const either = z.union([schema, located(schema)]);
+    return either.meta({ id: `${id}Event`, ...(description && { description }) });
+  });
 }
 
 function idOf(schema: z.ZodType): string {

@@ -72,13 +72,9 @@ export function createLocations(
   };
 
   const describe = (service?: string) => {
-    const said = {
-      version: VERSION,
-      families: ownFamilies(),
-      since,
-      tags: [...config.locationTags],
-    };
-    families = said.families.join();
+    const here = ownFamilies();
+    const said = { version: VERSION, families: here, since, tags: config.locationTags };
+    families = here.join();
     publish({ id, said }, service);
   };
 

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { parsePrefix } from "../addr/prefix.ts";
 import { once } from "../api/schemas.ts";
 import { LOCATION_FORM, MAX_TAGS } from "../config/settings.ts";
+import { attempt } from "../util/errors.ts";
 
 /** The version of questions; an agent refuses a question of another version by name. */
 export const MESSAGE_VERSION = 3;
@@ -149,11 +150,8 @@ export function readMessage<T>(
   revive?: (key: string, value: unknown) => unknown,
 ): T | null {
   if (data.length > maxBytes) return null;
-  try {
-    return schema().parse(JSON.parse(new TextDecoder().decode(data), revive));
-  } catch {
-    return null;
-  }
+  const text = new TextDecoder().decode(data);
+  return attempt(() => schema().parse(JSON.parse(text, revive))) ?? null;
 }
 
 /** The callback of a subscription that passes its messages on; the link logs what the server refuses. */

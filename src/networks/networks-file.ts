@@ -1,11 +1,4 @@
-import {
-  AddressError,
-  formatPrefix,
-  type Prefix,
-  parsePrefix,
-  prefixOf,
-  unmapPrefix,
-} from "../addr/prefix.ts";
+import { AddressError, formatPrefix, parsePrefix, prefixOf, unmapPrefix } from "../addr/prefix.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable, quote } from "../util/text.ts";
@@ -69,7 +62,7 @@ function unusable(path: string, reason: string, cause: unknown): NetworkFileErro
 }
 
 /** @throws AddressError */
-function parseRow(row: string): { readonly prefix: Prefix; readonly name: string } {
+function parseRow(row: string) {
   const [prefix = "", ...rest] = row.split(",");
   const written = rest.join(",").trim();
   const [, quoted] = QUOTED.exec(written) ?? [];

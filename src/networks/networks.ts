@@ -1,4 +1,5 @@
 import type { IpAddress } from "../addr/ip.ts";
+import type { Config } from "../config/settings.ts";
 import { followFiles } from "../platform/followed-files.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -6,10 +7,7 @@ import type { Network, NetworkTable } from "./network.ts";
 import { readNetworksFile } from "./networks-file.ts";
 
 /** The files of networks that the operator has named. */
-export interface NetworkFiles {
-  readonly networksFile: string | null;
-  readonly asnFile: string | null;
-}
+type NetworkFiles = Config["networkFiles"];
 
 /** See `openNetworks`. */
 export type Networks = NonNullable<Awaited<ReturnType<typeof openNetworks>>>;

@@ -1,21 +1,13 @@
 import { join } from "node:path";
 
-/** A file of the page. */
-export interface PageFile {
-  readonly type: string;
-  readonly text: string;
-}
-
-/** The files of the page by their paths: `/index.html` and `/docs.html`, the others with a hash of their content in their names. */
-export type PageFiles = Readonly<Record<string, PageFile>>;
-
 /**
- * Bundles the page. In the executable, `scripts/build/compile.ts` has replaced it by its result.
+ * Bundles the page: its files by their paths, `/index.html` and `/docs.html`, the others with a hash of their content
+ * in their names. In the executable, `scripts/build/compile.ts` has replaced it by its result.
  *
  * @param followsSource whether browsers load it anew when its source has changed
  * @throws AggregateError if the page does not compile
  */
-export async function bundlePage(followsSource = false): Promise<PageFiles> {
+export async function bundlePage(followsSource = false) {
   const hashed = "assets/[name]-[hash].[ext]";
   const { outputs } = await Bun.build({
     entrypoints: ["index.html", "docs.html"].map((name) => join(import.meta.dir, "browser", name)),
@@ -27,9 +19,9 @@ export async function bundlePage(followsSource = false): Promise<PageFiles> {
       FOLLOWS_SOURCE: String(followsSource),
     },
   });
-  const files = outputs.map(
-    async (output) =>
-      [output.path.replace(/^\./, ""), { type: output.type, text: await output.text() }] as const,
-  );
+  const files = outputs.map(async (output) => {
+    const { path, type } = output;
+    return [path.replace(/^\./, ""), { type, text: await output.text() }] as const;
+  });
   return Object.fromEntries(await Promise.all(files));
 }

@@ -18,15 +18,7 @@ export type PageServices = Pick<Services, "networks" | "locations"> & {
 export type PageTool = ReturnType<typeof pageTool>;
 
 /** A parameter as a field of a form. */
-export interface PageParameter extends Pick<Parameter, "in" | "hint" | "goesWith"> {
-  readonly name: string;
-  readonly label: string;
-  readonly example: string;
-  /** Empty if a request without it has no value for it. */
-  readonly default: string;
-  /** The allowed values; absent for a number, and for the subject. */
-  readonly choices?: readonly string[];
-}
+export type PageParameter = ReturnType<typeof pageParameter>[number];
 
 /** The data that the page is served with for a caller. */
 export function callerOf(
@@ -77,14 +69,16 @@ function pageTool(tool: Tool) {
 }
 
 /** A parameter, if forms have it. */
-function pageParameter([name, parameter]: [string, Parameter]): PageParameter[] {
+function pageParameter([name, parameter]: [string, Parameter]) {
   const { in: place, label, hint, example, default: value = "", bounds, goesWith } = parameter;
   if (label === undefined) return [];
   return [
     {
+      // The default is empty if a request without it has no value for it.
       ...{ name, in: place, label, example: String(example), default: String(value) },
       ...(hint !== undefined && { hint }),
       ...(goesWith !== undefined && { goesWith }),
+      /** The allowed values; absent for a number, and for the subject. */
       ...(bounds && "allowed" in bounds && { choices: bounds.allowed }),
     },
   ];

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { reasonOf } from "../util/errors.ts";
+import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 
 /** Often enough to see a change within a second, rare enough to cost nothing. */
@@ -65,12 +65,8 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
 
 function fingerprint(paths: readonly string[]): string {
   const parts = paths.map((path) => {
-    try {
-      const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
-      return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
-    } catch {
-      return "missing";
-    }
+    const found = attempt(() => statSync(path, { bigint: true }));
+    return found ? `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}` : "missing";
   });
   return parts.join("\n");
 }

@@ -1,4 +1,5 @@
 import { globSync, readlinkSync } from "node:fs";
+import { attempt } from "../util/errors.ts";
 import { tryRead } from "./regular-file.ts";
 
 /** The state of a listening socket in /proc/net/tcp; the kernel's TCP_LISTEN in hex. */
@@ -18,16 +19,9 @@ export function listenersOn(port: number): readonly string[] {
       .map((columns) => `socket:[${columns[9]}]`),
   );
   if (sockets.length === 0) return [];
+  // A descriptor may be closed by now.
+  const targetOf = (fd: string) => attempt(() => readlinkSync(fd)) ?? "";
   const held = globSync("/proc/[0-9]*/fd/*").filter((fd) => sockets.includes(targetOf(fd)));
   const pids = new Set(held.map((fd) => fd.split("/")[2]));
   return Array.from(pids, (pid) => `${tryRead(`/proc/${pid}/comm`)?.trim()} (pid ${pid})`);
-}
-
-/** Empty if the descriptor is closed by now. */
-function targetOf(descriptor: string): string {
-  try {
-    return readlinkSync(descriptor);
-  } catch {
-    return "";
-  }
 }

@@ -8,6 +8,7 @@ import {
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { attempt } from "../util/errors.ts";
 
 /** The rights of users who are neither a file's owner nor in its group; inode(7). */
 const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
@@ -44,11 +45,7 @@ function openRegular(path: string): number {
 
 /** The text of a file, such as those in /proc; null if there is none, or this user may not read it. */
 export function tryRead(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return null;
-  }
+  return attempt(() => readFileSync(path, "utf8")) ?? null;
 }
 
 /** True if every user of this machine has a right on a file, and may enter each folder on its way. */

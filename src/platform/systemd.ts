@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { attempt } from "../util/errors.ts";
 import { PRIORITIES } from "../util/log.ts";
 import { lastError, libc } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
@@ -87,12 +88,8 @@ export const STREAM = { output: 1, error: 2 } as const;
 export function isJournal(fd: number, environment: NodeJS.ProcessEnv): boolean {
   const journal = environment["JOURNAL_STREAM"];
   if (journal === undefined) return false;
-  try {
-    const { dev, ino } = fstatSync(fd, { bigint: true });
-    return journal === `${dev}:${ino}`;
-  } catch {
-    return false;
-  }
+  const found = attempt(() => fstatSync(fd, { bigint: true }));
+  return found !== undefined && journal === `${found.dev}:${found.ino}`;
 }
 
 /** The text with a priority on each line if the file descriptor leads to the journal, else as it is. */

@@ -2,11 +2,7 @@ import { cString, lastError, libc } from "./libc.ts";
 import { tryRead } from "./regular-file.ts";
 
 /** A user of this machine with its primary group, from /etc/passwd. */
-export interface User {
-  readonly name: string;
-  readonly uid: number;
-  readonly gid: number;
-}
+export type User = Readonly<ReturnType<typeof users>[number]>;
 
 /** The user with this name, or null. */
 export function userNamed(name: string): User | null {
@@ -35,7 +31,7 @@ export function become({ name, uid, gid }: User): void {
 }
 
 /** None on a machine without the file, such as a minimal container. */
-function users(): User[] {
+function users() {
   const rows = (tryRead("/etc/passwd") ?? "").matchAll(/^([^:\n]+):[^:\n]*:(\d+):(\d+):/gm);
   return Array.from(rows, ([, name = "", uid, gid]) => ({
     name,

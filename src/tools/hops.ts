@@ -2,7 +2,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Call, Services } from "../api/endpoint.ts";
-import { choiceParameter, integerParameter, optionalIntegerParameter } from "../api/parameters.ts";
+import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import { flag, ipv6Text, named, network, once, text, whole } from "../api/schemas.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
@@ -28,7 +28,7 @@ export const pathParameters = {
     option: { flags: "-m, --max-hops" },
     label: "Max hops",
   }),
-  flowLabel: optionalIntegerParameter({
+  flowLabel: integerParameter({
     minimum: 0,
     maximum: MAX_FLOW_LABEL,
     description:

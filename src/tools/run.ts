@@ -4,7 +4,7 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
-import { choiceParameter, optionalIntegerParameter } from "../api/parameters.ts";
+import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import {
   flag,
   ipv6Text,
@@ -62,7 +62,7 @@ export const carrierParameters = {
       udp: { flags: "--udp", help: "send UDP packets, to port 33434 or that of --udp=PORT" },
     },
   }),
-  port: optionalIntegerParameter({
+  port: integerParameter({
     minimum: 1,
     maximum: 65_535,
     description:
@@ -140,6 +140,8 @@ function silenceText(carrier: Carrier, { hop, error }: PortEnd): string {
 
 /** How far probes of a port came, as far as it is known. */
 interface PortEnd {
+  /** That of the last answer; absent if none came. */
+  readonly state?: PortState | undefined;
   /** The last hop that answered. */
   readonly hop?: number | undefined;
   readonly error?: { readonly name: string; readonly from: string } | undefined;
@@ -168,13 +170,11 @@ const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 /** The last sentence of a verdict on a run that met its budget. */
 const EARLY = "The run met its budget and ended, so this may not be all.";
 
-const byte = () => z.int().min(0).max(255);
-
 /** The schema of an ICMPv6 error's type. */
-export const icmpType = () => byte().describe("The ICMPv6 type, RFC 4443.");
+export const icmpType = () => whole("The ICMPv6 type, RFC 4443.", 0, 255);
 
 /** The schema of an ICMPv6 error's code. */
-export const icmpCode = () => byte().describe("The ICMPv6 code, RFC 4443.");
+export const icmpCode = () => whole("The ICMPv6 code, RFC 4443.", 0, 255);
 
 /** The schemas of what every result of a run says first. */
 export const runFields = () => ({
@@ -275,6 +275,26 @@ export async function openRun(
     const row = traced.kind === "done" ? traced.hops[hop - 1] : undefined;
     return row?.end === null ? row.address && formatIpv6(row.address) : null;
   };
+  /**
+   * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
+   * answers them; if a hop is known, whether they end there too. Sentences behind those of the verdict, and the details.
+   */
+  const portOf = async (end: PortEnd) => {
+    if (carrier === undefined) return { text: "" };
+    const { state } = end;
+    if (state) {
+      const text = ` ${portText(carrier, state)}`;
+      const nearer = carrier.protocol === "tcp" && end.hop && (await routerAt(end.hop));
+      const port = { ...carrier, state };
+      return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };
+    }
+    const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
+    const isAlive = echo.kind === "done" && echo.samples.length > 0;
+    const text = isAlive
+      ? ` Echo requests reach the target; ${silenceText(carrier, end)}.`
+      : " Echo requests are not answered either.";
+    return { text, port: { ...carrier, echo: isAlive } };
+  };
   const bounds = createBudget(owner);
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
@@ -283,25 +303,6 @@ export async function openRun(
     engine: icmp,
     /** The part of an engine's request that all runs share. */
     request: { ...destination, timeoutMs: config.probeTimeoutMs, carrier } satisfies RunRequest,
-    /**
-     * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
-     * answers them; if a hop is known, whether they end there too. Sentences behind those of the verdict, and the details.
-     */
-    async port(state: PortState | undefined, end: PortEnd = {}) {
-      if (carrier === undefined) return { text: "", details: {} };
-      if (state) {
-        const details = { port: { ...carrier, state } };
-        const text = ` ${portText(carrier, state)}`;
-        const nearer = carrier.protocol === "tcp" && end.hop && (await routerAt(end.hop));
-        return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, details };
-      }
-      const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
-      const isAlive = echo.kind === "done" && echo.samples.length > 0;
-      const text = isAlive
-        ? ` Echo requests reach the target; ${silenceText(carrier, end)}.`
-        : " Echo requests are not answered either.";
-      return { text, details: { port: { ...carrier, echo: isAlive } } };
-    },
     options: { signal, budget } satisfies RunOptions,
     budget,
     /** That of the call, within the budget. */
@@ -319,20 +320,24 @@ export async function openRun(
       if (outcome.kind === "done") return outcome;
       throw new ApiError("NETWORK_UNREACHABLE", { target, ip }, outcome.code);
     },
-    /** The part of the result's details that `runDetailFields` describes. */
-    details<Verdict extends { readonly text: string }>(
+    /** The part of the result's details that `runDetailFields` and `portField` describe. */
+    async details<Verdict extends { readonly text: string }>(
       { source }: { readonly source: Ipv6Address },
       verdict: Verdict,
+      end: PortEnd = {},
     ) {
+      const { text: ofPort, port } = await portOf(end);
+      const text = verdict.text + ofPort;
       const dns64 = translationOf(resolvers[config.targetResolver], ip);
       const cutShort = budget.cutShort();
       return {
         ...stamp,
-        verdict: cutShort ? { ...verdict, text: `${verdict.text} ${EARLY}` } : verdict,
+        verdict: { ...verdict, text: cutShort ? `${text} ${EARLY}` : text },
         ...(dns64 && { dns64 }),
         ...(addresses && { addresses }),
         source: formatIpv6(source),
         ...(cutShort && { cutShort }),
+        ...(port && { port }),
       };
     },
     [Symbol.dispose]: release,

@@ -3,6 +3,20 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/**
+ * The result of an action; undefined if it throws, where nobody needs to know why.
+ *
+ * @param kind of the errors that mean that; others are thrown on
+ */
+export function attempt<T>(action: () => T, kind?: new (...args: never[]) => Error): T | undefined {
+  try {
+    return action();
+  } catch (error) {
+    if (kind && !(error instanceof kind)) throw error;
+    return undefined;
+  }
+}
+
 /** The stack trace of an error, for the log; its message if it has none. */
 export function traceOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

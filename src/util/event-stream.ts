@@ -1,11 +1,5 @@
-/** An event of a stream: its name, and its data as text. */
-export interface StreamEvent {
-  readonly event: string;
-  readonly data: string;
-}
-
-/** The server-sent events in the chunks of a response, without its comments; HTML standard, section 9.2. */
-export async function* readEvents(chunks: AsyncIterable<string>): AsyncGenerator<StreamEvent> {
+/** The server-sent events in the chunks of a response, their names and their data as text, without its comments; HTML standard, section 9.2. */
+export async function* readEvents(chunks: AsyncIterable<string>) {
   let rest = "";
   let last = "";
   for await (const chunk of chunks) {

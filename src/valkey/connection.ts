@@ -22,14 +22,10 @@ export class ValkeyError extends Error {
 }
 
 /** A program in Lua, which Valkey runs without any other command in between, and the schema of its result. */
-export interface Script<T> {
-  readonly source: string;
-  readonly sha1: string;
-  readonly result: () => z.ZodType<T>;
-}
+export type Script<T> = Readonly<ReturnType<typeof script<T>>>;
 
 /** Prepares a script; Valkey knows it by its SHA-1. */
-export function script<T>(source: string, result: () => z.ZodType<T>): Script<T> {
+export function script<T>(source: string, result: () => z.ZodType<T>) {
   const sha1 = new Bun.CryptoHasher("sha1").update(source).digest("hex");
   return { source, sha1, result: once(result) };
 }
@@ -43,9 +39,6 @@ export type RunScript = <T>(
 
 /** The part of Bun's client that is used; tests supply their own. */
 export type Client = Pick<RedisClient, "send" | "close">;
-
-/** See `createConnection`. */
-export type ValkeyConnection = ReturnType<typeof createConnection>;
 
 /**
  * One connection to Valkey or Redis, opened by the first call. It is not repaired: a stopped server

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { KeyFileError, type KeyRecord, parseRecords, writeKeyFile } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
-import { reasonOf } from "../util/errors.ts";
+import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type RunScript, script } from "./connection.ts";
 import source from "./write-keys.lua" with { type: "text" };
@@ -233,11 +233,8 @@ export function createSharedKeys(
       void save();
       if (currentMs - markedMs < MARK_MS) return;
       markedMs = currentMs;
-      try {
-        utimesSync(copy, currentMs / 1000, currentMs / 1000);
-      } catch {
-        // There is no copy, or the log has said why it cannot be written.
-      }
+      // There may be no copy, and then the log has said why.
+      attempt(() => utimesSync(copy, currentMs / 1000, currentMs / 1000));
     },
   };
 }

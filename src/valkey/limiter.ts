@@ -41,36 +41,26 @@ export function createSharedLimiter(
     const { id, instances, names } = valkey;
     const asked = local.open(subject).map((bucket) => ({
       ...bucket,
-      ...bucket.change((known) => {
-        known.waiting += tokens;
-      }),
+      ...bucket.change(({ waiting }) => ({ waiting: waiting + tokens })),
     }));
     const tick = tickOf(valkey.nowMs());
-    const reply = await valkey.ask(
-      TAKE,
-      asked.map(({ name }) => names.limit(name)),
-      [
-        WINDOW_SECONDS,
-        SPREAD_PARTS * instances,
-        ...asked.flatMap((bucket) => [
-          nameOf(id, bucket.opened),
-          ...question(bucket, bucket.limit, instances, tick),
-        ]),
-      ],
-      // Also if it is late: what Valkey has counted for this instance can be used.
-      ([, ...numbers]) => {
-        for (const [index, { change, limit, opened }] of asked.entries()) {
-          const [start = 0, held = 0, others = 0] = numbers.slice(3 * index);
-          change((known) => {
-            if (known.opened === opened) learn(known, { start, held, others }, limit, tick);
-          });
-        }
-      },
-    );
+    const keys = asked.map(({ name }) => names.limit(name));
+    const questions = asked.flatMap((bucket) => [
+      nameOf(id, bucket.opened),
+      ...question(bucket, bucket.limit, instances, tick),
+    ]);
+    const args = [WINDOW_SECONDS, SPREAD_PARTS * instances, ...questions];
+    // Also if it is late: what Valkey has counted for this instance can be used.
+    const reply = await valkey.ask(TAKE, keys, args, ([, ...numbers]) => {
+      for (const [index, { change, limit, opened }] of asked.entries()) {
+        const [start = 0, held = 0, others = 0] = numbers.slice(3 * index);
+        change((known) =>
+          known.opened === opened ? learn(known, { start, held, others }, limit, tick) : {},
+        );
+      }
+    });
     for (const { change } of asked) {
-      change((known) => {
-        known.waiting = Math.max(0, known.waiting - tokens);
-      });
+      change(({ waiting }) => ({ waiting: Math.max(0, waiting - tokens) }));
     }
     const rule = reply === null ? shared(valkey.instances) : leased(instances, "answered");
     return local.take(subject, tokens, rule);

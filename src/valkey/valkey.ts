@@ -4,13 +4,7 @@ import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import beatSource from "./beat.lua" with { type: "text" };
-import {
-  createConnection,
-  type Script,
-  script,
-  type ValkeyConnection,
-  ValkeyError,
-} from "./connection.ts";
+import { createConnection, type Script, script, ValkeyError } from "./connection.ts";
 import leaveSource from "./leave.lua" with { type: "text" };
 
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
@@ -64,7 +58,7 @@ export function createValkey(
 ) {
   const names = namesBelow(prefix);
   const id = crypto.randomUUID().slice(-12);
-  let connection: ValkeyConnection | null = null;
+  let connection: ReturnType<typeof connect> | null = null;
   /** Why it is down; null while it is up, and undefined before the first beat. */
   let problem: string | null | undefined;
   let stopBeats: (() => void) | null = null;

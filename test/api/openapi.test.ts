@@ -78,7 +78,8 @@ describe("the document", () => {
 });
 
 function exampleOf(code: string) {
-  return components.examples[code] ?? { value: undefined };
+  const examples: Readonly<Record<string, { readonly value: unknown }>> = components.examples;
+  return examples[code] ?? { value: undefined };
 }
 
 /** The contract, written independently of the code. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { CallEndpoint } from "../../src/cli/call-here.ts";
 import { mtrLines, runMtrScreen, withRound } from "../../src/cli/mtr-screen.ts";
-import { Screen } from "../../src/cli/screen.ts";
+import { createScreen } from "../../src/cli/screen.ts";
 import { type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
 import example from "../../src/tools/mtr/example.json" with { type: "json" };
 
@@ -43,7 +43,7 @@ const view = {
   hidesNames: false,
   scrolled: 0,
 };
-const screen = new Screen({ NO_COLOR: "1" }, true, () => {});
+const screen = createScreen({ NO_COLOR: "1" }, true, () => {});
 const shown = (change: object, columns: number, rows = 30) =>
   mtrLines({ ...view, ...change }, columns, rows).map((line) => screen.text(line, columns));
 

@@ -104,6 +104,7 @@ describe("loss by hop", () => {
     toTarget: totalsOf(ledgerOf(["reply", "reply", "reply"])),
     begin: null,
     error: null,
+    state: undefined,
   };
   const DONE: MtrOutcome = { kind: "done", source: SOURCE, flowLabel: 7, ...REPORT };
 

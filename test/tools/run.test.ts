@@ -87,7 +87,7 @@ describe("a run", () => {
     const { open } = setUp();
     using run = await open();
     const verdict = { code: "reached", text: "The target replied at hop 1." };
-    expect(run.details(DONE, verdict)).toEqual({ ...STAMP, verdict, source: "2001:db8::1" });
+    expect(await run.details(DONE, verdict)).toEqual({ ...STAMP, verdict, source: "2001:db8::1" });
   });
 
   test("that meets its budget tells no more, and says so", async () => {
@@ -102,7 +102,7 @@ describe("a run", () => {
     expect(run.options.budget.enough.aborted).toBe(true);
     const outcome = await run.outcome(Promise.resolve(DONE));
     const verdict = { code: "reached", text: "The target replied at hop 1." };
-    expect(run.details(outcome, verdict)).toEqual({
+    expect(await run.details(outcome, verdict)).toEqual({
       ...STAMP,
       verdict: { ...verdict, text: expect.stringMatching(/hop 1\. The run met its budget/) },
       source: "2001:db8::1",

@@ -14,22 +14,8 @@ import { MAX_DIGESTS, MAX_KEYS, MAX_SIGNATURES, type Work } from "./limits.ts";
 import { isWithin, labelsOf, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
-import {
-  bogus,
-  indeterminate,
-  insecure,
-  type Problem,
-  problemOf,
-  type VERDICTS,
-} from "./problem.ts";
-import {
-  type Answer,
-  findSet,
-  type RecordSet,
-  type Reply,
-  readReply,
-  type Signature,
-} from "./record-set.ts";
+import { bogus, indeterminate, insecure, type Problem, problemOf } from "./problem.ts";
+import { findSet, type RecordSet, type Reply, readReply, type Signature } from "./record-set.ts";
 import { findFault, isBy, isExpanded, validityOf } from "./signature.ts";
 import { isoText, nameText, setText } from "./wording.ts";
 
@@ -48,7 +34,7 @@ export type Ask = (
 /** A zone as documents show it: how it is trusted, and what its keys signed. */
 export interface ChainLink {
   readonly zone: string;
-  status: (typeof VERDICTS)[number];
+  status: "secure" | Problem["verdict"];
   fault?: string;
   readonly ds: readonly { keyTag: number; algorithm: string; digest: string }[];
   keys: readonly { keyTag: number; algorithm: string; trusted: boolean }[];
@@ -326,7 +312,7 @@ export class Chain {
     });
   }
 
-  async #ask(name: string, type: "DS" | "DNSKEY"): Promise<Answer> {
+  async #ask(name: string, type: "DS" | "DNSKEY") {
     const { ask, work } = this.#options;
     work.spend("questions");
     const question = ` for ${nameText(name)} ${type} when asked not to check (CD)`;

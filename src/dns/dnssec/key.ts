@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import { attempt } from "../../util/errors.ts";
 import { encodeName } from "../name.ts";
 
 /** The flags of a DNSKEY record: RFC 4034 section 2.1.1, RFC 5011 section 7. */
@@ -118,14 +119,9 @@ function keyTag(data: Uint8Array): number {
   return (sum + (sum >>> 16)) & 0xffff;
 }
 
-function tryImport(jwk: ReturnType<ToJwk> | undefined): KeyObject | null {
-  try {
-    return jwk ? createPublicKey({ key: jwk, format: "jwk" }) : null;
-  } catch {
-    // Such as a point that is not on the curve.
-    return null;
-  }
-}
+/** Null for what is no key, such as a point that is not on the curve. */
+const tryImport = (jwk: ReturnType<ToJwk> | undefined): KeyObject | null =>
+  (jwk && attempt(() => createPublicKey({ key: jwk, format: "jwk" }))) ?? null;
 
 /** RFC 3110 section 2. */
 function rsaKey(key: Buffer): ReturnType<ToJwk> {

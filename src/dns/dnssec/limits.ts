@@ -26,29 +26,24 @@ export const MAX_ITERATIONS = 100;
 /** Milliseconds for a verdict. */
 const VERDICT_TIMEOUT_MS = 5000;
 
+/** See `createWork`. */
+export type Work = ReturnType<typeof createWork>;
+
 /** Counts the work of one verdict, and its time. Throws a Problem for more than it may cost. */
-export class Work {
-  readonly #done = { questions: 0, signatures: 0, hashes: 0 };
-  readonly #clock: Pick<Clock, "nowMs">;
-  readonly #deadlineMs: number;
-
-  constructor(clock: Pick<Clock, "nowMs"> = systemClock) {
-    this.#clock = clock;
-    this.#deadlineMs = clock.nowMs() + VERDICT_TIMEOUT_MS;
-  }
-
-  /** Counts one piece of work. */
-  spend(kind: keyof typeof LIMITS): void {
-    this.#done[kind] += 1;
-    if (this.#clock.nowMs() >= this.#deadlineMs) {
-      throw indeterminate`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
-    }
-    if (this.#done[kind] <= LIMITS[kind]) return;
-    throw indeterminate`The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
-  }
-
-  /** Milliseconds left for a question. */
-  leftMs(): number {
-    return Math.max(1, this.#deadlineMs - this.#clock.nowMs());
-  }
+export function createWork(clock: Pick<Clock, "nowMs"> = systemClock) {
+  const done = { questions: 0, signatures: 0, hashes: 0 };
+  const deadlineMs = clock.nowMs() + VERDICT_TIMEOUT_MS;
+  return {
+    /** Counts one piece of work. */
+    spend(kind: keyof typeof LIMITS): void {
+      done[kind] += 1;
+      if (clock.nowMs() >= deadlineMs) {
+        throw indeterminate`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
+      }
+      if (done[kind] <= LIMITS[kind]) return;
+      throw indeterminate`The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
+    },
+    /** Milliseconds left for a question. */
+    leftMs: () => Math.max(1, deadlineMs - clock.nowMs()),
+  };
 }

@@ -1,7 +1,7 @@
 import { decodeName } from "../name.ts";
 import type { RecordType } from "../record.ts";
 import { Chain, type ChainLink, type ChainOptions, type CheckedSet } from "./chain.ts";
-import { Work } from "./limits.ts";
+import { createWork, type Work } from "./limits.ts";
 import { isWithin, labelsOf } from "./names.ts";
 import { bogus, indeterminate, type Problem, problemOf, VERDICTS } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
@@ -28,7 +28,7 @@ export type Validation = Awaited<ReturnType<typeof validate>>;
 /** Checks a reply from the trust anchor down; RFC 4035 section 5. Of several problems, it tells the worst. */
 export async function validate({
   dateMs = Date.now(),
-  work = new Work(),
+  work = createWork(),
   ...options
 }: ValidateOptions) {
   const now = Math.floor(dateMs / 1000);

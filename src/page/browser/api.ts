@@ -1,3 +1,4 @@
+import type { describeInterface } from "../../api/openapi.ts";
 import { readEvents } from "../../util/event-stream.ts";
 import { forgetKey, storedKey } from "./key.ts";
 import type { Problem } from "./run.ts";
@@ -57,6 +58,20 @@ export async function call(
   }
   signal.throwIfAborted();
   return { problem: { code: null, message: TEXTS.broken } };
+}
+
+/** The interface document, as this service says it. */
+export type Interface = ReturnType<typeof describeInterface>;
+
+/**
+ * Asks for the interface document.
+ *
+ * @throws Error for people if the service does not answer
+ */
+export async function askInterface(): Promise<Interface> {
+  const called = await call("openapi.json", new AbortController().signal, () => {});
+  if ("problem" in called) throw new Error(called.problem.message);
+  return called.result as Interface;
 }
 
 /** The text of a response as it comes, until its end or an error; not every browser can iterate over it. */

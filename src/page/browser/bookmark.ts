@@ -1,4 +1,5 @@
 import type { ToolName } from "../../tools/reports.ts";
+import { attempt } from "../../util/errors.ts";
 import type { PageTool } from "../caller.ts";
 
 /** The tool that the page begins with. */
@@ -59,9 +60,5 @@ function readable(encoded: string): string {
 
 /** A text that is not percent-encoded UTF-8 means itself. */
 function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return attempt(() => decodeURIComponent(text)) ?? text;
 }

@@ -1,6 +1,5 @@
 import { useEffect, useState } from "hono/jsx/dom";
-import type { describeInterface } from "../../api/openapi.ts";
-import { call } from "./api.ts";
+import { askInterface, type Interface } from "./api.ts";
 import { Shell } from "./below.tsx";
 import { queryOf } from "./bookmark.ts";
 import { Fields, Prose, type Schemas, typeOf } from "./docs-schema.tsx";
@@ -10,8 +9,6 @@ import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.docs;
 
-type Interface = ReturnType<typeof describeInterface>;
-
 type Operation = Interface["paths"][string]["get"];
 
 /** The interface document for reading. */
@@ -19,10 +16,7 @@ function Docs() {
   const [document, setDocument] = useState<Interface | null>(null);
   const [state, setState] = useState<string>(T.loading);
   useEffect(() => {
-    void call("openapi.json", new AbortController().signal, () => {}).then((called) => {
-      if ("result" in called) setDocument(called.result as Interface);
-      else setState(called.problem.message);
-    });
+    askInterface().then(setDocument, ({ message }: Error) => setState(message));
   }, []);
   useEffect(() => {
     // The browser has looked for it before it was there.

@@ -1,7 +1,7 @@
-import type { describeInterface } from "../../api/openapi.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
+import { attempt } from "../../util/errors.ts";
 import { printable } from "../../util/text.ts";
-import { call } from "./api.ts";
+import { askInterface, type Interface } from "./api.ts";
 import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { packed, unpacked } from "./packed.ts";
@@ -23,8 +23,6 @@ const MAX_BYTES = 4 * 2 ** 20;
 
 /** Characters of a subject, and of an option: the longest name as URLs may have it. */
 const MAX_TEXT = 3000;
-
-type Interface = ReturnType<typeof describeInterface>;
 
 /**
  * The hash of a link that has a result in it; no service needs to keep it.
@@ -77,13 +75,11 @@ const isText = (value: unknown): value is string =>
 
 /** The object in a text, whose texts are made safe to print. */
 function objectIn(text: string): Record<string, unknown> {
-  try {
-    return Object(
-      JSON.parse(text, (_, value) => (typeof value === "string" ? printable(value) : value)),
-    );
-  } catch {
-    throw new Error(T.damaged);
-  }
+  const safe = (_: string, value: unknown) =>
+    typeof value === "string" ? printable(value) : value;
+  const found = attempt(() => JSON.parse(text, safe));
+  if (found === undefined) throw new Error(T.damaged);
+  return Object(found);
 }
 
 function runWith(
@@ -109,16 +105,12 @@ function runWith(
 let known: Interface | null = null;
 
 /**
- * Makes the check of documents with the schemas of the interface document, which this service says.
+ * Makes the check of documents with the schemas of the interface document.
  *
  * @throws Error if the service does not answer
  */
 async function checker(): Promise<(tool: ToolName, document: object) => boolean> {
-  if (known === null) {
-    const called = await call("openapi.json", new AbortController().signal, () => {});
-    if ("problem" in called) throw new Error(called.problem.message);
-    known = called.result as Interface;
-  }
+  known ??= await askInterface();
   const { paths, components } = known;
   return (tool, document) => {
     const content = paths[toolOf(tool).path]?.get.responses[200]?.content["application/json"];

@@ -20,12 +20,8 @@ const CLAIMS: Readonly<Record<DnssecDetails["resolver"]["claim"], string>> = {
 /** Our own DNSSEC verdict, and what the resolver claims. */
 export function dnssecFacts({ verdict, text, resolver }: DnssecDetails): FactRow[] {
   const { claim, validates } = resolver;
-  const how =
-    validates === null
-      ? ""
-      : validates
-        ? "; it validates this name"
-        : "; it does not validate this name";
+  const does = validates ? "validates" : "does not validate";
+  const how = validates === null ? "" : `; it ${does} this name`;
   return [
     ["DNSSEC", `${verdict}. ${text}`, TONES[verdict]],
     ["Resolver claims", `${CLAIMS[claim]}${how}`],

@@ -1,7 +1,7 @@
 import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
 import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
-import { Work } from "../../dns/dnssec/limits.ts";
+import { createWork } from "../../dns/dnssec/limits.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
 import { type Validation, validate } from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
@@ -29,7 +29,7 @@ export async function checkDnssec(
   outcome: DnsOutcome,
   { name, client, anchors, signal, owner, query }: Check,
 ): Promise<{ readonly outcome: DnsOutcome; readonly dnssec: DnssecDetails }> {
-  const work = new Work();
+  const work = createWork();
   const ask = (checkingDisabled: boolean) =>
     query({ dnssec: true, checkingDisabled, timeoutMs: work.leftMs() });
   const unchecked = outcome.kind === "failure" ? await ask(true) : outcome;

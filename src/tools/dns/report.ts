@@ -132,17 +132,14 @@ function replyFacts(
   const { server, transport, rcode, queryTime, extendedErrors = [], dns64 = [] } = reply;
   const { authenticated, dnssec, soa, incomplete, attempts = [], nsid, clientSubnet } = reply;
   const time = queryTime === undefined ? "" : `, ${queryTime} ms`;
+  const how = `${server} over ${transport?.toUpperCase()}`;
   const asked =
     attempts.length > 1 || attempts.some((each) => each.outcome !== rcode) ? attempts : [];
   return [
     ["Outcome", outcome, "warn"],
     server === undefined
       ? ["Server", `none answered${time}`, "bad"]
-      : [
-          "Server",
-          `${server} over ${transport?.toUpperCase()}, ${rcode}${time}`,
-          rcode !== "NOERROR" && "warn",
-        ],
+      : ["Server", `${how}, ${rcode}${time}`, rcode !== "NOERROR" && "warn"],
     ...(dnssec
       ? dnssecFacts(dnssec)
       : [["DNSSEC", authenticated && "validated, as the resolver says"] as const]),

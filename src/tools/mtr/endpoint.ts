@@ -18,6 +18,7 @@ import { MAX_LISTED, type MtrHop, type MtrReport, type Totals } from "../../icmp
 import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
 import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
+import { mapValues } from "../../util/objects.ts";
 import { shareInterval } from "../../util/statistics.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 import {
@@ -122,25 +123,12 @@ export const mtr = endpoint({
       ...path,
       addresses: addresses.map((address) => address && formatIpv6(address)),
     }));
-    const found = mtrVerdict(hops, end, begin);
-    const port = await run.port(outcome.state, { error: end.error });
-    const verdict = { ...found, text: found.text + port.text };
     const others = otherRounds > 0 && { otherRounds };
-    const details = {
-      ...end,
-      paths,
-      ...others,
-      ...run.details(outcome, verdict),
-      ...port.details,
-      flowLabel,
-    };
-    return {
-      target,
-      ip: run.ip,
-      rounds: run.budget.enough.aborted ? counted : rounds,
-      hops,
-      details,
-    };
+    const port = { state: outcome.state, error: end.error };
+    const known = await run.details(outcome, mtrVerdict(hops, end, begin), port);
+    const details = { ...end, paths, ...others, ...known, flowLabel };
+    const done = run.budget.enough.aborted ? counted : rounds;
+    return { target, ip: run.ip, rounds: done, hops, details };
   },
 });
 
@@ -161,15 +149,6 @@ const TIMES: Readonly<Record<keyof Times, string>> = {
   p50: `The median of the last ${MAX_TIMES} times`,
   p95: `The time that 95 % of the last ${MAX_TIMES} did not exceed,`,
 };
-
-/** Something for each time of a hop. */
-const ofTimes = <T>(make: (name: keyof Times, description: string) => T) =>
-  Object.fromEntries(
-    Object.entries(TIMES).map(([name, description]) => [
-      name,
-      make(name as keyof Times, description),
-    ]),
-  ) as Record<keyof Times, T>;
 
 const percent = (share: number) => round(share * 100, 2);
 
@@ -192,7 +171,7 @@ function presentMtrHop(
   const fields = {
     ...presentTotals(totals),
     cause,
-    ...ofTimes((name) => times && round(times[name], 3)),
+    ...mapValues(TIMES, (_, name) => times && round(times[name], 3)),
     addresses: addresses.map((each) => ({
       ...presentAddress(each.address, names),
       ip: formatIpv6(each.address),
@@ -259,7 +238,9 @@ const mtrHop = once(() => {
       .describe(
         "Why probes were lost: the target loses them too, the hop does not reply to all because the path behind it loses less, or there are too few to tell; null without loss.",
       ),
-    ...ofTimes((_, time) => amount(`${time} in milliseconds; null without an answer.`).nullable()),
+    ...mapValues(TIMES, (time) =>
+      amount(`${time} in milliseconds; null without an answer.`).nullable(),
+    ),
     addresses: list(address, `The most frequent first; at most ${MAX_LISTED}.`),
     others: probes("Probes that further addresses answered."),
   };

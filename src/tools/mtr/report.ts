@@ -34,15 +34,11 @@ export const mtrReport: Reporter<MtrDocument, MtrRound> = {
   report(document) {
     const { rounds, hops, details } = document;
     const { reached = false, paths = [] } = details;
-    return runReport(
-      document,
-      [
-        ["Rounds", rounds > 0 && `${rounds}, times in ms`],
-        ["Paths", paths.length > 1 && pathsText(paths, details.otherRounds), "warn"],
-      ],
-      [{ columns: COLUMNS, rows: hops.map(rowOf) }],
-      reached,
-    );
+    const facts = [
+      ["Rounds", rounds > 0 && `${rounds}, times in ms`],
+      ["Paths", paths.length > 1 && pathsText(paths, details.otherRounds), "warn"],
+    ] as const;
+    return runReport(document, facts, [{ columns: COLUMNS, rows: hops.map(rowOf) }], reached);
   },
 };
 

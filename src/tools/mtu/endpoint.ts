@@ -67,7 +67,7 @@ export const mtu = endpoint({
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
     const verdict = { code, text: mtuText(code, found, hops, cause) };
     const about = { ...(cause && { cause }), doubtful, flowLabel };
-    const details = { ...about, ...run.details(outcome, verdict) };
+    const details = { ...about, ...(await run.details(outcome, verdict)) };
     return { target, ip: run.ip, ...found, hops, details };
   },
 });

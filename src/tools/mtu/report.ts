@@ -21,15 +21,13 @@ export const mtuReport: Reporter<MtuDocument, Hop> = {
     const messages: readonly TooBig[] = [...(packetTooBig ? [packetTooBig] : []), ...doubtful];
     const said = messages.map((each) => ({ ...each, text: textOf(each) }));
     const elsewhere = said.filter(({ hop }) => !hops.some((row) => row.hop === hop));
-    return runReport(
-      document,
-      [
-        ["Path MTU", boundsText(mtu, atMost)],
-        ...elsewhere.map(({ from, text }) => [from, text, "warn"] as const),
-      ],
-      [{ columns: COLUMNS, rows: hops.map((hop) => rowOf(hop, said)) }],
-      mtu !== null && verdict !== undefined && verdict.code !== "at-least",
-    );
+    const facts = [
+      ["Path MTU", boundsText(mtu, atMost)] as const,
+      ...elsewhere.map(({ from, text }) => [from, text, "warn"] as const),
+    ];
+    const rows = hops.map((hop) => rowOf(hop, said));
+    const isMeasured = mtu !== null && verdict !== undefined && verdict.code !== "at-least";
+    return runReport(document, facts, [{ columns: COLUMNS, rows }], isMeasured);
   },
 };
 

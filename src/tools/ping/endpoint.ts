@@ -69,36 +69,23 @@ export const ping = endpoint({
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
     using run = await openRun(probed, longestMs, call, services, services.icmp);
-    const outcome = await run.outcome(
-      run.engine.ping(
-        { ...run.request, count, intervalMs },
-        { ...run.options, onSample: (sample) => call.onEvent?.("sample", present(sample)) },
-      ),
-    );
+    const request = { ...run.request, count, intervalMs };
+    const onSample = (sample: Sample) => call.onEvent?.("sample", present(sample));
+    const outcome = await run.outcome(run.engine.ping(request, { ...run.options, onSample }));
     const { timeoutMs: timeout, samples, duplicates } = outcome;
     const lost = outcome.lost.map(presentLost);
     const results = samples.map(presentAnswered);
     const times = samples.map(({ rttMs }) => rttMs);
     const { late } = pingTotals(lost);
-    const { code, text } = pingVerdict(results.length, lost);
     const error = lost.find((sample) => "from" in sample);
-    const state = samples.findLast((sample) => sample.state)?.state;
-    const port = await run.port(state, error && { error: { ...error, name: error.reason } });
-    const verdict = { code, text: text + port.text };
-    return {
-      target,
-      ip: run.ip,
-      results,
-      stats: pingStatistics([...results, ...lost], times),
-      details: {
-        ...run.details(outcome, verdict),
-        ...port.details,
-        timeout,
-        lost,
-        duplicates,
-        late,
-      },
+    const end = {
+      state: samples.findLast((sample) => sample.state)?.state,
+      error: error && { ...error, name: error.reason },
     };
+    const known = await run.details(outcome, pingVerdict(results.length, lost), end);
+    const stats = pingStatistics([...results, ...lost], times);
+    const details = { ...known, timeout, lost, duplicates, late };
+    return { target, ip: run.ip, results, stats, details };
   },
 });
 
@@ -181,12 +168,11 @@ export const lostSample = once(() =>
 
 /** The schema of the result. */
 export function pingResult() {
-  const some = z.int().min(0).max(MAX_COUNT);
   const statistic = (which: string) =>
     amount(`The ${which} round-trip time in milliseconds; null without a reply.`).nullable();
   const stats = named("PingStats", "The statistics of a ping.", {
-    transmitted: some.describe("Requests that left the service's machine."),
-    received: some.describe("Requests that were answered in time."),
+    transmitted: whole("Requests that left the service's machine.", 0, MAX_COUNT),
+    received: whole("Requests that were answered in time.", 0, MAX_COUNT),
     loss: amount(
       "Requests that were not answered in time, in percent of those whose fate is known.",
       100,

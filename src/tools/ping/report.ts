@@ -40,19 +40,12 @@ export const pingReport: Reporter<PingDocument, Sample> = {
       ([name, ms]) => `${name} ${ms?.toFixed(3)}`,
     );
     const rows = samplesOf(document).map((sample) => rowOf(sample, timeout));
-    return runReport(
-      document,
-      [
-        [
-          "Replies",
-          replies.filter(Boolean).join(", "),
-          received === 0 ? "bad" : loss === 0 ? "good" : "warn",
-        ],
-        ["Times", avg !== null && `${times.join(", ")} ms`],
-      ],
-      [{ columns: COLUMNS, rows }],
-      received > 0,
-    );
+    const tone = received === 0 ? "bad" : loss === 0 ? "good" : "warn";
+    const facts = [
+      ["Replies", replies.filter(Boolean).join(", "), tone],
+      ["Times", avg !== null && `${times.join(", ")} ms`],
+    ] as const;
+    return runReport(document, facts, [{ columns: COLUMNS, rows }], received > 0);
   },
 };
 

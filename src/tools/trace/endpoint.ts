@@ -98,9 +98,9 @@ export const traceroute = endpoint({
     );
     for (const { others } of outcome.hops) if (others) names.ask(others.from);
     show(outcome.hops);
-    const known = await names.known();
+    await names.known();
     const hops = outcome.hops.map(present);
-    const found = "paths" in outcome ? presentPaths(outcome, known, services) : null;
+    const found = "paths" in outcome ? presentPaths(outcome, names.names, services) : null;
     const { reached, reason, error, loop, otherSource, refused, flowLabel } = outcome;
     const end = {
       reached,
@@ -110,18 +110,11 @@ export const traceroute = endpoint({
       ...(otherSource && { otherSource: formatIpv6(otherSource) }),
       ...(refused.length > 0 && { refused }),
     };
-    const { code, text } = traceVerdict(hops, end, found);
+    const verdict = traceVerdict(hops, end, found);
     const last = outcome.hops.findLast(({ address }) => address);
-    const port = await run.port(last?.state, { hop: last?.hop, error: end.error });
-    const verdict = { code, text: text + port.text };
-    const details = {
-      ...end,
-      ...run.details(outcome, verdict),
-      ...port.details,
-      flowLabel,
-      ...found,
-    };
-    return { target, ip: run.ip, hops, details };
+    const port = { state: last?.state, hop: last?.hop, error: end.error };
+    const known = await run.details(outcome, verdict, port);
+    return { target, ip: run.ip, hops, details: { ...end, ...known, flowLabel, ...found } };
   },
 });
 

@@ -1,13 +1,5 @@
 import { plural } from "../../util/text.ts";
-import {
-  type Column,
-  hopNotes,
-  latest,
-  type Reporter,
-  type Row,
-  runReport,
-  type Table,
-} from "../report.ts";
+import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
 import type { TraceResult } from "./endpoint.ts";
 
 type Hop = TraceResult["hops"][number];
@@ -19,7 +11,7 @@ export interface TraceDocument extends Pick<TraceResult, "target" | "hops"> {
   readonly details: Partial<TraceResult["details"]>;
 }
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: Table["columns"] = [
   { name: "hop", kind: "position" },
   { name: "time", kind: "time" },
   { name: "hop limit", kind: "count", isExtra: true },
@@ -40,20 +32,17 @@ export const traceReport: Reporter<TraceDocument, Hop | Path> = {
     const { reached = false, paths = [], refused = [], otherSource, verdict } = details;
     const isLossy = paths.some((path) => !path.reached);
     const hasSeveral = paths.length > 1;
-    const tables = paths.map((path) => pathTable(path, paths[0]?.addresses ?? [], details));
-    const report = runReport(
-      document,
-      [
-        ["Paths", verdict === undefined && hasSeveral && `${paths.length} so far`],
-        ["Replied as", otherSource],
-        ...refused.map(
-          ({ hop, errno }) =>
-            [`Hop ${hop}`, `this machine refused to send (${errno})`, "bad"] as const,
-        ),
-      ],
-      [{ columns: COLUMNS, rows: hops.map(rowOf) }, ...(verdict && hasSeveral ? tables : [])],
-      reached || paths.some((path) => path.reached),
-    );
+    const ofPaths = paths.map((path) => pathTable(path, paths[0]?.addresses ?? [], details));
+    const refusal = (errno: string) => `this machine refused to send (${errno})`;
+    const facts = [
+      ["Paths", verdict === undefined && hasSeveral && `${paths.length} so far`] as const,
+      ["Replied as", otherSource] as const,
+      ...refused.map(({ hop, errno }) => [`Hop ${hop}`, refusal(errno), "bad"] as const),
+    ];
+    const all = { columns: COLUMNS, rows: hops.map(rowOf) };
+    const tables = [all, ...(verdict && hasSeveral ? ofPaths : [])];
+    const isReached = reached || paths.some((path) => path.reached);
+    const report = runReport(document, facts, tables, isReached);
     const toned = report.verdict;
     return isLossy && toned ? { ...report, verdict: { ...toned, tone: "bad" } } : report;
   },

@@ -35,17 +35,7 @@ export const validateReport: Reporter<Validation> = {
       ["Network", network && networkSentence(network)],
       ...registryFacts(specialPurpose),
       ...embeddedIPv4.map((each) => ["Embedded IPv4", embeddedText(each)] as const),
-      [
-        "Interface ID",
-        interfaceId &&
-          sentence(
-            interfaceId.value,
-            INTERFACE_KINDS[interfaceId.kind],
-            interfaceId.mac && `MAC address ${interfaceId.mac}`,
-            interfaceId.port !== undefined && `port ${interfaceId.port}`,
-            interfaceId.ipv4,
-          ),
-      ],
+      ["Interface ID", interfaceId && interfaceText(interfaceId)],
       ["Multicast", multicast && multicastText(multicast)],
       ["Solicited-node group", details.solicitedNode, true],
       ["Reverse name", details.reverseName, true],
@@ -130,6 +120,11 @@ const INTERFACE_KINDS = {
   "embedded-ipv4": "contains an IPv4 address",
   random: "random, as privacy extensions make it",
 } as const satisfies Record<NonNullable<Details["interfaceId"]>["kind"], string>;
+
+function interfaceText({ value, kind, mac, port, ipv4 }: NonNullable<Details["interfaceId"]>) {
+  const known = [mac && `MAC address ${mac}`, port !== undefined && `port ${port}`];
+  return sentence(value, INTERFACE_KINDS[kind], ...known, ipv4);
+}
 
 function multicastText(multicast: NonNullable<Details["multicast"]>): string {
   const { group, flags, sourceSpecific, networkPrefix, rendezvousPointAddress } = multicast;

@@ -1,6 +1,6 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
-import { Work } from "../../../src/dns/dnssec/limits.ts";
+import { createWork } from "../../../src/dns/dnssec/limits.ts";
 import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import { encodeName } from "../../../src/dns/name.ts";
@@ -412,7 +412,7 @@ describe("limits", () => {
     const found = await validate({
       ...{ name: "www.example.com.", type: "AAAA", reply: world.reply("www.example.com.", "AAAA") },
       ...{ anchors: world.anchors(), dateMs: world.now * 1000 },
-      work: new Work({ nowMs: () => nowMs }),
+      work: createWork({ nowMs: () => nowMs }),
       ask: async (name, type, timeoutMs) => {
         leftMs.push(timeoutMs);
         nowMs += 2000;

@@ -1,0 +1,9 @@
+/** An object with the same names, whose values are made of those of another. */
+export function mapValues<Name extends string, Value, Made>(
+  values: Readonly<Record<Name, Value>>,
+  make: (value: Value, name: Name) => Made,
+): Record<Name, Made> {
+  const entries = Object.entries(values) as [Name, Value][];
+  const made = entries.map(([name, value]) => [name, make(value, name)]);
+  return Object.fromEntries(made);
+}
