@@ -119,16 +119,16 @@ export function hopsOfReply(replyHopLimit: number): number {
 }
 
 /**
- * The silent hop at which the target seems to be, if it replied to probes for later hops: as far as its
- * reply has come. A target that rate-limits its replies may have left out those to nearer probes. Null if
- * there is no such hop.
+ * The silent hop at which the path seems to end, if the answer that ends it came for a later hop: as far as that
+ * answer has come. Who rate-limits its answers may have left out those to nearer probes. Null if there is no
+ * such hop.
  */
-export function nearerTarget(responses: Responses): number | null {
-  const at = responses.findIndex((atHop) => atHop.some(({ kind }) => kind === "reply"));
-  const reply = responses[at]?.find(({ kind }) => kind === "reply");
-  if (reply === undefined) return null;
-  const distance = hopsOfReply(reply.hopLimit);
-  const between = responses.slice(distance - 1, at);
+export function nearerEnd(responses: Responses): number | null {
+  const endsAt = finalHop(responses) ?? 0;
+  const final = finalOf(responses[endsAt - 1] ?? []);
+  if (final === undefined) return null;
+  const distance = hopsOfReply(final.hopLimit);
+  const between = responses.slice(distance - 1, endsAt - 1);
   return between.length > 0 && between.every((atHop) => atHop.length === 0) ? distance : null;
 }
 

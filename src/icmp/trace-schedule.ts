@@ -1,5 +1,5 @@
 import type { Response } from "./response.ts";
-import { finalHop, findLoop, lastResponding, nearerTarget } from "./trace-report.ts";
+import { finalHop, findLoop, lastResponding, nearerEnd } from "./trace-report.ts";
 
 /** How often a silent hop is asked. */
 const MAX_TRIES = 3;
@@ -16,7 +16,7 @@ const HOPS_PAUSE_MS = 2;
 const LIMITED_MS = 2000;
 /** How long a trace keeps asking hops that seem to rate-limit their errors, in milliseconds. */
 export const MAX_PERSISTENCE_MS = 10_000;
-/** How long a trace keeps asking the hop at which the target seems to be, in milliseconds. */
+/** How long a trace keeps asking the hop at which the path seems to end, in milliseconds. */
 export const MAX_SUSPICION_MS = 3000;
 
 /** Answers that repeat earlier ones in a loop and end a trace that waits for others. */
@@ -67,7 +67,7 @@ export function createSchedule(
       let wakeMs = Infinity;
       let isOpen = false;
       let laterRttMs: number | null = null;
-      const suspect = nowMs < startMs + MAX_SUSPICION_MS ? nearerTarget(responses) : null;
+      const suspect = nowMs < startMs + MAX_SUSPICION_MS ? nearerEnd(responses) : null;
       for (const hop of hops.slice(0, final ?? undefined).toReversed()) {
         for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
         if (hop.tries === 0 || hop.isClosed || hop.responses.length > 0) continue;

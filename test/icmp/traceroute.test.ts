@@ -200,6 +200,22 @@ describe("a target that is hard to find", () => {
     expect(tookMs).toBeLessThan(MAX_SUSPICION_MS + 1000);
   });
 
+  test("that rate-limits the errors that end the path is shown where it is", async () => {
+    let asked = 0;
+    const network: Network = (packet) => {
+      const { hopLimit } = packet;
+      const from = stationAddress(Math.min(hopLimit, 3));
+      if (hopLimit < 3) return [{ delayMs: 1, from, message: icmpError(packet, 3, 0) }];
+      // Those that came first took the router's tokens.
+      if (hopLimit === 3 && ++asked < 4) return [];
+      if (hopLimit > 3 && hopLimit < 7) return [];
+      return [{ delayMs: 1, from, message: icmpError(packet, 1, 0), hopLimit: 62 }];
+    };
+    const { outcome } = await trace(network);
+    expect(addresses(outcome)).toEqual([1, 2, 3].map((hop) => formatIpv6(stationAddress(hop))));
+    expect(outcome.reason).toBe("unreachable");
+  });
+
   test("that replies from another address is reached, and named", async () => {
     const other = parseIpv6("2001:db8:ffff::99");
     const target = parseIpv6("2001:db8:ffff::");

@@ -58,6 +58,7 @@ describe("of a trace", () => {
     [reached, { reason: "reached" }, "The target replied at hop 2."],
     [reached, { reason: "reached", otherSource: OTHER }, "The target replied at hop 2 from 2001:db8:2::1."],
     [[hop(1, ROUTER)] as Hops, { reason: "prohibited", error }, "2001:db8:1::1 answered prohibited at hop 1, and the path ends there."],
+    [[...ended, hop(4, ROUTER)] as Hops, { reason: "prohibited", error }, "2001:db8:1::1 answered prohibited at hop 4 or nearer, and the path ends there."],
     [reached, { reason: "unreachable", error: { ...error, name: "closed-port", fromTarget: true } }, "The target answered closed-port at hop 2, and the path ends there."],
     [reached, { reason: "packet-too-big", error: { ...error, type: 2, name: "packet-too-big" } }, "2001:db8:1::1 answered packet-too-big at hop 2, and the path ends there."],
     [reached, { reason: "parameter-problem", error: { ...error, type: 4, name: "next-header" } }, "2001:db8:1::1 answered next-header at hop 2, and the path ends there."],

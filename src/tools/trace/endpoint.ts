@@ -179,7 +179,9 @@ function endOf(
 ): string {
   if (error !== undefined) {
     const who = error.fromTarget ? "The target" : error.from;
-    return `${who} answered ${error.name} at hop ${hops.length}, and the path ends there.`;
+    // It may have rate-limited its answers to nearer probes.
+    const orNearer = hops.at(-2)?.ip === null ? " or nearer" : "";
+    return `${who} answered ${error.name} at hop ${hops.length}${orNearer}, and the path ends there.`;
   }
   const last = hops.findLast(({ ip }) => ip !== null);
   if (loop !== undefined) {
