@@ -25,7 +25,7 @@ type Fetch = (request: Request, server: Bun.Server<undefined>) => Response | Pro
 const FETCH: Readonly<Record<string, Fetch>> = {
   bare: () => new Response(body),
   // The calls that every implementation of the API makes: it identifies the client, hashes its key, draws an
-  // id, and sends nine headers, of which four differ. It counts nothing, finds no route and writes no body.
+  // id, and sends nine headers, four with values of their own. It counts nothing, finds no route and writes no body.
   calls: (request, server) => {
     const sent = request.headers;
     const key = sent.get("x-api-key") ?? sent.get("authorization");
