@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ADVICE, CODES, FAILURES, FINDINGS, type Finding } from "../../src/tools/check/findings.ts";
-import { judgeMtr, judgeNames } from "../../src/tools/check/judge.ts";
+import { judgeMtr, judgeNames, judgeTrace } from "../../src/tools/check/judge.ts";
 import {
   checkVerdict,
   compareFamilies,
@@ -12,6 +12,8 @@ import {
 } from "../../src/tools/check/steps.ts";
 import type { DnsResult } from "../../src/tools/dns/endpoint.ts";
 import type { MtrResult } from "../../src/tools/mtr/endpoint.ts";
+import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
+import TRACE from "../../src/tools/trace/example.json" with { type: "json" };
 
 const NAME = "www.example.com";
 const RUNS = { numRuns: 2000, seed: 29 } as const;
@@ -376,4 +378,13 @@ describe("the families are compared", () => {
       }
     }
   });
+});
+
+test.each([
+  ["some hop", TRACE.hops, false],
+  ["no hop", TRACE.hops.map((hop) => ({ ...hop, ip: null })), true],
+])("a trace that %s answers says whether this machine may be at fault", (_, hops, isOwn) => {
+  const unanswered = { ...TRACE, hops, details: { ...TRACE.details, reached: false } };
+  const { status, text } = judgeTrace(unanswered as unknown as TraceResult);
+  expect([status, text.includes("this machine may be at fault")]).toEqual(["warn", isOwn]);
 });

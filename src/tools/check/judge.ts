@@ -159,7 +159,12 @@ export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen
   return { finding: code === "loss" && isOnTheWay ? "path-loss" : "path-doubtful", text };
 }
 
+/** Silence from the first router on does not tell a site from the network of this machine. */
+const OWN_WAY = " Nothing on the way answers, so the network of this machine may be at fault.";
+
 /** The words of a trace on the way; that its end is silent is judged by the port. */
-export function judgeTrace({ details: { verdict, reached } }: TraceResult): Seen {
-  return { text: verdict.text, ...(!reached && { status: "warn" as const }) };
+export function judgeTrace({ hops, details: { verdict, reached } }: TraceResult): Seen {
+  if (reached) return { text: verdict.text };
+  const own = hops.some(({ ip }) => ip !== null) ? "" : OWN_WAY;
+  return { status: "warn", text: verdict.text + own };
 }
