@@ -232,11 +232,18 @@ labTest("Ctrl-C ends mtr with what there is", async () => {
     stdout += new TextDecoder().decode(chunk);
     if (stdout === `mtr ${chain.target}\n`) child.kill("SIGINT");
   }
+  // On a busy machine a round may have ended before the signal.
+  const REPLIED = "The target replied to";
   expect({ status: await child.exited, stderr: await child.stderr.text() }).toEqual({
-    status: 1,
+    status: stdout.includes(REPLIED) ? 0 : 1,
     stderr: "",
   });
-  expect(stdout).toMatch(/^2001:.*\n(?:Rounds {2}\d+, times in ms\n)?interrupted\n$/m);
+  expect(stdout).toMatch(
+    new RegExp(
+      `^2001:.*\\n(?:${REPLIED}.*\\n)?(?:Rounds {2}\\d+, times in ms\\n)?interrupted\\n$`,
+      "m",
+    ),
+  );
 });
 
 describe("in a terminal", () => {
