@@ -45,7 +45,10 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
     }
   };
   const cert = attempt(`cannot read the certificate ${certFile}`, () => readRegularFile(certFile));
-  const key = attempt(`cannot read the key ${keyFile}`, () => readRegularFile(keyFile));
+  // A file with both may be replaced between two readings.
+  const key = attempt(`cannot read the key ${keyFile}`, () =>
+    keyFile === certFile ? cert : readRegularFile(keyFile),
+  );
   const first = attempt(`${certFile} is not a certificate in PEM`, () => new X509Certificate(cert));
   const secret = attempt(`${keyFile} is not a private key in PEM`, () => createPrivateKey(key));
   if (!first.checkPrivateKey(secret)) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -70,6 +70,21 @@ function start(daysAhead: number) {
   renewal.watch(async (certificate) => void renewed.push(certificate));
   return { renewal, renewed, [Symbol.dispose]: () => renewal.close() };
 }
+
+opensslTest("a file with certificate and key may be replaced while it is read", async () => {
+  const both = join(folder, "both.pem");
+  for (const days of [2, 3]) {
+    const parts = [`${days}.pem`, `${days}.key`].map((name) => readFileSync(join(folder, name)));
+    writeFileSync(join(folder, `${days}.both`), Buffer.concat(parts));
+  }
+  const replace = `while :; do for days in 2 3; do cp $days.both new && mv new ${both}; done; done`;
+  copyFileSync(join(folder, "2.both"), both);
+  await using _ = Bun.spawn(["sh", "-c", replace], { cwd: folder });
+  const READINGS = 3_000;
+  for (let reading = 0; reading < READINGS; reading++) {
+    readCertificate({ certFile: both, keyFile: both });
+  }
+});
 
 describe("the validity of a certificate", () => {
   const certificate = { cert: "", key: "", beginsMs: 1000, expiresMs: 2000 };
