@@ -52,3 +52,17 @@ pageTest("the forms of ping, trace and mtr ask a port where TCP or UDP is chosen
     await page.getByText("UDP port 33434 is closed").first().waitFor();
   }
 });
+
+pageTest("what is typed and chosen before the browser draws is kept", async () => {
+  await page.addInitScript(
+    "requestAnimationFrame = (draw) => setTimeout(() => draw(Date.now()), 500)",
+  );
+  await page.goto("about:blank");
+  await page.goto(`${stage.url}#/ping`);
+  await page.fill("#subject", "::1");
+  await page.selectOption("#protocol", "tcp");
+  const DRAWN_MS = 1000;
+  await Bun.sleep(DRAWN_MS);
+  expect(await page.inputValue("#subject")).toBe("::1");
+  expect(await page.inputValue("#protocol")).toBe("tcp");
+});

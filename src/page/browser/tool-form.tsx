@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import type { PageTool } from "../caller.ts";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
@@ -75,9 +75,12 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
     if (!isAskedAsTyped || text === "" || mustWait) return;
     timer.current = setTimeout(() => start(text, { replaces: true }), PAUSE_MS);
   };
-  useEffect(() => {
+  // At once, or it takes back what was typed or chosen since the form is there.
+  useLayoutEffect(() => {
     setSubject(bookmark.subject);
     setOptions(bookmark.options);
+  }, [bookmark]);
+  useEffect(() => {
     if (isAskedAsTyped && bookmark.subject !== "" && current === null) start(bookmark.subject);
   }, [bookmark]);
   useEffect(() => {
