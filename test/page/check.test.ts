@@ -17,16 +17,18 @@ pageTest("a check fills its list, and at the end folds what is well", async () =
       for (const step of document.querySelectorAll(".steps li")) seen.add(step.textContent.slice(0, 2));
     }).observe(document, { childList: true, characterData: true, subtree: true });`);
   await runAt(page, `${stage.url}#/check/www.example.test`, stage.service.key);
-  // The simulated internet answers echo requests, and no TCP.
-  expect(await page.locator(".verdict.bad").textContent()).toStartWith(
-    "www.example.test does not work over IPv6: 2001:db8:2::80 does not answer on port 443. ",
+  // The simulated internet answers echo requests, and no TCP. One of its resolvers has another address.
+  const verdict = await page.locator(".verdict.bad").textContent();
+  const [ip = ""] = /2001:db8:2::8[01]/.exec(verdict ?? "") ?? [];
+  expect(verdict).toStartWith(
+    `www.example.test does not work over IPv6: ${ip} does not answer on port 443. `,
   );
   const groups = await page.evaluate(`[...document.querySelectorAll(".steps details")]
     .map((one) => [one.querySelector("summary").textContent, one.open])`);
   expect(groups).toEqual([
     [expect.stringMatching(/^Name [✓!]$/), expect.any(Boolean)],
-    ["2001:db8:2::80 !✓✗", true],
-    ["Path to 2001:db8:2::80 ✓✓!", false],
+    [`${ip} !✓✗`, true],
+    [`Path to ${ip} ✓✓!`, false],
   ]);
   // Every step was shown while it ran.
   const seen = await page.evaluate<string[]>("[...seen]");
