@@ -44,20 +44,37 @@ class NoConnection extends Error {
 /** Judges why there was no connection: Bun calls every error a refusal. */
 async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
   if (isTimeout) return { finding: "port-silent", text: "No connection came about in time." };
-  const errno = await sendError(ip);
-  return errno === null
-    ? { finding: "not-opened", text: "A connection was refused, or an error came in its place." }
-    : { finding: "not-sent", text: `This machine cannot send to ${ip} (${errno}).` };
+  try {
+    await sourceTo(ip);
+    return {
+      finding: "not-opened",
+      text: "A connection was refused, or an error came in its place.",
+    };
+  } catch (error) {
+    const why = errorCode(error) ?? reasonOf(error);
+    return { finding: "not-sent", text: `This machine cannot send to ${ip} (${why}).` };
+  }
 }
 
-/** The error of the kernel where it knows no way to an address; null if it knows one. */
-async function sendError(ip: string): Promise<string | null> {
+/**
+ * The address that the kernel sends from to another.
+ *
+ * @throws the error of the kernel where it knows no way
+ */
+async function sourceTo(ip: string): Promise<string> {
   const hostname = ip.includes(":") ? "::" : "0.0.0.0";
+  const socket = await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } });
+  const { address } = socket.address;
+  socket.close();
+  return address;
+}
+
+/** True if an address is one of this machine, to which no packet leaves it. */
+export async function isOwnAddress(ip: string): Promise<boolean> {
   try {
-    (await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } })).close();
-    return null;
-  } catch (error) {
-    return errorCode(error) ?? reasonOf(error);
+    return (await sourceTo(ip)) === ip;
+  } catch {
+    return false;
   }
 }
 
