@@ -1,6 +1,7 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
 import { createWork } from "../../../src/dns/dnssec/limits.ts";
+import { readNsec } from "../../../src/dns/dnssec/nsec.ts";
 import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import { encodeName } from "../../../src/dns/name.ts";
@@ -424,6 +425,15 @@ describe("limits", () => {
       text: "The check ended after 5 seconds.",
     });
     expect(leftMs).toEqual([5000, 3000, 1000]);
+  });
+
+  test("many NSEC records of one name cost as much as one", () => {
+    const name = `${`${"\\255".repeat(60)}.`.repeat(3)}example.com.`;
+    const data = Array.from({ length: 3800 }, (_, at) => encodeName(`${at}.net.`));
+    const started = process.cpuUsage();
+    const denials = readNsec([{ name, type: "NSEC", data, signatures: [] }]);
+    for (const ask of [denials.at, denials.over, denials.encloser]) ask("a.example.com.");
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(200);
   });
 
   test("a long name costs 256 hashes at most", async () => {
