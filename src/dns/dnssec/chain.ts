@@ -99,8 +99,10 @@ export class Chain {
   async check(set: RecordSet, authority: readonly RecordSet[]): Promise<string> {
     const { name, type, signatures } = set;
     const signers = this.#signersOf(set, set);
-    if (signatures.length === 0) {
-      throw await this.explainUnsigned(setText(set), type === "DS" ? parentOf(name) : name);
+    if (signers.length === 0) {
+      const above = type === "DS" ? parentOf(name) : name;
+      const unsigned = await this.explainUnsigned(setText(set), above);
+      if (signatures.length === 0) throw unsigned;
     }
     let problem: unknown;
     for (const signer of signers) {
@@ -129,6 +131,8 @@ export class Chain {
     const candidates = authority.filter(({ type }) => type === "NSEC" || type === "NSEC3");
     const by = candidates
       .flatMap((set) => this.#signersOf(claim, set))
+      // The lowest zone knows the name; others say where an alias of theirs comes from.
+      .sort((a, b) => b.length - a.length)
       .find((signer) => signer === (wildcard?.signer ?? signer));
     if (by === undefined) return null;
     const zone = await this.#zoneAt(by);
@@ -237,10 +241,10 @@ export class Chain {
     }
     const { answers } = await this.#ask(link.zone, "DNSKEY");
     const set = findSet(answers, link.zone, "DNSKEY");
-    if (!set) throw bogus`${zone} has a ${from} and no DNSKEY record.`;
-    if (isAnchor && set.signatures.length === 0) {
-      throw indeterminate`The resolver does not pass signatures on, so nothing can be checked through it.`;
+    if (isAnchor && !set?.signatures.length) {
+      throw indeterminate`The resolver does not pass keys and signatures on, so nothing can be checked through it.`;
     }
+    if (!set) throw bogus`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
       const named = keys.filter(

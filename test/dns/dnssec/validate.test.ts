@@ -23,7 +23,10 @@ const RECORDS = [
   ...["www AAAA 2001:db8::1", "www AAAA 2001:db8::2", "alias CNAME www.example.com."],
   ...["*.wild AAAA 2001:db8::3", "*.aliases CNAME www.example.com.", 'near.wild TXT "x"'],
   ...["out CNAME www.plain.com.", "over CNAME www.other.com.", "moved DNAME example.com."],
-  ...["a.b.between AAAA ::1", "mail MX 10 WWW.Example.COM.", "we\\.ird\\032name AAAA ::1"],
+  ...["*.far CNAME www.other.com.", "*.down CNAME v4.sub.example.com."],
+  ...Array.from({ length: 17 }, (_, at) => `link${at + 1} CNAME link${at + 2}.example.com.`),
+  ...["link18 AAAA ::1", "a.b.between AAAA ::1"],
+  ...["mail MX 10 WWW.Example.COM.", "we\\.ird\\032name AAAA ::1"],
 ];
 
 type Zones = Partial<Record<"root" | "com" | "example", Partial<ZoneOptions>>>;
@@ -34,6 +37,7 @@ function worldOf({ root, com, example }: Zones = {}, now?: number): World {
     { name: ".", ...root },
     { name: "com.", ...com },
     { name: "example.com.", records: RECORDS, ...example },
+    { name: "sub.example.com.", records: ["v4 A 192.0.2.1"] },
     { name: "other.com.", records: ["www AAAA 2001:db8::9"] },
     { name: "plain.com.", algorithm: null, records: ["www AAAA 2001:db8::8"] },
   ];
@@ -193,7 +197,8 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["everything about the zone without signatures", { tamper: (question, reply) => (question.includes("example") ? { ...stripped(reply), answers: stripped(reply).answers.filter(({ type }) => type !== DS) } : reply) }, "bogus", /though com is signed and does not prove that example\.com is not/],
   ["a DS record without a signature", { tamper: on("example.com. DS", stripped) }, "bogus", /example\.com DS has no signature, though com is signed/],
   ["keys without signatures", { tamper: on("example.com. DNSKEY", stripped) }, "bogus", /example\.com DNSKEY has no signature/],
-  ["a resolver that drops all signatures", { tamper: (_, reply) => stripped(reply) }, "indeterminate", /does not pass signatures on/],
+  ["a resolver that drops all signatures", { tamper: (_, reply) => stripped(reply) }, "indeterminate", /does not pass keys and signatures on/],
+  ["a resolver that drops all signatures and gives no keys", { tamper: (question, reply) => (question.endsWith("DNSKEY") ? { rcode: "NOERROR", answers: [], authority: [] } : stripped(reply)) }, "indeterminate", /does not pass keys and signatures on/],
   ["an island of security", { zones: { example: { digests: [] } } }, "insecure", /example\.com counts as not signed: com proves that it has no DS record/],
   ["an island with its own trust anchor", { zones: { example: { digests: [] } }, anchor: "example.com." }, "secure", /from example\.com down/],
   ["a trust anchor below the answer", { anchor: "example.com.", question: "www.other.com. AAAA" }, "indeterminate", /No trust anchor is at or above www\.other\.com/],
@@ -220,6 +225,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["a zone that refuses", { tamper: on("com. DS", () => "REFUSED") }, "indeterminate", /no answer for com DS when asked not to check \(CD\): REFUSED/],
   ["an answer that fails", { tamper: on(WWW, () => "TIMEOUT") }, "indeterminate", /no answer: TIMEOUT/],
   ["an unsigned zone whose server fails", { question: "www.plain.com. AAAA", tamper: on("www.plain.com. AAAA", () => "SERVFAIL") }, "indeterminate", /SERVFAIL/],
+  ["unsigned data in an unsigned zone, signed by another zone", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", {}) }, "insecure", /plain\.com counts as not signed/],
   ["unsigned data in an unsigned zone with junk for a signature", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", { signer: "plain.com." }) }, "insecure", /plain\.com counts as not signed/],
   ["a proof of no DS record, signed by another key", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").signed(withoutSignatures(reply.authority).filter(({ type }) => type === NSEC), { key: new TestKey("foreign", 13, 256) }) })) }, "bogus", /com has no such key/],
   ["a proof of no DS record, of another name", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").denial("other.com.") })) }, "bogus", /plain\.com/],
@@ -240,6 +246,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["a wildcard in place of a name that exists", { question: "near.wild.example.com. AAAA", tamper: on("near.wild.example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: world.zone("example.com.").signed(world.zone("example.com.").set("*.wild.example.com.", 28)).map((each) => ({ ...each, owner: "near.wild.example.com." })), authority: world.zone("example.com.").denial("near.wild.example.com.") })) }, "bogus", /does not prove that near\.wild\.example\.com does not exist/],
   ["a wildcard's NSEC record under another name", { tamper: on(WWW, (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").denial("*.wild.example.com.").map((each) => ({ ...each, owner: "any.wild.example.com." })) })) }, "bogus", /is from a wildcard, which proves nothing/],
   ["an alias that its DNAME record does not make", { question: "www.moved.example.com. AAAA", tamper: on("www.moved.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.map((each) => each.type === 5 ? { ...each, data: encodeName("evil.example.com.") } : each) })) }, "bogus", /is not the one that the DNAME record of moved\.example\.com makes/],
+  ["an alias of a wildcard to a zone below, without such a record", { question: "x.down.example.com. AAAA" }, "secure", /^sub\.example\.com proves that v4\.sub\.example\.com has no AAAA record/],
   ["an alias whose end is missing", { question: "over.example.com. AAAA", tamper: on("over.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 2) })) }, "indeterminate", /ends at www\.other\.com/],
   ["an alias into a broken zone", { question: "over.example.com. AAAA", tamper: (question, reply) => question === "other.com. DNSKEY" ? "SERVFAIL" : reply }, "indeterminate", /other\.com DNSKEY when asked not to check \(CD\): SERVFAIL/],
   ["NSEC3 with 100 iterations", { zones: { example: { denial: "nsec3", iterations: 100 } }, question: "nothing.example.com. AAAA" }, "secure", /proves/],
