@@ -129,18 +129,17 @@ export class Chain {
   async deny(claim: Claim, authority: readonly RecordSet[]) {
     const { name, wildcard } = claim;
     const candidates = authority.filter(({ type }) => type === "NSEC" || type === "NSEC3");
+    // Records of other zones can be there to prove the wildcard of an alias.
+    const soa = wildcard ? undefined : authority.find(({ type }) => type === "SOA");
     const by = candidates
       .flatMap((set) => this.#signersOf(claim, set))
-      // The lowest zone knows the name; others say where an alias of theirs comes from.
-      .sort((a, b) => b.length - a.length)
-      .find((signer) => signer === (wildcard?.signer ?? signer));
+      .find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
     if (by === undefined) return null;
     const zone = await this.#zoneAt(by);
     const { link } = zone;
     const own = candidates.filter(({ signatures }) =>
       signatures.some(({ signer }) => signer === by),
     );
-    const soa = findSet(authority, by, "SOA");
     const proof = this.#note(zone, claim, (shown) => {
       const isHashed = own.every(({ type }) => type === "NSEC3");
       const sets = own.filter(({ type }) => isHashed || type === "NSEC");

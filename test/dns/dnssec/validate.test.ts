@@ -24,6 +24,7 @@ const RECORDS = [
   ...["*.wild AAAA 2001:db8::3", "*.aliases CNAME www.example.com.", 'near.wild TXT "x"'],
   ...["out CNAME www.plain.com.", "over CNAME www.other.com.", "moved DNAME example.com."],
   ...["*.far CNAME www.other.com.", "*.down CNAME v4.sub.example.com."],
+  "*.off CNAME v4.unsigned.example.com.",
   ...Array.from({ length: 17 }, (_, at) => `link${at + 1} CNAME link${at + 2}.example.com.`),
   ...["link18 AAAA ::1", "a.b.between AAAA ::1"],
   ...["mail MX 10 WWW.Example.COM.", "we\\.ird\\032name AAAA ::1"],
@@ -38,6 +39,7 @@ function worldOf({ root, com, example }: Zones = {}, now?: number): World {
     { name: "com.", ...com },
     { name: "example.com.", records: RECORDS, ...example },
     { name: "sub.example.com.", records: ["v4 A 192.0.2.1"] },
+    { name: "unsigned.example.com.", algorithm: null, records: ["v4 A 192.0.2.1"] },
     { name: "other.com.", records: ["www AAAA 2001:db8::9"] },
     { name: "plain.com.", algorithm: null, records: ["www AAAA 2001:db8::8"] },
   ];
@@ -255,6 +257,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["an alias of a wildcard whose end is missing", { question: "x.far.example.com. AAAA", tamper: on("x.far.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 2) })) }, "indeterminate", /ends at www\.other\.com/],
   ["an alias of a wildcard to a zone below, without such a record", { question: "x.down.example.com. AAAA" }, "secure", /^sub\.example\.com proves that v4\.sub\.example\.com has no AAAA record/],
   ["an expired signature by the parent beside a valid one", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), world.zone("com.").signatureOf(withoutSignatures(reply.answers), { expires: -5 }), ...reply.answers.filter(isSignature)] })) }, "secure", /The first to expire is that of .*, in \d+ days/],
+  ["an alias of a wildcard to a zone below that is not signed, without such a record", { question: "x.off.example.com. AAAA" }, "insecure", /^unsigned\.example\.com counts as not signed/],
   ["an alias whose end is missing", { question: "over.example.com. AAAA", tamper: on("over.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 2) })) }, "indeterminate", /ends at www\.other\.com/],
   ["an alias into a broken zone", { question: "over.example.com. AAAA", tamper: (question, reply) => question === "other.com. DNSKEY" ? "SERVFAIL" : reply }, "indeterminate", /other\.com DNSKEY when asked not to check \(CD\): SERVFAIL/],
   ["NSEC3 with 100 iterations", { zones: { example: { denial: "nsec3", iterations: 100 } }, question: "nothing.example.com. AAAA" }, "secure", /proves/],
