@@ -281,6 +281,18 @@ test.each(BROKEN)(
   },
 );
 
+test("zones that are left out, where the record of a wildcard or another one shows it", async () => {
+  const names = ["a.", "b.", "c.", "d.", "e.", "f."];
+  const zones = names.map((name) => ({ name, algorithm: null, records: ["www AAAA ::1"] }));
+  const wildcard = { name: ".", denial: "opt-out", records: ["* CNAME www.a."] } as const;
+  const world = new World([wildcard, ...zones]);
+  const owners = new Set(names.map((name) => world.zone(".").denial(name)[0]?.owner));
+  expect(owners).toEqual(new Set([".", "*."].map((name) => `${world.zone(".").hash(name)}.`)));
+  for (const name of names) {
+    expect((await verdictOn(world, `www.${name} AAAA`)).verdict).toBe("insecure");
+  }
+});
+
 test("a trust anchor of another root", async () => {
   const [anchor] = worldOf().anchors("com.");
   const found = await verdictOn(worldOf(), WWW, {
