@@ -67,24 +67,23 @@ function followAliases(
     const dname = answers.find((set) => set.type === "DNAME" && isAbove(set));
     const cname = findSet(answers, name, "CNAME");
     const isEnd = findSet(answers, name, type) && !(dname && type === "CNAME");
-    const set = dname ?? cname;
-    const [data, ...more] = set?.data ?? [];
-    if (isEnd || !set || !data) return { aliases, name, type };
-    if (more.length > 0) throw indeterminate`${setText(set)} leads to several names.`;
+    const [data, ...more] = cname?.data ?? [];
+    if (isEnd || !cname || !data) return { aliases, name, type };
+    if (more.length > 0) throw indeterminate`${setText(cname)} leads to several names.`;
     if (aliases.length === MAX_ALIASES) {
       throw indeterminate`The answer has more than ${MAX_ALIASES} aliases.`;
     }
-    let target = decodeName(data);
-    if (dname) {
+    const target = decodeName(data);
+    const [to] = dname?.data ?? [];
+    if (dname && to) {
       const moved = labelsOf(name).slice(0, -labelsOf(dname.name).length || undefined);
-      target = `${[...moved, ...labelsOf(target)].join(".")}.`;
-      if (cname?.data.map((each) => decodeName(each)).join() !== target) {
-        throw bogus`The answer does not have the CNAME record that the DNAME record of ${nameText(dname.name)} makes for ${nameText(name)}.`;
+      if (target !== `${[...moved, ...labelsOf(decodeName(to))].join(".")}.`) {
+        throw bogus`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
       // What is asked for is the record that is made, unless the answer goes on behind it.
       if (type === "CNAME" && !isNameError) return { aliases, name: dname.name, type: dname.type };
     }
-    aliases.push(set);
+    aliases.push(dname ?? cname);
     name = target;
   }
 }
