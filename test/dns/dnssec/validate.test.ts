@@ -1,6 +1,7 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
 import { createWork } from "../../../src/dns/dnssec/limits.ts";
+import { isWithin } from "../../../src/dns/dnssec/names.ts";
 import { readNsec } from "../../../src/dns/dnssec/nsec.ts";
 import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
@@ -470,6 +471,13 @@ describe("limits", () => {
     const denials = readNsec([{ name, type: "NSEC", data, signatures: [] }]);
     for (const ask of [denials.at, denials.over, denials.encloser]) ask("a.example.com.");
     expect(process.cpuUsage(started).user / 1000).toBeLessThan(200);
+  });
+
+  test("16 aliases beside 4,000 DNAME records elsewhere cost little", () => {
+    const name = `${"a.".repeat(110)}example.com.`;
+    const started = process.cpuUsage();
+    for (let at = 0; at < 16 * 4000; at++) expect(isWithin(name, `b${at}.${name}`)).toBe(false);
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(300);
   });
 
   test("a long name costs 256 hashes at most", async () => {
