@@ -1,4 +1,4 @@
-import { dlopen, type FFIFunction, FFIType, type Library, ptr, read } from "bun:ffi";
+import { dlopen, type FFIFunction, FFIType, type Library, type Pointer, ptr, read } from "bun:ffi";
 import { getSystemErrorName } from "node:util";
 
 /** glibc first, then musl on each processor that sixscope is built for. */
@@ -59,13 +59,8 @@ export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
   for (const name of LIBC_NAMES) {
     try {
       const location = dlopen(name, { __errno_location: { returns: FFIType.ptr } }).symbols;
-      const functions = dlopen(name, symbols).symbols;
-      return Object.assign(functions, {
-        errno: () => {
-          const at = location.__errno_location();
-          return at === null ? 0 : read.i32(at);
-        },
-      });
+      const errno = () => read.i32(location.__errno_location() as Pointer);
+      return Object.assign(dlopen(name, symbols).symbols, { errno });
     } catch (error) {
       cause = error;
     }
