@@ -94,21 +94,11 @@ export interface PingOptions extends RunOptions {
   readonly onSample?: ((sample: Sample) => void) | undefined;
 }
 
-/** How a ping ended. */
-export type PingOutcome =
-  | {
-      readonly kind: "done";
-      /** The address that the last requests came from. */
-      readonly source: Ipv6Address;
-      readonly timeoutMs: number;
-      /** In the order of `seq`. */
-      readonly samples: readonly PingSample[];
-      /** In the order of `seq`; together with the samples, one for each request. */
-      readonly lost: readonly LostSample[];
-      /** Further answers to an answered request. */
-      readonly duplicates: number;
-    }
-  | NoResult;
+/**
+ * How a ping ended: `source` is the address that the last requests came from, `samples` and `lost` are in the order of
+ * `seq` and together one for each request, and `duplicates` counts further answers to an answered request.
+ */
+export type PingOutcome = Awaited<ReturnType<typeof ping>>;
 
 /** The hop limit of an echo request, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
@@ -120,16 +110,12 @@ const TIMER_MS = 2;
  * Sends echo requests at an interval, and resolves as soon as the outcome of each is certain: where
  * nothing has answered, `SILENCE_MS` after the last one.
  */
-export async function ping(
-  prober: Prober,
-  request: PingRequest,
-  options: PingOptions = {},
-): Promise<PingOutcome> {
+export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
   const { target, scopeId = 0, count, intervalMs, timeoutMs, carrier } = request;
   const { clock } = prober;
   const signal = prober.signalFor(options.signal);
   const route = prober.route(target, scopeId);
-  if (typeof route === "string") return { kind: "unreachable", code: route };
+  if (typeof route === "string") return unreachable(route);
   const probe = { target, scopeId, ...route, carrier, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
@@ -170,17 +156,17 @@ export async function ping(
   const untilMs = () => certainMs(all, sentMs, source);
   while (!signal.aborted && clock.nowMs() < untilMs()) await prober.listen(signal, untilMs());
   prober.endRun(signal);
-  if (signal.aborted) return { kind: "aborted" };
+  if (signal.aborted) return { kind: "aborted" } as const;
 
   const samples = all.filter((sample) => "hopLimit" in sample);
   const lost = all.filter((sample) => "reason" in sample);
   const refused = lost.filter((sample) => "errno" in sample);
   const last = refused.at(-1);
-  if (refused.length === count && last !== undefined) {
-    return { kind: "unreachable", code: last.errno };
-  }
-  return { kind: "done", source, timeoutMs, samples, lost, duplicates };
+  if (refused.length === count && last !== undefined) return unreachable(last.errno);
+  return { kind: "done" as const, source, timeoutMs, samples, lost, duplicates };
 }
+
+const unreachable = (code: string): NoResult => ({ kind: "unreachable", code });
 
 function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {
   const { kind, from, rttMs, hopLimit } = response;
