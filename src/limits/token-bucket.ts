@@ -1,5 +1,4 @@
 import type { IpAddress } from "../addr/ip.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
 import { type Bucket, counted, type Rule } from "./lease.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
@@ -238,7 +237,7 @@ export function createRateLimiter(
     const { address } = subject;
     const own = place("address", keyOfAddress(address), anonymous);
     if (address?.version !== 6 || prefix === 0) return [own] as const;
-    return [own, place("prefix", keyOfPrefix(address), prefix)] as const;
+    return [own, place("prefix", [address.word0, address.word1, 0, 0], prefix)] as const;
   };
   return {
     /**
@@ -306,10 +305,6 @@ function stateOf(
     /** Seconds until then, at least 1. */
     retryAfterSeconds: resetSeconds - nowSeconds,
   };
-}
-
-function keyOfPrefix({ word0, word1 }: Ipv6Address): BucketKey {
-  return [word0, word1, 0, 0];
 }
 
 function keyOfAddress(address: IpAddress | null): BucketKey {
