@@ -38,6 +38,13 @@ export const C = {
 /** The address of a buffer. The caller keeps the buffer referenced for as long as C may use it. */
 export { ptr as addressOf };
 
+/** The value of an integer option of a socket; undefined if a descriptor has none. */
+export function socketOption(fd: number, [level, name]: readonly [number, number]) {
+  const value = new Int32Array(1);
+  const length = Uint32Array.of(value.byteLength);
+  return libc().getsockopt(fd, level, name, value, length) === 0 ? value[0] : undefined;
+}
+
 /** A text as C has it. The caller keeps it referenced for as long as C may use it. */
 export function cString(text: string): Uint8Array {
   return new TextEncoder().encode(`${text}\0`);

@@ -4,7 +4,7 @@ import { type IpAddress, networkOf, unmapIp } from "../addr/ip.ts";
 import { ipv4FromWord } from "../addr/ipv4.ts";
 import { ipv6FromBytes } from "../addr/ipv6.ts";
 import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
-import { libc } from "../platform/libc.ts";
+import { libc, socketOption } from "../platform/libc.ts";
 import { AF_INET, AF_INET6, OPTION, SHUT_RDWR, SOCKADDR } from "../platform/linux.ts";
 import type { Log } from "../util/log.ts";
 
@@ -27,7 +27,7 @@ const UNREAD_TIMEOUT_MS = 15_000;
 
 /** The sockets of this process that listen for connections. */
 export function listeningSockets(): number[] {
-  return descriptors().filter((fd) => option(fd, OPTION.acceptsConnections) === 1);
+  return descriptors().filter((fd) => socketOption(fd, OPTION.acceptsConnections) === 1);
 }
 
 /** Bounds what the kernel holds for clients that do not read; accepted sockets inherit it from the listening ones. */
@@ -138,12 +138,6 @@ function peerOf(fd: number): IpAddress | null {
     default:
       return null;
   }
-}
-
-function option(fd: number, option: readonly [level: number, name: number]): number | undefined {
-  const value = new Int32Array(1);
-  const length = new Uint32Array([value.byteLength]);
-  return libc().getsockopt(fd, ...option, value, length) === 0 ? value[0] : undefined;
 }
 
 function setOption(fd: number, option: readonly [level: number, name: number], value: number) {
