@@ -2,7 +2,7 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { errorName } from "./icmp-error.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
-import type { Response } from "./response.ts";
+import type { ProbeError, Response } from "./response.ts";
 import type { RunBudget } from "./run-budget.ts";
 import type { Carrier, PortState } from "./socket.ts";
 
@@ -55,32 +55,22 @@ export interface PingSample {
 }
 
 /** An echo request without a reply in time. */
-export type LostSample =
+export type LostSample = { readonly seq: number } & (
   | {
-      readonly seq: number;
       /** `unknown` if the kernel dropped packets meanwhile, perhaps the reply. */
       readonly reason: "timeout" | "unknown";
       /** Milliseconds to a reply that came too late. */
       readonly rttMs?: number;
     }
   | {
-      readonly seq: number;
       /** This machine's kernel refused to send it, with an errno name such as `EPERM`. */
       readonly reason: "not-sent";
       readonly errno: string;
       readonly rttMs?: undefined;
     }
-  | {
-      readonly seq: number;
-      /** The name of the ICMPv6 error, such as `no-route`; see `errorName`. */
-      readonly reason: string;
-      readonly type: number;
-      readonly code: number;
-      /** The sender of the error; this machine if a neighbour did not resolve. */
-      readonly from: Ipv6Address;
-      /** Milliseconds to the error. */
-      readonly rttMs: number;
-    };
+  /** The ICMPv6 error, from this machine if a neighbour did not resolve; its name, such as `no-route`, is the reason. */
+  | ({ readonly reason: string } & Pick<ProbeError, "type" | "code" | "from" | "rttMs">)
+);
 
 /** An echo request and its outcome. */
 export type Sample = PingSample | LostSample;
