@@ -4,7 +4,7 @@ import { followFiles } from "../platform/followed-files.ts";
 import { libc } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
-import { reasonOf } from "../util/errors.ts";
+import { orThrow } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { listeningSockets } from "./connections.ts";
 
@@ -28,13 +28,8 @@ export class CertificateError extends Error {
 export function readCertificate({ certFile, keyFile }: CertificateFiles) {
   // Not imported at the start, because only HTTPS needs it and loading takes milliseconds.
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
-  const attempt = <T>(problem: string, run: () => T): T => {
-    try {
-      return run();
-    } catch (error) {
-      throw new CertificateError(`${problem}: ${reasonOf(error)}`, { cause: error });
-    }
-  };
+  const attempt = <T>(problem: string, run: () => T) =>
+    orThrow(run, (reason, cause) => new CertificateError(`${problem}: ${reason}`, { cause }));
   const cert = attempt(`cannot read the certificate ${certFile}`, () => readRegularFile(certFile));
   // A file with both may be replaced between two readings.
   const key = attempt(`cannot read the key ${keyFile}`, () =>
