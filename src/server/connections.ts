@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { type IpAddress, networkOf, unmapIp } from "../addr/ip.ts";
 import { ipv4FromWord } from "../addr/ipv4.ts";
-import { ipv6FromBytes } from "../addr/ipv6.ts";
+import { ipv6At } from "../addr/ipv6.ts";
 import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
 import { libc, socketOption } from "../platform/libc.ts";
 import { AF_INET, AF_INET6, OPTION, SHUT_RDWR, SOCKADDR } from "../platform/linux.ts";
@@ -130,14 +130,9 @@ const length = new Uint32Array(1);
 function peerOf(fd: number): IpAddress | null {
   length[0] = SOCKADDR.bytes;
   if (libc().getpeername(fd, address, length) !== 0) return null;
-  switch (view.getUint16(SOCKADDR.family, true)) {
-    case AF_INET:
-      return ipv4FromWord(view.getUint32(SOCKADDR.address4));
-    case AF_INET6:
-      return unmapIp(ipv6FromBytes(address.subarray(SOCKADDR.address, SOCKADDR.scopeId)));
-    default:
-      return null;
-  }
+  const family = view.getUint16(SOCKADDR.family, true);
+  if (family === AF_INET) return ipv4FromWord(view.getUint32(SOCKADDR.address4));
+  return family === AF_INET6 ? unmapIp(ipv6At(view, SOCKADDR.address)) : null;
 }
 
 function setOption(fd: number, option: readonly [level: number, name: number], value: number) {
