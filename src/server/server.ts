@@ -114,16 +114,13 @@ function whyNot(address: ListenAddress, error: unknown): string {
     const advice = `; let ${ownName()} write to ${dirname(address.path)}`;
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
-  switch (code) {
-    case "EADDRINUSE": {
-      const users = listenersOn(address.port).join(" and ") || "another process";
-      return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
-    }
-    case "EADDRNOTAVAIL":
-      return "this machine does not have the address (EADDRNOTAVAIL); see ip address";
-    case "EACCES":
-      return "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)";
-    default:
-      return reasonOf(error);
-  }
+  if (code !== "EADDRINUSE") return REASONS[code ?? ""] ?? reasonOf(error);
+  const users = listenersOn(address.port).join(" and ") || "another process";
+  return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
 }
+
+/** Why a port cannot be listened on, by the code of the error. */
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: "this machine does not have the address (EADDRNOTAVAIL); see ip address",
+  EACCES: "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)",
+};
