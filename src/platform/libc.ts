@@ -1,4 +1,4 @@
-import { dlopen, type FFIFunction, FFIType, type Library, type Pointer, ptr, read } from "bun:ffi";
+import { dlopen, type FFIFunction, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { getSystemErrorName } from "node:util";
 
 /** glibc first, then musl on each processor that sixscope is built for. */
@@ -59,9 +59,7 @@ export function cString(text: string): Uint8Array {
  * @throws SystemError with code ENOSYS if no C library can be loaded (not Linux, or executable memory
  *   is forbidden, as with MemoryDenyWriteExecute)
  */
-export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
-  symbols: Symbols,
-): Library<Symbols>["symbols"] & { errno(): number } {
+export function loadLibc<const Symbols extends Record<string, FFIFunction>>(symbols: Symbols) {
   let cause: unknown;
   for (const name of LIBC_NAMES) {
     try {

@@ -182,9 +182,7 @@ export function createValkey(
      *
      * @param unused as `SharedLimiter.unused`
      */
-    async leave(
-      unused: Iterable<readonly [key: string, ...args: (string | number)[]]>,
-    ): Promise<void> {
+    async leave(unused: Iterable<readonly [key: string, ...args: (string | number)[]]>) {
       stopBeats?.();
       stopBeats = null;
       const returned = problem === null ? [...unused] : [];
