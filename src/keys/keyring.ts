@@ -76,9 +76,7 @@ export async function createKeyring(path: string, log: Log) {
   return {
     ...file,
     /** True if the file could be used, at the start or since. */
-    get isUsable() {
-      return isUsable;
-    },
+    isUsable: () => isUsable,
     /** All keys, also those that are not valid. */
     records,
     /** How many keys are valid now. */

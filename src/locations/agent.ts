@@ -137,9 +137,7 @@ export function createAgent(
 
   return {
     /** Questions that are worked on now. */
-    get running() {
-      return runs.size;
-    },
+    running: () => runs.size,
     /** Answers the questions that come over a connection, until it closes or `stop` is called. */
     serve(connection: NatsConnection): void {
       // Each question reaches one of the agents that share a location.

@@ -143,9 +143,7 @@ export function createLocations(
       return link && link.current() !== null;
     },
     /** Questions of other instances that are worked on now. */
-    get running() {
-      return agent?.running ?? 0;
-    },
+    running: () => agent?.running() ?? 0,
     /** Lets other instances ask this process, if it has a location. */
     answer(endpoints: readonly Endpoint[], services: Services, log: Log): void {
       if (own === null) return;

@@ -92,9 +92,7 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
     reads: followed.reads,
     close: followed.close,
     reload,
-    get current() {
-      return current;
-    },
+    current: () => current,
     /** Calls `renew` with each new certificate, one after the other, until `close`. */
     watch(renew: typeof onRenewal): void {
       onRenewal = renew;

@@ -148,10 +148,10 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
   const ofKeys = (keys: Keyring) => [
     gauge("sixscope_keys", "API keys that are valid now.", () => keys.activeCount()),
     gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
-      Number(keys.isUsable),
+      Number(keys.isUsable()),
     ),
   ];
-  const expirySeconds = () => (renewal?.current.expiresMs ?? 0) / 1000;
+  const expirySeconds = () => (renewal?.current().expiresMs ?? 0) / 1000;
   const whenExpired = "Unix time at which the certificate expires.";
   const expiry = gauge("sixscope_certificate_expiry_timestamp_seconds", whenExpired, expirySeconds);
   return [
@@ -202,7 +202,7 @@ function locationMetrics({ locations }: Sources): readonly Metric[] {
   const there = () => locations.known.byWord().get(ALL_LOCATIONS) ?? [];
   const isConnected = () => Number(locations.isConnected);
   const asked = () => byLabel("outcome", locations.asked);
-  const running = () => locations.running;
+  const { running } = locations;
   const up = () =>
     locations.expected.map(
       (location) => [{ location }, Number(there().includes(location))] as const,

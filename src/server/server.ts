@@ -91,7 +91,7 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   const POLL_MS = 25;
   for (let quietMs = 0; quietMs < MOMENT_MS; quietMs += POLL_MS) {
     await Bun.sleep(POLL_MS);
-    if (listeners.some(({ pendingRequests }) => pendingRequests > 0)) quietMs = 0;
+    if (listeners.some(({ isPending }) => isPending())) quietMs = 0;
   }
 }
 
