@@ -172,7 +172,7 @@ export abstract class EchoSocket implements IcmpSocket {
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
-    const { name } = this.#out;
+    const { name, view } = this.#out;
     this.#writeName({ target, scopeId, flowLabel, port: UNUSED_PORT });
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
@@ -180,7 +180,7 @@ export abstract class EchoSocket implements IcmpSocket {
     this.#libc.connect(this.#router, DISCONNECT, SOCKADDR.bytes);
     // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
     if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
-    return code ?? { source: addressIn(name), flowLabel };
+    return code ?? { source: ipv6At(view, name.byteOffset + SOCKADDR.address), flowLabel };
   }
 
   send(packet: OutgoingPacket): number | string {
@@ -369,7 +369,7 @@ export class ErrorQueueSocket extends EchoSocket {
   #receiveError(): ReceivedPacket | null {
     const packet = this.read(MSG_DONTWAIT | MSG_ERRQUEUE);
     if (packet === null) return null;
-    const { view, bytes, name } = this.received;
+    const { view, name } = this.received;
     const error = this.findControl(CONTROL.error);
     if (error === null || view.getUint8(error + EXTENDED_ERROR.origin) !== EXTENDED_ERROR.icmp6) {
       return this.#receiveError();
@@ -390,7 +390,7 @@ export class ErrorQueueSocket extends EchoSocket {
     message.set(request, INVOKING_AT + IPV6_HEADER_BYTES);
     return {
       ...packet,
-      source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
+      source: ipv6At(view, sender + SOCKADDR.address),
       scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
       message,
       carrier,
@@ -434,11 +434,6 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   const seconds = (to.getUint32(toAt, true) - from.getUint32(fromAt, true)) | 0;
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;
-}
-
-/** The address in a `struct sockaddr_in6`. */
-export function addressIn(name: Uint8Array): Ipv6Address {
-  return ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
 }
 
 /** A C int in memory. */
