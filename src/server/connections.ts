@@ -11,9 +11,6 @@ import type { Log } from "../util/log.ts";
 /** Connections of all networks, and of one IPv6 /64 or IPv4 address. */
 const MAX_CONNECTIONS = { all: 16_384, network: 1_024 } as const;
 
-/** More than this in use, and the connections are counted; fewer cannot break a bound. */
-const COUNTED_FROM = MAX_CONNECTIONS.network;
-
 /**
  * Descriptors that are looked at in one piece, which takes less than a millisecond, and milliseconds between
  * two pieces. A connection is noticed after two rounds at the latest: 3.3 s of 16,384 descriptors.
@@ -102,7 +99,7 @@ function isCrowded(): boolean {
   const lowest = libc().dup(0);
   if (lowest < 0) return true;
   libc().close(lowest);
-  return lowest > COUNTED_FROM;
+  return lowest > MAX_CONNECTIONS.network;
 }
 
 /** A bound of the numbers of descriptors, which grows in powers of two; proc_pid_status(5). */
