@@ -33,14 +33,11 @@ export interface Carrier {
 export type PortState = "open" | "closed";
 
 /** An echo request to send. */
-export interface OutgoingPacket {
+export interface OutgoingPacket extends Route {
   readonly target: Ipv6Address;
   /** Index of the interface of a link-local target, 0 for none. */
   readonly scopeId: number;
-  readonly source: Ipv6Address;
   readonly hopLimit: number;
-  /** 20 bits, 0 for none; routers send all packets with one label the same way. */
-  readonly flowLabel: number;
   /** How the message travels, and the target's port, which ICMPv6 has not; see `Carrier`. */
   readonly carrier?: Carrier | undefined;
   /** The number of the try in its run; see `PORTS` of the TCP socket. */
@@ -73,6 +70,7 @@ export type Invoking = Pick<ReceivedPacket, "message" | "carrier">;
 /** How the kernel sends to a target: the source address, and the flow label that it accepts. */
 export interface Route {
   readonly source: Ipv6Address;
+  /** 20 bits, 0 for none; routers send all packets with one label the same way. */
   readonly flowLabel: number;
 }
 
