@@ -40,7 +40,11 @@ export function boundUnreadResponses(): void {
 export function boundConnections(trusted: readonly Prefix[], log: Log): void {
   const exempt = [...LOOPBACK, ...trusted];
   let isOver = false;
-  const look = connectionRounds((fd) => networkOfPeer(fd, exempt));
+  const look = connectionRounds((fd) => {
+    const peer = peerOf(fd);
+    const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
+    return isBounded ? networkOf(peer) : null;
+  });
   setInterval(() => {
     const surplus = look(isCrowded, highestDescriptor);
     if (surplus === null) return;
@@ -109,13 +113,6 @@ function highestDescriptor(): number {
 
 function descriptors(): number[] {
   return readdirSync("/proc/self/fd").map(Number);
-}
-
-/** The network at the other end of a TCP connection; null for any other descriptor, and for exempt peers. */
-function networkOfPeer(fd: number, exempt: readonly Prefix[]): string | null {
-  const peer = peerOf(fd);
-  const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
-  return isBounded ? networkOf(peer) : null;
 }
 
 /** Kept, because one for each look costs more than the look. */
