@@ -2,7 +2,7 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { errorName } from "./icmp-error.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
-import type { ProbeError, Response } from "./response.ts";
+import type { EchoReply, ProbeError, Response } from "./response.ts";
 import type { RunBudget } from "./run-budget.ts";
 import type { Carrier, PortState } from "./socket.ts";
 
@@ -41,13 +41,9 @@ export interface PingRequest extends RunRequest {
 }
 
 /** An echo request that was answered in time. */
-export interface PingSample {
+export interface PingSample extends Pick<EchoReply, "hopLimit" | "rttMs"> {
   /** From 1. */
   readonly seq: number;
-  /** The reply's hop limit on arrival. */
-  readonly hopLimit: number;
-  /** Milliseconds, not rounded. */
-  readonly rttMs: number;
   /** The sender of the reply, if it was another address than the target's. */
   readonly otherSource?: Ipv6Address;
   /** Of the port that was probed, if it was one. */
