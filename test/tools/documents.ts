@@ -292,7 +292,7 @@ export const MTR: MtrResult = {
       { rounds: 3, reached: true, addresses: ["2001:db8:1::2", null, "2001:db8:3::1"] },
     ],
     otherRounds: 1,
-    verdict: mtrVerdict(MTR_HOPS, MTR_END, { from: 1, to: 3 }),
+    verdict: mtrVerdict(MTR_HOPS, MTR_END, { begin: { from: 1, to: 3 }, inARow: 0 }),
     dns64: DNS64,
     addresses: ADDRESSES,
     port: { protocol: "tcp", port: 443, state: "open", echo: true },

@@ -103,6 +103,7 @@ describe("loss by hop", () => {
     reached: true,
     toTarget: totalsOf(ledgerOf(["reply", "reply", "reply"])),
     begin: null,
+    inARow: 0,
     error: null,
     state: undefined,
   };

@@ -112,12 +112,14 @@ describe("of mtr", () => {
     hops: readonly ReturnType<typeof hop>[],
     {
       begin = null,
+      inARow = 0,
       error,
       ...end
     }: {
       reached?: boolean;
       error?: object;
       begin?: LossBegin | null;
+      inARow?: number;
       late?: number;
       errors?: number;
       unknown?: number;
@@ -131,7 +133,7 @@ describe("of mtr", () => {
     return mtrVerdict(
       hops as object as Hops,
       { reached, toTarget, ...(error && { error }) } as never,
-      begin,
+      { begin, inARow },
     );
   };
   // biome-ignore format: a table
@@ -148,6 +150,7 @@ describe("of mtr", () => {
     [[hop(1, [30, 15], "path"), hop(2, [30, 15], "path")], { begin: { from: 0, to: 1 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between this machine and hop 1 (2001:db8:1::1)."],
     [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { begin: { from: 1, to: 2 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between hop 1 (2001:db8:1::1) and hop 2 (2001:db8:2::1), or the target does not answer every probe."],
     [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { error, errors: 15 }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. Errors answered 15 of them; the last was no-route from 2001:db8:1::1."],
+    [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { inARow: 14, begin: { from: 1, to: 2 } }, "loss", "The target did not reply to 15 of 30 probes (50 %), 14 of them in a row, so the loss changes with time. The loss begins between hop 1 (2001:db8:1::1) and hop 2 (2001:db8:2::1), or the target does not answer every probe."],
     [[FIRST, hop(2, [10, 0])], { reached: false }, "no-reply", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
     [[hop(1, [10, 0])], { reached: false }, "no-reply", "No hop answered, and the target did not reply."],
     [[FIRST, hop(2, [10, 0])], { reached: false, error, errors: 10 }, "unreachable", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1). 2001:db8:1::1 answered no-route."],
@@ -250,7 +253,9 @@ test("the verdict of each example is that of its document", () => {
   const asked = of<DnsResult>(dns);
   expect(pinged.details.verdict).toEqual(pingVerdict(pinged.results.length, pinged.details.lost));
   expect(traced.details.verdict).toEqual(traceVerdict(traced.hops, traced.details, null));
-  expect(measured.details.verdict).toEqual(mtrVerdict(measured.hops, measured.details, null));
+  expect(measured.details.verdict).toEqual(
+    mtrVerdict(measured.hops, measured.details, { begin: null, inARow: 0 }),
+  );
   const { code, text } = sized.details.verdict;
   expect(text).toBe(mtuText(code, sized, sized.hops));
   expect(asked.details.verdict).toEqual(dnsVerdict(asked.resolver, asked.records, asked.details));
