@@ -85,12 +85,12 @@ describe("of a trace", () => {
   const [yes, no] = [path(true), path(false)];
   // biome-ignore format: a table
   const found: [object, text: string][] = [
-    [{ paths: [yes], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence there are no others."],
+    [{ paths: [yes], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence at each router, there are no others."],
     [{ paths: [yes, yes], labels: 17, complete: false }, "At least 2 paths for 17 flow labels; there may be more."],
-    [{ paths: [yes, no], labels: 17, complete: true }, "2 paths for 17 flow labels; with 95 % confidence there are no others. Path 2 of 2 did not reach the target."],
-    [{ paths: [no, yes, no], labels: 17, complete: true }, "3 paths for 17 flow labels; with 95 % confidence there are no others. Paths 1 and 3 of 3 did not reach the target."],
-    [{ paths: [no], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence there are no others. It does not reach the target."],
-    [{ paths: [no, no], labels: 11, complete: true }, "2 paths for 11 flow labels; with 95 % confidence there are no others. None of them reaches the target."],
+    [{ paths: [yes, no], labels: 17, complete: true }, "2 paths for 17 flow labels; with 95 % confidence at each router, there are no others. Path 2 of 2 did not reach the target."],
+    [{ paths: [no, yes, no], labels: 17, complete: true }, "3 paths for 17 flow labels; with 95 % confidence at each router, there are no others. Paths 1 and 3 of 3 did not reach the target."],
+    [{ paths: [no], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence at each router, there are no others. It does not reach the target."],
+    [{ paths: [no, no], labels: 11, complete: true }, "2 paths for 11 flow labels; with 95 % confidence at each router, there are no others. None of them reaches the target."],
     [{ paths: [yes], labels: 1, complete: false, perPacket: [3] }, "At least 1 path for 1 flow label; there may be more. At hop 3 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
     [{ paths: [yes], labels: 6, complete: false, perPacket: [3, 4, 7] }, "At least 1 path for 6 flow labels; there may be more. At hops 3, 4 and 7 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
   ];
