@@ -197,7 +197,7 @@ labTest("mtu ends with 1 where the target does not answer", async () => {
   );
   expect(status).toBe(1);
   expect(stdout).toContain(
-    `\n${chain.target}\nThe target answers nothing. Packets of 1500 bytes get to hop 4 `,
+    `\n${chain.target}\nThe target answers neither echo requests nor UDP packets. Packets of 1500 bytes get to hop 4 `,
   );
 });
 

@@ -153,7 +153,7 @@ describe("Path MTU", () => {
       "bad",
       "every link of IPv6 must carry 1280, so larger transfers over this path fail.",
     ],
-    ["silent", "warn", "The target answers nothing."],
+    ["silent", "warn", "The target answers neither echo requests nor UDP packets."],
   ])("%s: %s, %s", async (name, kind, text) => {
     await runTool(`#/mtu/${name}.example.test`);
     expect(await textOf(`.verdict.${kind}`)).toContain(text);

@@ -328,7 +328,11 @@ export const MTU: MtuResult = {
     ...DATED,
     cause: "echo",
     location: "ams",
-    verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS, "echo") },
+    verdict: {
+      code: "narrowed",
+      text: mtuText("narrowed", SIZES, MTU_HOPS, { cause: "echo", error: ERROR, doubtful: [] }),
+    },
+    error: ERROR,
     doubtful: [
       { from: "2001:db8:2::1", hop: 2, mtu: 68, sent: 1501, doubt: "below-1280" },
       { from: "2001:db8:6::6", hop: null, mtu: 1502, sent: 1492, doubt: "not-smaller" },

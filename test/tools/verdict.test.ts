@@ -182,6 +182,7 @@ describe("of the path MTU", () => {
     ...{ mtu: 1420, atMost: 1420, packetTooBig: null, lastLarge: null, firstSmall: null },
   };
   const packetTooBig = { from: "2001:db8:2::1", hop: 2, mtu: 1420, sent: 1500 };
+  const error = { type: 1, code: 0, name: "no-route", from: "2001:db8:2::1", fromTarget: false };
   // biome-ignore format: a table
   const rows: [MtuVerdict, Partial<MtuResult & MtuResult["details"]>, text: string][] = [
     ["clear", {}, "The target answers packets of 1420 bytes, the largest that this machine can send."],
@@ -189,7 +190,7 @@ describe("of the path MTU", () => {
     ["narrowed", { packetTooBig, lastLarge: 1, firstSmall: 3 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The narrow link is between hop 1 (2001:db8:1::1) and hop 3 (2001:db8:3::1)."],
     ["narrowed", { packetTooBig: { ...packetTooBig, hop: null }, firstSmall: 1 }, "2001:db8:2::1 says Packet Too Big: its next link carries 1420 bytes. The narrow link is before hop 1 (2001:db8:1::1)."],
     ["narrowed", { lastLarge: 3 }, "Routers answer packets of more than 1420 bytes with Packet Too Big. The narrow link is behind hop 3 (2001:db8:3::1)."],
-    ["narrowed", { mtu: null, packetTooBig, lastLarge: 2, firstSmall: 3 }, "The target answers nothing. 2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
+    ["narrowed", { mtu: null, packetTooBig, lastLarge: 2, firstSmall: 3 }, "The target answers neither echo requests nor UDP packets. 2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
     ["narrowed", { cause: "echo", packetTooBig, lastLarge: 2 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The target answered UDP packets of that size, but no echo requests."],
     ["clear", { cause: "echo" }, "The target answers packets of 1420 bytes, the largest that this machine can send. The target answered UDP packets of that size, but no echo requests."],
     ["black-hole", { cause: "there", lastLarge: 2, firstSmall: 4 }, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. The narrow link is between hop 2 (2001:db8:2::1) and hop 4 (web.example.com)."],
@@ -198,16 +199,22 @@ describe("of the path MTU", () => {
     ["below-1280", { mtu: 1000, firstSmall: 4 }, "Packets of more than 1000 bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail. The narrow link is before hop 4 (web.example.com)."],
     ["at-least", { atMost: 1500 }, "The target answers packets of 1420 bytes; whether larger ones, up to 1500, get through is not known: answers are too seldom, or the time was over."],
     ["at-least", { mtu: 1280, atMost: 1500, cause: "echo" }, "The target answers packets of 1280 bytes; it did so for UDP, but for no echo requests of that size. Whether larger ones, up to 1500, get through is not known."],
-    ["at-least", { mtu: null, atMost: 1500 }, "The target answers nothing. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known."],
-    ["inconclusive", { mtu: null }, "The target does not answer packets of any size."],
+    ["at-least", { mtu: null, atMost: 1500 }, "The target answers neither echo requests nor UDP packets. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known."],
+    ["inconclusive", { mtu: null }, "Neither the target nor a hop answers packets of any size."],
+    ["inconclusive", { mtu: null, error: { ...error, from: "2001:db8::1" } }, "Neither the target nor a hop answers packets of any size. 2001:db8::1 answered no-route."],
+    ["at-least", { mtu: null, atMost: 1500, error }, "The target answers neither echo requests nor UDP packets. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known. 2001:db8:2::1 answered no-route."],
+    ["clear", { cause: "echo", error: { ...error, fromTarget: true, name: "prohibited" } }, "The target answers packets of 1420 bytes, the largest that this machine can send. The target answered UDP packets of that size, but no echo requests. The target answered prohibited."],
+    ["black-hole", { cause: "there", error: { ...error, name: "prohibited" } }, "Packets of more than 1420 bytes do not get through, and no Packet Too Big comes, so connections hang when they send much. 2001:db8:2::1 answered prohibited."],
+    ["black-hole", { cause: "there", doubtful: [{ ...packetTooBig, mtu: 576, doubt: "below-1280" }] }, "Packets of more than 1420 bytes vanish, and no Packet Too Big that is believed comes, so connections hang when they send much."],
   ];
-  test.each(rows)("%s, %j", (code, { cause, ...found }, text) => {
-    expect(mtuText(code, { ...nothing, ...found }, hops, cause)).toBe(text);
+  test.each(rows)("%s, %j", (code, { cause, error, doubtful = [], ...found }, text) => {
+    const about = { ...(cause && { cause }), ...(error && { error }), doubtful };
+    expect(mtuText(code, { ...nothing, ...found }, hops, about)).toBe(text);
   });
 
   test("names a silent hop by its number alone", () => {
     const silent = hops.map((hop) => ({ ...hop, ip: null, hostname: null }));
-    expect(mtuText("narrowed", { ...nothing, firstSmall: 2 }, silent)).toEndWith(
+    expect(mtuText("narrowed", { ...nothing, firstSmall: 2 }, silent, { doubtful: [] })).toEndWith(
       "The narrow link is before hop 2.",
     );
   });
@@ -257,6 +264,6 @@ test("the verdict of each example is that of its document", () => {
     mtrVerdict(measured.hops, measured.details, { begin: null, inARow: 0 }),
   );
   const { code, text } = sized.details.verdict;
-  expect(text).toBe(mtuText(code, sized, sized.hops));
+  expect(text).toBe(mtuText(code, sized, sized.hops, sized.details));
   expect(asked.details.verdict).toEqual(dnsVerdict(asked.resolver, asked.records, asked.details));
 });
