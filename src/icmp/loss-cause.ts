@@ -1,4 +1,4 @@
-import { fisherExact, logLikelihood, type Trials } from "../util/statistics.ts";
+import { fisherExact, logLikelihood, runChance, type Trials } from "../util/statistics.ts";
 
 /**
  * Why probes of a hop were lost:
@@ -19,6 +19,9 @@ const SIGNIFICANT = 0.01;
 export const MIN_LOST = 3;
 /** The share that a path without a fault loses. */
 const ORDINARY_SHARE = 0.001;
+/** The least length of a row of lost probes that can be an outage, and so improbable must it be that chance makes it. */
+const MIN_OUTAGE = 5;
+const OUTAGE_CHANCE = 0.025;
 /** A link can be where loss begins if that is at most e^2 times less probable than for the most probable one. */
 const MAX_LESS_PROBABLE = 2;
 
@@ -29,23 +32,56 @@ const NONE: Trials = { count: 0, failed: 0 };
 const sum = (trials: readonly Trials[]) =>
   trials.reduce((a, b) => ({ count: a.count + b.count, failed: a.failed + b.failed }), NONE);
 
+/** The probes of some rounds, by hop and to the target. Those that failed did not arrive, or their answers not here. */
+export class RoundTrials {
+  readonly hops: { count: number; failed: number }[] = [];
+  readonly target = { count: 0, failed: 0 };
+
+  /**
+   * Counts a round. The target's probe counts for all hops behind its own, which other rounds have: on a path of
+   * another length they would be compared with what was lost at another time.
+   *
+   * @param arrived by hop whether its probe arrived there; undefined if that is not known
+   */
+  count(arrived: readonly (boolean | undefined)[], isReached: boolean | undefined): void {
+    while (this.hops.length < arrived.length) this.hops.push({ ...this.target });
+    for (const [at, row] of [...this.hops, this.target].entries()) {
+      const hasPassed = at < arrived.length ? arrived[at] : isReached;
+      if (hasPassed !== undefined) row.count++;
+      if (hasPassed === false) row.failed++;
+    }
+  }
+}
+
 /**
  * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
  * not clear.
  *
- * @param hops the probes of each hop: those that failed did not arrive there, or their answers not here
- * @param target the probes that went to the target
+ * @param all the probes of all rounds
+ * @param longest those of the most rounds in a row to which the target did not reply. If chance hardly ever makes
+ *   such a row, it is an outage, and says where that was: hops answered all, or none; of others it is not clear
+ * @param length hops behind this one do not count
  */
-export function explainLoss(hops: readonly Trials[], target: Trials) {
+export function explainLoss(all: RoundTrials, longest: RoundTrials, length = all.hops.length) {
+  const { target } = all;
+  const hops = all.hops.slice(0, length);
   const replying = withLossOfReplies(hops);
+  const inARow = longest.target.count;
+  const isOutage = inARow >= MIN_OUTAGE && runChance(target, inARow) < OUTAGE_CHANCE;
+  const tried = isOutage ? longest.hops.slice(0, length) : hops;
+  const sound = [...tried.entries()].filter(([at, { count, failed }]) => {
+    const isMixed = isOutage && failed > 0 && failed < count;
+    return !replying.has(at) && answers(hops[at] ?? NONE) && !isMixed;
+  });
   const isLossy = answers(target) && target.failed >= MIN_LOST;
-  const begin = isLossy ? beginOfLoss(hops, replying) : null;
+  const begin = isLossy ? beginOfLoss(sound) : null;
   const causes = hops.map((hop, at): LossCause | null => {
     if (hop.failed === 0) return null;
     if (replying.has(at)) return "replies";
     return isLossy && at + 1 >= (begin?.to ?? 0) ? "path" : "unclear";
   });
-  return { causes, begin };
+  /** `inARow` are the target's probes of the outage; 0 without one. */
+  return { causes, begin, inARow: isOutage ? inARow : 0 };
 }
 
 /**
@@ -73,8 +109,7 @@ function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
  * same share. Several links that explain the losses about as well are one stretch. Null if none need be
  * there, or it can be any.
  */
-function beginOfLoss(hops: readonly Trials[], replying: ReadonlySet<number>) {
-  const sound = [...hops.entries()].filter(([at, hop]) => !replying.has(at) && answers(hop));
+function beginOfLoss(sound: readonly (readonly [number, Trials])[]) {
   const fits = [...sound, null].map((_, at) => {
     const behind = sum(sound.slice(at).map(([, hop]) => hop));
     const before = sum(sound.slice(0, at).map(([, hop]) => hop));

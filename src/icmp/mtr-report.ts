@@ -1,6 +1,6 @@
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { type Fate, type Ledger, ledgerOf, totalsOf } from "./ledger.ts";
-import { explainLoss, type LossCause } from "./loss-cause.ts";
+import { explainLoss, type LossCause, RoundTrials } from "./loss-cause.ts";
 import { TimeStatistics } from "./mtr-times.ts";
 import type { Response } from "./response.ts";
 import { endOf } from "./trace-report.ts";
@@ -47,6 +47,10 @@ export class MtrRounds {
   readonly #toTarget = ledgerOf();
   readonly #paths: Path[] = [];
   readonly #counted = new WeakSet<Round>();
+  readonly #trials = new RoundTrials();
+  /** Of the rounds since the target last replied, and of the most rounds in a row to which it did not. */
+  #silence = new RoundTrials();
+  #longest = this.#silence;
   #current: Path | undefined;
   #otherRounds = 0;
   #reached = false;
@@ -55,11 +59,17 @@ export class MtrRounds {
   count(round: Round): void {
     this.#counted.add(round);
     const within = untilReply(round);
-    within.forEach((outcome, at) => {
+    const arrived = within.map((outcome, at) => {
       this.#rows[at] ??= new Row();
-      this.#rows[at].count(outcome);
+      return this.#rows[at].count(outcome);
     });
-    this.#toTarget[fateToTarget(round)]++;
+    const fate = fateToTarget(round);
+    this.#toTarget[fate]++;
+    const hasReplied = isUnknown(fate) ? undefined : fate === "reply";
+    this.#trials.count(arrived, hasReplied);
+    if (hasReplied) this.#silence = new RoundTrials();
+    else this.#silence.count(arrived, hasReplied);
+    if (this.#silence.target.count > this.#longest.target.count) this.#longest = this.#silence;
     this.#reached ||= isReached(within);
     this.#follow(within);
   }
@@ -83,11 +93,10 @@ export class MtrRounds {
   report() {
     const rows = this.#rows.slice(0, this.#length());
     const toTarget = totalsOf(this.#toTarget);
-    const { known: count, lost: failed } = toTarget;
-    const { causes, begin } = explainLoss(rows.map(arrivalsOf), { count, failed });
+    const { causes, ...explained } = explainLoss(this.#trials, this.#longest, rows.length);
     // A router that answers errors alone has not lost the probes; the path has.
     const hops = rows.map((row, at) =>
-      row.describe(at + 1, causes[at] ?? (failed > 0 ? "path" : "unclear")),
+      row.describe(at + 1, causes[at] ?? (toTarget.lost > 0 ? "path" : "unclear")),
     );
     return {
       hops,
@@ -99,14 +108,14 @@ export class MtrRounds {
       reached: this.#reached,
       /** The last probe of each round, which goes to the target; all that is received are its replies. */
       toTarget,
-      begin,
+      ...explained,
     };
   }
 
   /** Hops up to the last one that answered, if the target ever replied. */
   #length(): number {
     return this.#reached
-      ? this.#rows.findLastIndex((row) => row.arrived > 0) + 1
+      ? this.#rows.findLastIndex((row) => row.hasArrived) + 1
       : this.#rows.length;
   }
 
@@ -173,11 +182,8 @@ function extend(path: Path, addresses: Path["addresses"], reached: boolean): voi
   path.rounds++;
 }
 
-/** The probes of a row as far as they say something of the path to its hop. */
-function arrivalsOf(row: Row) {
-  const { known: count } = totalsOf(row.ledger);
-  return { count, failed: count - row.arrived };
-}
+/** True if nothing says whether the probe got there. */
+const isUnknown = (fate: Fate) => fate === "unknown" || fate === "not-sent";
 
 /** Counts the probes of a hop. */
 class Row {
@@ -186,33 +192,28 @@ class Row {
   readonly #addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
   readonly #times = new TimeStatistics();
   #others = 0;
-  /** Errors of the hop itself: their probes went as far as it. */
-  #ownErrors = 0;
+  /** True if a probe is known to have come as far as the hop. */
+  hasArrived = false;
 
-  /** Probes that are known to have come as far as the hop. */
-  get arrived(): number {
-    return this.ledger.reply + this.ledger.hop + this.#ownErrors;
-  }
-
-  count(outcome: Outcome): void {
+  /** Returns whether the probe has come as far as the hop; undefined if that is not known. */
+  count(outcome: Outcome): boolean | undefined {
     const fate = fateOf(outcome);
     this.ledger[fate]++;
-    if (typeof outcome === "string") return;
+    if (typeof outcome === "string") return isUnknown(fate) ? undefined : false;
     const { from: address, scopeId, rttMs } = outcome;
     let known = this.#addresses.find((each) => equalIpv6(each.address, address));
     // The error of a router that is not known at this hop can be that of a nearer one.
-    if (fate === "error" && known === undefined && this.#addresses.length > 0) return;
+    if (fate === "error" && known === undefined && this.#addresses.length > 0) return false;
     if (known === undefined && this.#addresses.length < MAX_LISTED) {
       known = { address, scopeId, received: 0 };
       this.#addresses.push(known);
     }
-    if (fate === "error") {
-      this.#ownErrors++;
-      return;
-    }
+    this.hasArrived = true;
+    if (fate === "error") return true;
     this.#times.add(rttMs);
     if (known === undefined) this.#others++;
     else known.received++;
+    return true;
   }
 
   describe(hop: number, cause: LossCause) {

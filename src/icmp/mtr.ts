@@ -2,10 +2,10 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { type MtrReport, MtrRounds, type Round } from "./mtr-report.ts";
 import type { RunOptions } from "./ping.ts";
-import type { Prober } from "./prober.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS } from "./prober.ts";
 import type { Response } from "./response.ts";
 import { ENOUGH, UNBOUNDED } from "./run-budget.ts";
-import { describeError, endOf, type TraceError } from "./trace-report.ts";
+import { describeError, endOf, GAP_LIMIT, type TraceError } from "./trace-report.ts";
 import type { TraceOptions, TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** Repeated probes of all hops to one target. */
@@ -29,6 +29,9 @@ export type MtrOutcome = Awaited<ReturnType<typeof mtr>>;
 /** Turns that are left to the trace: a port that holds one of its SYNs answers no round from there. */
 const TRACE_TURNS = 32;
 
+/** After this number of rounds in a row with a silent end, the path may be longer, and the next ones go a hop further. */
+const SILENT_ROUNDS = 10;
+
 /**
  * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile:
  * the target's reply ends the rounds that follow, and where a router answers the last probe of a round, the round
@@ -50,6 +53,9 @@ export async function mtr(
   const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
+  /** The hop up to which a target that falls silent is looked for. */
+  const furthest = traced.reached ? Math.min(maxHops, end + GAP_LIMIT) : 0;
+  let silentRounds = 0;
   let error: TraceError | null = null;
   let state = traced.hops.at(-1)?.state;
   /** Resolve when a probe has left, or will not. */
@@ -65,11 +71,17 @@ export async function mtr(
     };
     // This machine's own error says that a neighbour does not answer.
     const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
+    let reply = null as Response | null;
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
+      else if (response.kind === "reply") reply = response;
     };
-    const answer = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
+    const first = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
     leave();
+    // A router that says that the path ends and forwards the probe all the same is not right.
+    if (first.kind === "error" && endOf(first) !== null)
+      await pause(prober.clock, REPLY_AFTER_ERROR_MS, signal);
+    const answer = reply ?? first;
     if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
     if (answer.kind === "unknown") round[at] = "unknown";
     if (answer.kind === "refused") round[at] = "not-sent";
@@ -92,6 +104,11 @@ export async function mtr(
       typeof outcome === "object" ? outcome.from : undefined;
     if (!round.every((outcome, at) => budget.admit(at + 1, fromOf(outcome)))) return;
     counted.count(round);
+    silentRounds = round.at(-1) === "silent" ? silentRounds + 1 : 0;
+    if (silentRounds === SILENT_ROUNDS) {
+      silentRounds = 0;
+      end = Math.max(end, Math.min(end + 1, furthest));
+    }
     budget.work(() => onRound?.(number, counted.report()));
   };
   for (let number = 1; number <= rounds && !signal.aborted; number++) {

@@ -15,7 +15,7 @@ import {
   TRACE_BYTES,
   UDP,
 } from "./size-search.ts";
-import { describeHop, type TraceHop } from "./trace-report.ts";
+import { describeError, describeHop, type TraceError, type TraceHop } from "./trace-report.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** A hop, and what is known of the largest packet that gets through to it; exact where both bounds are the same. */
@@ -127,6 +127,7 @@ export async function measureMtu(
   /** Each once. */
   const doubtful = new Map<string, DoubtfulTooBig>();
   let udpSent = 0;
+  let error = null as TraceError | null;
   const carrier = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
 
   const doubt = (message: DoubtfulTooBig) => {
@@ -175,7 +176,11 @@ export async function measureMtu(
     if (hasPassed) return { kind: "passed" };
     if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
     if (answer.kind === "unknown" || answer.kind === "aborted") return { kind: "unknown" };
-    if (answer.kind !== "error" || answer.type !== TYPE.packetTooBig) return { kind: "lost" };
+    if (answer.kind !== "error") return { kind: "lost" };
+    if (answer.type !== TYPE.packetTooBig) {
+      if (line !== UDP) error = describeError(answer, target);
+      return { kind: "lost" };
+    }
     // A router that says Packet Too Big and forwards the packet all the same lies.
     const certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
     while (!hasPassed && !signal.aborted && clock.nowMs() < certainMs)
@@ -240,6 +245,8 @@ export async function measureMtu(
       /** From 1 to where the path ends, or the last hop that answered. */
       hops: hops as readonly MtuHop[],
       ...conclusion,
+      /** The last other error that answered an echo request; null also if the target answers all that gets through. */
+      error: echo.atLeast > 0 && echo.limit !== "silence" ? null : error,
       doubtful: [...doubtful.values()] as readonly DoubtfulTooBig[],
     };
   } finally {

@@ -5,7 +5,7 @@ import { RawSocket } from "./raw-socket.ts";
 import { RememberedProbes } from "./remembered.ts";
 import { matchResponse, probeKey, type Response } from "./response.ts";
 import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "./socket.ts";
-import { TargetLimit, type TargetShare } from "./target-limit.ts";
+import { RETRY_MS, TargetLimit, type TargetShare } from "./target-limit.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
 const GRACE_MS = 1;
@@ -32,8 +32,6 @@ const MAX_PROBES = 2 ** 18;
 export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: with all `MAX_PROBES` taken, most are still free. */
 const MAX_KEY_TRIES = 64;
-/** The wait before a probe is tried again that could not be sent now, in milliseconds: a slow link drains in this time. */
-export const RETRY_MS = 20;
 /** How often a probe is tried again for which the kernel has no buffer. */
 export const MAX_BUFFER_RETRIES = 5;
 /** Errno names of a kernel that has no room for a packet right now. */
@@ -196,7 +194,8 @@ export class Prober {
     for (let retries = 0; !signal.aborted; ) {
       const answer = this.#send(request);
       if (answer instanceof Promise) return await answer;
-      if (answer !== null && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+      const isRefused = typeof answer === "string";
+      if (isRefused && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
         const chosen = this.route(target, scopeId, flowLabel);
         if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
           return await this.probe({ ...request, ...chosen });
@@ -204,7 +203,7 @@ export class Prober {
         this.counters.refused++;
         return { kind: "refused", code: answer };
       }
-      await pause(this.clock, RETRY_MS, signal);
+      await pause(this.clock, isRefused ? RETRY_MS : answer, signal);
     }
     return ABORTED;
   }
@@ -227,15 +226,16 @@ export class Prober {
     this.#socket.close();
   }
 
-  /** Sends now: the answer to come, an errno name, or null if a bound for the target is reached. */
-  #send(request: ProbeRequest): Promise<Answer> | string | null {
+  /** Sends now: the answer to come, an errno name, or how long to wait because a bound for the target is reached. */
+  #send(request: ProbeRequest): Promise<Answer> | string | number {
     const { source, timeoutMs, flowLabel, payloadBytes, carrier, signal } = request;
     const nowMs = this.clock.nowMs();
     // Or what waits for a blocked event loop would answer a later probe with its key.
     if (nowMs >= this.#readMs + SWEEP_MS) this.#read();
     this.#probes.forget(nowMs);
     this.#renewTag(nowMs);
-    if (!this.#limit.take(request, nowMs)) return null;
+    const waitMs = this.#limit.take(request, nowMs);
+    if (waitMs > 0) return waitMs;
     const identifier = this.#identifierOf(request);
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";

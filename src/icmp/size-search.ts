@@ -189,7 +189,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     }
   };
 
-  /** Asks for both bounds again. If they are not true any more, all that is known is forgotten. */
+  /** Asks for both bounds again. If they are not true any more, all that was known before is forgotten. */
   const hasChanged = async (line: Line): Promise<boolean> => {
     const { atLeast, atMost, limit } = boundsOf(line);
     if (atLeast === 0) return false;
@@ -203,7 +203,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     }
     const now = boundsOf(line);
     const isOther = now.atLeast > atMost || now.atMost < atLeast;
-    sizes = isOther ? [] : before;
+    if (!isOther) sizes = before;
     return isOther;
   };
 

@@ -20,6 +20,9 @@ export const SYN_PAUSE_MS = 100;
 /** How long the distance of a port that answered is remembered, in milliseconds: paths change. */
 export const DISTANCE_MS = 10_000;
 
+/** The wait before a probe is tried again that could not be sent now, in milliseconds: a slow link drains in this time. */
+export const RETRY_MS = 20;
+
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
@@ -57,28 +60,29 @@ export class TargetLimit {
     this.#share = share;
   }
 
-  /** Counts one more probe unless a bound is reached; returns whether it was counted. */
-  take(probe: Probe, nowMs: number): boolean {
+  /** Counts one more probe and returns 0, unless a bound is reached: then it returns the milliseconds after which to try again. */
+  take(probe: Probe, nowMs: number): number {
     const { target, source, hopLimit } = probe;
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs);
     const port = portKey(probe);
     const far = Math.min(hopLimit, this.#distances.get(port ?? "")?.hops ?? hopLimit);
     const syn = port && `${port} ${far}`;
-    if (syn && nowMs - (this.#synMs.get(syn) ?? -Infinity) < SYN_PAUSE_MS) return false;
+    const waitMs = syn ? (this.#synMs.get(syn) ?? -Infinity) + SYN_PAUSE_MS - nowMs : 0;
+    if (waitMs > 0) return waitMs;
     const prefix = networkOf(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
     const isNear = target.word0 === source.word0 && target.word1 === source.word1;
     const neighbour = isNear ? addressKey(target) : "";
     const isWaiting = isNear && !this.#answeredMs.has(neighbour);
-    if (isWaiting && this.#waiting.length >= MAX_WAITING) return false;
+    if (isWaiting && this.#waiting.length >= MAX_WAITING) return RETRY_MS;
     const isShort = sentMs.length >= this.#share.perSecond();
-    if (isShort && !this.#share.lease(prefix, nowMs)) return false;
+    if (isShort && !this.#share.lease(prefix, nowMs)) return RETRY_MS;
     if (isWaiting) this.#waiting.push({ neighbour, sentMs: nowMs });
     if (syn) this.#synMs.set(syn, nowMs);
     sentMs.push(nowMs);
     this.#sentMs.set(prefix, sentMs);
-    return true;
+    return 0;
   }
 
   /** Notes that a target has answered, so that no probe waits for it. */

@@ -37,6 +37,12 @@ export function fisherExact(one: Trials, other: Trials): number {
   return Math.min(1, sum);
 }
 
+/** How probable it is at most that a row of trials of a length fails, if any of the trials may fail. */
+export function runChance({ count, failed }: Trials, length: number): number {
+  const rest = count - length;
+  return (rest + 1) * Math.exp(logChoose(rest, failed - length) - logChoose(count, failed));
+}
+
 /** The logarithm of the probability of trials, in one order, if each fails with a probability between 0 and 1. */
 export function logLikelihood({ count, failed }: Trials, probability: number): number {
   const passed = count - failed;

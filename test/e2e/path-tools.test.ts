@@ -112,7 +112,7 @@ Probed  ${chain.target} from ${chain.source}, flow label N
     const { status, stdout, stderr } = await tool(way, ...args);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(
-      /\n {2}5 .*\n\n.*\n1 path for \d+ flow labels; with 95 % confidence there are no others\.\nProbed .*, flow label 74565\n$/,
+      /\n {2}5 .*\n\n.*\n1 path for \d+ flow labels; with 95 % confidence at each router, there are no others\.\nProbed .*, flow label 74565\n$/,
     );
     const mtr = await tool(way, "mtr", "--json", "-c", "1", "--flow-label", "74565", chain.target);
     expect(JSON.parse(mtr.stdout)).toMatchObject({ details: { flowLabel: 74_565 } });
@@ -197,7 +197,7 @@ labTest("mtu ends with 1 where the target does not answer", async () => {
   );
   expect(status).toBe(1);
   expect(stdout).toContain(
-    `\n${chain.target}\nThe target answers nothing. Packets of 1500 bytes get to hop 4 `,
+    `\n${chain.target}\nThe target answers neither echo requests nor UDP packets. Packets of 1500 bytes get to hop 4 `,
   );
 });
 

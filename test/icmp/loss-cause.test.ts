@@ -1,13 +1,21 @@
 /** Why probes were lost, and where: by hand, and in thousands of runs whose truth is known. */
 import { describe, expect, test } from "bun:test";
-import { explainLoss, type LossBegin, type LossCause } from "../../src/icmp/loss-cause.ts";
+import {
+  explainLoss,
+  type LossBegin,
+  type LossCause,
+  RoundTrials,
+} from "../../src/icmp/loss-cause.ts";
 import { randomFrom } from "../lab/simulation.ts";
 
 type Row = readonly [count: number, failed: number];
 
 function explain(...rows: readonly Row[]) {
   const hops = rows.map(([count, failed]) => ({ count, failed }));
-  return explainLoss(hops, hops.at(-1) as (typeof hops)[number]);
+  return explainLoss(
+    Object.assign(new RoundTrials(), { hops, target: hops.at(-1) }),
+    new RoundTrials(),
+  );
 }
 
 const short = (causes: readonly (LossCause | null)[]) =>

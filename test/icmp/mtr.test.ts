@@ -97,6 +97,36 @@ describe("over a simulated path", () => {
     for (const { sent, received } of outcome.hops) expect(received).toBe(sent);
   });
 
+  test("a path that becomes longer where a router is silent is followed too", async () => {
+    const [short, long] = [path(stations(3)), path(stations(6))];
+    const target = stationAddress(6);
+    const lab = start((packet, sentMs) => {
+      const isShort = sentMs < lab.startMs + 500;
+      if (!isShort && packet.hopLimit > 2 && packet.hopLimit < 6) return [];
+      const answers = (isShort ? short : long)(packet, sentMs) as FakeResponse[];
+      return answers.map((each) => (each.message[0] === 129 ? { ...each, from: target } : each));
+    });
+    const told: MtrReport[] = [];
+    const onRound = (_: number, report: MtrReport) => told.push(report);
+    const request = { ...REQUEST, target, rounds: 100 };
+    await lab.clock.run(lab.engine.mtr(request, { onRound }));
+    const received = told.map(({ toTarget }) => toTarget.received);
+    expect((received[99] as number) - (received[69] as number)).toBe(30);
+    expect(told[99]?.hops).toHaveLength(6);
+  });
+
+  test("a target that falls silent is looked for a few hops further, and its rows stay", async () => {
+    const three = path(stations(3));
+    const lab = start((packet, sentMs) =>
+      sentMs > lab.startMs + 500 && packet.hopLimit > 2 ? [] : three(packet, sentMs),
+    );
+    const request = { ...REQUEST, target: stationAddress(3), rounds: 200 };
+    const { hops, toTarget } = (await lab.clock.run(lab.engine.mtr(request))) as Done;
+    expect([hops.length, toTarget.sent]).toEqual([3, 200]);
+    const furthest = Math.max(...lab.socket.sent.slice(-20).map(({ hopLimit }) => hopLimit));
+    expect(furthest).toBeLessThanOrEqual(3 + 8);
+  });
+
   test("a target that is not there is asked as far as the path answers", async () => {
     const silent = stations(20).map((station, at) =>
       at < 3 ? station : { rttMs: 1, answers: () => false },
@@ -140,6 +170,31 @@ describe("over a simulated path", () => {
     const { error: none, reached } = await run(mended);
     expect([none, reached]).toEqual([null, true]);
   });
+
+  test.each([5, 90])(
+    "a reply %p ms after an error counts, as for a ping and a trace",
+    async (delayMs) => {
+      const whole = path(stations(3));
+      const lying: Network = (packet, atMs) => {
+        const answers = whole(packet, atMs) as FakeResponse[];
+        if (packet.hopLimit < 3) return answers;
+        const error = { delayMs: 3, from: stationAddress(2), message: icmpError(packet, 1, 0) };
+        return [error, ...answers.map((answer) => ({ ...answer, delayMs: 3 + delayMs }))];
+      };
+      const run = (network: Network) => start(network);
+      const target = { ...REQUEST, target: stationAddress(3) };
+      const [one, two, three] = [run(lying), run(lying), run(lying)];
+      const pinged = await one.clock.run(one.engine.ping({ ...target, count: 10 }));
+      expect(pinged).toMatchObject({ samples: { length: 10 }, lost: [] });
+      const traced = await two.clock.run(two.engine.traceroute(target));
+      expect(traced).toMatchObject({ reached: true, error: null });
+      const outcome = (await three.clock.run(three.engine.mtr(target))) as Done;
+      expect(outcome).toMatchObject({
+        toTarget: { sent: 10, received: 10, errors: 0 },
+        error: null,
+      });
+    },
+  );
 
   test("a reply after the timeout is late, though its round has been told", async () => {
     const slow = stations(3);

@@ -123,6 +123,54 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     expect(outcome.doubtful[0]).toMatchObject({ from: ROUTER, doubt: "disproved" });
   });
 
+  test.each<[string, number, [number, number], string | null, object]>([
+    ["all packets", 0, [1, 0], "no-route", { verdict: "at-least", mtuBytes: null }],
+    ["larger packets", 1400, [1, 1], "prohibited", { verdict: "black-hole", mtuBytes: 1400 }],
+  ])("an error that answers %s is told", async (_, above, [type, code], name, found) => {
+    const { clock, options } = simulate((packet) => {
+      const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
+      if (bytes > 1500) return "EMSGSIZE";
+      const hop = Math.min(packet.hopLimit, 3);
+      const from = stationAddress(hop > 1 && bytes > above ? 1 : hop);
+      if (hop > 1 && bytes > above)
+        return [{ delayMs: 2, from, message: icmpError(packet, type, code) }];
+      const message = hop === 3 ? echoReply(packet) : icmpError(packet, 3, 0);
+      return [{ delayMs: hop, from, message }];
+    });
+    const outcome = (await clock.run(openIcmp(options).mtu(REQUEST))) as Done;
+    const error = { name, type, code, from: stationAddress(1), fromTarget: false };
+    expect(outcome).toMatchObject({ ...found, error });
+  });
+
+  test("an error that answers UDP says nothing of echo requests that vanish", async () => {
+    const { clock, options } = simulate((packet) => {
+      const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
+      if (bytes > 1500) return "EMSGSIZE";
+      const hop = Math.min(packet.hopLimit, 3);
+      const prohibited = { delayMs: 2, from: ROUTER, message: icmpError(packet, 1, 1) };
+      if (packet.carrier !== undefined) return [prohibited];
+      if (hop > 2 && bytes > 1400) return [];
+      const message = hop === 3 ? echoReply(packet) : icmpError(packet, 3, 0);
+      return [{ delayMs: hop, from: stationAddress(hop), message }];
+    });
+    const outcome = (await clock.run(openIcmp(options).mtu(REQUEST))) as Done;
+    expect(outcome).toMatchObject({ verdict: "black-hole", mtuBytes: 1400, error: null });
+  });
+
+  test("an error of a moment is not told if the target answers all", async () => {
+    let nth = 0;
+    const { clock, options } = simulate((packet) => {
+      if (packet.message.length > 1460) return "EMSGSIZE";
+      const hop = Math.min(packet.hopLimit, 2);
+      const message = hop === 2 ? echoReply(packet) : icmpError(packet, 3, 0);
+      const gone = { delayMs: 2, from: ROUTER, message: icmpError(packet, 1, 0) };
+      return [hop === 2 && ++nth < 3 ? gone : { delayMs: hop, from: stationAddress(hop), message }];
+    });
+    const request = { ...REQUEST, target: stationAddress(2) };
+    const outcome = (await clock.run(openIcmp(options).mtu(request))) as Done;
+    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, error: null });
+  });
+
   test("a target that answers nothing does not hide a narrow link, nor cost three seconds", async () => {
     const { clock, socket, options } = simulate((packet) => {
       const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);

@@ -2,8 +2,8 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { equalIpv6 } from "../../src/addr/ipv6.ts";
 import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
 import type { PingOutcome, PingRequest, Sample } from "../../src/icmp/ping.ts";
-import { MAX_BUFFER_RETRIES, RETRY_MS, SILENCE_MS } from "../../src/icmp/prober.ts";
-import { PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
+import { MAX_BUFFER_RETRIES, SILENCE_MS } from "../../src/icmp/prober.ts";
+import { PROBES_PER_SECOND, RETRY_MS } from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
   echoReply,

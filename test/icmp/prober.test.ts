@@ -6,12 +6,16 @@ import {
   Prober,
   type ProberOptions,
   QUARANTINE_MS,
-  RETRY_MS,
   TAG_MS,
 } from "../../src/icmp/prober.ts";
 import type { Response } from "../../src/icmp/response.ts";
 import type { OutgoingPacket } from "../../src/icmp/socket.ts";
-import { MAX_WAITING, NEIGHBOUR_MS, PROBES_PER_SECOND } from "../../src/icmp/target-limit.ts";
+import {
+  MAX_WAITING,
+  NEIGHBOUR_MS,
+  PROBES_PER_SECOND,
+  RETRY_MS,
+} from "../../src/icmp/target-limit.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import {
   echoReply,

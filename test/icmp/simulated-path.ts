@@ -32,6 +32,8 @@ export interface SimulatedPath {
   /** The chance that a packet or its answer is lost. */
   readonly loss?: number;
   readonly rttMs?: number;
+  /** True while packets of a line get nowhere. */
+  readonly isOut?: (line: Line, atMs: number) => boolean;
 }
 
 /** Sends packets over a path, and counts them. */
@@ -54,7 +56,8 @@ export function simulate(path: SimulatedPath, clock: VirtualClock, random: () =>
   const fateOf = (line: Line, bytes: number): Fate => {
     const links = path.links(clock.nowMs() - startMs);
     if (bytes > (links[0] as number)) return { kind: "refused" };
-    if (random() < loss / 2) return { kind: "lost" };
+    const isOut = path.isOut?.(line, clock.nowMs() - startMs) ?? false;
+    if (isOut || random() < loss / 2) return { kind: "lost" };
     const answered = (): Fate => ({ kind: random() < loss / 2 ? "lost" : "passed" });
     let forged: Fate | null = null;
     for (const [at, router] of path.routers.entries()) {

@@ -94,6 +94,16 @@ test.each<[name: string, path: SimulatedPath, endMs: number, lessThanMs: number,
   expect(measured.udp).toBeLessThanOrEqual(20);
 });
 
+test("a target that answered before a change and after it is never said to answer nothing", async () => {
+  const silent: number[] = [];
+  for (let endMs = 40; endMs < 500; endMs += 5) {
+    const links = (atMs: number) => [1500, atMs < 35 ? 1400 : 1500];
+    const { echo } = await measure({ ...fixed(1500, 1500), links }, randomFrom(1), endMs);
+    if (echo.atLeast < 1400) silent.push(endMs);
+  }
+  expect(silent).toEqual([]);
+});
+
 /** A path that nobody has chosen. */
 function randomPath(
   random: () => number,
@@ -182,5 +192,37 @@ test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
   expect(exact).toBeGreaterThan(1700);
   expect(slowest).toBeLessThan(END_MS + 1000);
   expect(packets).toBeLessThan(1500);
+  expect(wrong).toEqual([]);
+});
+
+test("over 1,000 paths with outages under way, no bound is wrong, and no verdict says too much", async () => {
+  const wrong: unknown[] = [];
+  const verdicts: Record<string, number> = {};
+  for (let seed = 0; seed < 1000; seed++) {
+    const random = randomFrom(seed);
+    const { changesMs, ...always } = randomPath(random);
+    const links = always.links(0);
+    const first = 1 + Math.floor(random() * links.length);
+    const beginMs = random() * 3000;
+    const endMs = beginMs + random() * (random() < 0.3 ? 20_000 : 2000);
+    const isOut = (line: number, atMs: number) => line >= first && atMs >= beginMs && atMs < endMs;
+    const m = await measure({ ...always, links: () => links, isOut }, random);
+    verdicts[m.found.verdict] = (verdicts[m.found.verdict] ?? 0) + 1;
+    const [E, W, L] = [m.truth(ECHO), m.truth(UDP), links[0] as number];
+    const isRight = {
+      clear: W === L,
+      narrowed: W < L,
+      "black-hole": E < L,
+      "below-1280": W < 1280,
+      "at-least": true,
+      inconclusive: true,
+    }[m.found.verdict];
+    if (!isRight) wrong.push([seed, m.found.verdict, E, W, L]);
+    for (const [line, bounds] of [[ECHO, m.echo] as const, [UDP, m.way] as const]) {
+      if (m.truth(line) < bounds.atLeast || m.truth(line) > bounds.atMost)
+        wrong.push([seed, line, bounds, m.truth(line)]);
+    }
+  }
+  expect(Object.keys(verdicts).length).toBeGreaterThan(4);
   expect(wrong).toEqual([]);
 });

@@ -153,7 +153,7 @@ describe("Path MTU", () => {
       "bad",
       "every link of IPv6 must carry 1280, so larger transfers over this path fail.",
     ],
-    ["silent", "warn", "The target answers nothing."],
+    ["silent", "warn", "The target answers neither echo requests nor UDP packets."],
   ])("%s: %s, %s", async (name, kind, text) => {
     await runTool(`#/mtu/${name}.example.test`);
     expect(await textOf(`.verdict.${kind}`)).toContain(text);
@@ -195,7 +195,7 @@ describe("Paths", () => {
     async () => {
       await search(8, 4);
       expect(await textOf(".announce .verdict.bad")).toMatch(
-        /^4 paths for \d+ flow labels; with 95 % confidence there are no others\. Path [1-4] of 4 did not reach the target\.$/,
+        /^4 paths for \d+ flow labels; with 95 % confidence at each router, there are no others\. Path [1-4] of 4 did not reach the target\.$/,
       );
       const nodes = page.locator(".graph .hop");
       const addresses = (await nodes.locator(".ip").allTextContents()).map((ip) => ip.slice(-1));

@@ -55,7 +55,13 @@ const STEPS: CheckResult["steps"] = [
     ...{ name: "http", ip: "2001:db8::80", status: "fail", finding: "http-error" },
     ...{ text: "The server answers with status 503.", httpStatus: 503, ms: 23 },
   },
-  { name: "mtr", ip: "2001:db8::80", status: "skipped", text: "It had not ended when the check was over.", ms: 24 },
+  {
+    name: "mtr",
+    ip: "2001:db8::80",
+    status: "skipped",
+    text: "It had not ended when the check was over.",
+    ms: 24,
+  },
 ];
 
 export const CHECK = {
@@ -292,7 +298,7 @@ export const MTR: MtrResult = {
       { rounds: 3, reached: true, addresses: ["2001:db8:1::2", null, "2001:db8:3::1"] },
     ],
     otherRounds: 1,
-    verdict: mtrVerdict(MTR_HOPS, MTR_END, { from: 1, to: 3 }),
+    verdict: mtrVerdict(MTR_HOPS, MTR_END, { begin: { from: 1, to: 3 }, inARow: 0 }),
     dns64: DNS64,
     addresses: ADDRESSES,
     port: { protocol: "tcp", port: 443, state: "open", echo: true },
@@ -328,7 +334,11 @@ export const MTU: MtuResult = {
     ...DATED,
     cause: "echo",
     location: "ams",
-    verdict: { code: "narrowed", text: mtuText("narrowed", SIZES, MTU_HOPS, "echo") },
+    verdict: {
+      code: "narrowed",
+      text: mtuText("narrowed", SIZES, MTU_HOPS, { cause: "echo", error: ERROR, doubtful: [] }),
+    },
+    error: ERROR,
     doubtful: [
       { from: "2001:db8:2::1", hop: 2, mtu: 68, sent: 1501, doubt: "below-1280" },
       { from: "2001:db8:6::6", hop: null, mtu: 1502, sent: 1492, doubt: "not-smaller" },

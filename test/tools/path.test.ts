@@ -103,6 +103,7 @@ describe("loss by hop", () => {
     reached: true,
     toTarget: totalsOf(ledgerOf(["reply", "reply", "reply"])),
     begin: null,
+    inARow: 0,
     error: null,
     state: undefined,
   };
@@ -312,6 +313,7 @@ describe("the path MTU", () => {
     hops: [row(1, 1500), row(2, 1420)],
     lastLarge: 1,
     firstSmall: 2,
+    error: null,
   } as const satisfies MtuOutcome;
   const SHOWN_HOPS = [
     { hop: 1, ip: "2a00:1450::1", hostname: "name.example", mtu: 1500, atMost: 1500 },

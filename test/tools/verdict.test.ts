@@ -85,12 +85,12 @@ describe("of a trace", () => {
   const [yes, no] = [path(true), path(false)];
   // biome-ignore format: a table
   const found: [object, text: string][] = [
-    [{ paths: [yes], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence there are no others."],
+    [{ paths: [yes], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence at each router, there are no others."],
     [{ paths: [yes, yes], labels: 17, complete: false }, "At least 2 paths for 17 flow labels; there may be more."],
-    [{ paths: [yes, no], labels: 17, complete: true }, "2 paths for 17 flow labels; with 95 % confidence there are no others. Path 2 of 2 did not reach the target."],
-    [{ paths: [no, yes, no], labels: 17, complete: true }, "3 paths for 17 flow labels; with 95 % confidence there are no others. Paths 1 and 3 of 3 did not reach the target."],
-    [{ paths: [no], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence there are no others. It does not reach the target."],
-    [{ paths: [no, no], labels: 11, complete: true }, "2 paths for 11 flow labels; with 95 % confidence there are no others. None of them reaches the target."],
+    [{ paths: [yes, no], labels: 17, complete: true }, "2 paths for 17 flow labels; with 95 % confidence at each router, there are no others. Path 2 of 2 did not reach the target."],
+    [{ paths: [no, yes, no], labels: 17, complete: true }, "3 paths for 17 flow labels; with 95 % confidence at each router, there are no others. Paths 1 and 3 of 3 did not reach the target."],
+    [{ paths: [no], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence at each router, there are no others. It does not reach the target."],
+    [{ paths: [no, no], labels: 11, complete: true }, "2 paths for 11 flow labels; with 95 % confidence at each router, there are no others. None of them reaches the target."],
     [{ paths: [yes], labels: 1, complete: false, perPacket: [3] }, "At least 1 path for 1 flow label; there may be more. At hop 3 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
     [{ paths: [yes], labels: 6, complete: false, perPacket: [3, 4, 7] }, "At least 1 path for 6 flow labels; there may be more. At hops 3, 4 and 7 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
   ];
@@ -112,12 +112,14 @@ describe("of mtr", () => {
     hops: readonly ReturnType<typeof hop>[],
     {
       begin = null,
+      inARow = 0,
       error,
       ...end
     }: {
       reached?: boolean;
       error?: object;
       begin?: LossBegin | null;
+      inARow?: number;
       late?: number;
       errors?: number;
       unknown?: number;
@@ -131,7 +133,7 @@ describe("of mtr", () => {
     return mtrVerdict(
       hops as object as Hops,
       { reached, toTarget, ...(error && { error }) } as never,
-      begin,
+      { begin, inARow },
     );
   };
   // biome-ignore format: a table
@@ -148,6 +150,7 @@ describe("of mtr", () => {
     [[hop(1, [30, 15], "path"), hop(2, [30, 15], "path")], { begin: { from: 0, to: 1 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between this machine and hop 1 (2001:db8:1::1)."],
     [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { begin: { from: 1, to: 2 } }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. The loss begins between hop 1 (2001:db8:1::1) and hop 2 (2001:db8:2::1), or the target does not answer every probe."],
     [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { error, errors: 15 }, "loss", "The target did not reply to 15 of 30 probes (50 %): the loss is between 33 and 67 %. Errors answered 15 of them; the last was no-route from 2001:db8:1::1."],
+    [[hop(1, [30, 30]), hop(2, [30, 15], "path")], { inARow: 14, begin: { from: 1, to: 2 } }, "loss", "The target did not reply to 15 of 30 probes (50 %), 14 of them in a row, so the loss changes with time. The loss begins between hop 1 (2001:db8:1::1) and hop 2 (2001:db8:2::1), or the target does not answer every probe."],
     [[FIRST, hop(2, [10, 0])], { reached: false }, "no-reply", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1)."],
     [[hop(1, [10, 0])], { reached: false }, "no-reply", "No hop answered, and the target did not reply."],
     [[FIRST, hop(2, [10, 0])], { reached: false, error, errors: 10 }, "unreachable", "The target did not reply; the last answers came from hop 1 (2001:db8:1::1). 2001:db8:1::1 answered no-route."],
@@ -179,6 +182,7 @@ describe("of the path MTU", () => {
     ...{ mtu: 1420, atMost: 1420, packetTooBig: null, lastLarge: null, firstSmall: null },
   };
   const packetTooBig = { from: "2001:db8:2::1", hop: 2, mtu: 1420, sent: 1500 };
+  const error = { type: 1, code: 0, name: "no-route", from: "2001:db8:2::1", fromTarget: false };
   // biome-ignore format: a table
   const rows: [MtuVerdict, Partial<MtuResult & MtuResult["details"]>, text: string][] = [
     ["clear", {}, "The target answers packets of 1420 bytes, the largest that this machine can send."],
@@ -186,7 +190,7 @@ describe("of the path MTU", () => {
     ["narrowed", { packetTooBig, lastLarge: 1, firstSmall: 3 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The narrow link is between hop 1 (2001:db8:1::1) and hop 3 (2001:db8:3::1)."],
     ["narrowed", { packetTooBig: { ...packetTooBig, hop: null }, firstSmall: 1 }, "2001:db8:2::1 says Packet Too Big: its next link carries 1420 bytes. The narrow link is before hop 1 (2001:db8:1::1)."],
     ["narrowed", { lastLarge: 3 }, "Routers answer packets of more than 1420 bytes with Packet Too Big. The narrow link is behind hop 3 (2001:db8:3::1)."],
-    ["narrowed", { mtu: null, packetTooBig, lastLarge: 2, firstSmall: 3 }, "The target answers nothing. 2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
+    ["narrowed", { mtu: null, packetTooBig, lastLarge: 2, firstSmall: 3 }, "The target answers neither echo requests nor UDP packets. 2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes."],
     ["narrowed", { cause: "echo", packetTooBig, lastLarge: 2 }, "2001:db8:2::1 at hop 2 says Packet Too Big: its next link carries 1420 bytes. The target answered UDP packets of that size, but no echo requests."],
     ["clear", { cause: "echo" }, "The target answers packets of 1420 bytes, the largest that this machine can send. The target answered UDP packets of that size, but no echo requests."],
     ["black-hole", { cause: "there", lastLarge: 2, firstSmall: 4 }, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. The narrow link is between hop 2 (2001:db8:2::1) and hop 4 (web.example.com)."],
@@ -195,16 +199,22 @@ describe("of the path MTU", () => {
     ["below-1280", { mtu: 1000, firstSmall: 4 }, "Packets of more than 1000 bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail. The narrow link is before hop 4 (web.example.com)."],
     ["at-least", { atMost: 1500 }, "The target answers packets of 1420 bytes; whether larger ones, up to 1500, get through is not known: answers are too seldom, or the time was over."],
     ["at-least", { mtu: 1280, atMost: 1500, cause: "echo" }, "The target answers packets of 1280 bytes; it did so for UDP, but for no echo requests of that size. Whether larger ones, up to 1500, get through is not known."],
-    ["at-least", { mtu: null, atMost: 1500 }, "The target answers nothing. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known."],
-    ["inconclusive", { mtu: null }, "The target does not answer packets of any size."],
+    ["at-least", { mtu: null, atMost: 1500 }, "The target answers neither echo requests nor UDP packets. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known."],
+    ["inconclusive", { mtu: null }, "Neither the target nor a hop answers packets of any size."],
+    ["inconclusive", { mtu: null, error: { ...error, from: "2001:db8::1" } }, "Neither the target nor a hop answers packets of any size. 2001:db8::1 answered no-route."],
+    ["at-least", { mtu: null, atMost: 1500, error }, "The target answers neither echo requests nor UDP packets. Packets of 1500 bytes get to hop 4 (web.example.com); the size that the links behind it carry is not known. 2001:db8:2::1 answered no-route."],
+    ["clear", { cause: "echo", error: { ...error, fromTarget: true, name: "prohibited" } }, "The target answers packets of 1420 bytes, the largest that this machine can send. The target answered UDP packets of that size, but no echo requests. The target answered prohibited."],
+    ["black-hole", { cause: "there", error: { ...error, name: "prohibited" } }, "Packets of more than 1420 bytes do not get through, and no Packet Too Big comes, so connections hang when they send much. 2001:db8:2::1 answered prohibited."],
+    ["black-hole", { cause: "there", doubtful: [{ ...packetTooBig, mtu: 576, doubt: "below-1280" }] }, "Packets of more than 1420 bytes vanish, and no Packet Too Big that is believed comes, so connections hang when they send much."],
   ];
-  test.each(rows)("%s, %j", (code, { cause, ...found }, text) => {
-    expect(mtuText(code, { ...nothing, ...found }, hops, cause)).toBe(text);
+  test.each(rows)("%s, %j", (code, { cause, error, doubtful = [], ...found }, text) => {
+    const about = { ...(cause && { cause }), ...(error && { error }), doubtful };
+    expect(mtuText(code, { ...nothing, ...found }, hops, about)).toBe(text);
   });
 
   test("names a silent hop by its number alone", () => {
     const silent = hops.map((hop) => ({ ...hop, ip: null, hostname: null }));
-    expect(mtuText("narrowed", { ...nothing, firstSmall: 2 }, silent)).toEndWith(
+    expect(mtuText("narrowed", { ...nothing, firstSmall: 2 }, silent, { doubtful: [] })).toEndWith(
       "The narrow link is before hop 2.",
     );
   });
@@ -250,8 +260,10 @@ test("the verdict of each example is that of its document", () => {
   const asked = of<DnsResult>(dns);
   expect(pinged.details.verdict).toEqual(pingVerdict(pinged.results.length, pinged.details.lost));
   expect(traced.details.verdict).toEqual(traceVerdict(traced.hops, traced.details, null));
-  expect(measured.details.verdict).toEqual(mtrVerdict(measured.hops, measured.details, null));
+  expect(measured.details.verdict).toEqual(
+    mtrVerdict(measured.hops, measured.details, { begin: null, inARow: 0 }),
+  );
   const { code, text } = sized.details.verdict;
-  expect(text).toBe(mtuText(code, sized, sized.hops));
+  expect(text).toBe(mtuText(code, sized, sized.hops, sized.details));
   expect(asked.details.verdict).toEqual(dnsVerdict(asked.resolver, asked.records, asked.details));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fisherExact, logLikelihood, shareInterval } from "../../src/util/statistics.ts";
+import { fisherExact, logLikelihood, runChance, shareInterval } from "../../src/util/statistics.ts";
 
 /** The rows were computed with R: `prop.test(failed, count, correct = FALSE)$conf.int`. */
 test.each([
@@ -82,3 +82,32 @@ test("the likelihood of what happens always, or never, is that of the rest", () 
   expect(logLikelihood({ count: 3, failed: 3 }, 1)).toBeCloseTo(0);
   expect(logLikelihood({ count: 2, failed: 1 }, 0.5)).toBeCloseTo(2 * Math.log(0.5));
 });
+
+/** The share of all orders of the trials in which this number fails in a row. */
+function shareWithRun(count: number, failed: number, length: number): number {
+  let [all, found] = [0, 0];
+  for (let order = 0; order < 2 ** count; order++) {
+    const text = order.toString(2);
+    if (text.replaceAll("0", "").length !== failed) continue;
+    all++;
+    if (text.includes("1".repeat(length))) found++;
+  }
+  return found / all;
+}
+
+test.each([
+  [10, 5, 5],
+  [12, 6, 5],
+  [12, 3, 3],
+  [14, 9, 8],
+  [10, 10, 10],
+  [10, 4, 0],
+])(
+  "among %d trials with %d failures, a row of %d is not more probable than said",
+  (count, failed, length) => {
+    const chance = runChance({ count, failed }, length);
+    const share = shareWithRun(count, failed, length);
+    expect(chance).toBeGreaterThanOrEqual(share - 1e-9);
+    if (length > 0) expect(chance).toBeLessThan(4 * share + 1e-9);
+  },
+);

@@ -91,7 +91,8 @@ export async function takeSteps(
     const startMs = performance.now();
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
     const seen = await run().catch((error: unknown): Seen => {
-      if (signal.aborted) return { status: "skipped", text: "It had not ended when the check was over." };
+      if (signal.aborted)
+        return { status: "skipped", text: "It had not ended when the check was over." };
       if (!(error instanceof ApiError)) throw error;
       return { status: "skipped", text: error.message };
     });

@@ -13,7 +13,7 @@ import {
   whole,
 } from "../../api/schemas.ts";
 import { ledgerOf, totalsOf } from "../../icmp/ledger.ts";
-import { type LossBegin, MIN_LOST } from "../../icmp/loss-cause.ts";
+import { MIN_LOST } from "../../icmp/loss-cause.ts";
 import { MAX_LISTED, type MtrHop, type MtrReport, type Totals } from "../../icmp/mtr-report.ts";
 import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
 import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
@@ -109,12 +109,12 @@ export const mtr = endpoint({
       for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
       const [hops, toTarget] = [present(report.hops), presentTotals(report.toTarget)];
       const so = { reached: report.reached, toTarget };
-      tell?.(round, hops, mtrVerdict(hops, so, report.begin));
+      tell?.(round, hops, mtrVerdict(hops, so, report));
     };
     const outcome = await run.outcome(
       run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onHop, onRound }),
     );
-    const { reached, error, flowLabel, otherRounds, begin } = outcome;
+    const { reached, error, flowLabel, otherRounds } = outcome;
     await names.known();
     const hops = present(outcome.hops);
     const toTarget = presentTotals(outcome.toTarget);
@@ -125,7 +125,7 @@ export const mtr = endpoint({
     }));
     const others = otherRounds > 0 && { otherRounds };
     const port = { state: outcome.state, error: end.error };
-    const known = await run.details(outcome, mtrVerdict(hops, end, begin), port);
+    const known = await run.details(outcome, mtrVerdict(hops, end, outcome), port);
     const details = { ...end, paths, ...others, ...known, flowLabel };
     const done = run.budget.enough.aborted ? counted : rounds;
     return { target, ip: run.ip, rounds: done, hops, details };
@@ -301,11 +301,11 @@ type Details = MtrResult["details"];
 const about = (percentage: number) =>
   percentage > 0 && percentage < 1 ? percentage.toPrecision(1) : String(Math.round(percentage));
 
-/** The conclusion, from the statistics of the hops, how the path ends, and where loss begins. */
+/** The conclusion, from the statistics of the hops, how the path ends, where loss begins, and if it is an outage. */
 export function mtrVerdict(
   hops: MtrResult["hops"],
   { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,
-  begin: LossBegin | null,
+  { begin, inARow }: Pick<MtrReport, "begin" | "inARow">,
 ) {
   const { received, unknown, late, errors } = toTarget;
   const known = toTarget.sent - unknown;
@@ -333,7 +333,7 @@ export function mtrVerdict(
   const sentences = [
     code === "no-loss" && `The target replied to ${all}.`,
     code === "loss" &&
-      `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)}): the loss is ${bounds}.`,
+      `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)})${inARow > 0 ? `, ${inARow} of them in a row, so the loss changes with time` : `: the loss is ${bounds}`}.`,
     code === "unclear" &&
       `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to know.`,
     begin &&

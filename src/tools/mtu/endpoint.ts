@@ -7,7 +7,6 @@ import {
   LONGEST_SEARCH_MS,
   MTU_CAUSES,
   MTU_VERDICTS,
-  type MtuCause,
   type MtuHop,
   type MtuVerdict,
   type TooBig,
@@ -20,6 +19,8 @@ import {
   openPathRun,
   pathParameters,
   presentRow,
+  presentTraceError,
+  traceError,
 } from "../hops.ts";
 import { PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
 import example from "./example.json" with { type: "json" };
@@ -65,8 +66,9 @@ export const mtu = endpoint({
     const packetTooBig = outcome.packetTooBig && presentTooBig(outcome.packetTooBig, hops);
     const doubtful = outcome.doubtful.map((each) => presentTooBig(each, hops));
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
-    const verdict = { code, text: mtuText(code, found, hops, cause) };
-    const about = { ...(cause && { cause }), doubtful, flowLabel };
+    const error = outcome.error && presentTraceError(outcome.error);
+    const about = { ...(cause && { cause }), ...(error && { error }), doubtful, flowLabel };
+    const verdict = { code, text: mtuText(code, found, hops, about) };
     const details = { ...about, ...(await run.details(outcome, verdict)) };
     return { target, ip: run.ip, ...found, hops, details };
   },
@@ -87,7 +89,7 @@ export function mtuText(
   code: MtuVerdict,
   found: Omit<MtuResult, "target" | "ip" | "hops" | "details">,
   hops: MtuResult["hops"],
-  cause: MtuCause | null = null,
+  { cause, error, doubtful }: Pick<MtuResult["details"], "cause" | "error" | "doubtful">,
 ): string {
   const { mtu, atMost, packetTooBig: told, lastLarge, firstSmall } = found;
   const nameOf = (hop: number) => {
@@ -99,37 +101,44 @@ export function mtuText(
     near && far ? `between ${near} and ${far}` : near ? `behind ${near}` : far && `before ${far}`;
   const where = place ? ` The narrow link is ${place}.` : "";
   const size = mtu ?? atMost;
-  const silent = mtu === null ? "The target answers nothing. " : "";
+  const silent = mtu === null ? "The target answers neither echo requests nor UDP packets. " : "";
+  const vanish = error ? "do not get through" : "vanish";
   const echo =
     cause === "echo" ? " The target answered UDP packets of that size, but no echo requests." : "";
-  switch (code) {
-    case "clear":
-      return `The target answers packets of ${mtu} bytes, the largest that this machine can send.${echo}`;
-    case "narrowed":
-      return told === null
-        ? `${silent}Routers answer packets of more than ${size} bytes with Packet Too Big.${where}${echo}`
-        : `${silent}${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}${echo}`;
-    case "black-hole": {
-      if (cause === "back") {
-        return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones.`;
+  const who = error?.fromTarget ? "The target" : error?.from;
+  return error ? `${meaning()} ${who} answered ${error.name}.` : meaning();
+
+  function meaning(): string {
+    switch (code) {
+      case "clear":
+        return `The target answers packets of ${mtu} bytes, the largest that this machine can send.${echo}`;
+      case "narrowed":
+        return told === null
+          ? `${silent}Routers answer packets of more than ${size} bytes with Packet Too Big.${where}${echo}`
+          : `${silent}${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}${echo}`;
+      case "black-hole": {
+        if (cause === "back") {
+          return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones.`;
+        }
+        const doubt =
+          cause === undefined && silent === "" ? " It may be on the way there or back." : "";
+        return `${silent}Packets of more than ${size} bytes ${vanish}, and no Packet Too Big ${doubtful.length > 0 ? "that is believed " : ""}comes, so connections hang when they send much.${where}${doubt}${echo}`;
       }
-      const doubt = cause === null && silent === "" ? " It may be on the way there or back." : "";
-      return `${silent}Packets of more than ${size} bytes vanish, and no Packet Too Big comes, so connections hang when they send much.${where}${doubt}${echo}`;
-    }
-    case "below-1280":
-      return `${silent}Packets of more than ${size} bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail.${where}`;
-    case "at-least": {
-      const last = hops.findLast((hop) => hop.mtu !== null);
-      if (mtu === null) {
-        return `${silent}Packets of ${last?.mtu} bytes get to ${nameOf(last?.hop ?? 0)}; the size that the links behind it carry is not known.`;
+      case "below-1280":
+        return `${silent}Packets of more than ${size} bytes ${vanish}, but every link of IPv6 must carry 1280, so larger transfers over this path fail.${where}`;
+      case "at-least": {
+        const last = hops.findLast((hop) => hop.mtu !== null);
+        if (mtu === null) {
+          return `${silent}Packets of ${last?.mtu} bytes get to ${nameOf(last?.hop ?? 0)}; the size that the links behind it carry is not known.`;
+        }
+        const unknown = `larger ones, up to ${atMost}, get through is not known`;
+        return echo
+          ? `The target answers packets of ${mtu} bytes; it did so for UDP, but for no echo requests of that size. Whether ${unknown}.`
+          : `The target answers packets of ${mtu} bytes; whether ${unknown}: answers are too seldom, or the time was over.`;
       }
-      const unknown = `larger ones, up to ${atMost}, get through is not known`;
-      return echo
-        ? `The target answers packets of ${mtu} bytes; it did so for UDP, but for no echo requests of that size. Whether ${unknown}.`
-        : `The target answers packets of ${mtu} bytes; whether ${unknown}: answers are too seldom, or the time was over.`;
+      case "inconclusive":
+        return "Neither the target nor a hop answers packets of any size.";
     }
-    case "inconclusive":
-      return "The target does not answer packets of any size.";
   }
 }
 
@@ -184,6 +193,7 @@ export function mtuResult() {
         .enum(MTU_CAUSES)
         .exactOptional()
         .describe("Where larger packets vanish; absent if none does, or it is not known."),
+      error: traceError().exactOptional(),
       doubtful: list(doubtful, "Messages that are not believed."),
       flowLabel: flowLabelNumber(),
     }),

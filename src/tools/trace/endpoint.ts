@@ -205,7 +205,7 @@ function endOf(
 function* pathSentences({ paths = [], labels = 0, complete, perPacket }: Partial<TraceDetails>) {
   const found = `${plural(paths.length, "path")} for ${plural(labels, "flow label")}`;
   yield complete
-    ? `${found}; with 95 % confidence there are no others.`
+    ? `${found}; with 95 % confidence at each router, there are no others.`
     : `At least ${found}; there may be more.`;
   const failing = paths.flatMap(({ reached }, index) => (reached ? [] : [index + 1]));
   if (failing.length === paths.length) {

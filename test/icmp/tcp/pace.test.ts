@@ -29,7 +29,7 @@ const syn = (target = "2001:db8:1::1", port = 443, hopLimit = 64) => ({
 function inSecond(limit: TargetLimit, fromMs: number, syns: readonly ReturnType<typeof syn>[]) {
   let sent = 0;
   for (let ms = 0; ms < 1000; ms++)
-    for (const each of syns) if (limit.take(each, fromMs + ms)) sent++;
+    for (const each of syns) if (limit.take(each, fromMs + ms) === 0) sent++;
   return sent;
 }
 
@@ -57,6 +57,21 @@ test("SYNs that go as far as one that has reached its port share its bound, for 
     2 * A_SECOND,
   );
   expect(inSecond(limit, 1000 + DISTANCE_MS, hops)).toBe(20 * A_SECOND);
+});
+
+test("a SYN that has to wait leaves as soon as it may", async () => {
+  const { clock, socket, options } = simulate(path([{ rttMs: 1 }]));
+  const prober = new Prober(options);
+  const plan = { target: stationAddress(1), scopeId: 0, source: SOURCE, flowLabel: 1 };
+  const { signal } = new AbortController();
+  const ask = () =>
+    prober.probe({ ...plan, carrier: CARRIER, hopLimit: 9, timeoutMs: 500, signal });
+  const first = ask();
+  await clock.pass(33);
+  await clock.run(Promise.all([first, ask()]));
+  prober.close();
+  const [one, two] = socket.sent.map(({ atMs }) => atMs) as [number, number];
+  expect(two - one).toBeCloseTo(SYN_PAUSE_MS, 3);
 });
 
 test("the bound for a /64 holds over all its targets and ports", () => {
