@@ -66,20 +66,18 @@ interface Found {
  * Takes all steps, and returns them in the order in which they ended.
  *
  * @param target the name, or the one address
+ * @param signal aborts when the caller has gone, or the time is over
  */
 export async function takeSteps(
   target: Target,
   port: number,
   call: Call,
   services: Services,
+  signal: AbortSignal,
 ): Promise<readonly Step[]> {
   const steps: Step[] = [];
-  // Not AbortSignal.any, which keeps what it joins for ever.
-  const [over, enough] = [new AbortController(), new AbortController()];
-  const { signal } = over;
-  const end = () => over.abort();
-  call.signal.addEventListener("abort", end);
-  const timers = [setTimeout(end, LONGEST_MS), setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS)];
+  const enough = new AbortController();
+  const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
   const ask: Ask = async (tool, texts, onEvent) =>
     (await tool.handle(
       readParameters(tool.parameters, sentTexts(texts)),
@@ -110,11 +108,11 @@ export async function takeSteps(
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
-      withLimit(signal, (limit) => judge(service, limit, services));
+      withLimit(signal, ANSWER_MS, (limit) => judge(service, limit, services));
     const open = async () => {
       const [probed, opened] = await Promise.all([
         probePort?.(),
-        withLimit(signal, (limit) => openTcp(service, CONNECTIONS, limit)),
+        withLimit(signal, ANSWER_MS, (limit) => openTcp(service, CONNECTIONS, limit)),
       ]);
       if (opened.finding) return probed?.finding ? probed : opened;
       if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };
@@ -191,9 +189,7 @@ export async function takeSteps(
     if (compared) await take("compare", null, async () => compared);
     return steps;
   } finally {
-    end();
-    call.signal.removeEventListener("abort", end);
-    for (const timer of timers) clearTimeout(timer);
+    clearTimeout(timer);
   }
 }
 
@@ -231,17 +227,19 @@ function lookUp(hostname: string, take: Take, ask: Ask): Found {
 }
 
 /**
- * Does something that ends by `ANSWER_MS`; whatever it has opened may end with it.
+ * Does something that ends after some milliseconds; whatever it has opened may end with it.
  *
  * @throws the signal's reason
  */
-async function withLimit<T>(
+export async function withLimit<T>(
   signal: AbortSignal,
+  longestMs: number,
   run: (limit: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  // Not AbortSignal.any, which keeps what it joins for ever.
   const limit = new AbortController();
   const end = () => limit.abort();
-  const timer = setTimeout(end, ANSWER_MS);
+  const timer = setTimeout(end, longestMs);
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
   try {
