@@ -47,21 +47,15 @@ class NoConnection extends Error {
 /** Judges why there was no connection: Bun calls every error a refusal. */
 async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
   if (isTimeout) return found("port-silent", "No connection came about in time.");
-  const errno = await sendError(ip);
-  return errno === null
-    ? found("not-opened", "A connection was refused, or an error came in its place.")
-    : found("not-sent", `This machine cannot send to ${ip} (${errno}).`);
-}
-
-/** The error of the kernel where it knows no way to an address; null if it knows one. */
-async function sendError(ip: string): Promise<string | null> {
   const hostname = ip.includes(":") ? "::" : "0.0.0.0";
   try {
+    // The kernel refuses where it knows no way to the address.
     (await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } })).close();
-    return null;
   } catch (error) {
-    return errorCode(error) ?? reasonOf(error);
+    const errno = errorCode(error) ?? reasonOf(error);
+    return found("not-sent", `This machine cannot send to ${ip} (${errno}).`);
   }
+  return found("not-opened", "A connection was refused, or an error came in its place.");
 }
 
 /** A server that has just taken connections is not judged by one that fails: many limit them. */

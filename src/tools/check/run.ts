@@ -55,13 +55,6 @@ type Ask = (tool: Endpoint, texts: Texts, onEvent?: Call["onEvent"]) => Promise<
 /** Takes a step; false if it failed, so that those behind it are not taken. */
 type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) => Promise<boolean>;
 
-/** The addresses of a name, each list as soon as one resolver has it, and the end of the step that looks them up. */
-interface Found {
-  readonly ipv6: Promise<readonly string[]>;
-  readonly ipv4: Promise<readonly string[]>;
-  readonly ended: Promise<unknown>;
-}
-
 /**
  * Takes all steps, and returns them in the order in which they ended.
  *
@@ -100,7 +93,9 @@ export async function takeSteps(
     return step.status !== "fail" && (step.status !== "skipped" || !isWeb(port));
   };
   const { ipv6, ipv4, ended } =
-    "name" in target ? lookUp(target.text, take, ask) : addressOf(target);
+    "name" in target
+      ? lookUp(target.text, take, ask)
+      : { ipv6: [formatIpv6(target.address)], ipv4: [], ended: true };
   const isAllowed = (ip: string) =>
     stepOf("policy", ip, judgePolicy(ip, services), 0).status !== "fail";
 
@@ -193,13 +188,11 @@ export async function takeSteps(
   }
 }
 
-function addressOf(target: Extract<Target, { address: unknown }>): Found {
-  const ipv6 = Promise.resolve([formatIpv6(target.address)]);
-  return { ipv6, ipv4: Promise.resolve([]), ended: ipv6 };
-}
-
-/** Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6. */
-function lookUp(hostname: string, take: Take, ask: Ask): Found {
+/**
+ * Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6. Each list comes as soon as
+ * one resolver has it.
+ */
+function lookUp(hostname: string, take: Take, ask: Ask) {
   const answer = async (texts: Texts, onEvent?: Call["onEvent"]) => {
     try {
       return (await ask(dns, { hostname, ...texts }, onEvent)) as DnsResult;
