@@ -107,26 +107,17 @@ export interface Reporter<Document = never, Part = never> {
 }
 
 /** The codes of verdicts that are good or bad news; the others are a warning. */
-const TONES: Readonly<Record<Tone, readonly string[]>> = {
-  good: ["works", "no-loss", "reached", "clear", "narrowed", "answer"],
-  warn: [],
-  bad: [
-    ..."loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
-    ...FAILURES,
-  ],
-};
-
-/** A verdict as documents have it. */
-interface Verdict {
-  readonly code: string;
-  readonly text: string;
-}
+const GOOD = ["works", "no-loss", "reached", "clear", "narrowed", "answer"];
+const BAD: readonly string[] = [
+  ..."loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
+  ...FAILURES,
+];
 
 /** A verdict with its tone; null without one. */
-export function tonedVerdict(verdict: Verdict | undefined): Report["verdict"] {
+export function tonedVerdict(verdict: RunDetails["verdict"] | undefined): Report["verdict"] {
   if (verdict === undefined) return null;
-  const isOf = (tone: Tone) => TONES[tone].includes(verdict.code);
-  return { tone: isOf("good") ? "good" : isOf("bad") ? "bad" : "warn", text: verdict.text };
+  const { code, text } = verdict;
+  return { tone: GOOD.includes(code) ? "good" : BAD.includes(code) ? "bad" : "warn", text };
 }
 
 type TraceError = ValueOf<ReturnType<typeof traceError>>;
