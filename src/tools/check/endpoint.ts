@@ -55,8 +55,8 @@ export const check = endpoint({
     carrierOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
     const release = await takeSlot(services.probeSlots, call.owner, call.signal);
-    const steps = await withLimit(call.signal, LONGEST_MS, (limit) =>
-      takeSteps(target, port, call, services, limit),
+    const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
+      takeSteps(target, port, { ...call, signal }, services),
     ).finally(release);
     return {
       name: subject,

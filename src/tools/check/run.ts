@@ -59,22 +59,17 @@ type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) =>
  * Takes all steps, and returns them in the order in which they ended.
  *
  * @param target the name, or the one address
- * @param signal aborts when the caller has gone, or the time is over
+ * @param call its signal aborts when the caller has gone, or the time is over
  */
-export async function takeSteps(
-  target: Target,
-  port: number,
-  call: Call,
-  services: Services,
-  signal: AbortSignal,
-): Promise<readonly Step[]> {
+export async function takeSteps(target: Target, port: number, call: Call, services: Services) {
+  const { signal } = call;
   const steps: Step[] = [];
   const enough = new AbortController();
   const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
   const ask: Ask = async (tool, texts, onEvent) =>
     (await tool.handle(
       readParameters(tool.parameters, sentTexts(texts)),
-      { ...call, signal, enough: enough.signal, onEvent, allowSeconds() {} },
+      { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
       { ...services, probeSlots: new ProbeSlots(1) },
     )) as object;
