@@ -65,11 +65,7 @@ function lostReply(lost: PingResult["details"]["lost"][number]): object {
   return NO_REPLY;
 }
 
-function tracerouteOf(
-  result: TraceResult | MtrResult,
-  run: AtlasRun,
-  hops: readonly object[],
-): object {
+function tracerouteOf(result: TraceResult | MtrResult, run: AtlasRun, hops: readonly object[]) {
   return {
     ...headOf("traceroute", result, run),
     endtime: unixTime(run.endMs),

@@ -30,10 +30,7 @@ const WRONG_USAGE = 2;
  *
  * @throws whatever the command throws
  */
-export async function runCommandLine(
-  argv: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<number> {
+export async function runCommandLine(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   let status = 0;
   try {
     const commands = describeCommands(environment, (one) => {

@@ -291,11 +291,7 @@ export async function judgeHttp(
 }
 
 /** True if a name or an address in a URL is of IPv6; null if the resolver does not say. */
-async function hasIpv6Address(
-  client: DnsClient,
-  host: string,
-  signal: AbortSignal,
-): Promise<boolean | null> {
+async function hasIpv6Address(client: DnsClient, host: string, signal: AbortSignal) {
   const ip = tryParseIp(host.replace(/^\[|\]$/g, ""));
   if (ip !== null) return ip.version === 6;
   const parsed = parseHostname(host, "AAAA");
@@ -305,11 +301,7 @@ async function hasIpv6Address(
 }
 
 /** Opens connections one after another, as programs do. */
-export async function openTcp(
-  { ip: host, port }: Service,
-  attempts: number,
-  limit: AbortSignal,
-): Promise<Seen> {
+export async function openTcp({ ip: host, port }: Service, attempts: number, limit: AbortSignal) {
   const times: number[] = [];
   try {
     while (times.length < attempts) {
