@@ -1,7 +1,7 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Call, Endpoint, Services } from "../../api/endpoint.ts";
-import { ApiError } from "../../api/errors.ts";
+import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
 import { ENOUGH } from "../../icmp/run-budget.ts";
 import { ProbeSlots } from "../../limits/probe-slots.ts";
@@ -78,8 +78,7 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
     const seen = await run().catch((error: unknown): Seen => {
       if (signal.aborted) return { status: "skipped", text: "It has not ended in time." };
-      if (!(error instanceof ApiError)) throw error;
-      return { status: "skipped", text: error.message };
+      return { status: "skipped", text: apiErrorOf(error).message };
     });
     const step = stepOf(name, ip, seen, performance.now() - startMs);
     steps.push(step);
@@ -123,15 +122,12 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
       () => false,
     );
     const probePort = async (): Promise<Seen | null> => {
-      try {
-        const probed = await ask(ping, { ...to, protocol: "tcp", port: `${port}` });
-        return judgePort(probed as PingResult, await isAlive);
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        if (error.code === "ICMP_UNAVAILABLE") return null;
-        if (error.code !== "NETWORK_UNREACHABLE") throw error;
-        return { finding: "not-sent", text: error.message };
-      }
+      const overTcp = { ...to, protocol: "tcp", port: `${port}` };
+      const probed = await ask(ping, overTcp).catch(apiErrorOf);
+      if (!(probed instanceof ApiError)) return judgePort(probed as PingResult, await isAlive);
+      if (probed.code === "ICMP_UNAVAILABLE") return null;
+      if (probed.code !== "NETWORK_UNREACHABLE") throw probed;
+      return { finding: "not-sent", text: probed.message };
     };
     const [, works] = await Promise.all([
       take("echo", ip, async () => judgeEcho(await echoed)),
@@ -188,14 +184,8 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
  * one resolver has it.
  */
 function lookUp(hostname: string, take: Take, ask: Ask) {
-  const answer = async (texts: Texts, onEvent?: Call["onEvent"]) => {
-    try {
-      return (await ask(dns, { hostname, ...texts }, onEvent)) as DnsResult;
-    } catch (error) {
-      if (error instanceof ApiError) return error;
-      throw error;
-    }
-  };
+  const answer = (texts: Texts, onEvent?: Call["onEvent"]) =>
+    ask(dns, { hostname, ...texts }, onEvent).catch(apiErrorOf) as Promise<DnsResult | ApiError>;
   const find = (type: "AAAA" | "A") => {
     const { promise: ips, resolve } = Promise.withResolvers<readonly string[]>();
     const tell = (reply: Pick<DnsResult, "records">) => {
