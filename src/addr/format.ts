@@ -1,5 +1,4 @@
-import type { Ipv4Address } from "./ipv4.ts";
-import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
+import { formatIpv4, type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 
 /** The digits of every byte: tables are faster than toString and padStart. */

@@ -1,4 +1,4 @@
-import { type TypeEntry, typeEntry } from "./classify.ts";
+import type { TypeEntry } from "./classify.ts";
 import { isIsatap } from "./embedded.ts";
 import { formatIpv6Expanded } from "./format.ts";
 import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
@@ -46,10 +46,7 @@ const SERVICE_PORTS: ReadonlySet<number> = new Set([
 ]);
 
 /** The last 64 bits of an address as four groups of four hex digits, and their pattern; null if its type has no interface ID. */
-export function interfaceIdOf(
-  address: Ipv6Address,
-  { interfaceId }: TypeEntry = typeEntry(address),
-): ({ readonly value: string } & Pattern) | null {
+export function interfaceIdOf(address: Ipv6Address, { interfaceId }: TypeEntry) {
   if (!interfaceId) return null;
   const value = formatIpv6Expanded(address).slice(-VALUE_LENGTH);
   return { value, ...patternOf(address) };

@@ -22,7 +22,7 @@ export function unmapIp(ip: IpAddress): IpAddress {
 
 /** An IPv4 address or an IPv6 /64, which one host can own whole: the same text for all its addresses. */
 export function networkOf(ip: IpAddress): string {
-  return ip.version === 4 ? `${ip.word}` : `${ip.word0} ${ip.word1}`;
+  return ip.version === 4 ? `${ip.word}` : `${ip.word0}:${ip.word1}`;
 }
 
 /** Characters of the longest DNS name in text form. */

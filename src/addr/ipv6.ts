@@ -17,19 +17,14 @@ const COLON = 0x3a;
 const DOT = 0x2e;
 
 /** The address with these four words; bits above 32 are ignored. */
-export function ipv6FromWords(
-  word0: number,
-  word1: number,
-  word2: number,
-  word3: number,
-): Ipv6Address {
+export function ipv6FromWords(word0: number, word1: number, word2: number, word3: number) {
   return {
     version: 6,
     word0: word0 >>> 0,
     word1: word1 >>> 0,
     word2: word2 >>> 0,
     word3: word3 >>> 0,
-  };
+  } as const satisfies Ipv6Address;
 }
 
 /** Parses the text forms of RFC 4291 section 2.2, without zone, prefix length, brackets or white space; null for any other text. */

@@ -20,29 +20,27 @@ const MAPPED_BITS = 96;
 
 /** Parses `2001:db8::/32`, `10.0.0.0/8`, or an address alone as a block of one; throws AddressError for any other text, also if bits after the length are set. */
 export function parsePrefix(text: string): Prefix {
-  const read = readPrefix(text);
-  if ("reason" in read) throw new AddressError(`${read.reason} (at character ${read.position})`);
-  return read;
-}
-
-function readPrefix(text: string): Prefix | ParseFailure {
   const slash = text.indexOf("/");
   const addressText = slash < 0 ? text : text.slice(0, slash);
   const address = addressText.includes(":") ? readIpv6(addressText) : readIpv4(addressText);
-  if ("reason" in address) return address;
+  if ("reason" in address) throw errorOf(address);
   const bits = address.version === 4 ? 32 : 128;
   if (slash < 0) return { network: address, length: bits };
   const lengthText = text.slice(slash + 1);
   const length = Number(lengthText);
   if (!/^(?:0|[1-9][0-9]{0,2})$/.test(lengthText) || length > bits) {
-    return failureAt(slash + 1, `the prefix length must be a number from 0 to ${bits}`);
+    throw errorOf(failureAt(slash + 1, `the prefix length must be a number from 0 to ${bits}`));
   }
   const prefix = prefixOf(address, length);
   if (!prefixContains({ network: address, length: bits }, prefix.network)) {
     const reason = `bits are set after the prefix length; did you mean ${formatPrefix(prefix)}?`;
-    return failureAt(slash + 1, reason);
+    throw errorOf(failureAt(slash + 1, reason));
   }
   return prefix;
+}
+
+function errorOf({ reason, position }: ParseFailure): AddressError {
+  return new AddressError(`${reason} (at character ${position})`);
 }
 
 /** RFC 1122 section 3.2.1.3 and RFC 4291 section 2.5.3. */

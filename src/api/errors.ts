@@ -123,6 +123,7 @@ export const ERRORS = {
       if (Array.isArray(value)) {
         return `The parameter ${parameter} is given ${value.length} times; give it once.`;
       }
+      if (parameter === "query") return `The request ${note}.`;
       const state = typeof value === "string" ? quote(value) : "missing";
       const range = `it must be a whole number from ${minimum} to ${maximum}, in decimal digits`;
       const advice = note ?? (allowed ? `it must be one of ${allowed.join(", ")}` : range);

@@ -70,7 +70,7 @@ export async function runServe(
   if (shared) await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   const app =
     keyring && createApp({ ...parts, keyring, pages: PAGES, log, onAnswered: metrics?.answered });
-  const listening = app && (await listen(app, config, renewal?.current ?? null, log));
+  const listening = app && (await listen(app, config, renewal?.current() ?? null, log));
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
   if (listening) boundConnections(config.trustedProxies.prefixes, log);
@@ -126,7 +126,7 @@ function requireLocation({ nats, location }: Config): void {
 
 /** Why no caller has a valid key, and the command to run; null if one has. */
 function keyProblem(keyring: Keyring, areCurrent: boolean): string | null {
-  if (!keyring.isUsable) {
+  if (!keyring.isUsable()) {
     return "correct or restore the keys file; doctor says what is wrong with it";
   }
   if (keyring.activeCount() > 0) return null;

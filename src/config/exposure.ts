@@ -72,15 +72,12 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   }
   if (scraped.length > 0) {
     const local = config.metricsListen.map((address) =>
-      formatListenAddress(
-        address.kind === "unix" || isLoopback(address)
-          ? address
-          : { ...address, hostname: "localhost" },
-      ),
+      isLoopback(address) ? address : { ...address, hostname: "localhost" },
     );
     const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;
     const advice = "listen on localhost, or let a firewall pass Prometheus alone";
-    risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice, instead: local.join() });
+    const instead = local.map(formatListenAddress).join();
+    risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice, instead });
   }
   return { sentence: (keys === null ? asked : clauses).join("; "), risks };
 }

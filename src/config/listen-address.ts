@@ -43,9 +43,7 @@ export function bothFamilies(address: ListenAddress): readonly ListenAddress[] {
 
 /** True if only this machine can reach an address. */
 export function isLoopback(address: ListenAddress): boolean {
-  return (
-    address.kind === "unix" || address.hostname === "::1" || address.hostname.startsWith("127.")
-  );
+  return address.kind === "unix" || /^(::1$|127\.)/.test(address.hostname);
 }
 
 /** The text that `tryParseListenAddress` parses: `[::1]:8080`, `unix:/path`. */

@@ -4,7 +4,7 @@ import { MAX_SERVERS } from "../dns/client.ts";
 import { parseTrustAnchors, ROOT_ANCHORS } from "../dns/dnssec/anchors.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
-import { reasonOf } from "../util/errors.ts";
+import { orThrow } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
 import type { EnvironmentFile } from "./environment-file.ts";
@@ -267,11 +267,7 @@ function refuse(problem: string): never {
 
 /** @throws ConfigError with the problem and the reason if the action fails */
 function orRefuse<T>(action: () => T, problem: string): T {
-  try {
-    return action();
-  } catch (error) {
-    return refuse(`${problem}: ${reasonOf(error)}`);
-  }
+  return orThrow(action, (reason) => new ConfigError([`${problem}: ${reason}`]));
 }
 
 const PEM = "-----BEGIN";

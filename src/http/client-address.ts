@@ -38,7 +38,7 @@ export function identifyCaller(
   const protocols = viaTrustedProxy ? headers.get("x-forwarded-proto") : null;
   const isDirect = connection.encrypted || (isIn(LOOPBACK, peer) && !forwarded);
   const address = viaTrustedProxy
-    ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted)
+    ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted.prefixes)
     : peer;
   const usedHttps =
     protocols === null
@@ -81,17 +81,13 @@ export function isCrossSite(headers: Headers): boolean {
 }
 
 /** Walks the list from its right end past trusted proxies; an invalid entry ends the walk. */
-function forwardedAddress(
-  peer: IpAddress | null,
-  list: string | null,
-  trusted: Trust["trustedProxies"],
-): IpAddress | null {
+function forwardedAddress(peer: IpAddress | null, list: string | null, trusted: readonly Prefix[]) {
   let nearest = peer;
   for (const entry of list?.split(",").reverse() ?? []) {
     const endpoint = tryParseSocketAddress(entry.trim(), NO_PORT);
     if (endpoint === null) break;
     nearest = unmapIp(endpoint.address);
-    if (!isIn(trusted.prefixes, nearest)) break;
+    if (!isIn(trusted, nearest)) break;
   }
   return nearest;
 }

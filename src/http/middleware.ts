@@ -155,7 +155,7 @@ function refusalOf(
     const windowSeconds = WINDOW_SECONDS;
     if (price > limit) {
       const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
-      const dear = `the request counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds, so ask for less at once, or with a key of a higher limit`;
+      const dear = `counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds; ask for less at once, or with a key of a higher limit`;
       return new ApiError("INVALID_PARAMETER", details, dear);
     }
     const left = `has ${remaining} left, and this request counts as ${price}`;

@@ -73,9 +73,7 @@ export function openIcmp(options: ProberOptions = {}, withoutRaw: NoIcmp | null 
     withoutRaw,
     counters: prober.counters as Readonly<Prober["counters"]>,
     /** Probes without an answer so far. */
-    get outstanding() {
-      return prober.outstanding;
-    },
+    outstanding: () => prober.outstanding,
     /** Aborts all runs and closes the socket. */
     close: () => prober.close(),
   };

@@ -1,4 +1,4 @@
-import { errnoName, libc, SystemError } from "../platform/libc.ts";
+import { cString, errnoName, libc, SystemError } from "../platform/libc.ts";
 
 /** Length of an interface name with its final zero byte; linux/if.h, IFNAMSIZ. */
 const MAX_NAME_BYTES = 16;
@@ -12,11 +12,9 @@ const NUMBER = /^[1-9][0-9]{0,8}$/;
  * @throws SystemError `ENOSYS` without a C library, another code if the process has no descriptor left
  */
 export function interfaceIndex(zone: string): number | null {
-  const bytes = new TextEncoder().encode(zone);
-  if (bytes.length === 0 || bytes.length >= MAX_NAME_BYTES || bytes.includes(0)) return null;
-  const text = new Uint8Array(new ArrayBuffer(MAX_NAME_BYTES));
-  text.set(bytes);
-  const index = libc().if_nametoindex(text) || -libc().errno();
+  const name = cString(zone);
+  if (zone === "" || zone.includes("\0") || name.length > MAX_NAME_BYTES) return null;
+  const index = libc().if_nametoindex(name) || -libc().errno();
   if (index > 0) return index;
   const code = errnoName(-index);
   if (code !== "ENODEV") {

@@ -19,13 +19,7 @@ import { describeHop, type TraceHop } from "./trace-report.ts";
 import type { TraceRequest, Traceroute } from "./traceroute.ts";
 
 /** A hop, and what is known of the largest packet that gets through to it; exact where both bounds are the same. */
-export interface MtuHop {
-  /** From 1. */
-  readonly hop: number;
-  /** Null for a silent hop. */
-  readonly address: Ipv6Address | null;
-  /** Index of the interface to a link-local `address`, 0 otherwise. */
-  readonly scopeId: number;
+export interface MtuHop extends Readonly<Pick<TraceHop, "hop" | "address" | "scopeId">> {
   /** The largest packet that got through to it; null for a silent hop. */
   readonly mtuBytes: number | null;
   /** The largest packet that is not proven to be too large for the way to it; null for a silent hop. */

@@ -42,11 +42,6 @@ const SILENT = "silent";
 /** Follows the last node of a path. */
 export const END = "end";
 
-/** The hops of a trace up to the last one with an address. */
-export function answeredHops({ hops }: Traced): readonly TraceHop[] {
-  return hops.slice(0, hops.findLastIndex(({ address }) => address !== null) + 1);
-}
-
 /**
  * The findings of a search: labels, paths, nodes and links, kept up with each trace. Traces of one label may
  * ask different hops, and the same hops again.

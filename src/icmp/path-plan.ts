@@ -21,12 +21,7 @@ export interface Step {
  * @param most how many there may be
  * @param left how many may be of labels that are new
  */
-export function planSteps(
-  found: PathFindings,
-  maxHops: number,
-  most: number,
-  left: number,
-): readonly Step[] {
+export function planSteps(found: PathFindings, maxHops: number, most: number, left: number) {
   const lengths = found.paths.flatMap(({ end, nodes }) => (end === "reached" ? nodes.length : []));
   const shortest = Math.min(...lengths);
   /**

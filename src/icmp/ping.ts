@@ -2,7 +2,7 @@ import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import { pause } from "../util/clock.ts";
 import { errorName } from "./icmp-error.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "./prober.ts";
-import type { Response } from "./response.ts";
+import type { EchoReply, ProbeError, Response } from "./response.ts";
 import type { RunBudget } from "./run-budget.ts";
 import type { Carrier, PortState } from "./socket.ts";
 
@@ -41,13 +41,9 @@ export interface PingRequest extends RunRequest {
 }
 
 /** An echo request that was answered in time. */
-export interface PingSample {
+export interface PingSample extends Pick<EchoReply, "hopLimit" | "rttMs"> {
   /** From 1. */
   readonly seq: number;
-  /** The reply's hop limit on arrival. */
-  readonly hopLimit: number;
-  /** Milliseconds, not rounded. */
-  readonly rttMs: number;
   /** The sender of the reply, if it was another address than the target's. */
   readonly otherSource?: Ipv6Address;
   /** Of the port that was probed, if it was one. */
@@ -55,32 +51,22 @@ export interface PingSample {
 }
 
 /** An echo request without a reply in time. */
-export type LostSample =
+export type LostSample = { readonly seq: number } & (
   | {
-      readonly seq: number;
       /** `unknown` if the kernel dropped packets meanwhile, perhaps the reply. */
       readonly reason: "timeout" | "unknown";
       /** Milliseconds to a reply that came too late. */
       readonly rttMs?: number;
     }
   | {
-      readonly seq: number;
       /** This machine's kernel refused to send it, with an errno name such as `EPERM`. */
       readonly reason: "not-sent";
       readonly errno: string;
       readonly rttMs?: undefined;
     }
-  | {
-      readonly seq: number;
-      /** The name of the ICMPv6 error, such as `no-route`; see `errorName`. */
-      readonly reason: string;
-      readonly type: number;
-      readonly code: number;
-      /** The sender of the error; this machine if a neighbour did not resolve. */
-      readonly from: Ipv6Address;
-      /** Milliseconds to the error. */
-      readonly rttMs: number;
-    };
+  /** The ICMPv6 error, from this machine if a neighbour did not resolve; its name, such as `no-route`, is the reason. */
+  | ({ readonly reason: string } & Pick<ProbeError, "type" | "code" | "from" | "rttMs">)
+);
 
 /** An echo request and its outcome. */
 export type Sample = PingSample | LostSample;
@@ -94,21 +80,11 @@ export interface PingOptions extends RunOptions {
   readonly onSample?: ((sample: Sample) => void) | undefined;
 }
 
-/** How a ping ended. */
-export type PingOutcome =
-  | {
-      readonly kind: "done";
-      /** The address that the last requests came from. */
-      readonly source: Ipv6Address;
-      readonly timeoutMs: number;
-      /** In the order of `seq`. */
-      readonly samples: readonly PingSample[];
-      /** In the order of `seq`; together with the samples, one for each request. */
-      readonly lost: readonly LostSample[];
-      /** Further answers to an answered request. */
-      readonly duplicates: number;
-    }
-  | NoResult;
+/**
+ * How a ping ended: `source` is the address that the last requests came from, `samples` and `lost` are in the order of
+ * `seq` and together one for each request, and `duplicates` counts further answers to an answered request.
+ */
+export type PingOutcome = Awaited<ReturnType<typeof ping>>;
 
 /** The hop limit of an echo request, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
@@ -120,16 +96,12 @@ const TIMER_MS = 2;
  * Sends echo requests at an interval, and resolves as soon as the outcome of each is certain: where
  * nothing has answered, `SILENCE_MS` after the last one.
  */
-export async function ping(
-  prober: Prober,
-  request: PingRequest,
-  options: PingOptions = {},
-): Promise<PingOutcome> {
+export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
   const { target, scopeId = 0, count, intervalMs, timeoutMs, carrier } = request;
   const { clock } = prober;
   const signal = prober.signalFor(options.signal);
   const route = prober.route(target, scopeId);
-  if (typeof route === "string") return { kind: "unreachable", code: route };
+  if (typeof route === "string") return unreachable(route);
   const probe = { target, scopeId, ...route, carrier, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
@@ -170,17 +142,17 @@ export async function ping(
   const untilMs = () => certainMs(all, sentMs, source);
   while (!signal.aborted && clock.nowMs() < untilMs()) await prober.listen(signal, untilMs());
   prober.endRun(signal);
-  if (signal.aborted) return { kind: "aborted" };
+  if (signal.aborted) return { kind: "aborted" } as const;
 
   const samples = all.filter((sample) => "hopLimit" in sample);
   const lost = all.filter((sample) => "reason" in sample);
   const refused = lost.filter((sample) => "errno" in sample);
   const last = refused.at(-1);
-  if (refused.length === count && last !== undefined) {
-    return { kind: "unreachable", code: last.errno };
-  }
-  return { kind: "done", source, timeoutMs, samples, lost, duplicates };
+  if (refused.length === count && last !== undefined) return unreachable(last.errno);
+  return { kind: "done" as const, source, timeoutMs, samples, lost, duplicates };
 }
+
+const unreachable = (code: string): NoResult => ({ kind: "unreachable", code });
 
 function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {
   const { kind, from, rttMs, hopLimit } = response;

@@ -5,7 +5,6 @@ import { encodeTagProgram, encodeTypeFilter } from "./filter.ts";
 import {
   type Carrier,
   EchoSocket,
-  type OptionValue,
   type OutgoingPacket,
   openSocket,
   type ReceivedPacket,
@@ -27,12 +26,10 @@ export class RawSocket extends EchoSocket {
    * @throws SystemError `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI
    */
   constructor(tag: number, fd: number | null = null) {
-    const filters: readonly OptionValue[] = [
+    super(fd ?? openSocket(SOCK.raw, IPPROTO_ICMPV6), [
       [OPTION.icmp6Filter, encodeTypeFilter()],
       [OPTION.attachFilter, bpfOption(encodeTagProgram(tag))],
-    ];
-    const raw = fd ?? openSocket(SOCK.raw, IPPROTO_ICMPV6);
-    super(raw, filters);
+    ]);
   }
 
   override send(packet: OutgoingPacket): number | string {

@@ -33,14 +33,11 @@ export interface Carrier {
 export type PortState = "open" | "closed";
 
 /** An echo request to send. */
-export interface OutgoingPacket {
+export interface OutgoingPacket extends Route {
   readonly target: Ipv6Address;
   /** Index of the interface of a link-local target, 0 for none. */
   readonly scopeId: number;
-  readonly source: Ipv6Address;
   readonly hopLimit: number;
-  /** 20 bits, 0 for none; routers send all packets with one label the same way. */
-  readonly flowLabel: number;
   /** How the message travels, and the target's port, which ICMPv6 has not; see `Carrier`. */
   readonly carrier?: Carrier | undefined;
   /** The number of the try in its run; see `PORTS` of the TCP socket. */
@@ -73,6 +70,7 @@ export type Invoking = Pick<ReceivedPacket, "message" | "carrier">;
 /** How the kernel sends to a target: the source address, and the flow label that it accepts. */
 export interface Route {
   readonly source: Ipv6Address;
+  /** 20 bits, 0 for none; routers send all packets with one label the same way. */
   readonly flowLabel: number;
 }
 
@@ -172,7 +170,7 @@ export abstract class EchoSocket implements IcmpSocket {
 
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
-    const { name } = this.#out;
+    const { name, view } = this.#out;
     this.#writeName({ target, scopeId, flowLabel, port: UNUSED_PORT });
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
@@ -180,7 +178,7 @@ export abstract class EchoSocket implements IcmpSocket {
     this.#libc.connect(this.#router, DISCONNECT, SOCKADDR.bytes);
     // While a program of this machine holds an exclusive label, Linux accepts leased ones only.
     if (code === "EINVAL" && flowLabel !== 0) return this.route(target, scopeId, 0);
-    return code ?? { source: addressIn(name), flowLabel };
+    return code ?? { source: ipv6At(view, name.byteOffset + SOCKADDR.address), flowLabel };
   }
 
   send(packet: OutgoingPacket): number | string {
@@ -369,7 +367,7 @@ export class ErrorQueueSocket extends EchoSocket {
   #receiveError(): ReceivedPacket | null {
     const packet = this.read(MSG_DONTWAIT | MSG_ERRQUEUE);
     if (packet === null) return null;
-    const { view, bytes, name } = this.received;
+    const { view, name } = this.received;
     const error = this.findControl(CONTROL.error);
     if (error === null || view.getUint8(error + EXTENDED_ERROR.origin) !== EXTENDED_ERROR.icmp6) {
       return this.#receiveError();
@@ -390,7 +388,7 @@ export class ErrorQueueSocket extends EchoSocket {
     message.set(request, INVOKING_AT + IPV6_HEADER_BYTES);
     return {
       ...packet,
-      source: addressIn(bytes.subarray(sender, sender + SOCKADDR.bytes)),
+      source: ipv6At(view, sender + SOCKADDR.address),
       scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
       message,
       carrier,
@@ -434,11 +432,6 @@ function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt:
   const seconds = (to.getUint32(toAt, true) - from.getUint32(fromAt, true)) | 0;
   const nanoseconds = to.getUint32(toAt + 8, true) - from.getUint32(fromAt + 8, true);
   return seconds * 1e3 + nanoseconds / 1e6;
-}
-
-/** The address in a `struct sockaddr_in6`. */
-export function addressIn(name: Uint8Array): Ipv6Address {
-  return ipv6FromBytes(name.subarray(SOCKADDR.address, SOCKADDR.address + 16));
 }
 
 /** A C int in memory. */

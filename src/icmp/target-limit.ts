@@ -1,3 +1,4 @@
+import { networkOf } from "../addr/ip.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { OutgoingPacket } from "./socket.ts";
 
@@ -64,7 +65,7 @@ export class TargetLimit {
     const far = Math.min(hopLimit, this.#distances.get(port ?? "")?.hops ?? hopLimit);
     const syn = port && `${port} ${far}`;
     if (syn && nowMs - (this.#synMs.get(syn) ?? -Infinity) < SYN_PAUSE_MS) return false;
-    const prefix = prefixKey(target);
+    const prefix = networkOf(target);
     const sentMs = this.#sentMs.get(prefix) ?? [];
     while ((sentMs[0] ?? Infinity) <= nowMs - 1000) sentMs.shift();
     const isNear = target.word0 === source.word0 && target.word1 === source.word1;
@@ -115,10 +116,6 @@ function portKey({ target, carrier }: Probe): string | undefined {
   return carrier?.protocol === "tcp" ? `${addressKey(target)} ${carrier.port}` : undefined;
 }
 
-function prefixKey({ word0, word1 }: Ipv6Address): string {
-  return `${word0}:${word1}`;
-}
-
 function addressKey(address: Ipv6Address): string {
-  return `${prefixKey(address)}:${address.word2}:${address.word3}`;
+  return `${networkOf(address)}:${address.word2}:${address.word3}`;
 }

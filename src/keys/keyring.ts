@@ -23,7 +23,6 @@ export async function createKeyring(path: string, log: Log) {
   let entries: Entries = new Map();
   let isUsable = false;
   let reading = 0;
-  const records = () => [...entries.values()];
   const activeCount = (nowMs = Date.now()) =>
     entries.values().reduce((count, key) => count + Number(isActive(key, nowMs)), 0);
   const findHash = (sha256: string, nowMs: number): KeyRecord | null => {
@@ -76,11 +75,9 @@ export async function createKeyring(path: string, log: Log) {
   return {
     ...file,
     /** True if the file could be used, at the start or since. */
-    get isUsable() {
-      return isUsable;
-    },
+    isUsable: () => isUsable,
     /** All keys, also those that are not valid. */
-    records,
+    records: () => [...entries.values()],
     /** How many keys are valid now. */
     activeCount,
     /** Adds keys, merged with those that it has; returns them as they are now. */

@@ -97,12 +97,7 @@ export function shared(instances: number): Rule {
  * of the window, and the tokens that are needed and welcome beyond them. A client's first requests, and
  * those of a slow one, lease nothing beyond what they need.
  */
-export function question(
-  bucket: Bucket,
-  limit: number,
-  instances: number,
-  tick: number,
-): readonly number[] {
+export function question(bucket: Bucket, limit: number, instances: number, tick: number) {
   const { used, held, start, waiting } = bucket;
   const most = isCurrent(bucket, tick) ? Math.floor(limit * LEASED_PART) - waiting : 0;
   const more = Math.max(0, Math.min(most, used >> 1));

@@ -1,12 +1,11 @@
 import type { IpAddress } from "../addr/ip.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
 import { type Bucket, counted, type Rule } from "./lease.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
 
 /** A client's bucket after a request. */
-export type RateLimitState = ReturnType<typeof stateOf>;
+export type RateLimitState = ReturnType<BucketTable["take"]>;
 
 /** The client whose buckets a request is charged to. */
 export type RateLimitSubject =
@@ -87,8 +86,18 @@ export class BucketTable {
       bucket.used += tokens;
       this.#write(at, bucket);
     }
-    const { promised } = rule(bucket, limit);
-    return stateOf(allowed, limit, promised, bucket.start, nowSeconds);
+    const resetSeconds = bucket.start + WINDOW_SECONDS;
+    return {
+      allowed,
+      /** Requests per window. */
+      limit,
+      /** Tokens left at least; the limit of a key can be lowered during its window. */
+      remaining: Math.max(0, rule(bucket, limit).promised),
+      /** The Unix second in which the window ends and the bucket is full again. */
+      resetSeconds,
+      /** Seconds until then, at least 1. */
+      retryAfterSeconds: resetSeconds - nowSeconds,
+    };
   }
 
   /** True if the key's bucket has as many tokens. */
@@ -238,7 +247,7 @@ export function createRateLimiter(
     const { address } = subject;
     const own = place("address", keyOfAddress(address), anonymous);
     if (address?.version !== 6 || prefix === 0) return [own] as const;
-    return [own, place("prefix", keyOfPrefix(address), prefix)] as const;
+    return [own, place("prefix", [address.word0, address.word1, 0, 0], prefix)] as const;
   };
   return {
     /**
@@ -284,32 +293,6 @@ function wideNetwork(key: BucketKey): number {
 /** The bucket that is empty first; of two alike, the one that stays empty longer. */
 export function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
   return (b.remaining - a.remaining || a.resetSeconds - b.resetSeconds) < 0 ? b : a;
-}
-
-/** The state of a bucket with the tokens that it has left. */
-function stateOf(
-  allowed: boolean,
-  limit: number,
-  left: number,
-  startSeconds: number,
-  nowSeconds: number,
-) {
-  const resetSeconds = startSeconds + WINDOW_SECONDS;
-  return {
-    allowed,
-    /** Requests per window. */
-    limit,
-    /** Tokens left at least; the limit of a key can be lowered during its window. */
-    remaining: Math.max(0, left),
-    /** The Unix second in which the window ends and the bucket is full again. */
-    resetSeconds,
-    /** Seconds until then, at least 1. */
-    retryAfterSeconds: resetSeconds - nowSeconds,
-  };
-}
-
-function keyOfPrefix({ word0, word1 }: Ipv6Address): BucketKey {
-  return [word0, word1, 0, 0];
 }
 
 function keyOfAddress(address: IpAddress | null): BucketKey {

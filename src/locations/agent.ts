@@ -8,7 +8,7 @@ import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import {
   ALIVE_MS,
-  isInbox,
+  INBOXES,
   MAX_QUESTION_BYTES,
   MESSAGE_VERSION,
   onMessage,
@@ -91,7 +91,7 @@ export function createAgent(
 
   const answer = async (connection: NatsConnection, message: Msg) => {
     const { reply: inbox, data } = message;
-    if (!isInbox(inbox)) return;
+    if (!inbox?.startsWith(INBOXES)) return;
     const controller = new AbortController();
     const { signal } = controller;
     const send = (reply: Reply) => {
@@ -137,9 +137,7 @@ export function createAgent(
 
   return {
     /** Questions that are worked on now. */
-    get running() {
-      return runs.size;
-    },
+    running: () => runs.size,
     /** Answers the questions that come over a connection, until it closes or `stop` is called. */
     serve(connection: NatsConnection): void {
       // Each question reaches one of the agents that share a location.

@@ -1,6 +1,6 @@
-import type { NatsConnection } from "@nats-io/transport-node";
 import type { Call, Question } from "../api/endpoint.ts";
 import { ApiError, clientGone } from "../api/errors.ts";
+import type { Connected } from "./link.ts";
 import {
   ALIVE_MS,
   MAX_QUESTION_BYTES,
@@ -17,11 +17,7 @@ export const MAX_SECONDS = 300;
 const SILENT_BEATS = 5;
 
 /** The service that asks, its target policy, and the owner whose share of the agent's probe slots it uses. */
-interface Asker extends Pick<SentQuestion, "owner" | "targets"> {
-  readonly connection: NatsConnection;
-  /** The name below which its answers come. */
-  readonly service: string;
-}
+type Asker = Connected & Pick<SentQuestion, "owner" | "targets">;
 
 /**
  * Asks a location, where one of the agents answers, and passes on the events.

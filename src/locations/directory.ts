@@ -3,7 +3,7 @@ import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS, LOCATION_FORM } from "../config/settings.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import { MAX_ANNOUNCEMENT_BYTES, readAnnouncement } from "./protocol.ts";
+import { type Announcement, MAX_ANNOUNCEMENT_BYTES, readAnnouncement } from "./protocol.ts";
 
 /** How often an agent says that it is there, in milliseconds. */
 export const ANNOUNCE_MS = 20_000;
@@ -38,12 +38,7 @@ export const WORD_BYTES = 17;
 const idIn = (text: string) => text.slice(7, 15);
 
 /** The agents of a location, as `/locations` describes them. */
-interface Row {
-  readonly versions: readonly string[];
-  readonly families: readonly number[];
-  readonly since: string;
-  readonly tags: readonly string[];
-}
+type Row = Omit<NonNullable<Announcement["said"]>, "version"> & { versions: readonly string[] };
 
 interface Agent {
   readonly id: string;

@@ -97,10 +97,7 @@ export function withFrom(here: Endpoint): Endpoint {
 }
 
 /** The locations that each word of `from` means; an unknown word is taken for a name. */
-function meantBy(
-  from: string,
-  locations: ReadonlyMap<string, readonly string[]> = new Map(),
-): readonly (readonly string[])[] {
+function meantBy(from: string, locations: ReadonlyMap<string, readonly string[]> = new Map()) {
   const words = [...new Set(from.split(","))];
   return words.map((word) => locations.get(word) ?? (word === ALL_LOCATIONS ? [] : [word]));
 }

@@ -4,6 +4,7 @@ import { formatPrefix } from "../addr/prefix.ts";
 import type { Call, Endpoint, Question, Services } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import type { Config } from "../config/settings.ts";
+import { attempt } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { type Agent, createAgent } from "./agent.ts";
@@ -142,9 +143,7 @@ export function createLocations(
       return link && link.current() !== null;
     },
     /** Questions of other instances that are worked on now. */
-    get running() {
-      return agent?.running ?? 0;
-    },
+    running: () => agent?.running() ?? 0,
     /** Lets other instances ask this process, if it has a location. */
     answer(endpoints: readonly Endpoint[], services: Services, log: Log): void {
       if (own === null) return;
@@ -183,9 +182,7 @@ export function createLocations(
       await agent?.stop(graceMs);
     },
     /** Closes the connection, after `leave`. */
-    async close(): Promise<void> {
-      await link?.close();
-    },
+    close: () => link?.close(),
   };
 }
 
@@ -199,15 +196,10 @@ function ownFamilies(): (4 | 6)[] {
 
 /** The first rows of a table of the kernel, which can have a million; nothing if it does not exist. */
 function startOf(path: string): string {
-  try {
-    const file = openSync(path, "r");
-    try {
-      const bytes = Buffer.alloc(16_384);
-      return bytes.toString("latin1", 0, readSync(file, bytes));
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return "";
-  }
+  const file = attempt(() => openSync(path, "r"));
+  if (file === undefined) return "";
+  const bytes = Buffer.alloc(16_384);
+  const length = attempt(() => readSync(file, bytes)) ?? 0;
+  closeSync(file);
+  return bytes.toString("latin1", 0, length);
 }

@@ -12,7 +12,8 @@ export const MESSAGE_VERSION = 3;
 /** Bytes of a question: names and addresses are short, but the service's target policy can have a thousand prefixes. */
 export const MAX_QUESTION_BYTES = 65_536;
 
-const INBOXES = "_INBOX.";
+/** Where an agent may answer: whoever asks chooses the subject, and an agent's rights must not serve another end. */
+export const INBOXES = "_INBOX.";
 
 /** The subjects; docs/operations.md shows who may use which. */
 export const SUBJECTS = {
@@ -31,11 +32,6 @@ export const SUBJECTS = {
 
 /** The name of a service in its subjects: an NKey or a UUID. */
 export const SERVICE_FORM = /^[\w-]{1,64}$/;
-
-/** True for a subject where an agent may answer: whoever asks chooses it, and an agent's rights must not serve another end. */
-export function isInbox(subject: string | undefined): boolean {
-  return subject?.startsWith(INBOXES) ?? false;
-}
 
 const prefix = () => z.string().max(64).transform(parsePrefix);
 

@@ -1,6 +1,6 @@
 import { AddressError, formatPrefix, parsePrefix, prefixOf, unmapPrefix } from "../addr/prefix.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
-import { reasonOf } from "../util/errors.ts";
+import { orThrow } from "../util/errors.ts";
 import { printable, quote } from "../util/text.ts";
 import { NetworkFileError, type NetworkTable } from "./network.ts";
 
@@ -19,15 +19,19 @@ export function readNetworksFile(path: string): NetworkTable {
   /** Names by prefix, and the lengths of the prefixes of each family. */
   const names = new Map<string, string>();
   const lengths = { 4: new Set<number>(), 6: new Set<number>() };
-  for (const [index, line] of readLines(path).entries()) {
+  const text = orThrow(
+    () => readRegularFile(path),
+    (reason, cause) => unusable(path, reason, cause),
+  );
+  for (const [index, line] of text.split("\n").entries()) {
     // Some editors begin a file with U+FEFF, which trim removes.
     const row = line.trim();
     if (row === "" || row.startsWith("#") || (index === 0 && HEADER.test(row))) continue;
     try {
       const { prefix, name } = parseRow(row);
-      const text = formatPrefix(prefix);
-      if (names.has(text)) throw new AddressError(`${text} is listed twice`);
-      names.set(text, name);
+      const block = formatPrefix(prefix);
+      if (names.has(block)) throw new AddressError(`${block} is listed twice`);
+      names.set(block, name);
       lengths[prefix.network.version].add(prefix.length);
     } catch (error) {
       if (!(error instanceof AddressError)) throw error;
@@ -47,14 +51,6 @@ export function readNetworksFile(path: string): NetworkTable {
       return null;
     },
   };
-}
-
-function readLines(path: string): string[] {
-  try {
-    return readRegularFile(path).split("\n");
-  } catch (error) {
-    throw unusable(path, reasonOf(error), error);
-  }
 }
 
 function unusable(path: string, reason: string, cause: unknown): NetworkFileError {

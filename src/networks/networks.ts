@@ -16,6 +16,9 @@ export type Networks = NonNullable<Awaited<ReturnType<typeof openNetworks>>>;
 export async function openNetworks(named: NetworkFiles, log: Log) {
   const files = (await networkReaders(named)).map((reader) => openFile(reader, log));
   if (files.length === 0) return null;
+  const all = (action: "watch" | "close" | "reload") => () => {
+    for (const file of files) file[action]();
+  };
   return {
     /** How often a file was read again, by outcome. */
     get reads() {
@@ -29,16 +32,10 @@ export async function openNetworks(named: NetworkFiles, log: Log) {
       return found.find((network) => network !== null) ?? null;
     },
     /** Starts to follow the files, until `close`. */
-    watch(): void {
-      for (const file of files) file.watch();
-    },
-    close(): void {
-      for (const file of files) file.close();
-    },
+    watch: all("watch"),
+    close: all("close"),
     /** Reads the files again; one that cannot be used is logged, and its old content stays in use. */
-    reload(): void {
-      for (const file of files) file.reload();
-    },
+    reload: all("reload"),
   };
 }
 

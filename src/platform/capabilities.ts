@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { addressOf, cString, libc } from "./libc.ts";
+import { addressOf, cString, libc, socketOption } from "./libc.ts";
 import {
   AF_INET6,
   BPF,
@@ -50,12 +50,8 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
 
 /** The file descriptor of the raw socket of a protocol that this process was started with, or null. */
 export function inheritedRawSocket(protocol: keyof typeof CARRIED): number | null {
-  const value = new Int32Array(new ArrayBuffer(4));
-  const length = Uint32Array.of(value.byteLength);
   const descriptor = CARRIED[protocol];
-  const is = ([level, name]: readonly [number, number], expected: number) =>
-    libc().getsockopt(descriptor, level, name, value, length) === 0 && value[0] === expected;
-  const isRaw =
-    is(OPTION.domain, AF_INET6) && is(OPTION.type, SOCK.raw) && is(OPTION.protocol, protocol);
-  return isRaw ? descriptor : null;
+  const options = [OPTION.domain, OPTION.type, OPTION.protocol];
+  const found = options.map((option) => socketOption(descriptor, option));
+  return `${found}` === `${[AF_INET6, SOCK.raw, protocol]}` ? descriptor : null;
 }

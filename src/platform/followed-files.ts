@@ -57,9 +57,7 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
         if (fingerprint(paths) !== seen) onChange();
       }, POLL_INTERVAL_MS).unref();
     },
-    close(): void {
-      clearInterval(timer);
-    },
+    close: () => clearInterval(timer),
   };
 }
 

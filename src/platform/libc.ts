@@ -1,4 +1,4 @@
-import { dlopen, type FFIFunction, FFIType, type Library, ptr, read } from "bun:ffi";
+import { dlopen, type FFIFunction, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { getSystemErrorName } from "node:util";
 
 /** glibc first, then musl on each processor that sixscope is built for. */
@@ -38,6 +38,13 @@ export const C = {
 /** The address of a buffer. The caller keeps the buffer referenced for as long as C may use it. */
 export { ptr as addressOf };
 
+/** The value of an integer option of a socket; undefined if a descriptor has none. */
+export function socketOption(fd: number, [level, name]: readonly [number, number]) {
+  const value = new Int32Array(1);
+  const length = Uint32Array.of(value.byteLength);
+  return libc().getsockopt(fd, level, name, value, length) === 0 ? value[0] : undefined;
+}
+
 /** A text as C has it. The caller keeps it referenced for as long as C may use it. */
 export function cString(text: string): Uint8Array {
   return new TextEncoder().encode(`${text}\0`);
@@ -52,20 +59,13 @@ export function cString(text: string): Uint8Array {
  * @throws SystemError with code ENOSYS if no C library can be loaded (not Linux, or executable memory
  *   is forbidden, as with MemoryDenyWriteExecute)
  */
-export function loadLibc<const Symbols extends Record<string, FFIFunction>>(
-  symbols: Symbols,
-): Library<Symbols>["symbols"] & { errno(): number } {
+export function loadLibc<const Symbols extends Record<string, FFIFunction>>(symbols: Symbols) {
   let cause: unknown;
   for (const name of LIBC_NAMES) {
     try {
       const location = dlopen(name, { __errno_location: { returns: FFIType.ptr } }).symbols;
-      const functions = dlopen(name, symbols).symbols;
-      return Object.assign(functions, {
-        errno: () => {
-          const at = location.__errno_location();
-          return at === null ? 0 : read.i32(at);
-        },
-      });
+      const errno = () => read.i32(location.__errno_location() as Pointer);
+      return Object.assign(dlopen(name, symbols).symbols, { errno });
     } catch (error) {
       cause = error;
     }

@@ -98,7 +98,6 @@ export const MSGHDR = {
   iovLength: 24,
   control: 32,
   controlLength: 40,
-  flags: 48,
 } as const;
 
 /** `struct cmsghdr`, with its data behind it. */

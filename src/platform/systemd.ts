@@ -28,9 +28,7 @@ export function serviceManager(
   let timer: ReturnType<typeof setInterval> | undefined;
   return {
     /** The service answers requests. */
-    ready(): void {
-      send("READY=1");
-    },
+    ready: () => send("READY=1"),
     /** Runs `read`, which reads the service's files again, and reports when it begins and ends. */
     reload(read: () => void): void {
       send("RELOADING=1");

@@ -198,19 +198,14 @@ export async function probeResponse(
 }
 
 /** The readings of an outcome; one that says nothing about the target neither succeeded nor failed. */
-function readingsOf(
-  { tool, measure }: Module,
-  { result, error }: Outcome,
-  seconds: number,
-): Measured {
+function readingsOf({ tool, measure }: Module, { result, error }: Outcome, seconds: number) {
   const reason = error?.code ?? "";
+  const failure: Measured = { probe_failure_info: [[{ reason }, 1]] };
   const success = Number(result !== undefined && reporterOf(tool).report(result).isAnswered);
   return {
     probe_success: OWN_ERRORS.includes(reason) ? null : success,
     probe_duration_seconds: seconds,
-    ...(result === undefined
-      ? { probe_failure_info: [[{ reason }, 1]] }
-      : measure(result as never)),
+    ...(result === undefined ? failure : measure(result as never)),
   };
 }
 

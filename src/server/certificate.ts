@@ -1,27 +1,18 @@
 /** Certificates: how they are read, and followed while the service runs. */
+import type { Config } from "../config/settings.ts";
 import { followFiles } from "../platform/followed-files.ts";
 import { libc } from "../platform/libc.ts";
 import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
-import { reasonOf } from "../util/errors.ts";
+import { orThrow } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { listeningSockets } from "./connections.ts";
 
 /** The paths of certificate and key, both in PEM. */
-export interface CertificateFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-}
+export type CertificateFiles = NonNullable<Config["tls"]>;
 
-/** A certificate chain and the private key of its first certificate, both in PEM. */
-export interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-  /** The start of its validity, in Unix milliseconds. */
-  readonly beginsMs: number;
-  /** The end of its validity, in Unix milliseconds. */
-  readonly expiresMs: number;
-}
+/** A certificate chain and the private key of its first certificate, both in PEM, and its validity in Unix milliseconds. */
+export type Certificate = Readonly<ReturnType<typeof readCertificate>>;
 
 /** A certificate or key cannot be used; the message says which file and why. */
 export class CertificateError extends Error {
@@ -34,16 +25,11 @@ export class CertificateError extends Error {
  *
  * @throws CertificateError
  */
-export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
+export function readCertificate({ certFile, keyFile }: CertificateFiles) {
   // Not imported at the start, because only HTTPS needs it and loading takes milliseconds.
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
-  const attempt = <T>(problem: string, run: () => T): T => {
-    try {
-      return run();
-    } catch (error) {
-      throw new CertificateError(`${problem}: ${reasonOf(error)}`, { cause: error });
-    }
-  };
+  const attempt = <T>(problem: string, run: () => T) =>
+    orThrow(run, (reason, cause) => new CertificateError(`${problem}: ${reason}`, { cause }));
   const cert = attempt(`cannot read the certificate ${certFile}`, () => readRegularFile(certFile));
   // A file with both may be replaced between two readings.
   const key = attempt(`cannot read the key ${keyFile}`, () =>
@@ -106,9 +92,7 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
     reads: followed.reads,
     close: followed.close,
     reload,
-    get current() {
-      return current;
-    },
+    current: () => current,
     /** Calls `renew` with each new certificate, one after the other, until `close`. */
     watch(renew: typeof onRenewal): void {
       onRenewal = renew;

@@ -2,17 +2,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { type IpAddress, networkOf, unmapIp } from "../addr/ip.ts";
 import { ipv4FromWord } from "../addr/ipv4.ts";
-import { ipv6FromBytes } from "../addr/ipv6.ts";
+import { ipv6At } from "../addr/ipv6.ts";
 import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
-import { libc } from "../platform/libc.ts";
+import { libc, socketOption } from "../platform/libc.ts";
 import { AF_INET, AF_INET6, OPTION, SHUT_RDWR, SOCKADDR } from "../platform/linux.ts";
 import type { Log } from "../util/log.ts";
 
 /** Connections of all networks, and of one IPv6 /64 or IPv4 address. */
 const MAX_CONNECTIONS = { all: 16_384, network: 1_024 } as const;
-
-/** More than this in use, and the connections are counted; fewer cannot break a bound. */
-const COUNTED_FROM = MAX_CONNECTIONS.network;
 
 /**
  * Descriptors that are looked at in one piece, which takes less than a millisecond, and milliseconds between
@@ -27,7 +24,7 @@ const UNREAD_TIMEOUT_MS = 15_000;
 
 /** The sockets of this process that listen for connections. */
 export function listeningSockets(): number[] {
-  return descriptors().filter((fd) => option(fd, OPTION.acceptsConnections) === 1);
+  return descriptors().filter((fd) => socketOption(fd, OPTION.acceptsConnections) === 1);
 }
 
 /** Bounds what the kernel holds for clients that do not read; accepted sockets inherit it from the listening ones. */
@@ -43,7 +40,11 @@ export function boundUnreadResponses(): void {
 export function boundConnections(trusted: readonly Prefix[], log: Log): void {
   const exempt = [...LOOPBACK, ...trusted];
   let isOver = false;
-  const look = connectionRounds((fd) => networkOfPeer(fd, exempt));
+  const look = connectionRounds((fd) => {
+    const peer = peerOf(fd);
+    const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
+    return isBounded ? networkOf(peer) : null;
+  });
   setInterval(() => {
     const surplus = look(isCrowded, highestDescriptor);
     if (surplus === null) return;
@@ -102,7 +103,7 @@ function isCrowded(): boolean {
   const lowest = libc().dup(0);
   if (lowest < 0) return true;
   libc().close(lowest);
-  return lowest > COUNTED_FROM;
+  return lowest > MAX_CONNECTIONS.network;
 }
 
 /** A bound of the numbers of descriptors, which grows in powers of two; proc_pid_status(5). */
@@ -114,13 +115,6 @@ function descriptors(): number[] {
   return readdirSync("/proc/self/fd").map(Number);
 }
 
-/** The network at the other end of a TCP connection; null for any other descriptor, and for exempt peers. */
-function networkOfPeer(fd: number, exempt: readonly Prefix[]): string | null {
-  const peer = peerOf(fd);
-  const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
-  return isBounded ? networkOf(peer) : null;
-}
-
 /** Kept, because one for each look costs more than the look. */
 const address = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 const view = new DataView(address.buffer);
@@ -130,20 +124,9 @@ const length = new Uint32Array(1);
 function peerOf(fd: number): IpAddress | null {
   length[0] = SOCKADDR.bytes;
   if (libc().getpeername(fd, address, length) !== 0) return null;
-  switch (view.getUint16(SOCKADDR.family, true)) {
-    case AF_INET:
-      return ipv4FromWord(view.getUint32(SOCKADDR.address4));
-    case AF_INET6:
-      return unmapIp(ipv6FromBytes(address.subarray(SOCKADDR.address, SOCKADDR.scopeId)));
-    default:
-      return null;
-  }
-}
-
-function option(fd: number, option: readonly [level: number, name: number]): number | undefined {
-  const value = new Int32Array(1);
-  const length = new Uint32Array([value.byteLength]);
-  return libc().getsockopt(fd, ...option, value, length) === 0 ? value[0] : undefined;
+  const family = view.getUint16(SOCKADDR.family, true);
+  if (family === AF_INET) return ipv4FromWord(view.getUint32(SOCKADDR.address4));
+  return family === AF_INET6 ? unmapIp(ipv6At(view, SOCKADDR.address)) : null;
 }
 
 function setOption(fd: number, option: readonly [level: number, name: number], value: number) {

@@ -43,20 +43,15 @@ function suffixed(suffix: string, reading: Reading): Sample[] {
  *
  * @param bounds the upper bounds of the buckets, ascending
  */
-export function histogram(
-  name: string,
-  help: string,
-  labelNames: readonly string[],
-  bounds: readonly number[],
-) {
+export function histogram(name: string, help: string, bounds: readonly number[]) {
   const buckets = [...bounds, Number.POSITIVE_INFINITY];
   const allSeries = new Map<string, { labels: Labels; counts: number[]; sum: number }>();
   return {
     ...{ type: "histogram" as const, name, help },
-    /** @param values of the labels, in their order, from a bounded number */
-    observe(seconds: number, ...values: readonly string[]): void {
-      const series = allSeries.getOrInsertComputed(values.join("\n"), () => ({
-        labels: Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? ""])),
+    /** @param labels with values from a bounded number, always in the same order */
+    observe(seconds: number, labels: Labels = {}): void {
+      const series = allSeries.getOrInsertComputed(Object.values(labels).join("\n"), () => ({
+        labels,
         counts: buckets.map(() => 0),
         sum: 0,
       }));

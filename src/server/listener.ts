@@ -122,10 +122,8 @@ export function openListener(
   return {
     /** The address as clients write it: `https://[::1]:443`, `unix:/path`. */
     url,
-    /** How many requests have not got their whole response yet. */
-    get pendingRequests() {
-      return servers.reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
-    },
+    /** True if a request has not got its whole response yet. */
+    isPending: () => servers.some(({ pendingRequests }) => pendingRequests > 0),
     /**
      * Serves new connections with another certificate, without a failed request; resolves when the server
      * with the old one has stopped.

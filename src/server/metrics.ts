@@ -44,22 +44,19 @@ export function createMetrics() {
   const requests = histogram(
     "sixscope_http_request_duration_seconds",
     "Time from a request to its response, or to the end of its events; without route for an unknown path.",
-    ["route", "status"],
     REQUEST_SECONDS,
   );
   const queries = histogram(
     "sixscope_dns_query_duration_seconds",
     "Time from a question to its outcome; without transport if no server answered.",
-    ["resolver", "transport", "outcome"],
     QUERY_SECONDS,
   );
   const calls = histogram(
     "sixscope_valkey_call_duration_seconds",
     "Time of the calls of requests to Valkey, by outcome.",
-    ["outcome"],
     CALL_SECONDS,
   );
-  const lag = histogram("sixscope_event_loop_lag_seconds", "How late timers are.", [], LAG_SECONDS);
+  const lag = histogram("sixscope_event_loop_lag_seconds", "How late timers are.", LAG_SECONDS);
   /** All codes from the start, so that the first error of a code is an increase too. */
   const codes = Object.keys(ERRORS) as ErrorCode[];
   const errors = Object.fromEntries(codes.map((code) => [code, 0])) as Record<ErrorCode, number>;
@@ -71,7 +68,7 @@ export function createMetrics() {
   }, LAG_INTERVAL_MS).unref();
   return {
     answered({ route, status, code, ms }: Answered): void {
-      requests.observe(ms / 1000, route ?? "", String(status));
+      requests.observe(ms / 1000, { route: route ?? "", status: String(status) });
       if (code !== undefined) errors[code] += 1;
     },
     /** The client, with its questions counted. */
@@ -81,14 +78,14 @@ export function createMetrics() {
         const outcome = await client.query(...question);
         const transport = "transport" in outcome ? outcome.transport : "";
         const seconds = (performance.now() - startMs) / 1000;
-        queries.observe(seconds, resolver, transport, outcome.kind);
+        queries.observe(seconds, { resolver, transport, outcome: outcome.kind });
         return outcome;
       },
     }),
     /** The app that answers `/metrics`, also with the state of the service, and `/probe`. */
     expose(sources: Sources): App {
       const { shared } = sources;
-      if (shared) shared.valkey.onCall = (ms, outcome) => calls.observe(ms / 1000, outcome);
+      if (shared) shared.valkey.onCall = (ms, outcome) => calls.observe(ms / 1000, { outcome });
       const metrics = [
         requests,
         counter("sixscope_http_errors", "Error responses by code.", () => byLabel("code", errors)),
@@ -151,10 +148,10 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
   const ofKeys = (keys: Keyring) => [
     gauge("sixscope_keys", "API keys that are valid now.", () => keys.activeCount()),
     gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
-      Number(keys.isUsable),
+      Number(keys.isUsable()),
     ),
   ];
-  const expirySeconds = () => (renewal?.current.expiresMs ?? 0) / 1000;
+  const expirySeconds = () => (renewal?.current().expiresMs ?? 0) / 1000;
   const whenExpired = "Unix time at which the certificate expires.";
   const expiry = gauge("sixscope_certificate_expiry_timestamp_seconds", whenExpired, expirySeconds);
   return [
@@ -205,7 +202,7 @@ function locationMetrics({ locations }: Sources): readonly Metric[] {
   const there = () => locations.known.byWord().get(ALL_LOCATIONS) ?? [];
   const isConnected = () => Number(locations.isConnected);
   const asked = () => byLabel("outcome", locations.asked);
-  const running = () => locations.running;
+  const { running } = locations;
   const up = () =>
     locations.expected.map(
       (location) => [{ location }, Number(there().includes(location))] as const,

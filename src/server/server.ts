@@ -91,7 +91,7 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   const POLL_MS = 25;
   for (let quietMs = 0; quietMs < MOMENT_MS; quietMs += POLL_MS) {
     await Bun.sleep(POLL_MS);
-    if (listeners.some(({ pendingRequests }) => pendingRequests > 0)) quietMs = 0;
+    if (listeners.some(({ isPending }) => isPending())) quietMs = 0;
   }
 }
 
@@ -114,16 +114,13 @@ function whyNot(address: ListenAddress, error: unknown): string {
     const advice = `; let ${ownName()} write to ${dirname(address.path)}`;
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
-  switch (code) {
-    case "EADDRINUSE": {
-      const users = listenersOn(address.port).join(" and ") || "another process";
-      return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
-    }
-    case "EADDRNOTAVAIL":
-      return "this machine does not have the address (EADDRNOTAVAIL); see ip address";
-    case "EACCES":
-      return "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)";
-    default:
-      return reasonOf(error);
-  }
+  if (code !== "EADDRINUSE") return REASONS[code ?? ""] ?? reasonOf(error);
+  const users = listenersOn(address.port).join(" and ") || "another process";
+  return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
 }
+
+/** Why a port cannot be listened on, by the code of the error. */
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: "this machine does not have the address (EADDRNOTAVAIL); see ip address",
+  EACCES: "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)",
+};

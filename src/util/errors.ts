@@ -17,6 +17,15 @@ export function attempt<T>(action: () => T, kind?: new (...args: never[]) => Err
   }
 }
 
+/** The result of an action; if it throws, throws what is made of the reason. */
+export function orThrow<T>(action: () => T, make: (reason: string, cause: unknown) => Error): T {
+  try {
+    return action();
+  } catch (error) {
+    throw make(reasonOf(error), error);
+  }
+}
+
 /** The stack trace of an error, for the log; its message if it has none. */
 export function traceOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -32,12 +32,7 @@ export interface LogOptions {
 }
 
 /** syslog(3) priorities; journald reads `<3>` at the start of a line; sd-daemon(3). */
-export const PRIORITIES: Readonly<Record<LogLevel, number>> = {
-  debug: 7,
-  info: 6,
-  warn: 4,
-  error: 3,
-};
+export const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 
 /** A value that needs no quotes in logfmt: printable ASCII without space, quote, `=` and backslash. */
 const PLAIN = /^[!#-<>-[\]-~]+$/;
@@ -58,16 +53,10 @@ const FORMATS: Readonly<Record<LogFormat, Format>> = {
     }
     return line;
   },
-  json: (time, level, message, fields) =>
-    printable(
-      JSON.stringify({
-        "@timestamp": time,
-        level: level.toUpperCase(),
-        message,
-        logger: "sixscope",
-        ...fields,
-      }),
-    ),
+  json(time, level, message, fields) {
+    const line = { "@timestamp": time, level: level.toUpperCase(), message, logger: "sixscope" };
+    return printable(JSON.stringify(Object.assign(line, fields)));
+  },
 };
 
 /** Creates a log. */

@@ -3,15 +3,8 @@ declare module "*.lua" {
   const text: string;
   export = text;
 }
-declare module "*.bash" {
-  const text: string;
-  export = text;
-}
-declare module "*.fish" {
-  const text: string;
-  export = text;
-}
-declare module "*.zsh" {
+/** Also `.bash`, `.fish` and `.zsh`. */
+declare module "*sh" {
   const text: string;
   export = text;
 }

@@ -30,11 +30,18 @@ export function script<T>(source: string, result: () => z.ZodType<T>) {
   return { source, sha1, result: once(result) };
 }
 
-/** Runs a script; throws ValkeyError. */
+/**
+ * Runs a script; throws ValkeyError.
+ *
+ * @param limitMs how long the answer may take
+ * @param onResult called with the result, also if it comes later
+ */
 export type RunScript = <T>(
   wanted: Script<T>,
   keys: readonly string[],
   args: readonly (string | number)[],
+  limitMs?: number,
+  onResult?: (result: T) => void,
 ) => Promise<T>;
 
 /** The part of Bun's client that is used; tests supply their own. */
@@ -52,50 +59,38 @@ export function createConnection(
   let isOpen = false;
 
   /** Rejects if the reply does not come in time. */
-  const within = (limitMs: number, reply: Promise<unknown>) => {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const within = <T>(limitMs: number, reply: Promise<T>) => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
     const giveUp = () => reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent"));
     // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
     const cancel = clock.after(limitMs, () => clock.after(1, giveUp));
     reply.then(resolve, reject).finally(cancel);
     return promise;
   };
-  return {
-    /**
-     * Runs a script and returns its result.
-     *
-     * @param limitMs how long the answer may take; the first call has the time to connect instead
-     * @param onResult called with the result, also if it comes later
-     * @throws ValkeyError also for a result that is not as the script's schema says
-     */
-    async run<T>(
-      { source, sha1, result: schema }: Script<T>,
-      keys: readonly string[],
-      args: readonly (string | number)[],
-      limitMs: number,
-      onResult?: (result: T) => void,
-    ): Promise<T> {
-      const rest = [String(keys.length), ...keys, ...args.map(String)];
-      const limit = isOpen ? limitMs : CONNECT_MS;
-      const result = (async () => {
-        const reply = await client.send("EVALSHA", [sha1, ...rest]).catch((error) => {
-          if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
-          return client.send("EVAL", [source, ...rest]);
-        });
-        isOpen = true;
-        const { success, data } = schema().safeParse(reply);
-        if (!success) throw new ValkeyError("its answer is not one of Valkey", "refused");
-        onResult?.(data);
-        return data;
-      })();
-      try {
-        return (await within(limit, result)) as T;
-      } catch (error) {
-        throw error instanceof ValkeyError ? error : explain(error, isOpen);
-      }
-    },
-    close: () => client.close(),
+  /**
+   * The first call has the time to connect instead of its limit. A result that is not as the script's schema says is an
+   * error too.
+   */
+  const run: RunScript = async (script, keys, args, limitMs = CONNECT_MS, onResult) => {
+    const rest = [String(keys.length), ...keys, ...args.map(String)];
+    const result = (async () => {
+      const reply = await client.send("EVALSHA", [script.sha1, ...rest]).catch((error) => {
+        if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
+        return client.send("EVAL", [script.source, ...rest]);
+      });
+      isOpen = true;
+      const { success, data } = script.result().safeParse(reply);
+      if (!success) throw new ValkeyError("its answer is not one of Valkey", "refused");
+      onResult?.(data);
+      return data;
+    })();
+    try {
+      return await within(isOpen ? limitMs : CONNECT_MS, result);
+    } catch (error) {
+      throw error instanceof ValkeyError ? error : explain(error, isOpen);
+    }
   };
+  return { run, close: () => client.close() };
 }
 
 /** The error of Bun's client for a call that failed, in our words: without its advice for programmers. */

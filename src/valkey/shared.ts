@@ -22,7 +22,7 @@ export async function openShared(
   // Beside the file that an instance alone would use, which is not touched.
   const copy = `${keysFile}.copy`;
   const keyring = await createKeyring(copy, log);
-  const run: RunScript = (...call) => valkey.run(...call, KEYS_MS);
+  const run: RunScript = (wanted, keys, args) => valkey.run(wanted, keys, args, KEYS_MS);
   const keys = createSharedKeys(run, valkey.names.keys, keyring, copy, log);
   const rateLimiter = createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey);
   return {

@@ -4,7 +4,13 @@ import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import beatSource from "./beat.lua" with { type: "text" };
-import { createConnection, type Script, script, ValkeyError } from "./connection.ts";
+import {
+  createConnection,
+  type RunScript,
+  type Script,
+  script,
+  ValkeyError,
+} from "./connection.ts";
 import leaveSource from "./leave.lua" with { type: "text" };
 
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
@@ -76,13 +82,7 @@ export function createValkey(
    *
    * @throws ValkeyError
    */
-  const run = async <T>(
-    wanted: Script<T>,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    limitMs = GIVE_UP_MS,
-    onResult?: (result: T) => void,
-  ): Promise<T> => {
+  const run: RunScript = async (wanted, keys, args, limitMs = GIVE_UP_MS, onResult) => {
     connection ??= connect();
     const used = connection;
     const startMs = clock.nowMs();
@@ -182,9 +182,7 @@ export function createValkey(
      *
      * @param unused as `SharedLimiter.unused`
      */
-    async leave(
-      unused: Iterable<readonly [key: string, ...args: (string | number)[]]>,
-    ): Promise<void> {
+    async leave(unused: Iterable<readonly [key: string, ...args: (string | number)[]]>) {
       stopBeats?.();
       stopBeats = null;
       const returned = problem === null ? [...unused] : [];

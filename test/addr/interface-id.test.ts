@@ -1,8 +1,14 @@
 import { expect, test } from "bun:test";
+import { typeEntry } from "../../src/addr/classify.ts";
 import { interfaceIdOf } from "../../src/addr/interface-id.ts";
 import { parseIpv6 } from "./parse.ts";
 
 type InterfaceId = NonNullable<ReturnType<typeof interfaceIdOf>>;
+
+const idOf = (text: string) => {
+  const address = parseIpv6(text);
+  return interfaceIdOf(address, typeEntry(address));
+};
 
 const ROWS: readonly (readonly [string, Omit<InterfaceId, "value">, string])[] = [
   ["2001:db8::", { kind: "subnet-router-anycast" }, "RFC 4291 2.6.1"],
@@ -46,7 +52,7 @@ const ROWS: readonly (readonly [string, Omit<InterfaceId, "value">, string])[] =
 test.each(ROWS.map(([text, expected, why]) => [text, why, expected] as const))(
   "%s: %s",
   (text, _, expected) => {
-    const { value, ...rest } = interfaceIdOf(parseIpv6(text)) as InterfaceId;
+    const { value, ...rest } = idOf(text) as InterfaceId;
     expect(rest).toEqual(expected);
     expect(value).toHaveLength(19);
     expect(parseIpv6(`0:0:0:0:${value}`)).toMatchObject({
@@ -67,5 +73,5 @@ test.each([
   ["ff02::1", "multicast"],
   ["4000::1", "reserved"],
 ])("%s has none: %s", (text) => {
-  expect(interfaceIdOf(parseIpv6(text))).toBeNull();
+  expect(idOf(text)).toBeNull();
 });

@@ -18,6 +18,8 @@ const labTest = testWith(missing);
 const [FIRST, SECOND, ULA, IPV4] = ["2001:db8:8::1", "2001:db8:8::2", "fd00::80", "203.0.113.80"];
 /** An address with a server, to which this machine's firewall lets no echo request out. */
 const NO_ECHO = "2001:db8:8::3";
+/** An address with a server that SIXSCOPE_TARGETS_ALLOW does not have. */
+const OWN = "2a00::80";
 /** Addresses that this machine has no way to. */
 const [NO_WAY, NO_WAY_ULA, NO_WAY_IPV4] = ["2001:db9::1", "fd01::1", "198.51.100.1"];
 
@@ -87,6 +89,13 @@ const ROWS: Readonly<Record<string, Row>> = {
     says: [/a translator \(NAT64\) makes its addresses of IPv4, and 64:ff9b::c000:250 cannot/],
   },
   "is-this-machine": { ips: ["::1"], code: "not-public", says: [/::1 is Loopback Address/] },
+  "is-served-here": {
+    ...{ ips: [OWN], code: "own-machine" },
+    says: [
+      /works over IPv6, but belongs to the machine that tests, so the way to it is not tested/,
+      /Test it from another machine too\.$/,
+    ],
+  },
   "differs-between-resolvers": {
     ...{ ips: [FIRST], third: [SECOND], code: "works", says: [/works over IPv6/] },
   },
@@ -108,7 +117,7 @@ beforeAll(async () => {
   if (missing !== null) return;
   const folder = await mkdtemp(join(tmpdir(), "sixscope-names-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const ips = [FIRST, SECOND, ULA, NO_ECHO];
+  const ips = [FIRST, SECOND, ULA, NO_ECHO, OWN];
   const noEcho = `ip6 daddr ${NO_ECHO} icmpv6 type echo-request drop`;
   const chain = `type filter hook output priority 0; ${noEcho};`;
   await run(["nft", "-f", "-"], `table ip6 odd {\nchain out {\n${chain}\n}\n}\n`);

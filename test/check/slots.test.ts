@@ -128,7 +128,7 @@ describeWith(labMissing)("a check whose time is over", () => {
     tarpit.stop(true);
   });
 
-  const cut = { status: "skipped", text: "It has not ended in time." };
+  const cut = { status: "skipped", text: "It had not ended when the check was over." };
 
   test.each([
     ["in a step", deaf, "::1", "tls"],

@@ -20,7 +20,7 @@ const RUNS = { numRuns: 2000, seed: 29 } as const;
 
 /** Findings of each step of an address. */
 const FOUND = {
-  policy: ["not-public", "not-allowed", "special-address"],
+  policy: ["not-public", "not-allowed", "special-address", "own-machine"],
   echo: ["no-echo"],
   tcp: ["port-closed", "not-opened", "port-silent", "no-answer", "unreachable", "not-sent"],
   tls: ["tls-silent", "not-tls", "certificate-expired", "certificate-name", "certificate-expires"],

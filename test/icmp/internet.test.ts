@@ -410,6 +410,6 @@ describeWith(tunMissing)("over a simulated internet", () => {
     expect(outcomes.some(({ samples }, index) => index % 3 === 0 && samples.length === 5)).toBe(
       true,
     );
-    expect(engine.outstanding).toBe(0);
+    expect(engine.outstanding()).toBe(0);
   });
 });

@@ -244,7 +244,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const running = Array.from({ length: 20 }, () => second.ping(request));
     expect(sockets()).toBe(before + 1);
     await Promise.all(running);
-    expect(second.outstanding).toBe(0);
+    expect(second.outstanding()).toBe(0);
     await second.close();
     expect(sockets()).toBe(before);
   });

@@ -180,6 +180,6 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     await clock.pass(100);
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
-    expect(engine.outstanding).toBe(0);
+    expect(engine.outstanding()).toBe(0);
   });
 });

@@ -39,7 +39,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     const outcome = await engine.mtu(request);
     if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
     expect(outcome.doubtful).toEqual([]);
-    expect(engine.outstanding).toBe(0);
+    expect(engine.outstanding()).toBe(0);
     return outcome;
   }
 

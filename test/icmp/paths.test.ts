@@ -89,7 +89,7 @@ async function find(
   const defaults = { target: TARGET, maxHops: 30, timeoutMs: 2000, paths: 16 };
   const outcome = await clock.run(engine.paths({ ...defaults, ...request }, options));
   if (outcome.kind !== "done") throw new Error(outcome.kind);
-  expect(engine.outstanding).toBe(0);
+  expect(engine.outstanding()).toBe(0);
   expect(outcome.sent).toBeGreaterThan(0);
   const tookMs = clock.nowMs() - startMs;
   await clock.pass(1);

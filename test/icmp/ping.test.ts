@@ -35,7 +35,7 @@ async function finish(
   const reported = new Map<number, Sample>();
   const onSample = (sample: Sample) => reported.set(sample.seq, sample);
   const outcome = await clock.run(engine.ping(request, { onSample }));
-  expect(engine.outstanding).toBe(0);
+  expect(engine.outstanding()).toBe(0);
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   const { samples, lost } = outcome;
   const all = [...samples, ...lost].sort((a, b) => a.seq - b.seq);
@@ -301,7 +301,7 @@ describe("requests that the kernel refuses", () => {
   test("all of them make the target unreachable", async () => {
     const { clock, engine } = start(() => "EPERM");
     expect(await clock.run(engine.ping(REQUEST))).toEqual({ kind: "unreachable", code: "EPERM" });
-    expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+    expect([engine.outstanding(), clock.pending]).toEqual([0, 0]);
   });
 
   test("for lack of buffers are repeated", async () => {
@@ -371,7 +371,7 @@ describe("a ping that is aborted", () => {
     const pending = engine.ping(REQUEST, { signal: caller.signal });
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
-    expect([engine.outstanding, socket.sent.length]).toEqual([0, 1]);
+    expect([engine.outstanding(), socket.sent.length]).toEqual([0, 1]);
     await clock.pass(1);
     expect(clock.pending).toBe(0);
   });
@@ -389,7 +389,7 @@ describe("a ping that is aborted", () => {
     engine.close();
     expect(socket.isClosed).toBe(true);
     expect(await pending).toEqual({ kind: "aborted" });
-    expect(engine.outstanding).toBe(0);
+    expect(engine.outstanding()).toBe(0);
     await clock.pass(1);
     expect(clock.pending).toBe(0);
   });
@@ -420,6 +420,6 @@ test("200 pings at once to live, dead and lossy targets keep their answers apart
     if (index % 3 === 0) expect(outcome.lost).toEqual([]);
     if (index % 3 === 1) expect(outcome.samples).toEqual([]);
   }
-  expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+  expect([engine.outstanding(), clock.pending]).toEqual([0, 0]);
   expect(engine.counters).toMatchObject({ duplicate: 0, late: 0, forged: 0, unknown: 0 });
 });

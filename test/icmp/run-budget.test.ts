@@ -74,7 +74,7 @@ describe("a run that meets its budget", () => {
       expect(rounds).toEqual(Array.from({ length: fit }, (_, at) => at + 1));
       expect(outcome.hops.every(({ sent }) => sent === fit)).toBe(true);
       expect(clock.nowMs() - startMs).toBeLessThan(5000);
-      expect(engine.outstanding).toBe(0);
+      expect(engine.outstanding()).toBe(0);
       const sent = socket.sent.length;
       await clock.pass(3000);
       expect(socket.sent).toHaveLength(sent);
@@ -102,7 +102,7 @@ describe("a run that meets its budget", () => {
     const { length } = socket.sent;
     expect(await clock.run<object>(outcome)).toMatchObject({ kind: "done", reached: true });
     expect(socket.sent).toHaveLength(length);
-    expect(engine.outstanding).toBe(0);
+    expect(engine.outstanding()).toBe(0);
   });
 
   test.each(["mtr", "paths"] as const)(
@@ -116,7 +116,7 @@ describe("a run that meets its budget", () => {
       await clock.pass(150);
       caller.abort();
       expect(await clock.run<object>(outcome)).toEqual({ kind: "aborted" });
-      expect(engine.outstanding).toBe(0);
+      expect(engine.outstanding()).toBe(0);
     },
   );
 });

@@ -44,7 +44,7 @@ async function trace(
   const outcome = await lab.clock.run(lab.engine.traceroute({ ...defaults, ...request }, options));
   const tookMs = lab.clock.nowMs() - lab.startMs;
   if (outcome.kind !== "done") throw new Error(outcome.kind);
-  expect(lab.engine.outstanding).toBe(0);
+  expect(lab.engine.outstanding()).toBe(0);
   await lab.clock.pass(1);
   expect(lab.clock.pending).toBe(0);
   expect(outcome.source).toEqual(SOURCE);
@@ -503,7 +503,7 @@ describe("requests that the kernel refuses", () => {
     const request = { target: stationAddress(1), maxHops: 30, timeoutMs: 2000 };
     const outcome = await clock.run(engine.traceroute(request));
     expect(outcome).toEqual({ kind: "unreachable", code: "EACCES" });
-    expect([engine.outstanding, clock.pending]).toEqual([0, 0]);
+    expect([engine.outstanding(), clock.pending]).toEqual([0, 0]);
   });
 });
 
@@ -717,7 +717,7 @@ test("a trace that is aborted leaves nothing behind", async () => {
   const pending = engine.traceroute(request, { signal: caller.signal });
   caller.abort();
   expect(await pending).toEqual({ kind: "aborted" });
-  expect(engine.outstanding).toBe(0);
+  expect(engine.outstanding()).toBe(0);
   await clock.pass(1);
   expect(clock.pending).toBe(0);
 });

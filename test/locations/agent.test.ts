@@ -40,15 +40,15 @@ test("one owner gets half of an agent's 1,000 places, and the next one finds a p
   };
   send("flood", 1_000);
   await Promise.resolve();
-  expect([agent.running, replies.length]).toEqual([500, 500]);
+  expect([agent.running(), replies.length]).toEqual([500, 500]);
   expect(new Set(replies).size).toBe(1);
   expect(JSON.parse(replies[0] ?? "")).toEqual({ refused: expect.stringContaining("here") });
   send("another", 100);
-  expect([agent.running, replies.length]).toEqual([600, 500]);
+  expect([agent.running(), replies.length]).toEqual([600, 500]);
   for (const end of ends.splice(0)) end();
   await Bun.sleep(0);
-  expect([agent.running, replies.length]).toEqual([0, 1_100]);
+  expect([agent.running(), replies.length]).toEqual([0, 1_100]);
   // All places are given back.
   send("flood", 501);
-  expect([agent.running, replies.length]).toEqual([500, 1_101]);
+  expect([agent.running(), replies.length]).toEqual([500, 1_101]);
 });

@@ -150,7 +150,7 @@ describe("what a request counts as", () => {
     expect(await response.json()).toEqual({
       error: {
         code: "INVALID_PARAMETER",
-        message: expect.stringContaining("counts as 3, and the limit is 2 in 60 seconds"),
+        message: expect.stringMatching(/^The request counts as 3, and the limit is 2 in 60 seconds; ask for less/),
         details: { parameter: "query", value: "?type=A&resolver=all" },
       },
     });

@@ -123,7 +123,7 @@ describe("a renewal", () => {
     use(2);
     lab.renewal.reload();
     expect(lab.renewed).toEqual([]);
-    expect(lab.renewal.current).toEqual(current);
+    expect(lab.renewal.current()).toEqual(current);
     expect(log.join("")).toMatch(/level=error .*expired at .*the old certificate stays in use/);
   });
 

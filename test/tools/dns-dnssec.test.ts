@@ -7,12 +7,13 @@ import type { RecordType } from "../../src/dns/record.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
 import { type TestReply, World } from "../dns/dnssec/signed-world.ts";
+import { encodeData } from "../dns/messages.ts";
 
 const ZONES = [
   { name: ".", expires: 1e6 },
   { name: "com.", expires: 1e6 },
   { name: "good.com.", expires: 1e6, records: ["www A 192.0.2.1", "gone CNAME nothing.good.com."] },
-  { name: "expired.com.", expires: -60, records: ["www A 192.0.2.2"] },
+  { name: "expired.com.", expires: -60, records: ["www A 192.0.2.2", "six AAAA 64:ff9b::1"] },
   { name: "plain.com.", algorithm: null, records: ["www A 192.0.2.3"] },
 ];
 
@@ -40,18 +41,22 @@ interface Answer {
 }
 
 /** The endpoint's answer or error, and the CD bit of each question about the name itself. */
-async function ask(hostname: string, { ad = false, fails, tamper, isSilent }: Resolver) {
+async function ask(
+  hostname: string,
+  { ad = false, fails, tamper, isSilent }: Resolver,
+  asked: "A" | "AAAA" = "A",
+) {
   const world = new World(ZONES, Math.floor(Date.now() / 1000));
   world.tamper = (question, reply) => tamper?.(question, reply) ?? reply;
   const unchecked: boolean[] = [];
   const client = {
     async query(name: string, type: RecordType, flags: QueryOptions): Promise<DnsOutcome> {
       const isUnchecked = flags.checkingDisabled === true;
-      if (type === "A") unchecked.push(isUnchecked);
+      if (type === asked) unchecked.push(isUnchecked);
       if (isSilent?.(isUnchecked)) {
         return { kind: "timeout", question: { name, type }, queryTimeMs: 5000, attempts: [] };
       }
-      const failure = type === "A" ? fails?.(isUnchecked, unchecked.length - 1) : undefined;
+      const failure = type === asked ? fails?.(isUnchecked, unchecked.length - 1) : undefined;
       const reply = world.reply(name.endsWith(".") ? name : `${name}.`, type);
       if (typeof reply === "string") throw new Error(reply);
       const { answers } = decodeMessage(reply.message);
@@ -70,7 +75,7 @@ async function ask(hostname: string, { ad = false, fails, tamper, isSilent }: Re
       return { ...said, kind, rcode: reply.rcode, records: answers };
     },
   };
-  const parameters = { hostname, type: "A", resolver: "resolver_a", dnssec: "yes" };
+  const parameters = { hostname, type: asked, resolver: "resolver_a", dnssec: "yes" };
   const call = { signal: new AbortController().signal, allowSeconds() {} };
   const services = {
     ...{ resolvers: { resolver_a: client }, querySlots: new ProbeSlots(1) },
@@ -96,6 +101,11 @@ const withoutSignatures = (question: string, { rcode, answers }: TestReply): Tes
   },
   authority: [],
 });
+const liesFrom = (turn: number) => {
+  let turns = 0;
+  return (question: string, reply: TestReply) =>
+    question.startsWith("www") && turns++ >= turn ? withoutSignatures(question, reply) : reply;
+};
 
 describe("the resolver", () => {
   // biome-ignore format: a table
@@ -107,6 +117,7 @@ describe("the resolver", () => {
     ["forges AD of an answer without signatures", "www.good.com", { ad: true, tamper: withoutSignatures }, "bogus", "secure", null, /has no signature, .* do not rely on that/, 1, "-"],
     ["forges AD of a zone that is not signed", "www.plain.com", { ad: true }, "insecure", "secure", null, /claims that it has validated the answer: it accepts more than is accepted here, or has not done so/, 1, "-"],
     ["fails once", "www.good.com", { ad: true, fails: once("SERVFAIL") }, "secure", "secure", true, /failed at first, and answered when it was asked again/, 2, "-C-"],
+    ["fails once, and then lies unless it must not check", "www.good.com", { fails: once("SERVFAIL"), tamper: liesFrom(2) }, "bogus", "none", false, /has no signature, .* failed at first/, 1, "-C-"],
     ["refuses once", "www.good.com", { fails: once("REFUSED") }, "secure", "none", null, /failed at first/, 2, "-C-"],
     ["fails once for a zone that is not signed", "www.plain.com", { fails: once("SERVFAIL") }, "insecure", "none", null, /counts as not signed.* failed at first/, 1, "-C-"],
     ["fails unless it must not check", "www.good.com", { fails: unlessUnchecked }, "secure", "bogus", true, /its clock or its trust anchors may be wrong/, 0, "-C-"],
@@ -157,6 +168,21 @@ describe("the resolver", () => {
     }
     expect(seen.size).toBe(3);
   });
+});
+
+// biome-ignore format: a table
+test.each<[string, string, string, string, RegExp]>([
+  ["made of IPv4", "www.good.com", "64:ff9b::192.0.2.1", "indeterminate", /makes the IPv6 addresses of IPv4 addresses \(DNS64\)/],
+  ["of a host", "www.good.com", "2001:db8::1", "bogus", /has no signature/],
+  ["made of IPv4, of a zone that is not signed", "www.plain.com", "64:ff9b::192.0.2.3", "insecure", /counts as not signed/],
+  ["made of IPv4, and signed", "six.expired.com", "", "bogus", /expired 60 seconds ago/],
+])("an address %s", async (_, hostname, value, verdict, text) => {
+  const tamper: Resolver["tamper"] = (question, reply) =>
+    value && question.endsWith(" AAAA")
+      ? { rcode: "NOERROR", answers: [{ owner: `${hostname}.`, type: 28, data: encodeData("AAAA", value) }], authority: [] }
+      : reply;
+  const { answer } = await ask(hostname, { tamper }, "AAAA");
+  expect(answer.details.dnssec).toMatchObject({ verdict, text: expect.stringMatching(text) });
 });
 
 test("the message about a resolver that fails has what was seen", async () => {

@@ -55,7 +55,7 @@ const STEPS: CheckResult["steps"] = [
     ...{ name: "http", ip: "2001:db8::80", status: "fail", finding: "http-error" },
     ...{ text: "The server answers with status 503.", httpStatus: 503, ms: 23 },
   },
-  { name: "mtr", ip: "2001:db8::80", status: "skipped", text: "It has not ended in time.", ms: 24 },
+  { name: "mtr", ip: "2001:db8::80", status: "skipped", text: "It had not ended when the check was over.", ms: 24 },
 ];
 
 export const CHECK = {

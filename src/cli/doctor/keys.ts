@@ -81,7 +81,7 @@ async function checkValkey({ url, prefix }: ValkeyAddress, set: SetVariable) {
     const answer = `it answers in ${ms.toFixed(1)} ms; instances now: ${instances}`;
     const slow = `give it a faster way or machine: an instance waits ${GIVE_UP_MS} ms, and then decides alone`;
     const found = ms < GIVE_UP_MS ? ok(answer) : warning(answer, slow);
-    const run: RunScript = (...call) => connection.run(...call, ANSWER_MS);
+    const run: RunScript = (wanted, keys, args) => connection.run(wanted, keys, args, ANSWER_MS);
     const { keys } = await readSharedKeys(run, names.keys);
     return [found, activeKeys(`read the keys in ${place}`, keys)];
   } catch (error) {

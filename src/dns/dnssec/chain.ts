@@ -99,8 +99,10 @@ export class Chain {
   async check(set: RecordSet, authority: readonly RecordSet[]): Promise<string> {
     const { name, type, signatures } = set;
     const signers = this.#signersOf(set, set);
-    if (signatures.length === 0) {
-      throw await this.explainUnsigned(setText(set), type === "DS" ? parentOf(name) : name);
+    if (signers.length === 0) {
+      const above = type === "DS" ? parentOf(name) : name;
+      const unsigned = await this.explainUnsigned(setText(set), above);
+      if (signatures.length === 0) throw unsigned;
     }
     let problem: unknown;
     for (const signer of signers) {
@@ -127,16 +129,17 @@ export class Chain {
   async deny(claim: Claim, authority: readonly RecordSet[]) {
     const { name, wildcard } = claim;
     const candidates = authority.filter(({ type }) => type === "NSEC" || type === "NSEC3");
+    // Records of other zones can be there to prove the wildcard of an alias.
+    const soa = wildcard ? undefined : authority.find(({ type }) => type === "SOA");
     const by = candidates
       .flatMap((set) => this.#signersOf(claim, set))
-      .find((signer) => signer === (wildcard?.signer ?? signer));
+      .find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
     if (by === undefined) return null;
     const zone = await this.#zoneAt(by);
     const { link } = zone;
     const own = candidates.filter(({ signatures }) =>
       signatures.some(({ signer }) => signer === by),
     );
-    const soa = findSet(authority, by, "SOA");
     const proof = this.#note(zone, claim, (shown) => {
       const isHashed = own.every(({ type }) => type === "NSEC3");
       const sets = own.filter(({ type }) => isHashed || type === "NSEC");
@@ -237,10 +240,10 @@ export class Chain {
     }
     const { answers } = await this.#ask(link.zone, "DNSKEY");
     const set = findSet(answers, link.zone, "DNSKEY");
-    if (!set) throw bogus`${zone} has a ${from} and no DNSKEY record.`;
-    if (isAnchor && set.signatures.length === 0) {
-      throw indeterminate`The resolver does not pass signatures on, so nothing can be checked through it.`;
+    if (isAnchor && !set?.signatures.length) {
+      throw indeterminate`The resolver does not pass keys and signatures on, so nothing can be checked through it.`;
     }
+    if (!set) throw bogus`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
       const named = keys.filter(

@@ -59,16 +59,15 @@ export function prove(denials: Denials, claim: Claim): Proof {
   const { isOptOut } = cover;
   const steps = [step(cover, `${nameText(nextCloser)} does not exist`)];
   const wildcard = wildcardOf(encloser);
-  const atWildcard = denials.at(wildcard);
   if (isNameError) {
     const noWildcard = denials.over(wildcard);
     if (!noWildcard) throw unproven(`${nameText(wildcard)} does not exist`);
     steps.push(step(noWildcard, `${nameText(wildcard)} does not exist`));
-  } else if (!by && atWildcard) {
-    const proof = proveNoData(atWildcard, { name: wildcard, type });
-    return { ...proof, steps: [...steps, ...proof.steps], isOptOut };
   } else if (!by && !isOptOut) {
-    throw unproven(`${nameText(name)} has no ${type} record`);
+    const atWildcard = denials.at(wildcard);
+    if (!atWildcard) throw unproven(`${nameText(name)} has no ${type} record`);
+    const proof = proveNoData(atWildcard, { name: wildcard, type });
+    return { ...proof, steps: [...steps, ...proof.steps] };
   }
   return { steps, isOptOut, isDelegation: false };
 }

@@ -21,7 +21,7 @@ export function parentOf(name: string): string {
 
 /** True if a name is the zone's, or below it. */
 export function isWithin(name: string, zone: string): boolean {
-  return commonLabels(name, zone) === labelsOf(zone).length;
+  return name.endsWith(zone) && commonLabels(name, zone) === labelsOf(zone).length;
 }
 
 /** How many labels two names have in common, from the right. */

@@ -2,9 +2,9 @@ import { type Denials, isAround, leadsAway } from "./denial.ts";
 import { ancestorOf, commonLabels, isWithin, sortKey } from "./names.ts";
 import { type RecordSet, valuesOf } from "./record-set.ts";
 
-/** The NSEC records of a zone; RFC 4034 section 4. Throws as `valuesOf`. */
+/** The NSEC records of a zone, one of each name; RFC 4034 section 4. Throws as `valuesOf`. */
 export function readNsec(sets: readonly RecordSet[]): Denials {
-  const links = sets.flatMap((set) => valuesOf(set).map((value) => readLink(set.name, value)));
+  const links = sets.map((set) => readLink(set.name, valuesOf(set)[0] as string));
   const between = (name: string) =>
     links.find(({ owner, next, types }) => {
       const isBelowCut = leadsAway(types) && isWithin(name, owner);

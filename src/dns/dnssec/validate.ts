@@ -7,7 +7,7 @@ import { bogus, indeterminate, type Problem, problemOf, VERDICTS } from "./probl
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
-/** Aliases that are followed; the client follows no more. */
+/** Aliases that are followed. */
 const MAX_ALIASES = 16;
 
 /** A reply to check, and what is needed for that. */
@@ -37,11 +37,11 @@ export async function validate({
   let secure = "";
   try {
     const answer = readReply(options.reply);
-    const { aliases, name } = followAliases(answer.answers, options);
+    const { aliases, name, type } = followAliases(answer, options);
     for (const alias of aliases) {
       await chain.check(alias, answer.authority).catch((error) => problems.push(problemOf(error)));
     }
-    secure = await checkEnd(chain, answer, options, name);
+    secure = await checkEnd(chain, answer, { name, type, isAlias: aliases.length > 0 });
   } catch (error) {
     problems.push(problemOf(error));
   }
@@ -55,41 +55,44 @@ export async function validate({
 
 /**
  * Follows the aliases of an answer: CNAME records, and DNAME records above the name, which make CNAME
- * records without a signature; RFC 6672. Returns the sets, and the name that they lead to.
+ * records without a signature; RFC 6672. Returns the sets, and the name and type that they lead to.
  */
 function followAliases(
-  answers: readonly RecordSet[],
-  asked: Pick<ValidateOptions, "name" | "type">,
+  { answers, isNameError }: Answer,
+  { name: asked, type }: Pick<ValidateOptions, "name" | "type">,
 ) {
   const aliases: RecordSet[] = [];
-  let name = asked.name.toLowerCase();
-  while (aliases.length <= MAX_ALIASES && !findSet(answers, name, asked.type)) {
+  for (let name = asked.toLowerCase(); ; ) {
     const isAbove = (set: RecordSet) => set.name !== name && isWithin(name, set.name);
     const dname = answers.find((set) => set.type === "DNAME" && isAbove(set));
     const cname = findSet(answers, name, "CNAME");
-    const [set, made] = [dname ?? cname, cname?.data[0] && decodeName(cname.data[0])];
-    const [data] = set?.data ?? [];
-    if (set === undefined || data === undefined) break;
-    let target = decodeName(data);
-    if (dname) {
+    const isEnd = findSet(answers, name, type) && !(dname && type === "CNAME");
+    const [data, ...more] = cname?.data ?? [];
+    if (isEnd || !cname || !data) return { aliases, name, type };
+    if (more.length > 0) throw indeterminate`${setText(cname)} leads to several names.`;
+    if (aliases.length === MAX_ALIASES) {
+      throw indeterminate`The answer has more than ${MAX_ALIASES} aliases.`;
+    }
+    const target = decodeName(data);
+    const [to] = dname?.data ?? [];
+    if (dname && to) {
       const moved = labelsOf(name).slice(0, -labelsOf(dname.name).length || undefined);
-      target = `${[...moved, ...labelsOf(target)].join(".")}.`;
-      if (made !== undefined && made !== target) {
+      if (target !== `${[...moved, ...labelsOf(decodeName(to))].join(".")}.`) {
         throw bogus`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
+      // What is asked for is the record that is made, unless the answer goes on behind it.
+      if (type === "CNAME" && !isNameError) return { aliases, name: dname.name, type: dname.type };
     }
-    aliases.push(set);
+    aliases.push(dname ?? cname);
     name = target;
   }
-  return { aliases, name };
 }
 
 /** Checks the answer at the end of its aliases. Returns what is proven, or throws a Problem. */
 async function checkEnd(
   chain: Chain,
   { answers, authority, isNameError }: Answer,
-  { name: asked, type }: Pick<ValidateOptions, "name" | "type">,
-  name: string,
+  { name, type, isAlias }: Pick<ValidateOptions, "name" | "type"> & { readonly isAlias: boolean },
 ): Promise<string> {
   if (type === "RRSIG") {
     throw indeterminate`Signatures are not signed themselves; ask for the records.`;
@@ -98,7 +101,9 @@ async function checkEnd(
   if (set !== undefined && isNameError) {
     throw bogus`The answer has ${setText(set)}, and says that there is no such name.`;
   }
-  if (set === undefined && name !== asked.toLowerCase() && authority.length === 0) {
+  // The same as `incomplete` of the client.
+  const isDenied = isNameError || authority.some((other) => other.type === "SOA");
+  if (set === undefined && isAlias && !isDenied) {
     throw indeterminate`The answer ends at ${nameText(name)}, to which an alias leads.`;
   }
   const valid = () => `every signature from ${nameText(chain.anchorOf(name))} down is valid.`;
@@ -114,7 +119,7 @@ async function checkEnd(
 
 /** Which signature of a valid chain expires first. */
 function firstExpiry(links: readonly ChainLink[], now: number): string {
-  const sets = links.flatMap((link) => link.sets);
+  const sets = links.flatMap((link) => link.sets).filter(({ fault }) => fault === undefined);
   const ends = sets.map(({ signature }) => Date.parse(signature?.expires ?? "9999") / 1000);
   const end = Math.min(...ends);
   const { name, type } = sets[ends.indexOf(end)] as CheckedSet;

@@ -47,15 +47,35 @@ class NoConnection extends Error {
 /** Judges why there was no connection: Bun calls every error a refusal. */
 async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
   if (isTimeout) return found("port-silent", "No connection came about in time.");
-  const hostname = ip.includes(":") ? "::" : "0.0.0.0";
   try {
-    // The kernel refuses where it knows no way to the address.
-    (await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } })).close();
+    await sourceTo(ip);
+    return found("not-opened", "A connection was refused, or an error came in its place.");
   } catch (error) {
-    const errno = errorCode(error) ?? reasonOf(error);
-    return found("not-sent", `This machine cannot send to ${ip} (${errno}).`);
+    const why = errorCode(error) ?? reasonOf(error);
+    return found("not-sent", `This machine cannot send to ${ip} (${why}).`);
   }
-  return found("not-opened", "A connection was refused, or an error came in its place.");
+}
+
+/**
+ * The address that the kernel sends from to another.
+ *
+ * @throws the error of the kernel where it knows no way
+ */
+async function sourceTo(ip: string): Promise<string> {
+  const hostname = ip.includes(":") ? "::" : "0.0.0.0";
+  const socket = await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } });
+  const { address } = socket.address;
+  socket.close();
+  return address;
+}
+
+/** True if an address is one of this machine, to which no packet leaves it. */
+export async function isOwnAddress(ip: string): Promise<boolean> {
+  try {
+    return (await sourceTo(ip)) === ip;
+  } catch {
+    return false;
+  }
 }
 
 /** A server that has just taken connections is not judged by one that fails: many limit them. */

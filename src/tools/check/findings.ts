@@ -72,6 +72,7 @@ export const FINDINGS = {
   "large-doubtful": ["warn", "may be behind a path where large packets vanish"],
   "path-loss": ["warn", "is behind a path that loses packets"],
   "path-doubtful": ["warn", "may be behind a path that loses packets"],
+  "own-machine": ["warn", "belongs to the machine that tests, so the way to it is not tested"],
   "translator-only": ["warn", "has only addresses that a translator (NAT64) makes of IPv4"],
   "special-address": ["warn", "has an address that not every network reaches"],
   slower: ["warn", "is slower over IPv6 than over IPv4"],
@@ -109,6 +110,7 @@ export const ADVICE: Readonly<Partial<Record<Finding, string>>> = {
   "redirect-without-ipv6": "Give that name an AAAA record too.",
   "http-differs": "Compare the settings of the server for both addresses.",
   "large-packets": TOO_BIG,
+  "own-machine": "Test it from another machine too.",
   "certificate-expires": "Renew it.",
 };
 

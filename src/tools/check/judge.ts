@@ -86,8 +86,16 @@ function specialOf(address: IpAddress): string | null {
   return TRANSITION.includes(type) ? `${type} (${block}, RFC ${rfc})` : notGlobal(address);
 }
 
-/** Judges whether an address may be connected to. */
-export function judgePolicy(ip: string, { config: { targets } }: Pick<Services, "config">): Seen {
+/**
+ * Judges whether an address may be connected to.
+ *
+ * @param isOwn true if it is one of this machine
+ */
+export function judgePolicy(
+  ip: string,
+  { config: { targets } }: Pick<Services, "config">,
+  isOwn = false,
+): Seen {
   const address = tryParseIp(ip);
   const isIn = (prefixes: readonly Prefix[]) =>
     address !== null && prefixes.some((prefix) => prefixContains(prefix, address));
@@ -97,6 +105,10 @@ export function judgePolicy(ip: string, { config: { targets } }: Pick<Services, 
     return { finding, text: `${ip} is not probed: ${objection}.` };
   }
   const special = address && !isIn(targets.allow) && specialOf(address);
+  if (!special && isOwn && !isIn(targets.allow)) {
+    const text = `${ip} is an address of this machine: no packet to it leaves the machine.`;
+    return { finding: "own-machine", text };
+  }
   if (!special) return { text: "It may be connected to." };
   if (isIn(OWN())) {
     const text = `${ip} is ${special}: it leads each client to its own machine or link. SIXSCOPE_TARGETS_ALLOW can allow it.`;

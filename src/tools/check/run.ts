@@ -11,7 +11,7 @@ import { type MtuResult, mtu } from "../mtu/endpoint.ts";
 import { type PingResult, ping } from "../ping/endpoint.ts";
 import type { Target } from "../target.ts";
 import { type TraceResult, traceroute } from "../trace/endpoint.ts";
-import { ANSWER_MS, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
+import { ANSWER_MS, isOwnAddress, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
 import {
   addressesIn,
   judgeEcho,
@@ -77,7 +77,8 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     const startMs = performance.now();
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
     const seen = await run().catch((error: unknown): Seen => {
-      if (signal.aborted) return { status: "skipped", text: "It has not ended in time." };
+      if (signal.aborted)
+        return { status: "skipped", text: "It had not ended when the check was over." };
       return { status: "skipped", text: apiErrorOf(error).message };
     });
     const step = stepOf(name, ip, seen, performance.now() - startMs);
@@ -114,7 +115,8 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
   };
   const useIpv6 = async (ip: string): Promise<boolean> => {
-    if (!(await take("policy", ip, async () => judgePolicy(ip, services)))) return false;
+    const mayUse = async () => judgePolicy(ip, services, await isOwnAddress(ip));
+    if (!(await take("policy", ip, mayUse))) return false;
     const to = { target: ip, count: PROBES };
     const echoed = ask(ping, to) as Promise<PingResult>;
     const isAlive = echoed.then(

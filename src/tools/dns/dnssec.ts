@@ -1,5 +1,6 @@
 import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
+import { translationsIn } from "../../dns/dns64.ts";
 import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
 import { createWork } from "../../dns/dnssec/limits.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
@@ -38,22 +39,26 @@ export async function checkDnssec(
   const isFlaky = hasFailed && isDecisive(believed);
   const claim = claimOf(believed, unchecked);
   const { question, attempts } = outcome;
-  const validation = await validate({
+  const shown = isFlaky ? { ...believed, attempts: [...attempts, ...believed.attempts] } : outcome;
+  const found = await validate({
     ...{ name: question.name, type: question.type, anchors },
-    reply: unchecked === outcome ? replyOf(outcome) : replyOfBoth(outcome, unchecked),
+    reply: unchecked === outcome || isFlaky ? replyOf(shown) : replyOfBoth(outcome, unchecked),
     work,
     async ask(name, type, timeoutMs) {
       const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, owner };
       return replyOf(await client.query(name, type, flags));
     },
   });
+  const isFaulty = found.chain.some((link) => link.fault ?? link.sets.some(({ fault }) => fault));
+  const isMade = found.verdict === "bogus" && translationsIn(client, shown).length > 0;
+  const validation = isMade && !isFaulty ? { ...found, ...MADE } : found;
   const { verdict } = validation;
   const said = isFlaky
     ? "The resolver failed at first, and answered when it was asked again."
     : SAID[verdict][claim];
   const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
   return {
-    outcome: isFlaky ? { ...believed, attempts: [...attempts, ...believed.attempts] } : outcome,
+    outcome: shown,
     dnssec: {
       ...validation,
       text: [validation.text, said].filter(Boolean).join(" "),
@@ -61,6 +66,12 @@ export async function checkDnssec(
     },
   };
 }
+
+/** The verdict on addresses that a resolver makes, where nothing else is wrong; RFC 6147 section 3. */
+const MADE = {
+  verdict: "indeterminate",
+  text: "The resolver makes the IPv6 addresses of IPv4 addresses (DNS64), so they have no signature.",
+} as const;
 
 /** The message of an outcome, or why there is none. */
 function replyOf(outcome: DnsOutcome): Reply | string {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Services } from "../../api/endpoint.ts";
 import { flag, list, named, once, oneOf, whole } from "../../api/schemas.ts";
-import { answeredHops, type TracedPath } from "../../icmp/path-graph.ts";
+import type { TracedPath } from "../../icmp/path-graph.ts";
 import type { TracedPaths } from "../../icmp/paths.ts";
 import { TRACE_REASONS } from "../../icmp/trace-report.ts";
 import { flowLabelNumber, ipOrNull, MAX_HOPS } from "../hops.ts";
@@ -11,8 +11,9 @@ import { hopSchema, presentHop } from "./hop.ts";
 /** A path as results show it: what its first flow label found. */
 export function presentPath({ labels }: TracedPath) {
   const [traced] = labels;
-  const { flowLabel, reached, reason } = traced;
-  const addresses = answeredHops(traced).map(({ address }) => address && formatIpv6(address));
+  const { flowLabel, reached, reason, hops } = traced;
+  const answered = hops.slice(0, hops.findLastIndex(({ address }) => address !== null) + 1);
+  const addresses = answered.map(({ address }) => address && formatIpv6(address));
   return { flowLabel, labels: labels.length, reached, reason, addresses };
 }
 

@@ -430,7 +430,7 @@ export class World {
     this.asked.push(question);
     const found: TestReply = { rcode: "NOERROR", answers: [], authority: [] };
     let name = asked.toLowerCase();
-    for (let links = 0; links < 16; links++) {
+    for (let links = 0; links < 32; links++) {
       const next = this.#step(name, codeOf(type), found);
       if (next === null) break;
       name = next;

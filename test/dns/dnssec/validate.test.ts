@@ -1,6 +1,8 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
 import { createWork } from "../../../src/dns/dnssec/limits.ts";
+import { isWithin } from "../../../src/dns/dnssec/names.ts";
+import { readNsec } from "../../../src/dns/dnssec/nsec.ts";
 import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import { encodeName } from "../../../src/dns/name.ts";
@@ -21,8 +23,17 @@ const DS = 43;
 const RECORDS = [
   ...["www AAAA 2001:db8::1", "www AAAA 2001:db8::2", "alias CNAME www.example.com."],
   ...["*.wild AAAA 2001:db8::3", "*.aliases CNAME www.example.com.", 'near.wild TXT "x"'],
-  ...["out CNAME www.plain.com.", "over CNAME www.other.com.", "moved DNAME example.com."],
-  ...["a.b.between AAAA ::1", "mail MX 10 WWW.Example.COM.", "we\\.ird\\032name AAAA ::1"],
+  ...[
+    "out CNAME www.plain.com.",
+    "over CNAME www.other.com.",
+    "moved DNAME example.com.",
+    "turn DNAME x.turn.example.com.",
+  ],
+  ...["*.far CNAME www.other.com.", "*.down CNAME v4.sub.example.com."],
+  "*.off CNAME v4.unsigned.example.com.",
+  ...Array.from({ length: 17 }, (_, at) => `link${at + 1} CNAME link${at + 2}.example.com.`),
+  ...["link18 AAAA ::1", "a.b.between AAAA ::1"],
+  ...["mail MX 10 WWW.Example.COM.", "we\\.ird\\032name AAAA ::1"],
 ];
 
 type Zones = Partial<Record<"root" | "com" | "example", Partial<ZoneOptions>>>;
@@ -33,6 +44,8 @@ function worldOf({ root, com, example }: Zones = {}, now?: number): World {
     { name: ".", ...root },
     { name: "com.", ...com },
     { name: "example.com.", records: RECORDS, ...example },
+    { name: "sub.example.com.", records: ["v4 A 192.0.2.1"] },
+    { name: "unsigned.example.com.", algorithm: null, records: ["v4 A 192.0.2.1"] },
     { name: "other.com.", records: ["www AAAA 2001:db8::9"] },
     { name: "plain.com.", algorithm: null, records: ["www AAAA 2001:db8::8"] },
   ];
@@ -71,6 +84,9 @@ describe.each([8, 10, 13, 14, 15])("signed with algorithm %d", (algorithm) => {
       ["alias.example.com. AAAA", "secure", "example.com signs www.example.com AAAA"],
       ["over.example.com. AAAA", "secure", "other.com signs www.other.com AAAA"],
       ["www.moved.example.com. AAAA", "secure", "example.com signs www.example.com AAAA"],
+      ["www.moved.example.com. CNAME", "secure", "example.com signs moved.example.com DNAME"],
+      ["no.moved.example.com. CNAME", orInsecure, "no.example.com"],
+      ["link2.example.com. AAAA", "secure", "example.com signs link18.example.com AAAA"],
       ["between.example.com. AAAA", "secure", "example.com proves that between"],
       ["com. DNSKEY", "secure", "com signs com DNSKEY"],
       [". DS", "secure", "the root proves that the root has no DS record"],
@@ -192,7 +208,8 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["everything about the zone without signatures", { tamper: (question, reply) => (question.includes("example") ? { ...stripped(reply), answers: stripped(reply).answers.filter(({ type }) => type !== DS) } : reply) }, "bogus", /though com is signed and does not prove that example\.com is not/],
   ["a DS record without a signature", { tamper: on("example.com. DS", stripped) }, "bogus", /example\.com DS has no signature, though com is signed/],
   ["keys without signatures", { tamper: on("example.com. DNSKEY", stripped) }, "bogus", /example\.com DNSKEY has no signature/],
-  ["a resolver that drops all signatures", { tamper: (_, reply) => stripped(reply) }, "indeterminate", /does not pass signatures on/],
+  ["a resolver that drops all signatures", { tamper: (_, reply) => stripped(reply) }, "indeterminate", /does not pass keys and signatures on/],
+  ["a resolver that drops all signatures and gives no keys", { tamper: (question, reply) => (question.endsWith("DNSKEY") ? { rcode: "NOERROR", answers: [], authority: [] } : stripped(reply)) }, "indeterminate", /does not pass keys and signatures on/],
   ["an island of security", { zones: { example: { digests: [] } } }, "insecure", /example\.com counts as not signed: com proves that it has no DS record/],
   ["an island with its own trust anchor", { zones: { example: { digests: [] } }, anchor: "example.com." }, "secure", /from example\.com down/],
   ["a trust anchor below the answer", { anchor: "example.com.", question: "www.other.com. AAAA" }, "indeterminate", /No trust anchor is at or above www\.other\.com/],
@@ -219,6 +236,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["a zone that refuses", { tamper: on("com. DS", () => "REFUSED") }, "indeterminate", /no answer for com DS when asked not to check \(CD\): REFUSED/],
   ["an answer that fails", { tamper: on(WWW, () => "TIMEOUT") }, "indeterminate", /no answer: TIMEOUT/],
   ["an unsigned zone whose server fails", { question: "www.plain.com. AAAA", tamper: on("www.plain.com. AAAA", () => "SERVFAIL") }, "indeterminate", /SERVFAIL/],
+  ["unsigned data in an unsigned zone, signed by another zone", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", {}) }, "insecure", /plain\.com counts as not signed/],
   ["unsigned data in an unsigned zone with junk for a signature", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", { signer: "plain.com." }) }, "insecure", /plain\.com counts as not signed/],
   ["a proof of no DS record, signed by another key", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").signed(withoutSignatures(reply.authority).filter(({ type }) => type === NSEC), { key: new TestKey("foreign", 13, 256) }) })) }, "bogus", /com has no such key/],
   ["a proof of no DS record, of another name", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").denial("other.com.") })) }, "bogus", /plain\.com/],
@@ -239,6 +257,14 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["a wildcard in place of a name that exists", { question: "near.wild.example.com. AAAA", tamper: on("near.wild.example.com. AAAA", (_, world) => ({ rcode: "NOERROR", answers: world.zone("example.com.").signed(world.zone("example.com.").set("*.wild.example.com.", 28)).map((each) => ({ ...each, owner: "near.wild.example.com." })), authority: world.zone("example.com.").denial("near.wild.example.com.") })) }, "bogus", /does not prove that near\.wild\.example\.com does not exist/],
   ["a wildcard's NSEC record under another name", { tamper: on(WWW, (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").denial("*.wild.example.com.").map((each) => ({ ...each, owner: "any.wild.example.com." })) })) }, "bogus", /is from a wildcard, which proves nothing/],
   ["an alias that its DNAME record does not make", { question: "www.moved.example.com. AAAA", tamper: on("www.moved.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.map((each) => each.type === 5 ? { ...each, data: encodeName("evil.example.com.") } : each) })) }, "bogus", /is not the one that the DNAME record of moved\.example\.com makes/],
+  ["an alias of all names below, without the alias that it makes", { question: MOVED, tamper: on(MOVED, (reply) => ({ ...reply, answers: reply.answers.filter(({ type }) => type !== 5) })) }, "bogus", /The answer that www\.moved\.example\.com has no AAAA record has no signature/],
+  ["an alias of all names below, which leads below itself and ends", { question: "a.turn.example.com. AAAA", tamper: on("a.turn.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 3) })) }, "indeterminate", /ends at a\.x\.turn\.example\.com/],
+  ["an alias to two names", { question: "alias.example.com. AAAA", tamper: on("alias.example.com. AAAA", (reply, world) => ({ ...reply, answers: [...world.zone("example.com.").signed(["evil.test.", "www.example.com."].map((target) => ({ owner: "alias.example.com.", type: 5, data: encodeName(target) }))), ...reply.answers.slice(2)] })) }, "indeterminate", /alias\.example\.com CNAME leads to several names/],
+  ["17 aliases", { question: "link1.example.com. AAAA", tamper: on("link1.example.com. AAAA", (reply, world) => ({ ...reply, authority: world.zone("example.com.").set("example.com.", 2) })) }, "indeterminate", /more than 16 aliases/],
+  ["an alias of a wildcard whose end is missing", { question: "x.far.example.com. AAAA", tamper: on("x.far.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 2) })) }, "indeterminate", /ends at www\.other\.com/],
+  ["an alias of a wildcard to a zone below, without such a record", { question: "x.down.example.com. AAAA" }, "secure", /^sub\.example\.com proves that v4\.sub\.example\.com has no AAAA record/],
+  ["an expired signature by the parent beside a valid one", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), world.zone("com.").signatureOf(withoutSignatures(reply.answers), { expires: -5 }), ...reply.answers.filter(isSignature)] })) }, "secure", /The first to expire is that of .*, in \d+ days/],
+  ["an alias of a wildcard to a zone below that is not signed, without such a record", { question: "x.off.example.com. AAAA" }, "insecure", /^unsigned\.example\.com counts as not signed/],
   ["an alias whose end is missing", { question: "over.example.com. AAAA", tamper: on("over.example.com. AAAA", (reply) => ({ ...reply, answers: reply.answers.slice(0, 2) })) }, "indeterminate", /ends at www\.other\.com/],
   ["an alias into a broken zone", { question: "over.example.com. AAAA", tamper: (question, reply) => question === "other.com. DNSKEY" ? "SERVFAIL" : reply }, "indeterminate", /other\.com DNSKEY when asked not to check \(CD\): SERVFAIL/],
   ["NSEC3 with 100 iterations", { zones: { example: { denial: "nsec3", iterations: 100 } }, question: "nothing.example.com. AAAA" }, "secure", /proves/],
@@ -261,6 +287,18 @@ test.each(BROKEN)(
     expect([found.verdict, found.text]).toEqual([verdict, expect.stringMatching(text)] as never);
   },
 );
+
+test("zones that are left out, where the record of a wildcard or another one shows it", async () => {
+  const names = ["a.", "b.", "c.", "d.", "e.", "f."];
+  const zones = names.map((name) => ({ name, algorithm: null, records: ["www AAAA ::1"] }));
+  const wildcard = { name: ".", denial: "opt-out", records: ["* CNAME www.a."] } as const;
+  const world = new World([wildcard, ...zones]);
+  const owners = new Set(names.map((name) => world.zone(".").denial(name)[0]?.owner));
+  expect(owners).toEqual(new Set([".", "*."].map((name) => `${world.zone(".").hash(name)}.`)));
+  for (const name of names) {
+    expect((await verdictOn(world, `www.${name} AAAA`)).verdict).toBe("insecure");
+  }
+});
 
 test("a trust anchor of another root", async () => {
   const [anchor] = worldOf().anchors("com.");
@@ -424,6 +462,22 @@ describe("limits", () => {
       text: "The check ended after 5 seconds.",
     });
     expect(leftMs).toEqual([5000, 3000, 1000]);
+  });
+
+  test("many NSEC records of one name cost as much as one", () => {
+    const name = `${`${"\\255".repeat(60)}.`.repeat(3)}example.com.`;
+    const data = Array.from({ length: 3800 }, (_, at) => encodeName(`${at}.net.`));
+    const started = process.cpuUsage();
+    const denials = readNsec([{ name, type: "NSEC", data, signatures: [] }]);
+    for (const ask of [denials.at, denials.over, denials.encloser]) ask("a.example.com.");
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(200);
+  });
+
+  test("16 aliases beside 4,000 DNAME records elsewhere cost little", () => {
+    const name = `${"a.".repeat(110)}example.com.`;
+    const started = process.cpuUsage();
+    for (let at = 0; at < 16 * 4000; at++) expect(isWithin(name, `b${at}.${name}`)).toBe(false);
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(300);
   });
 
   test("a long name costs 256 hashes at most", async () => {
