@@ -8,11 +8,10 @@ import {
   ipv4Text,
   ipv6Text,
   list,
-  named,
-  once,
   oneOf,
   record,
   resolverName,
+  shape,
   text,
   type ValueOf,
   whole,
@@ -31,13 +30,6 @@ const OUTCOMES = [
   "unreachable",
   "timeout",
 ] as const;
-
-/** An object with a name in the OpenAPI document; it is made at its first use, because schemas take time. */
-const shape = <Fields extends z.core.$ZodLooseShape>(
-  id: string,
-  description: string,
-  fields: () => Fields,
-) => once(() => named(id, description, fields()));
 
 /** Fields that can be absent, each for itself. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>

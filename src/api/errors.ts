@@ -355,6 +355,12 @@ export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
 // An error to `instanceof` and to whoever prints it.
 Object.setPrototypeOf(ApiError.prototype, Error.prototype);
 
+/** The error of the API that was caught; any other is thrown on. */
+export function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
+}
+
 /** The error for a text that must be an IPv6 address and is not, with what to do if another text is possible too. */
 export function invalidAddress(address: string, advice?: string): ApiError {
   const { reason, position } = readIpv6(address) as ParseFailure;

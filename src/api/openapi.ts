@@ -3,10 +3,10 @@ import { mapValues } from "../util/objects.ts";
 import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
 import EXAMPLES from "./error-examples.json" with { type: "json" };
-import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "./errors.ts";
+import { ApiError, ERRORS, type ErrorCode, type ErrorDetails, type ErrorKind } from "./errors.ts";
 import frame from "./openapi-frame.json" with { type: "json" };
 import type { Parameter } from "./parameters.ts";
-import { once } from "./schemas.ts";
+import { named, once, text } from "./schemas.ts";
 
 /** Errors of every endpoint. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
@@ -36,7 +36,10 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
       headers: { ...headers.everywhere, ...headers.further },
       securitySchemes,
       // Last, because zod registers a schema when it is made.
-      schemas: describeNamedSchemas(),
+      schemas: mapValues(
+        z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify }).schemas,
+        withoutIdentity,
+      ),
     },
   };
 }
@@ -120,17 +123,13 @@ function describeResponse(
 }
 
 /** The schemas of the bodies of errors. */
-const errorSchemas = once(() => mapValues(ERRORS, (_, code) => errorSchema(code)));
-
-function errorSchema(code: ErrorCode): z.ZodType {
-  const { meaning, details } = ERRORS[code];
-  const message = z.string().describe("One sentence: what is wrong, and what to do.");
-  return z
-    .strictObject({
-      error: z.strictObject({ code: z.literal(code), message, details: z.strictObject(details()) }),
-    })
-    .meta({ id: pascalCase(code), description: meaning });
-}
+const errorSchemas = once(() =>
+  mapValues(ERRORS, ({ meaning, details }: ErrorKind, code): z.ZodType => {
+    const message = text("One sentence: what is wrong, and what to do.");
+    const fields = { code: z.literal(code), message, details: z.strictObject(details()) };
+    return named(pascalCase(code), meaning, { error: z.strictObject(fields) });
+  }),
+);
 
 function exampleOf(code: ErrorCode) {
   const { details, note }: { details: object; note?: string } = EXAMPLES[code];
@@ -141,6 +140,7 @@ function exampleOf(code: ErrorCode) {
 export function describeParameter([name, parameter]: [string, Parameter]) {
   const { in: place, description, example } = parameter;
   const schema = parameter.schema();
+  const described = withoutIdentity(z.toJSONSchema(schema, { override: simplify }));
   // The schema itself tells whether the parameter may be missing, and its default.
   const missing = schema.safeParse(undefined);
   return {
@@ -148,7 +148,7 @@ export function describeParameter([name, parameter]: [string, Parameter]) {
     in: place,
     description,
     required: !missing.success,
-    schema: { ...describeSchema(schema), ...(missing.success && { default: missing.data }) },
+    schema: { ...described, ...(missing.success && { default: missing.data }) },
     example,
   };
 }
@@ -167,16 +167,6 @@ function schemaUri(id: string): string {
 /** `InvalidAddress` for INVALID_ADDRESS. */
 function pascalCase(code: string): string {
   return code.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** Every schema with an id. */
-function describeNamedSchemas() {
-  const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify });
-  return mapValues(schemas, (schema) => withoutIdentity(schema));
-}
-
-function describeSchema(schema: z.ZodType): JsonSchema {
-  return withoutIdentity(z.toJSONSchema(schema, { override: simplify }));
 }
 
 /** The OpenAPI document itself gives the dialect, and the place of a schema is its identity. */

@@ -185,10 +185,7 @@ export function priceOf(
   );
 }
 
-function readQuery(
-  parameters: Parameters,
-  sent: SentParameters,
-): Readonly<Record<string, string[]>> {
+function readQuery(parameters: Parameters, sent: SentParameters) {
   const queries = sent.queries();
   for (const name in queries) {
     if (Object.hasOwn(parameters, name)) continue;

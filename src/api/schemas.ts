@@ -28,6 +28,13 @@ export function named<Shape extends z.core.$ZodLooseShape>(
   return z.strictObject(fields).meta({ id, description });
 }
 
+/** The same, made at its first use, because schemas take time. */
+export const shape = <Fields extends z.core.$ZodLooseShape>(
+  id: string,
+  description: string,
+  fields: () => Fields,
+) => once(() => named(id, description, fields()));
+
 /** A text. */
 export const text = (description: string) => z.string().describe(description);
 
@@ -103,27 +110,23 @@ export const resolverName = once(() =>
 );
 
 /** The network that an address belongs to. */
-export const network = once(() =>
-  named("Network", "The network that an address belongs to.", {
-    asn: whole(
-      "The number of its autonomous system; null if it is not known.",
-      1,
-      0xffff_ffff,
-    ).nullable(),
-    name: text("Its name; null if it is not known.").nullable(),
-    prefix: text("The block of addresses that is known to belong to it, as CIDR."),
-    source: oneOf(
-      NETWORK_SOURCES,
-      "The operator's file that says so: of the own networks, or of all.",
-    ),
-  }),
-);
+export const network = shape("Network", "The network that an address belongs to.", () => ({
+  asn: whole(
+    "The number of its autonomous system; null if it is not known.",
+    1,
+    0xffff_ffff,
+  ).nullable(),
+  name: text("Its name; null if it is not known.").nullable(),
+  prefix: text("The block of addresses that is known to belong to it, as CIDR."),
+  source: oneOf(
+    NETWORK_SOURCES,
+    "The operator's file that says so: of the own networks, or of all.",
+  ),
+}));
 
 /** A resolver's reason for its answer. */
-export const extendedError = once(() =>
-  named("ExtendedError", "An extended DNS error, RFC 8914.", {
-    code: whole("The INFO-CODE.", 0, 65_535),
-    name: text("The code's name; absent if the registry has none.").exactOptional(),
-    text: text("The resolver's text; absent if it sent none.").exactOptional(),
-  }),
-);
+export const extendedError = shape("ExtendedError", "An extended DNS error, RFC 8914.", () => ({
+  code: whole("The INFO-CODE.", 0, 65_535),
+  name: text("The code's name; absent if the registry has none.").exactOptional(),
+  text: text("The resolver's text; absent if it sent none.").exactOptional(),
+}));

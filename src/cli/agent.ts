@@ -4,21 +4,13 @@ import { errorCode, reasonOf } from "../util/errors.ts";
 import { runServe } from "./serve.ts";
 import { print } from "./terminal.ts";
 
-/** Options of `sixscope agent`. */
-export interface AgentOptions {
-  /** A file for a new NKey, instead of running. */
-  readonly newKey?: string;
-}
-
 /**
  * `sixscope agent`: measures for instances elsewhere, or makes its key.
  *
+ * @param file for a new NKey, instead of running
  * @throws ConfigError, ListenError; Error if the key cannot be written
  */
-export async function runAgent(
-  { newKey: file }: AgentOptions,
-  environment: NodeJS.ProcessEnv,
-): Promise<void> {
+export async function runAgent(file: string | undefined, environment: NodeJS.ProcessEnv) {
   if (file === undefined) return await runServe(environment, "agent");
   const { seed, publicKey } = await newKey();
   try {

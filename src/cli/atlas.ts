@@ -1,4 +1,4 @@
-import { HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
+import { HEADER_BYTES, PAYLOAD_BYTES, TYPE } from "../icmp/packet.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound } from "../tools/mtr/report.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
@@ -65,11 +65,7 @@ function lostReply(lost: PingResult["details"]["lost"][number]): object {
   return NO_REPLY;
 }
 
-function tracerouteOf(
-  result: TraceResult | MtrResult,
-  run: AtlasRun,
-  hops: readonly object[],
-): object {
+function tracerouteOf(result: TraceResult | MtrResult, run: AtlasRun, hops: readonly object[]) {
   return {
     ...headOf("traceroute", result, run),
     endtime: unixTime(run.endMs),
@@ -118,10 +114,9 @@ function repliesOf({ hop, ip, rtt, details = {} }: Hop, result: TraceResult): re
 const UNREACHABLE = ["N", "A", "h", "H"] as const;
 
 function errorOf({ type, code }: NonNullable<TraceResult["details"]["error"]>): object {
-  const DESTINATION_UNREACHABLE = 1;
   // From a closed port, the target itself answers.
   const CLOSED_PORT = 4;
-  if (type !== DESTINATION_UNREACHABLE || code === CLOSED_PORT) return {};
+  if (type !== TYPE.destinationUnreachable || code === CLOSED_PORT) return {};
   return { err: UNREACHABLE[code] ?? code };
 }
 

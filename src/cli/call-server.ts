@@ -103,11 +103,7 @@ export function callServer(
 }
 
 /** The advice for a missing or wrong key: who types a command sets a variable, and no header. */
-function withoutKey(
-  { json, error }: ApiAnswer,
-  origin: string,
-  key: string | undefined,
-): ApiAnswer {
+function withoutKey({ json, error }: ApiAnswer, origin: string, key: string | undefined) {
   if (error?.code !== "UNAUTHORIZED") return { json, error };
   const message = key
     ? `${origin} does not accept the API key: it is unknown, revoked or expired; ask its operator for another one, and set SIXSCOPE_KEY to it`
@@ -136,11 +132,7 @@ export function urlOf(server: URL, { endpoint, parameters }: Question): URL {
 }
 
 /** The texts of a response's body. */
-async function* textsOf(
-  response: Response,
-  maxBytes: number,
-  onBytes: () => void,
-): AsyncGenerator<string> {
+async function* textsOf(response: Response, maxBytes: number, onBytes: () => void) {
   const decoder = new TextDecoder();
   let left = maxBytes;
   for await (const bytes of response.body ?? []) {

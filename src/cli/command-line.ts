@@ -4,7 +4,7 @@ import { interfaceText } from "../server/endpoints.ts";
 import { TOOLS } from "../tools/table.ts";
 import { quote } from "../util/text.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
-import { type AgentOptions, runAgent } from "./agent.ts";
+import { runAgent } from "./agent.ts";
 import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
 import { runDoctor } from "./doctor.ts";
 import { openKeyStore } from "./key-store.ts";
@@ -30,10 +30,7 @@ const WRONG_USAGE = 2;
  *
  * @throws whatever the command throws
  */
-export async function runCommandLine(
-  argv: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<number> {
+export async function runCommandLine(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   let status = 0;
   try {
     const commands = describeCommands(environment, (one) => {
@@ -142,7 +139,7 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
     "SIXSCOPE_NATS_URL=tls://nats.example.com SIXSCOPE_LOCATION=ams sixscope agent",
   )
     .option("--new-key <file>", "only write a new NATS key into a file, and print its public part")
-    .action((options: AgentOptions) => runAgent(options, environment));
+    .action(({ newKey }: { newKey?: string }) => runAgent(newKey, environment));
   about(
     program.command("doctor"),
     "Find problems and say how to solve them. The doctor checks the machine, the settings and the installed service.",

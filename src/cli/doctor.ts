@@ -1,4 +1,3 @@
-import type { EnvironmentFile } from "../config/environment-file.ts";
 import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
@@ -75,9 +74,9 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   }
   const own = { environment, sources: ["the environment"], files: [] };
   const given = service === null ? own : installedSettings(service, environment);
-  const { environment: settings, sources, files } = given;
-  trustAuthorities(settings);
-  const { config, findings } = readSettings(settings, service, sources, files);
+  const { files } = given;
+  trustAuthorities(given.environment);
+  const { config, findings } = readSettings(given, service);
   if (config === null) {
     const checks = [checkRights, checkMachine, checkUnit];
     return [...findings, ...checks.flatMap((check) => check({ ...without, files }))];
@@ -123,10 +122,8 @@ function trustAuthorities({ [AUTHORITIES]: path }: NodeJS.ProcessEnv): void {
 }
 
 function readSettings(
-  environment: NodeJS.ProcessEnv,
+  { environment, sources, files }: ReturnType<typeof installedSettings>,
   service: InstalledService | null,
-  sources: readonly string[],
-  files: readonly EnvironmentFile[],
 ) {
   const where = sources.join(" and ");
   const { ok, problem } = trying(`read the settings from ${where}`);

@@ -1,4 +1,4 @@
-import { IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
+import { HEADER_BYTES, IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
 import type { MtrResult } from "../tools/mtr/endpoint.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
 import { pingTotals } from "../tools/ping/statistics.ts";
@@ -15,11 +15,7 @@ export type Format = (result: unknown, run: AtlasRun) => string;
 /** The formats of other programs by name. */
 export type Formats = Readonly<Record<"mtr-report" | "mtr-json" | "atlas", Format>>;
 
-/** The fields that the documents of these tools share. */
-interface Head {
-  readonly target: string;
-  readonly details: { readonly source: string; readonly verdict: { readonly text: string } };
-}
+type Head = PingResult | TraceResult | MtrResult;
 
 type Counts = "hop" | "sent" | "received" | "last" | "avg" | "min" | "max" | "stdDev";
 
@@ -101,8 +97,7 @@ function mtrReport({ details }: Head, rows: readonly Row[], startMs: number): st
   return [...head, ...lines, verdict.text].map(printable).join("\n");
 }
 
-const ECHO_HEADER_BYTES = 8;
-const PACKET_BYTES = IPV6_HEADER_BYTES + ECHO_HEADER_BYTES + PAYLOAD_BYTES;
+const PACKET_BYTES = IPV6_HEADER_BYTES + HEADER_BYTES + PAYLOAD_BYTES;
 
 /** The document that `mtr --json` prints. */
 function mtrJson({ target, details }: Head, rows: readonly Row[]): object {

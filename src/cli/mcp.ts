@@ -46,11 +46,7 @@ class ToolServer extends Protocol<sdk.ServerRequest, sdk.ServerNotification, sdk
  * @param command ends if the service that `options` choose must not get the key
  * @throws ConfigError if this process cannot do the work with these settings
  */
-export async function runMcp(
-  options: ServerOptions,
-  command: Command,
-  given: NodeJS.ProcessEnv,
-): Promise<void> {
+export async function runMcp(options: ServerOptions, command: Command, given: NodeJS.ProcessEnv) {
   const { server } = options;
   // A model may do what a service lets its callers do, and not all that a user at the keyboard may.
   const environment = { SIXSCOPE_PROBE_PORTS: "", SIXSCOPE_TARGETS_ALLOW: "", ...given };

@@ -58,11 +58,7 @@ const CHOICES = {
 export type MtrView = Readonly<typeof NOTHING & typeof CHOICES> & { readonly target: string };
 
 /** The history with the outcomes of a round, from the rows before and behind it. */
-export function withRound(
-  history: History,
-  before: MtrRound | undefined,
-  { hops }: MtrRound,
-): History {
+export function withRound(history: History, before: MtrRound | undefined, { hops }: MtrRound) {
   const added = hops.flatMap(({ hop, sent, received, last }) => {
     const known = before?.hops.find((row) => row.hop === hop);
     if (sent <= (known?.sent ?? 0)) return [];

@@ -8,10 +8,7 @@ import { runServe } from "./serve.ts";
 const STATUS = { done: 0, failed: 1, wrong: 2 } as const;
 
 /** Runs `sixscope` with these arguments to its end, and returns the exit status. */
-export async function run(
-  argv: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<number> {
+export async function run(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   try {
     if (argv.length === 0 || (argv.length === 1 && argv[0] === "serve")) {
       await runServe(environment);

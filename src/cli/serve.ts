@@ -136,10 +136,7 @@ function keyProblem(keyring: Keyring, areCurrent: boolean): string | null {
 }
 
 /** That the service cannot trace, or not even ping, and what to do; null if it can. */
-function rawSocketProblem(
-  icmp: IcmpEngine | NoIcmp,
-  environment: NodeJS.ProcessEnv,
-): string | null {
+function rawSocketProblem(icmp: IcmpEngine | NoIcmp, environment: NodeJS.ProcessEnv) {
   const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   if (withoutRaw === null) return null;
   const remedy = rawSocketRemedy(withoutRaw, environment);

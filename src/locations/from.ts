@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
-import { ApiError, ERRORS } from "../api/errors.ts";
+import { ApiError, apiErrorOf, ERRORS } from "../api/errors.ts";
 import {
   integerParameter,
   type Parameter,
@@ -171,10 +171,7 @@ async function measureAtSeveral(
     names.map(async (location, at) => {
       const entry = await measure(location, quiet).then(
         (result) => ({ location, result }),
-        (error) => {
-          if (error instanceof ApiError) return { location, error: error.body.error };
-          throw error;
-        },
+        (error) => ({ location, error: apiErrorOf(error).body.error }),
       );
       const { result, error } = { result: undefined, error: undefined, ...entry };
       details.summary[at] = summaryRow(location, result, error?.code);

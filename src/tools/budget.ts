@@ -37,9 +37,6 @@ export function createWorkTime() {
 
 const workTime = createWorkTime();
 
-/** See `createBudget`. */
-export type Budget = ReturnType<typeof createBudget>;
-
 /** Makes the budget of one run, which is charged where data is produced. */
 export function createBudget(owner: string, clock: Clock = systemClock, spend = workTime) {
   const controller = new AbortController();

@@ -3,7 +3,7 @@ import { formatIpv6 } from "../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Call, Services } from "../api/endpoint.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
-import { flag, ipv6Text, named, network, once, text, whole } from "../api/schemas.ts";
+import { flag, ipv6Text, network, shape, text, whole } from "../api/schemas.ts";
 import { interfaceName } from "../icmp/interfaces.ts";
 import { SILENCE_MS } from "../icmp/prober.ts";
 import type { TraceError, TraceHop } from "../icmp/trace-report.ts";
@@ -127,15 +127,13 @@ export function presentTraceError(error: TraceError) {
 }
 
 /** The schema of `presentTraceError`. */
-export const traceError = once(() =>
-  named("TraceError", "The ICMPv6 error that ended a trace.", {
-    type: icmpType(),
-    code: icmpCode(),
-    name: text("Its name, such as no-route."),
-    from: ipv6Text("Its sender."),
-    fromTarget: flag("Whether the target itself sent it."),
-  }),
-);
+export const traceError = shape("TraceError", "The ICMPv6 error that ended a trace.", () => ({
+  type: icmpType(),
+  code: icmpCode(),
+  name: text("Its name, such as no-route."),
+  from: ipv6Text("Its sender."),
+  fromTarget: flag("Whether the target itself sent it."),
+}));
 
 /** The schema of an address that may be missing. */
 export const ipOrNull = (description: string) =>

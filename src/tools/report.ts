@@ -1,6 +1,10 @@
+import type { z } from "zod";
+import type { ValueOf } from "../api/schemas.ts";
 import type { Translation } from "../dns/dns64.ts";
 import { listText } from "../util/text.ts";
 import { FAILURES } from "./check/findings.ts";
+import type { traceError } from "./hops.ts";
+import type { portField, runDetailFields } from "./run.ts";
 
 /** How good the news of a verdict, a fact or a row are. */
 export type Tone = "good" | "warn" | "bad";
@@ -103,64 +107,50 @@ export interface Reporter<Document = never, Part = never> {
 }
 
 /** The codes of verdicts that are good or bad news; the others are a warning. */
-const TONES: Readonly<Record<Tone, readonly string[]>> = {
-  good: ["works", "no-loss", "reached", "clear", "narrowed", "answer"],
-  warn: [],
-  bad: [
-    ..."loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
-    ...FAILURES,
-  ],
-};
-
-/** A verdict as documents have it. */
-interface Verdict {
-  readonly code: string;
-  readonly text: string;
-}
+const GOOD = ["works", "no-loss", "reached", "clear", "narrowed", "answer"];
+const BAD: readonly string[] = [
+  ..."loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
+  ...FAILURES,
+];
 
 /** A verdict with its tone; null without one. */
-export function tonedVerdict(verdict: Verdict | undefined): Report["verdict"] {
+export function tonedVerdict(verdict: RunDetails["verdict"] | undefined): Report["verdict"] {
   if (verdict === undefined) return null;
-  const isOf = (tone: Tone) => TONES[tone].includes(verdict.code);
-  return { tone: isOf("good") ? "good" : isOf("bad") ? "bad" : "warn", text: verdict.text };
+  const { code, text } = verdict;
+  return { tone: GOOD.includes(code) ? "good" : BAD.includes(code) ? "bad" : "warn", text };
 }
 
-interface IcmpError {
-  readonly name: string;
-  readonly type: number;
-  readonly code: number;
-  readonly from: string;
-}
+type TraceError = ValueOf<ReturnType<typeof traceError>>;
+
+type IcmpError = Pick<TraceError, "name" | "type" | "code" | "from">;
+
+type RunDetails = ValueOf<
+  z.ZodObject<ReturnType<typeof runDetailFields> & ReturnType<typeof portField>>
+>;
 
 /** The fields that the documents of all runs share. */
 interface RunDocument {
   readonly target: string;
   readonly ip?: string;
-  readonly details?: {
-    readonly verdict?: Verdict;
-    readonly location?: string;
-    readonly source?: string;
+  readonly details?: Partial<RunDetails> & {
     readonly flowLabel?: number;
-    readonly port?: { readonly protocol: string; readonly port: number; readonly state?: string };
     readonly error?: IcmpError;
-    readonly dns64?: Translation;
-    readonly cutShort?: { readonly code: string; readonly text: string };
-    readonly addresses?: readonly { readonly ip: string; readonly use: string }[];
   };
 }
 
-/** A name, its value if there is one, and the tone of the value. */
+/** A name, its value if there is one, and the tone of the value, or that users copy it. */
 export type FactRow = readonly [
   name: string,
   value: string | false | null | undefined,
-  tone?: Tone | false | undefined,
+  tone?: Tone | "copied" | false | undefined,
 ];
 
 /** The facts that have a value. */
 export function factsOf(...rows: readonly FactRow[]): Fact[] {
-  return rows.flatMap(([name, value, tone]) =>
-    value ? [{ name, value, ...(tone && { tone }) }] : [],
-  );
+  return rows.flatMap(([name, value, about]) => {
+    const more = about === "copied" ? { isValue: true } : about && { tone: about };
+    return value ? [{ name, value, ...more }] : [];
+  });
 }
 
 /** The report of a run of probes: its own facts, and those of every run. */

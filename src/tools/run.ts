@@ -10,9 +10,8 @@ import {
   ipv6Text,
   list,
   measured,
-  named,
-  once,
   oneOf,
+  shape,
   text,
   textSchema,
   whole,
@@ -206,12 +205,10 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
   cutShort: cutShort().exactOptional(),
 });
 
-const cutShort = once(() =>
-  named("CutShort", "Why the run ended early: it met its budget.", {
-    code: z.enum(Object.keys(CUTS) as (keyof typeof CUTS)[]).describe("The bound that was met."),
-    text: text("One sentence."),
-  }),
-);
+const cutShort = shape("CutShort", "Why the run ended early: it met its budget.", () => ({
+  code: z.enum(Object.keys(CUTS) as (keyof typeof CUTS)[]).describe("The bound that was met."),
+  text: text("One sentence."),
+}));
 
 /** The schema of the conclusion of a result. */
 export const verdictField = <const Codes extends readonly string[]>(codes: Codes) =>

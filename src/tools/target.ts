@@ -43,7 +43,6 @@ const MAX_ADDRESSES = 32;
 
 /** The fates of an address of a name: one is probed, `spare` ones could be. */
 export const ADDRESS_USES = ["probed", "spare", "not-allowed", "no-route", "no-interface"] as const;
-type AddressUse = (typeof ADDRESS_USES)[number];
 
 /**
  * Turns a target into the one address that may be probed, and the interface of a link-local one.
@@ -80,8 +79,9 @@ export async function resolveTarget(
     throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, objection);
   }
   const scopeId = type === "LinkLocal" ? scopeOf(target, address) : 0;
-  const addresses = ordered.map((each): { ip: string; use: AddressUse } => {
-    return { ip: formatIpv6(each.address), use: each.address === address ? "probed" : each.use };
+  const addresses = ordered.map((each) => {
+    const use = each.address === address ? "probed" : each.use;
+    return { ip: formatIpv6(each.address), use } as const;
   });
   return { destination: { target: address, scopeId }, ...(found.length > 1 && { addresses }) };
 }
@@ -108,13 +108,11 @@ function scopeOf(target: Target, address: Ipv6Address): number {
 async function lookUp(
   { text, name }: Extract<Target, { name: string }>,
   { config: { targetResolver: resolver }, resolvers }: Services,
-  { signal, owner }: Pick<Call, "signal" | "owner">,
+  caller: Pick<Call, "signal" | "owner">,
 ): Promise<Ipv6Address[]> {
-  learnTranslators(resolvers[resolver]);
-  const { outcome, addresses } = await lookupAddresses(resolvers[resolver], name, {
-    signal,
-    owner,
-  });
+  const client = resolvers[resolver];
+  learnTranslators(client);
+  const { outcome, addresses } = await lookupAddresses(client, name, caller);
   const reply = { resolver, outcome };
   requireAnswer(reply, text);
   if (addresses.length === 0) {

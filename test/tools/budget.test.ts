@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { ENOUGH } from "../../src/icmp/run-budget.ts";
 import {
-  type Budget,
   createBudget,
   createWorkTime,
   MAX_ADDRESSES,
@@ -23,7 +22,11 @@ function open(owner = "one", clock = new VirtualClock(), time = createWorkTime()
 }
 
 /** Checks that a run has ended for a reason. */
-function expectMet({ cutShort, enough }: Budget, code: string, text: string) {
+function expectMet(
+  { cutShort, enough }: ReturnType<typeof createBudget>,
+  code: string,
+  text: string,
+) {
   expect(cutShort()?.code as string).toBe(code);
   expect(cutShort()?.text).toContain(text);
   expect([enough.aborted, enough.reason]).toEqual([true, ENOUGH]);

@@ -27,12 +27,7 @@ export function datesOf(document: object | null): Dates {
 }
 
 /** The document of a run as far as it is known: of the result, an error, or the events; null if nothing is. */
-export function documentOf(
-  tool: ToolName,
-  subject: string,
-  run: Run,
-  values: Values,
-): object | null {
+export function documentOf(tool: ToolName, subject: string, run: Run, values: Values) {
   const { result, problem, parts, repeats, state, startedMs } = run;
   if (result !== null && !repeats) return result;
   const { draft, explain } = reporterOf(tool);

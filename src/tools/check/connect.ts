@@ -9,6 +9,7 @@ import { errorCode, reasonOf } from "../../util/errors.ts";
 import { round } from "../../util/numbers.ts";
 import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
+import type { Finding } from "./findings.ts";
 import { PLAIN_PORT, type Seen, TLS_PORT } from "./steps.ts";
 
 /** A service at one address. */
@@ -31,6 +32,8 @@ const SOON_DAYS = 14;
 
 const DAY_MS = 86_400_000;
 
+const found = (finding: Finding, text: string): Seen => ({ finding, text });
+
 const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
 
 /** The message of an error if a server closes a connection without one. */
@@ -43,16 +46,13 @@ class NoConnection extends Error {
 
 /** Judges why there was no connection: Bun calls every error a refusal. */
 async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
-  if (isTimeout) return { finding: "port-silent", text: "No connection came about in time." };
+  if (isTimeout) return found("port-silent", "No connection came about in time.");
   try {
     await sourceTo(ip);
-    return {
-      finding: "not-opened",
-      text: "A connection was refused, or an error came in its place.",
-    };
+    return found("not-opened", "A connection was refused, or an error came in its place.");
   } catch (error) {
     const why = errorCode(error) ?? reasonOf(error);
-    return { finding: "not-sent", text: `This machine cannot send to ${ip} (${why}).` };
+    return found("not-sent", `This machine cannot send to ${ip} (${why}).`);
   }
 }
 
@@ -86,18 +86,6 @@ const NO_MORE = {
 
 /** The code of a certificate for another name, which is judged by itself. */
 const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
-
-/** The parts of a certificate and its handshake that are judged. */
-interface Handshake {
-  readonly protocol: string;
-  /** Why the chain of certificates is not trusted; null if it is. */
-  readonly untrusted: string | null;
-  /** Why the certificate is not that of the name; null if it is, or if there is no name. */
-  readonly mismatch: string | null;
-  /** Unix milliseconds. */
-  readonly beginsMs: number;
-  readonly expiresMs: number;
-}
 
 /**
  * Waits for the first that a socket brings, and closes it.
@@ -145,59 +133,32 @@ const beginTls = ({ ip, port, name }: Service) =>
     ...(name !== null && { servername: name }),
   });
 
-/**
- * Completes a TLS handshake.
- *
- * @throws NoConnection; Error that says what came in place of the handshake, or the signal's reason if nothing came
- */
-async function shakeHands(service: Service, signal: AbortSignal): Promise<Handshake> {
-  const socket = beginTls(service);
-  return await firstOf<Handshake>(socket, signal, (resolve) =>
-    socket.on("secureConnect", () => resolve(handshakeOf(socket, service.name))),
-  );
-}
+const dateOf = (text: string) => new Date(text).toISOString().slice(0, 10);
 
-function handshakeOf(socket: TLSSocket, name: string | null): Handshake {
+/** Judges a handshake that is complete. */
+function judgeHandshake(socket: TLSSocket, name: string | null): Seen {
   const certificate = socket.getPeerCertificate();
-  const untrusted = socket.authorizationError ? String(socket.authorizationError) : null;
-  return {
-    protocol: socket.getProtocol() ?? "TLS",
-    untrusted: untrusted === OTHER_NAME ? null : untrusted,
-    mismatch: name === null ? null : (checkServerIdentity(name, certificate)?.message ?? null),
-    beginsMs: Date.parse(certificate.valid_from),
-    expiresMs: Date.parse(certificate.valid_to),
-  };
-}
-
-const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-
-/** Judges a handshake at a time. */
-function judgeHandshake(
-  { protocol, untrusted, mismatch, beginsMs, expiresMs }: Handshake,
-  { name }: Pick<Service, "name">,
-  nowMs: number,
-): Seen {
-  const days = Math.floor((expiresMs - nowMs) / DAY_MS);
-  if (nowMs > expiresMs) {
-    return {
-      finding: "certificate-expired",
-      text: `The certificate expired on ${dateOf(expiresMs)}.`,
-    };
+  const { valid_from: begin, valid_to: end } = certificate;
+  const leftMs = Date.parse(end) - Date.now();
+  if (leftMs < 0) {
+    return found("certificate-expired", `The certificate expired on ${dateOf(end)}.`);
   }
-  if (nowMs < beginsMs) {
-    const text = `The certificate is not valid before ${dateOf(beginsMs)}.`;
-    return { finding: "certificate-not-yet-valid", text };
+  if (Date.now() < Date.parse(begin)) {
+    const text = `The certificate is not valid before ${dateOf(begin)}.`;
+    return found("certificate-not-yet-valid", text);
   }
-  if (mismatch !== null) {
-    return { finding: "certificate-name", text: `The certificate is not for ${name}.` };
+  if (name !== null && checkServerIdentity(name, certificate)) {
+    return found("certificate-name", `The certificate is not for ${name}.`);
   }
-  if (untrusted !== null) {
+  const untrusted = socket.authorizationError && String(socket.authorizationError);
+  if (untrusted && untrusted !== OTHER_NAME) {
     const text = `The certificate is not signed by an authority that this service trusts (${untrusted}).`;
-    return { finding: "certificate-untrusted", text };
+    return found("certificate-untrusted", text);
   }
+  const days = Math.floor(leftMs / DAY_MS);
   const whose = name === null ? "" : ` for ${name}`;
-  const text = `${protocol}, with a certificate${whose} that is valid for ${days} more days.`;
-  return days < SOON_DAYS ? { finding: "certificate-expires", text } : { text };
+  const text = `${socket.getProtocol() ?? "TLS"}, with a certificate${whose} that is valid for ${days} more days.`;
+  return days < SOON_DAYS ? found("certificate-expires", text) : { text };
 }
 
 /** Codes of bytes that are no record of TLS; other errors are alerts of a server, or a connection that is closed. */
@@ -207,12 +168,12 @@ const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
   if (isTimeout) {
     const text = `The connection opens, and then the server does not answer the TLS handshake within ${ANSWER_MS / 1000} seconds.`;
-    return { finding: "tls-silent", text };
+    return found("tls-silent", text);
   }
   const why = clip(errorCode(error) ?? reasonOf(error));
   return NOT_TLS.test(why)
-    ? { finding: "not-tls", text: `The server does not speak TLS on this port (${why}).` }
-    : { finding: "tls-failed", text: `The TLS handshake fails (${why}).` };
+    ? found("not-tls", `The server does not speak TLS on this port (${why}).`)
+    : found("tls-failed", `The TLS handshake fails (${why}).`);
 }
 
 /** The head of an HTTP response. */
@@ -285,10 +246,7 @@ const NOT_IMPLEMENTED = 501;
  */
 function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
   if (status < 100 || status > 999) {
-    return {
-      finding: "not-http",
-      text: `The server answers with status ${status}, which is not valid.`,
-    };
+    return found("not-http", `The server answers with status ${status}, which is not valid.`);
   }
   const httpStatus = status;
   if (location !== null && hasIpv6 === false) {
@@ -305,20 +263,22 @@ function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
 /** Judges why there was no response. */
 function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
   const why = clip(errorCode(error) ?? reasonOf(error));
-  const finding = "http-silent";
   if (isTimeout) {
     const text = `The server does not answer an HTTP request within ${ANSWER_MS / 1000} seconds.`;
-    return { finding, text };
+    return found("http-silent", text);
   }
   return why === "ECONNRESET" || why === CLOSED
-    ? { finding, text: "The server closes the connection and does not answer an HTTP request." }
-    : { finding: "not-http", text: `The server does not answer with HTTP (${why}).` };
+    ? found("http-silent", "The server closes the connection and does not answer an HTTP request.")
+    : found("not-http", `The server does not answer with HTTP (${why}).`);
 }
 
 /** Shakes hands by TLS, and judges what came. */
 export async function judgeTls(service: Service, limit: AbortSignal): Promise<Seen> {
   try {
-    return judgeHandshake(await shakeHands(service, limit), service, Date.now());
+    const socket = beginTls(service);
+    return await firstOf<Seen>(socket, limit, (resolve) =>
+      socket.on("secureConnect", () => resolve(judgeHandshake(socket, service.name))),
+    );
   } catch (error) {
     if (error instanceof NoConnection) return NO_MORE;
     const seen = judgeNoHandshake(error, limit.aborted);
@@ -351,11 +311,7 @@ export async function judgeHttp(
 }
 
 /** True if a name or an address in a URL is of IPv6; null if the resolver does not say. */
-async function hasIpv6Address(
-  client: DnsClient,
-  host: string,
-  signal: AbortSignal,
-): Promise<boolean | null> {
+async function hasIpv6Address(client: DnsClient, host: string, signal: AbortSignal) {
   const ip = tryParseIp(host.replace(/^\[|\]$/g, ""));
   if (ip !== null) return ip.version === 6;
   const parsed = parseHostname(host, "AAAA");
@@ -365,25 +321,20 @@ async function hasIpv6Address(
 }
 
 /** Opens connections one after another, as programs do. */
-export async function openTcp(
-  { ip, port }: Service,
-  attempts: number,
-  limit: AbortSignal,
-): Promise<Seen> {
+export async function openTcp({ ip: host, port }: Service, attempts: number, limit: AbortSignal) {
   const times: number[] = [];
   try {
-    while (times.length < attempts) times.push(await connectOnce(ip, port, limit));
+    while (times.length < attempts) {
+      const startMs = performance.now();
+      const socket = connect({ host, port });
+      const taken = await firstOf<number>(socket, limit, (resolve) =>
+        socket.on("connect", () => resolve(performance.now() - startMs)),
+      );
+      times.push(taken);
+    }
   } catch {
-    if (times.length === 0) return await judgeNoConnection(ip, limit.aborted);
+    if (times.length === 0) return await judgeNoConnection(host, limit.aborted);
   }
-  const text = `${ip} accepts connections to port ${port}.`;
+  const text = `${host} accepts connections to port ${port}.`;
   return { text, rtt: round(Math.min(...times), 3), rttMost: round(Math.max(...times), 3) };
-}
-
-async function connectOnce(host: string, port: number, limit: AbortSignal): Promise<number> {
-  const startMs = performance.now();
-  const socket = connect({ host, port });
-  return await firstOf<number>(socket, limit, (resolve) =>
-    socket.on("connect", () => resolve(performance.now() - startMs)),
-  );
 }

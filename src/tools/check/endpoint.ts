@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { endpoint } from "../../api/endpoint.ts";
-import { clientGone } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { list, measured, named, text, textSchema, type ValueOf, whole } from "../../api/schemas.ts";
 import { newStamp } from "../../util/stamp.ts";
@@ -8,7 +7,7 @@ import { carrierOf, PROBING, takeSlot, verdictField } from "../run.ts";
 import { parseTarget } from "../target.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder, VERDICTS } from "./findings.ts";
-import { LONGEST_MS, takeSteps } from "./run.ts";
+import { LONGEST_MS, takeSteps, withLimit } from "./run.ts";
 import { checkBegin, checkStep, checkVerdict, TLS_PORT } from "./steps.ts";
 
 /** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
@@ -56,8 +55,9 @@ export const check = endpoint({
     carrierOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
     const release = await takeSlot(services.probeSlots, call.owner, call.signal);
-    const steps = await takeSteps(target, port, call, services).finally(release);
-    if (call.signal.aborted) throw clientGone();
+    const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
+      takeSteps(target, port, { ...call, signal }, services),
+    ).finally(release);
     return {
       name: subject,
       port,

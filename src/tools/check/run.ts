@@ -1,7 +1,7 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Call, Endpoint, Services } from "../../api/endpoint.ts";
-import { ApiError } from "../../api/errors.ts";
+import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
 import { ENOUGH } from "../../icmp/run-budget.ts";
 import { ProbeSlots } from "../../limits/probe-slots.ts";
@@ -55,35 +55,21 @@ type Ask = (tool: Endpoint, texts: Texts, onEvent?: Call["onEvent"]) => Promise<
 /** Takes a step; false if it failed, so that those behind it are not taken. */
 type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) => Promise<boolean>;
 
-/** The addresses of a name, each list as soon as one resolver has it, and the end of the step that looks them up. */
-interface Found {
-  readonly ipv6: Promise<readonly string[]>;
-  readonly ipv4: Promise<readonly string[]>;
-  readonly ended: Promise<unknown>;
-}
-
 /**
  * Takes all steps, and returns them in the order in which they ended.
  *
  * @param target the name, or the one address
+ * @param call its signal aborts when the caller has gone, or the time is over
  */
-export async function takeSteps(
-  target: Target,
-  port: number,
-  call: Call,
-  services: Services,
-): Promise<readonly Step[]> {
+export async function takeSteps(target: Target, port: number, call: Call, services: Services) {
+  const { signal } = call;
   const steps: Step[] = [];
-  // Not AbortSignal.any, which keeps what it joins for ever.
-  const [over, enough] = [new AbortController(), new AbortController()];
-  const { signal } = over;
-  const end = () => over.abort();
-  call.signal.addEventListener("abort", end);
-  const timers = [setTimeout(end, LONGEST_MS), setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS)];
+  const enough = new AbortController();
+  const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
   const ask: Ask = async (tool, texts, onEvent) =>
     (await tool.handle(
       readParameters(tool.parameters, sentTexts(texts)),
-      { ...call, signal, enough: enough.signal, onEvent, allowSeconds() {} },
+      { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
       { ...services, probeSlots: new ProbeSlots(1) },
     )) as object;
@@ -91,10 +77,8 @@ export async function takeSteps(
     const startMs = performance.now();
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
     const seen = await run().catch((error: unknown): Seen => {
-      if (signal.aborted)
-        return { status: "skipped", text: "It had not ended when the check was over." };
-      if (!(error instanceof ApiError)) throw error;
-      return { status: "skipped", text: error.message };
+      const over = "It had not ended when the check was over.";
+      return { status: "skipped", text: signal.aborted ? over : apiErrorOf(error).message };
     });
     const step = stepOf(name, ip, seen, performance.now() - startMs);
     steps.push(step);
@@ -103,7 +87,9 @@ export async function takeSteps(
     return step.status !== "fail" && (step.status !== "skipped" || !isWeb(port));
   };
   const { ipv6, ipv4, ended } =
-    "name" in target ? lookUp(target.text, take, ask) : addressOf(target);
+    "name" in target
+      ? lookUp(target.text, take, ask)
+      : { ipv6: [formatIpv6(target.address)], ipv4: [], ended: true };
   const isAllowed = (ip: string) =>
     stepOf("policy", ip, judgePolicy(ip, services), 0).status !== "fail";
 
@@ -111,11 +97,11 @@ export async function takeSteps(
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
-      withLimit(signal, (limit) => judge(service, limit, services));
+      withLimit(signal, ANSWER_MS, (limit) => judge(service, limit, services));
     const open = async () => {
       const [probed, opened] = await Promise.all([
         probePort?.(),
-        withLimit(signal, (limit) => openTcp(service, CONNECTIONS, limit)),
+        withLimit(signal, ANSWER_MS, (limit) => openTcp(service, CONNECTIONS, limit)),
       ]);
       if (opened.finding) return probed?.finding ? probed : opened;
       if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };
@@ -137,15 +123,12 @@ export async function takeSteps(
       () => false,
     );
     const probePort = async (): Promise<Seen | null> => {
-      try {
-        const probed = await ask(ping, { ...to, protocol: "tcp", port: `${port}` });
-        return judgePort(probed as PingResult, await isAlive);
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        if (error.code === "ICMP_UNAVAILABLE") return null;
-        if (error.code !== "NETWORK_UNREACHABLE") throw error;
-        return { finding: "not-sent", text: error.message };
-      }
+      const overTcp = { ...to, protocol: "tcp", port: `${port}` };
+      const probed = await ask(ping, overTcp).catch(apiErrorOf);
+      if (!(probed instanceof ApiError)) return judgePort(probed as PingResult, await isAlive);
+      if (probed.code === "ICMP_UNAVAILABLE") return null;
+      if (probed.code !== "NETWORK_UNREACHABLE") throw probed;
+      return { finding: "not-sent", text: probed.message };
     };
     const [, works] = await Promise.all([
       take("echo", ip, async () => judgeEcho(await echoed)),
@@ -193,27 +176,17 @@ export async function takeSteps(
     if (compared) await take("compare", null, async () => compared);
     return steps;
   } finally {
-    end();
-    call.signal.removeEventListener("abort", end);
-    for (const timer of timers) clearTimeout(timer);
+    clearTimeout(timer);
   }
 }
 
-function addressOf(target: Extract<Target, { address: unknown }>): Found {
-  const ipv6 = Promise.resolve([formatIpv6(target.address)]);
-  return { ipv6, ipv4: Promise.resolve([]), ended: ipv6 };
-}
-
-/** Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6. */
-function lookUp(hostname: string, take: Take, ask: Ask): Found {
-  const answer = async (texts: Texts, onEvent?: Call["onEvent"]) => {
-    try {
-      return (await ask(dns, { hostname, ...texts }, onEvent)) as DnsResult;
-    } catch (error) {
-      if (error instanceof ApiError) return error;
-      throw error;
-    }
-  };
+/**
+ * Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6. Each list comes as soon as
+ * one resolver has it.
+ */
+function lookUp(hostname: string, take: Take, ask: Ask) {
+  const answer = (texts: Texts, onEvent?: Call["onEvent"]) =>
+    ask(dns, { hostname, ...texts }, onEvent).catch(apiErrorOf) as Promise<DnsResult | ApiError>;
   const find = (type: "AAAA" | "A") => {
     const { promise: ips, resolve } = Promise.withResolvers<readonly string[]>();
     const tell = (reply: Pick<DnsResult, "records">) => {
@@ -233,17 +206,19 @@ function lookUp(hostname: string, take: Take, ask: Ask): Found {
 }
 
 /**
- * Does something that ends by `ANSWER_MS`; whatever it has opened may end with it.
+ * Does something that ends after some milliseconds; whatever it has opened may end with it.
  *
  * @throws the signal's reason
  */
-async function withLimit<T>(
+export async function withLimit<T>(
   signal: AbortSignal,
+  longestMs: number,
   run: (limit: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  // Not AbortSignal.any, which keeps what it joins for ever.
   const limit = new AbortController();
   const end = () => limit.abort();
-  const timer = setTimeout(end, ANSWER_MS);
+  const timer = setTimeout(end, longestMs);
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
   try {

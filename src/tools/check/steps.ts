@@ -1,39 +1,26 @@
 /** The steps of a check, what each can find, and the sentence that joins them. */
 
-import {
-  amount,
-  ipText,
-  named,
-  once,
-  oneOf,
-  text,
-  type ValueOf,
-  whole,
-} from "../../api/schemas.ts";
+import { amount, ipText, oneOf, shape, text, type ValueOf, whole } from "../../api/schemas.ts";
 import { ADVICE, CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
 
 /** The schema of a step that begins. */
-export const checkBegin = once(() =>
-  named("CheckBegin", "A step of a check that begins.", {
-    name: oneOf(STEPS, "What is tried."),
-    ip: ipText("The address that it is tried with.").exactOptional(),
-  }),
-);
+export const checkBegin = shape("CheckBegin", "A step of a check that begins.", () => ({
+  name: oneOf(STEPS, "What is tried."),
+  ip: ipText("The address that it is tried with.").exactOptional(),
+}));
 
 /** The schema of a step. */
-export const checkStep = once(() =>
-  named("CheckStep", "A step of a check.", {
-    name: oneOf(STEPS, "What was tried."),
-    ip: ipText("The address that it was tried with, of IPv4 for comparison.").exactOptional(),
-    status: oneOf(["ok", "warn", "fail", "skipped"], "The outcome."),
-    finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
-    text: text("What was found, in a few sentences."),
-    ms: whole("Milliseconds that it took.", 0),
-    rtt: amount("Milliseconds to open a connection, the least of five.").exactOptional(),
-    rttMost: amount("The same, the most of them.").exactOptional(),
-    httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
-  }),
-);
+export const checkStep = shape("CheckStep", "A step of a check.", () => ({
+  name: oneOf(STEPS, "What was tried."),
+  ip: ipText("The address that it was tried with, of IPv4 for comparison.").exactOptional(),
+  status: oneOf(["ok", "warn", "fail", "skipped"], "The outcome."),
+  finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
+  text: text("What was found, in a few sentences."),
+  ms: whole("Milliseconds that it took.", 0),
+  rtt: amount("Milliseconds to open a connection, the least of five.").exactOptional(),
+  rttMost: amount("The same, the most of them.").exactOptional(),
+  httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
+}));
 
 /** A step that begins. */
 export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;

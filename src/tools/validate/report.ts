@@ -1,16 +1,10 @@
-import type { ValueOf } from "../../api/schemas.ts";
-import { type Fact, networkText, type Reporter } from "../report.ts";
-import type { addressDetails } from "./address-details.ts";
-
-type Details = ValueOf<ReturnType<typeof addressDetails>>;
+import { factsOf, networkText, type Reporter } from "../report.ts";
+import type { describeAddress } from "./endpoint.ts";
 
 /** The document of `/validate`. */
-export interface Validation {
-  readonly type: string;
-  readonly compressed: string;
-  readonly expanded: string;
-  readonly details: Details;
-}
+export type Validation = ReturnType<typeof describeAddress>;
+
+type Details = Validation["details"];
 
 /** `GlobalUnicast` as people write it. */
 function words(name: string): string {
@@ -22,10 +16,10 @@ export const validateReport: Reporter<Validation> = {
   report({ type, compressed, expanded, details }) {
     const { definedBy, allocation, network, specialPurpose, embeddedIPv4 = [] } = details;
     const { interfaceId, multicast } = details;
-    const facts: readonly (readonly [name: string, value: string | undefined, isValue?: true])[] = [
+    const facts = factsOf(
       ["Type", words(type)],
-      ["Shortest form", compressed, true],
-      ["Full form", expanded, true],
+      ["Shortest form", compressed, "copied"],
+      ["Full form", expanded, "copied"],
       ["Defined by", sentence(definedBy.block, definedBy.rfc, definedBy.status)],
       ["Scope", details.scope],
       [
@@ -37,21 +31,13 @@ export const validateReport: Reporter<Validation> = {
       ...embeddedIPv4.map((each) => ["Embedded IPv4", embeddedText(each)] as const),
       ["Interface ID", interfaceId && interfaceText(interfaceId)],
       ["Multicast", multicast && multicastText(multicast)],
-      ["Solicited-node group", details.solicitedNode, true],
-      ["Reverse name", details.reverseName, true],
-      ["As a number", details.integer, true],
-      ["Bits", details.binary, true],
+      ["Solicited-node group", details.solicitedNode, "copied"],
+      ["Reverse name", details.reverseName, "copied"],
+      ["As a number", details.integer, "copied"],
+      ["Bits", details.binary, "copied"],
       ["Registries of", details.registrySnapshot],
-    ];
-    return {
-      title: compressed,
-      verdict: null,
-      facts: facts.flatMap(([name, value, isValue]): Fact[] =>
-        value ? [{ name, value, ...(isValue && { isValue }) }] : [],
-      ),
-      tables: [],
-      isAnswered: true,
-    };
+    );
+    return { title: compressed, verdict: null, facts, tables: [], isAnswered: true };
   },
 };
 
