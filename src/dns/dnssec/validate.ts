@@ -80,7 +80,7 @@ function followAliases(
       if (target !== `${[...moved, ...labelsOf(decodeName(to))].join(".")}.`) {
         throw bogus`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
-      // What is asked for is the record that is made, unless the answer goes on behind it.
+      // The record that is made is the one asked for, unless the answer goes on behind it.
       if (type === "CNAME" && !isNameError) return { aliases, name: dname.name, type: dname.type };
     }
     aliases.push(dname ?? cname);

@@ -14,7 +14,7 @@ const TARGET_NODE = ROUTERS + 1;
 /** The router with the firewall. */
 const FIREWALL = 3;
 const UNLIMITED = "echo 0 > /proc/sys/net/ipv6/icmp/ratelimit";
-/** A port of which no other test leaves connections half open, as lost resets do: SYNs from the same port meet them. */
+/** No other test leaves connections to this port half open, as lost resets do: SYNs from the same port meet them. */
 const FRESH = 8443;
 /** Listens until it is killed. */
 const LISTEN = `for (const port of [443, ${FRESH}]) Bun.listen({ hostname: "::", port, socket: { data() {} } });
