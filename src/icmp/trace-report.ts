@@ -120,7 +120,7 @@ export function hopsOfReply(replyHopLimit: number): number {
 
 /**
  * The silent hop at which the path seems to end, if the answer that ends it came for a later hop: as far as that
- * answer has come. Who rate-limits its answers may have left out those to nearer probes. Null if there is no
+ * answer has come. A router that rate-limits its answers may not have answered nearer probes. Null if there is no
  * such hop.
  */
 export function nearerEnd(responses: Responses): number | null {

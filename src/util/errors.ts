@@ -4,7 +4,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * The result of an action; undefined if it throws, where nobody needs to know why.
+ * The result of an action; undefined if it throws and the reason does not matter.
  *
  * @param kind of the errors that mean that; others are thrown on
  */

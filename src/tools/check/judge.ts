@@ -105,11 +105,11 @@ export function judgePolicy(
     return { finding, text: `${ip} is not probed: ${objection}.` };
   }
   const special = address && !isIn(targets.allow) && specialOf(address);
-  if (!special && isOwn && !isIn(targets.allow)) {
+  if (!special) {
+    if (!isOwn || isIn(targets.allow)) return { text: "It may be connected to." };
     const text = `${ip} is an address of this machine: no packet to it leaves the machine.`;
     return { finding: "own-machine", text };
   }
-  if (!special) return { text: "It may be connected to." };
   if (isIn(OWN())) {
     const text = `${ip} is ${special}: it leads each client to its own machine or link. SIXSCOPE_TARGETS_ALLOW can allow it.`;
     return { finding: "not-public", text };
