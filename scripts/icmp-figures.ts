@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { median } from "./measure.ts";
 
 const [tree = ".", figure = "", text = "::1"] = Bun.argv.slice(2);
-const { openIcmp }: typeof import("../src/icmp/engine.ts") = await import(
+const { openIcmp }: typeof import("../src/tools/engine.ts") = await import(
   join(tree, "src/icmp/engine.ts")
 );
 const { tryParseIpv6 }: typeof import("../src/addr/ipv6.ts") = await import(

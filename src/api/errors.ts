@@ -3,7 +3,6 @@ import { tryParseIp } from "../addr/ip.ts";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
 import { blockReason, bogusReason, certificateFault, errorText } from "../dns/codes.ts";
-import { remedyFor } from "../icmp/engine.ts";
 import { printable, quote } from "../util/text.ts";
 import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
 import {
@@ -275,8 +274,8 @@ export const ERRORS = {
     status: 500,
     meaning: "the service has no raw socket",
     details: () => ({ reason: text("The system call that failed.") }),
-    message: ({ reason }) =>
-      `This service has no raw socket (${reason}); the operator must ${remedyFor({ unavailable: reason })}.`,
+    message: ({ reason }, remedy = "grant CAP_NET_RAW") =>
+      `This service has no raw socket (${reason}); the operator must ${remedy}.`,
   }),
   NETWORK_UNREACHABLE: kind({
     status: 500,

@@ -1,4 +1,4 @@
-import { HEADER_BYTES, PAYLOAD_BYTES, TYPE } from "../icmp/packet.ts";
+import { HEADER_BYTES, PAYLOAD_BYTES, TYPE } from "../icmp/wire/packet.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound } from "../tools/mtr/report.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";

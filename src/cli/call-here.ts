@@ -1,11 +1,12 @@
-import type { Call, Question } from "../api/endpoint.ts";
+import type { Call } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { alone, readParameters, sentTexts } from "../api/parameters.ts";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
-import { openIcmpIfAllowed } from "../icmp/engine.ts";
 import { tryRead } from "../platform/regular-file.ts";
+import { openIcmpIfAllowed } from "../tools/engine.ts";
+import type { Question } from "../tools/services.ts";
 import { createLog } from "../util/log.ts";
 import { openServices } from "./services.ts";
 import { rawSocketRemedy } from "./terminal.ts";

@@ -1,9 +1,10 @@
 import { InvalidArgumentError } from "commander";
 import { z } from "zod";
-import { BASE_PATH, FROM, type Question } from "../api/endpoint.ts";
+import { BASE_PATH, FROM } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
+import type { Question } from "../tools/services.ts";
 import { attempt, errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
 import { printable, quote } from "../util/text.ts";

@@ -1,4 +1,4 @@
-import { HEADER_BYTES, IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/packet.ts";
+import { HEADER_BYTES, IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/wire/packet.ts";
 import type { MtrResult } from "../tools/mtr/endpoint.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
 import { pingTotals } from "../tools/ping/statistics.ts";

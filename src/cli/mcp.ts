@@ -2,7 +2,6 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import * as sdk from "@modelcontextprotocol/sdk/types.js";
 import type { Command } from "commander";
-import type { Endpoint } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { describeParameter } from "../api/openapi.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
@@ -10,6 +9,7 @@ import { ProbeSlots } from "../limits/probe-slots.ts";
 import { reportText } from "../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
 import { takeSlot } from "../tools/run.ts";
+import type { Endpoint } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";

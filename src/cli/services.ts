@@ -1,14 +1,14 @@
-import type { Services } from "../api/endpoint.ts";
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
-import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../icmp/engine.ts";
-import type { TargetShare } from "../icmp/target-limit.ts";
+import type { TargetShare } from "../icmp/prober/target-limit.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { IPPROTO_ICMPV6 } from "../platform/linux.ts";
 import { isJournal, STREAM } from "../platform/systemd.ts";
+import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../tools/engine.ts";
+import type { Services } from "../tools/services.ts";
 import { createLog, LineWriter, type Log } from "../util/log.ts";
 
 /** Lower ports need a capability. */

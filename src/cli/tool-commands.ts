@@ -1,5 +1,4 @@
 import { type Command, Option } from "commander";
-import type { Endpoint } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import {
   alone,
@@ -11,6 +10,7 @@ import {
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/endpoint.ts";
+import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
 import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";

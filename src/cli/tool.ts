@@ -1,8 +1,9 @@
-import { FROM, type Question } from "../api/endpoint.ts";
+import { FROM } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import type { Fact } from "../tools/report.ts";
 import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
+import type { Question } from "../tools/services.ts";
 import { type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";

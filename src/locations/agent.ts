@@ -1,8 +1,9 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
+import { type Call, FROM } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
+import type { Endpoint, Services } from "../tools/services.ts";
 import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";

@@ -1,5 +1,6 @@
-import type { Call, Question } from "../api/endpoint.ts";
+import type { Call } from "../api/endpoint.ts";
 import { ApiError, clientGone } from "../api/errors.ts";
+import type { Question } from "../tools/services.ts";
 import type { Connected } from "./link.ts";
 import {
   ALIVE_MS,

@@ -1,6 +1,6 @@
-import type { KnownLocations } from "../api/endpoint.ts";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS, LOCATION_FORM } from "../config/settings.ts";
+import type { KnownLocations } from "../tools/services.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { type Announcement, MAX_ANNOUNCEMENT_BYTES, readAnnouncement } from "./protocol.ts";

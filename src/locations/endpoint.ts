@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endpoint } from "../api/endpoint.ts";
 import { list, locationName, named, oneOf, text, whole } from "../api/schemas.ts";
+import { endpoint } from "../tools/services.ts";
 import { VERSION } from "../util/version.ts";
 import example from "./example.json" with { type: "json" };
 

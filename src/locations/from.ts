@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
+import { type Call, FROM } from "../api/endpoint.ts";
 import { ApiError, apiErrorOf, ERRORS } from "../api/errors.ts";
 import {
   integerParameter,
@@ -9,6 +9,7 @@ import {
 } from "../api/parameters.ts";
 import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
+import type { Endpoint, Services } from "../tools/services.ts";
 import { type Summary, summaryRow } from "../tools/summary.ts";
 import { mapValues } from "../util/objects.ts";
 import { MAX_SECONDS } from "./ask-agent.ts";

@@ -1,9 +1,10 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { formatPrefix } from "../addr/prefix.ts";
-import type { Call, Endpoint, Question, Services } from "../api/endpoint.ts";
+import type { Call } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import type { Config } from "../config/settings.ts";
+import type { Endpoint, Question, Services } from "../tools/services.ts";
 import { attempt } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";

@@ -2,10 +2,10 @@ import type { Msg } from "@nats-io/transport-node";
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
-import type { Question } from "../api/endpoint.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
+import type { Question } from "../tools/services.ts";
 import { printable } from "../util/text.ts";
 import { type Reply, readMessage, replySchema } from "./protocol.ts";
 

@@ -1,7 +1,8 @@
 import { formatIp, type IpAddress } from "../addr/ip.ts";
-import { FROM, type Services } from "../api/endpoint.ts";
+import { FROM } from "../api/endpoint.ts";
 import type { Parameter } from "../api/parameters.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
+import type { Services } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
 import { describeAddress } from "../tools/validate/endpoint.ts";
 import { VERSION } from "../util/version.ts";

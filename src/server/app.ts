@@ -1,7 +1,7 @@
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { getPath, getQueryParams, tryDecode } from "hono/utils/url";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
-import { BASE_PATH, type Call, type Endpoint, FROM, type Services } from "../api/endpoint.ts";
+import { BASE_PATH, type Call, FROM } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { priceOf, readParameters, type SentParameters } from "../api/parameters.ts";
@@ -20,6 +20,7 @@ import { respond, respondError, respondZipped } from "../http/respond.ts";
 import type { KeyRecord } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
+import type { Endpoint, Services } from "../tools/services.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 
 const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";

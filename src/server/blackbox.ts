@@ -1,5 +1,5 @@
 /** `/probe`: one ping, trace or query for Prometheus, with the names of blackbox_exporter. */
-import { type Endpoint, FROM, type Services } from "../api/endpoint.ts";
+import { FROM } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, type Parameters, readParameters } from "../api/parameters.ts";
 import type { DnsResult } from "../tools/dns/endpoint.ts";
@@ -9,6 +9,7 @@ import type { MtuResult } from "../tools/mtu/endpoint.ts";
 import type { PingResult } from "../tools/ping/endpoint.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
 import { targetParameter } from "../tools/run.ts";
+import type { Endpoint, Services } from "../tools/services.ts";
 import { toolNamed } from "../tools/table.ts";
 import type { TraceResult } from "../tools/trace/endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";

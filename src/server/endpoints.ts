@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { type Endpoint, endpoint } from "../api/endpoint.ts";
 import { describeInterface } from "../api/openapi.ts";
 import { once } from "../api/schemas.ts";
 import { locations } from "../locations/endpoint.ts";
 import { withFrom } from "../locations/from.ts";
+import { type Endpoint, endpoint } from "../tools/services.ts";
 import { TOOLS } from "../tools/table.ts";
 
 /** `GET /openapi.json`: the OpenAPI document. */

@@ -1,7 +1,6 @@
 /** The metrics of the service, on a listener of their own. */
 import { hostname } from "node:os";
 import { tryParseIp } from "../addr/ip.ts";
-import type { Services } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { ALL_LOCATIONS, type ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
@@ -9,6 +8,7 @@ import { isCrossSite } from "../http/client-address.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
+import type { Services } from "../tools/services.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { openShared } from "../valkey/shared.ts";
 import { type Answered, type App, readinessOf } from "./app.ts";

@@ -1,11 +1,11 @@
 /** The state of a running service or agent, for `doctor` and `keys` on the same machine. */
 import { readFileSync, rmSync } from "node:fs";
 import { z } from "zod";
-import type { Services } from "../api/endpoint.ts";
 import { once } from "../api/schemas.ts";
 import { exposureOf } from "../config/exposure.ts";
 import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { Services } from "../tools/services.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";

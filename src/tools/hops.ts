@@ -1,15 +1,16 @@
 import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
-import type { Call, Services } from "../api/endpoint.ts";
+import type { Call } from "../api/endpoint.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import { flag, ipv6Text, network, shape, text, whole } from "../api/schemas.ts";
-import { interfaceName } from "../icmp/interfaces.ts";
-import { SILENCE_MS } from "../icmp/prober.ts";
-import type { TraceError, TraceHop } from "../icmp/trace-report.ts";
-import { MAX_PERSISTENCE_MS } from "../icmp/trace-schedule.ts";
+import { SILENCE_MS } from "../icmp/prober/prober.ts";
+import { interfaceName } from "../icmp/socket/interfaces.ts";
 import { hopNames, LATE, NAMES_MS } from "./hop-names.ts";
 import { icmpCode, icmpType, openRun } from "./run.ts";
+import type { Services } from "./services.ts";
+import type { TraceError, TraceHop } from "./trace/responses.ts";
+import { MAX_PERSISTENCE_MS } from "./trace/schedule.ts";
 
 /** The greatest hop limit of a trace. */
 export const MAX_HOPS = 64;

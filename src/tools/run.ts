@@ -2,7 +2,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { translation } from "../api/dns-schemas.ts";
-import type { Call, Services } from "../api/endpoint.ts";
+import type { Call } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import {
@@ -19,13 +19,14 @@ import {
 import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
-import { engineForTraces } from "../icmp/engine.ts";
-import type { NoResult, RunOptions, RunRequest } from "../icmp/ping.ts";
-import type { Carrier, PortState } from "../icmp/socket.ts";
-import { NEIGHBOUR_MS } from "../icmp/target-limit.ts";
+import { NEIGHBOUR_MS } from "../icmp/prober/target-limit.ts";
+import type { Carrier, PortState } from "../icmp/socket/socket.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
 import { CUTS, createBudget } from "./budget.ts";
+import { engineForTraces, remedyFor } from "./engine.ts";
+import type { NoResult, RunOptions, RunRequest } from "./ping/engine.ts";
+import type { Services } from "./services.ts";
 import { ADDRESS_USES, parseTarget, resolveTarget } from "./target.ts";
 
 /** Most runs end within seconds. */
@@ -258,7 +259,9 @@ export async function openRun(
   const parsed = parseTarget(target);
   const carrier = carrierOf(over, config);
   const icmp = carrier ? engineForTraces(engine) : engine;
-  if ("unavailable" in icmp) throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable });
+  if ("unavailable" in icmp) {
+    throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable }, remedyFor(icmp));
+  }
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
   const { destination, addresses } = await resolveTarget(parsed, services, { signal, owner }, icmp);

@@ -1,4 +1,3 @@
-import type { Endpoint } from "../api/endpoint.ts";
 import { integerParameter, type Parameters } from "../api/parameters.ts";
 import { PING_INTERVAL_MS, PROBE_TIMEOUT_MS } from "../config/settings.ts";
 import { check } from "./check/endpoint.ts";
@@ -8,6 +7,7 @@ import { mtu } from "./mtu/endpoint.ts";
 import { myIp } from "./my-ip/endpoint.ts";
 import { ping } from "./ping/endpoint.ts";
 import type { ToolName } from "./reports.ts";
+import type { Endpoint } from "./services.ts";
 import { traceroute } from "./trace/endpoint.ts";
 import { validate } from "./validate/endpoint.ts";
 

@@ -3,15 +3,16 @@ import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { objectionTo } from "../addr/policy.ts";
 import { preferenceOf } from "../addr/selection.ts";
-import type { Call, Services } from "../api/endpoint.ts";
+import type { Call } from "../api/endpoint.ts";
 import { ApiError, invalidAddress } from "../api/errors.ts";
 import { lookupAddresses } from "../dns/client.ts";
 import { learnTranslators } from "../dns/dns64.ts";
 import { parseHostname } from "../dns/hostname.ts";
-import type { IcmpEngine } from "../icmp/engine.ts";
-import { interfaceIndex } from "../icmp/interfaces.ts";
+import { interfaceIndex } from "../icmp/socket/interfaces.ts";
 import { quote } from "../util/text.ts";
 import { detailsOf, requireAnswer } from "./dns/reply.ts";
+import type { IcmpEngine } from "./engine.ts";
+import type { Services } from "./services.ts";
 
 /** A target that is not resolved yet: the text that was sent, and what it means. */
 export type Target = { readonly text: string } & (

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PROBES_PER_SECOND, RETRY_MS, type TargetShare } from "../icmp/target-limit.ts";
+import { PROBES_PER_SECOND, RETRY_MS, type TargetShare } from "../icmp/prober/target-limit.ts";
 import { script } from "./connection.ts";
 import source from "./lease.lua" with { type: "text" };
 import type { Valkey } from "./valkey.ts";

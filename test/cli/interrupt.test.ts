@@ -1,12 +1,12 @@
 /** Ctrl-C in the middle of each tool: what there is, its verdict, and the exit status. */
 import { expect, spyOn, test } from "bun:test";
-import type { Endpoint } from "../../src/api/endpoint.ts";
 import { runTool } from "../../src/cli/tool.ts";
 import { ENDPOINTS } from "../../src/server/endpoints.ts";
 import mtr from "../../src/tools/mtr/example.json" with { type: "json" };
 import mtu from "../../src/tools/mtu/example.json" with { type: "json" };
 import ping from "../../src/tools/ping/example.json" with { type: "json" };
 import type { ToolName } from "../../src/tools/reports.ts";
+import type { Endpoint } from "../../src/tools/services.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { TOOLS, toolNamed } from "../../src/tools/table.ts";
 import trace from "../../src/tools/trace/example.json" with { type: "json" };

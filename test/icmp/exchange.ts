@@ -6,9 +6,9 @@
  * Arguments: how many packets. Prints one line of JSON.
  */
 
-import { decodeMessage, encodeEchoRequest } from "../../src/icmp/packet.ts";
-import { RawSocket } from "../../src/icmp/raw-socket.ts";
-import type { ReceivedPacket } from "../../src/icmp/socket.ts";
+import { RawSocket } from "../../src/icmp/socket/raw-socket.ts";
+import type { ReceivedPacket } from "../../src/icmp/socket/socket.ts";
+import { decodeMessage, encodeEchoRequest } from "../../src/icmp/wire/packet.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 const total = Number(process.argv[2]);

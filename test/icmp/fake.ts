@@ -1,6 +1,11 @@
 /** A network without time and without a kernel: a virtual clock, and a socket that answers by a function. */
 import { type Ipv6Address, ipv6ToBytes } from "../../src/addr/ipv6.ts";
-import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../../src/icmp/socket.ts";
+import type {
+  IcmpSocket,
+  OutgoingPacket,
+  ReceivedPacket,
+  Route,
+} from "../../src/icmp/socket/socket.ts";
 import type { Clock } from "../../src/util/clock.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 

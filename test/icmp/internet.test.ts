@@ -1,11 +1,11 @@
 /** Ping and traceroute over a simulated internet: delay, loss, forgeries, equal paths. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { interfaceIndex } from "../../src/icmp/interfaces.ts";
-import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
-import type { Prober } from "../../src/icmp/prober.ts";
-import type { TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import type { Prober } from "../../src/icmp/prober/prober.ts";
+import { interfaceIndex } from "../../src/icmp/socket/interfaces.ts";
+import { type IcmpEngine, openIcmp } from "../../src/tools/engine.ts";
+import type { PingOutcome, PingRequest } from "../../src/tools/ping/engine.ts";
+import type { TraceOutcome, TraceRequest } from "../../src/tools/trace/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { addressBytes } from "../lab/address.ts";
 import { startInternet } from "../lab/internet.ts";

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { interfaceIndex } from "../../src/icmp/interfaces.ts";
-import type { PingOutcome, PingRequest } from "../../src/icmp/ping.ts";
-import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/icmp/traceroute.ts";
+import { interfaceIndex } from "../../src/icmp/socket/interfaces.ts";
+import { type IcmpEngine, openIcmp } from "../../src/tools/engine.ts";
+import type { PingOutcome, PingRequest } from "../../src/tools/ping/engine.ts";
+import type { TraceOptions, TraceOutcome, TraceRequest } from "../../src/tools/trace/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";

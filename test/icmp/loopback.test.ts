@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync } from "node:fs";
-import { type IcmpEngine, openIcmp } from "../../src/icmp/engine.ts";
-import { encodeEchoRequest } from "../../src/icmp/packet.ts";
-import { Prober } from "../../src/icmp/prober.ts";
-import { RawSocket as IcmpSocket } from "../../src/icmp/raw-socket.ts";
-import { openSocket } from "../../src/icmp/socket.ts";
+import { Prober } from "../../src/icmp/prober/prober.ts";
+import { RawSocket as IcmpSocket } from "../../src/icmp/socket/raw-socket.ts";
+import { openSocket } from "../../src/icmp/socket/socket.ts";
+import { encodeEchoRequest } from "../../src/icmp/wire/packet.ts";
 import { SOCK } from "../../src/platform/linux.ts";
+import { type IcmpEngine, openIcmp } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { RawSocket } from "../lab/raw-socket.ts";
@@ -178,7 +178,7 @@ test.each([
 testWith(labMissing, programMissing("setpriv"))(
   "without CAP_NET_RAW a prober cannot be opened, and the error says why",
   async () => {
-    const module = import.meta.resolve("../../src/icmp/prober.ts");
+    const module = import.meta.resolve("../../src/icmp/prober/prober.ts");
     const script = `
       const { Prober } = await import(${JSON.stringify(module)});
       try { new Prober(); } catch (error) { console.log(error.name, error.code); }`;

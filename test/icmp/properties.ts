@@ -1,9 +1,9 @@
 /** The properties of every packet; run by `fuzz.test.ts` briefly and by `scripts/fuzz.ts` for long. */
 import fc from "fast-check";
-import { splitExtensions } from "../../src/icmp/icmp-error.ts";
-import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/packet.ts";
-import { Prober } from "../../src/icmp/prober.ts";
-import type { OutgoingPacket } from "../../src/icmp/socket.ts";
+import { Prober } from "../../src/icmp/prober/prober.ts";
+import type { OutgoingPacket } from "../../src/icmp/socket/socket.ts";
+import { splitExtensions } from "../../src/icmp/wire/icmp-error.ts";
+import { decodeInvokingPacket, decodeMessage } from "../../src/icmp/wire/packet.ts";
 import { echoReply, icmpError, SOURCE, simulate, TARGET } from "./fake.ts";
 
 /** One probe in flight, and how many packets have answered it. */

@@ -1,6 +1,6 @@
 /** A path without packets: what becomes of each size on it, at each time. */
-import type { Fate, Line } from "../../src/icmp/size-search.ts";
-import { ECHO, UDP } from "../../src/icmp/size-search.ts";
+import type { Fate, Line } from "../../src/tools/mtu/size-search.ts";
+import { ECHO, UDP } from "../../src/tools/mtu/size-search.ts";
 import type { VirtualClock } from "./fake.ts";
 
 /** The router before a link. */

@@ -1,11 +1,12 @@
 /** How pings and traces are answered without a raw socket. */
 import { describe, expect, test } from "bun:test";
-import type { Call, Services } from "../../src/api/endpoint.ts";
+import type { Call } from "../../src/api/endpoint.ts";
 import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { openRun } from "../../src/tools/run.ts";
+import type { Services } from "../../src/tools/services.ts";
 
 const CALL: Call = {
   signal: new AbortController().signal,

@@ -1,6 +1,6 @@
 import { closeSync, mkdtempSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { internetChecksum } from "../../src/icmp/packet.ts";
+import { internetChecksum } from "../../src/icmp/wire/packet.ts";
 import { awaitLink, findProgram, labEnvironment, run } from "./run.ts";
 import { openTun } from "./tun.ts";
 

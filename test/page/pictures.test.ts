@@ -1,7 +1,7 @@
 /** The data that the pictures of the tools are drawn from. */
 import { describe, expect, test } from "bun:test";
+import { isLossy, levelsOf, type Path } from "../../src/page/browser/pictures/paths-lanes.ts";
 import { formatMs, NUMBER_FORMATS, roundUp, scaleOf } from "../../src/tools/numbers.ts";
-import { isLossy, levelsOf, type Path } from "../../src/tools/trace/paths-lanes.ts";
 import { digitsOf, partsOf } from "../../src/tools/validate/bits.ts";
 import { describeAddress } from "../../src/tools/validate/endpoint.ts";
 import { parseIpv6 } from "../addr/parse.ts";

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import type { Ipv6Address } from "../../src/addr/ipv6.ts";
 import { namesBelow } from "../../src/config/valkey-address.ts";
-import { TargetLimit } from "../../src/icmp/target-limit.ts";
+import { TargetLimit } from "../../src/icmp/prober/target-limit.ts";
 import { createRateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
 import { type Client, createConnection, script } from "../../src/valkey/connection.ts";

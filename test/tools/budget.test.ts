@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { ENOUGH } from "../../src/icmp/run-budget.ts";
 import {
   createBudget,
   createWorkTime,
@@ -12,6 +11,7 @@ import {
   MAX_WORK_MS,
   WINDOW_MS,
 } from "../../src/tools/budget.ts";
+import { ENOUGH } from "../../src/tools/run-budget.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { VirtualClock } from "../icmp/fake.ts";
 

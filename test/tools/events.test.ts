@@ -1,17 +1,17 @@
 /** The events of pings and traces while they run, called without HTTP as the command line calls them. */
 import { describe, expect, test } from "bun:test";
-import type { Endpoint, Services } from "../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { IcmpEngine } from "../../src/icmp/engine.ts";
-import type { PingOptions, Sample } from "../../src/icmp/ping.ts";
-import type { TraceHop, TraceReason } from "../../src/icmp/trace-report.ts";
-import type { TraceOptions } from "../../src/icmp/traceroute.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import type { IcmpEngine } from "../../src/tools/engine.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
+import type { PingOptions, Sample } from "../../src/tools/ping/engine.ts";
+import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
+import type { TraceOptions } from "../../src/tools/trace/engine.ts";
 import { presentHop } from "../../src/tools/trace/hop.ts";
+import type { TraceHop, TraceReason } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");

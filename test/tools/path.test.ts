@@ -1,19 +1,19 @@
 /** How loss by hop and the path MTU are presented, and what is told meanwhile, without HTTP. */
 import { describe, expect, test } from "bun:test";
-import type { Endpoint, Services } from "../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { IcmpEngine } from "../../src/icmp/engine.ts";
-import { ledgerOf, totalsOf } from "../../src/icmp/ledger.ts";
-import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/icmp/mtr.ts";
-import type { MtrHop } from "../../src/icmp/mtr-report.ts";
-import type { MtuHop, MtuOptions, MtuOutcome } from "../../src/icmp/mtu.ts";
-import type { TraceHop } from "../../src/icmp/trace-report.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import type { IcmpEngine } from "../../src/tools/engine.ts";
+import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
 import { type MtrResult, type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
+import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/tools/mtr/engine.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
+import type { MtrHop } from "../../src/tools/mtr/rounds.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
+import type { MtuHop, MtuOptions, MtuOutcome } from "../../src/tools/mtu/engine.ts";
+import type { Endpoint, Services } from "../../src/tools/services.ts";
+import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 import { STAMP } from "./stamp.ts";

@@ -1,26 +1,27 @@
 /** How pings and traces are presented, and how long they keep their connections open. */
 import { describe, expect, test } from "bun:test";
-import type { Call, Endpoint, Services } from "../../src/api/endpoint.ts";
+import type { Call } from "../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { IcmpEngine } from "../../src/icmp/engine.ts";
-import type { InterfaceInformation, MplsLabel } from "../../src/icmp/icmp-error.ts";
-import { ledgerOf, totalsOf } from "../../src/icmp/ledger.ts";
-import type { PathsOptions, PathsRequest, TracedPaths } from "../../src/icmp/paths.ts";
-import type { LostSample, PingOutcome } from "../../src/icmp/ping.ts";
-import type { TraceHop } from "../../src/icmp/trace-report.ts";
+import type { InterfaceInformation, MplsLabel } from "../../src/icmp/wire/icmp-error.ts";
+import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import type { IcmpEngine } from "../../src/tools/engine.ts";
+import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
+import { mtr } from "../../src/tools/mtr/endpoint.ts";
+import { mtu } from "../../src/tools/mtu/endpoint.ts";
+import { ping } from "../../src/tools/ping/endpoint.ts";
+import type { LostSample, PingOutcome } from "../../src/tools/ping/engine.ts";
+import type { Endpoint, Services } from "../../src/tools/services.ts";
+import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type {
   Traced,
   TraceOptions,
   TraceOutcome,
   TraceRequest,
-} from "../../src/icmp/traceroute.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { mtr } from "../../src/tools/mtr/endpoint.ts";
-import { mtu } from "../../src/tools/mtu/endpoint.ts";
-import { ping } from "../../src/tools/ping/endpoint.ts";
-import { traceroute } from "../../src/tools/trace/endpoint.ts";
+} from "../../src/tools/trace/engine.ts";
+import type { PathsOptions, PathsRequest, TracedPaths } from "../../src/tools/trace/path-search.ts";
+import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 import { STAMP } from "./stamp.ts";

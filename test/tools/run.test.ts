@@ -1,12 +1,13 @@
 /** How a run holds its probe slot. */
 import { describe, expect, test } from "bun:test";
-import type { Call, Services } from "../../src/api/endpoint.ts";
+import type { Call } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { IcmpEngine } from "../../src/icmp/engine.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
+import type { IcmpEngine } from "../../src/tools/engine.ts";
 import { openRun } from "../../src/tools/run.ts";
+import type { Services } from "../../src/tools/services.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { STAMP } from "./stamp.ts";
 

@@ -3,11 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import type { Ipv6Address } from "../../src/addr/ipv6.ts";
 import { preferenceOf } from "../../src/addr/selection.ts";
-import type { Services } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import { interfaceName } from "../../src/icmp/interfaces.ts";
+import { interfaceName } from "../../src/icmp/socket/interfaces.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import type { Services } from "../../src/tools/services.ts";
 import { parseTarget, resolveTarget } from "../../src/tools/target.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 

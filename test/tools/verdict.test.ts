@@ -1,10 +1,10 @@
 /** The verdict of each tool: every code, singular and plural, and no more than is known. */
 import { describe, expect, test } from "bun:test";
-import type { LossBegin } from "../../src/icmp/loss-cause.ts";
-import type { MtuVerdict } from "../../src/icmp/mtu.ts";
 import { type DnsResult, dns, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
 import { type MtrResult, mtr, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
+import type { LossBegin } from "../../src/tools/mtr/loss-cause.ts";
 import { type MtuResult, mtu, mtuText } from "../../src/tools/mtu/endpoint.ts";
+import type { MtuVerdict } from "../../src/tools/mtu/engine.ts";
 import { type PingResult, ping } from "../../src/tools/ping/endpoint.ts";
 import { pingVerdict } from "../../src/tools/ping/statistics.ts";
 import { type TraceResult, traceroute, traceVerdict } from "../../src/tools/trace/endpoint.ts";

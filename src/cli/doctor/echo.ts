@@ -1,9 +1,9 @@
 import { formatIp } from "../../addr/ip.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../../addr/ipv6.ts";
-import { type IcmpEngine, openIcmpIfAllowed } from "../../icmp/engine.ts";
 import { cString, libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
 import { tryRead } from "../../platform/regular-file.ts";
+import { type IcmpEngine, openIcmpIfAllowed } from "../../tools/engine.ts";
 import { type Finding, trying } from "./finding.ts";
 import { defaultRoutes } from "./machine.ts";
 

@@ -1,7 +1,7 @@
-import { Copy } from "../../tools/parts.tsx";
 import { urlOf } from "./api.ts";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { resultHash } from "./given.ts";
+import { Copy } from "./pictures/parts.tsx";
 import type { Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 

@@ -1,5 +1,5 @@
-import { Tick } from "../../tools/parts.tsx";
 import type { PageParameter } from "../caller.ts";
+import { Tick } from "./pictures/parts.tsx";
 
 /** The properties that every field of a form has. */
 export interface FieldProps {

@@ -1,7 +1,7 @@
-import { Tick } from "../../tools/parts.tsx";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER } from "./caller.ts";
 import { type FieldProps, ProblemOf } from "./fields.tsx";
+import { Tick } from "./pictures/parts.tsx";
 import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.from;

@@ -1,6 +1,6 @@
-import { Tick } from "../../tools/parts.tsx";
 import { ProblemOf, TextField } from "./fields.tsx";
 import { forgetKey, type Key, storedKey } from "./key.ts";
+import { Tick } from "./pictures/parts.tsx";
 import { keyChanged } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 

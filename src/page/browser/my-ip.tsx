@@ -1,6 +1,5 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { DnsResult } from "../../tools/dns/endpoint.ts";
-import { Breakable, Copy, Facts } from "../../tools/parts.tsx";
 import { networkSentence } from "../../tools/validate/report.ts";
 import type { PageTool } from "../caller.ts";
 import { call } from "./api.ts";
@@ -9,6 +8,7 @@ import { type Bookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { type Conclusion, conclude } from "./connection.ts";
 import { FAMILY_URLS, measure } from "./measure.ts";
+import { Breakable, Copy, Facts } from "./pictures/parts.tsx";
 import { Announcement, ReportView } from "./report-view.tsx";
 import { noteLimit } from "./state.ts";
 import { TEXTS } from "./texts.ts";

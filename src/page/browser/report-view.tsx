@@ -1,10 +1,10 @@
 import type { Child } from "hono/jsx/dom";
 import { NUMBER_FORMATS } from "../../tools/numbers.ts";
-import { Breakable, Facts, Value, Who } from "../../tools/parts.tsx";
 import type { Cell, Kind, Report, Row, Table } from "../../tools/report.ts";
 import { isHost } from "../../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
-import type { Asked, Pictures } from "../../tools/view.ts";
+import { Breakable, Facts, Value, Who } from "./pictures/parts.tsx";
+import type { Asked, Pictures } from "./pictures/picture.ts";
 import { TEXTS } from "./texts.ts";
 import { viewOf } from "./views.ts";
 

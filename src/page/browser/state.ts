@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from "hono/jsx/dom";
 import type { ToolName } from "../../tools/reports.ts";
-import type { View } from "../../tools/view.ts";
 import { pause, systemClock } from "../../util/clock.ts";
 import { call, type Limit } from "./api.ts";
 import { type Bookmark, bookmarkFor, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { LINK_PREFIX, readFile, readLink } from "./given.ts";
+import type { View } from "./pictures/picture.ts";
 import { NEW_RUN, type Problem, type Run } from "./run.ts";
 import { TEXTS } from "./texts.ts";
 

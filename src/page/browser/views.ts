@@ -1,11 +1,11 @@
-import { checkView } from "../../tools/check/view.tsx";
-import { mtrView } from "../../tools/mtr/view.tsx";
-import { mtuView } from "../../tools/mtu/view.tsx";
-import { pingView } from "../../tools/ping/view.tsx";
 import type { ToolName } from "../../tools/reports.ts";
-import { traceView } from "../../tools/trace/view.tsx";
-import { validateView } from "../../tools/validate/view.tsx";
-import type { View } from "../../tools/view.ts";
+import { checkView } from "./pictures/check.tsx";
+import { mtrView } from "./pictures/mtr.tsx";
+import { mtuView } from "./pictures/mtu.tsx";
+import type { View } from "./pictures/picture.ts";
+import { pingView } from "./pictures/ping.tsx";
+import { traceView } from "./pictures/trace.tsx";
+import { validateView } from "./pictures/validate.tsx";
 
 /** The views of the tools that have one, by their names in `TOOLS`. */
 const VIEWS: Partial<Record<ToolName, View>> = {

@@ -2,13 +2,13 @@
 import { connect, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { tryParseIp } from "../../addr/ip.ts";
-import type { Services } from "../../api/endpoint.ts";
 import { type DnsClient, lookupAddresses } from "../../dns/client.ts";
 import { parseHostname } from "../../dns/hostname.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { round } from "../../util/numbers.ts";
 import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
+import type { Services } from "../services.ts";
 import type { Finding } from "./findings.ts";
 import { PLAIN_PORT, type Seen, TLS_PORT } from "./steps.ts";
 

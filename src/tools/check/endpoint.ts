@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { endpoint } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { list, measured, named, text, textSchema, type ValueOf, whole } from "../../api/schemas.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { carrierOf, PROBING, takeSlot, verdictField } from "../run.ts";
+import { endpoint } from "../services.ts";
 import { parseTarget } from "../target.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder, VERDICTS } from "./findings.ts";

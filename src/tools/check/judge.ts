@@ -3,7 +3,6 @@ import { typeEntry } from "../../addr/classify.ts";
 import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
 import { notGlobal, objectionTo } from "../../addr/policy.ts";
 import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
-import type { Services } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
 import { listText, plural } from "../../util/text.ts";
@@ -11,6 +10,7 @@ import type { DnsResult } from "../dns/endpoint.ts";
 import type { MtrResult } from "../mtr/endpoint.ts";
 import type { MtuResult } from "../mtu/endpoint.ts";
 import type { PingResult } from "../ping/endpoint.ts";
+import type { Services } from "../services.ts";
 import type { TraceResult } from "../trace/endpoint.ts";
 import type { Seen } from "./steps.ts";
 

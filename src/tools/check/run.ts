@@ -1,14 +1,15 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
 import { formatIpv6 } from "../../addr/format.ts";
-import type { Call, Endpoint, Services } from "../../api/endpoint.ts";
+import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
-import { ENOUGH } from "../../icmp/run-budget.ts";
 import { ProbeSlots } from "../../limits/probe-slots.ts";
 import { type DnsResult, dns } from "../dns/endpoint.ts";
 import { type MtrResult, mtr } from "../mtr/endpoint.ts";
 import { type MtuResult, mtu } from "../mtu/endpoint.ts";
 import { type PingResult, ping } from "../ping/endpoint.ts";
+import { ENOUGH } from "../run-budget.ts";
+import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { type TraceResult, traceroute } from "../trace/endpoint.ts";
 import { ANSWER_MS, isOwnAddress, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";

@@ -6,7 +6,6 @@ import {
   dnsReply,
   dnssecVerdict,
 } from "../../api/dns-schemas.ts";
-import { endpoint } from "../../api/endpoint.ts";
 import { ApiError } from "../../api/errors.ts";
 import { choiceParameter } from "../../api/parameters.ts";
 import {
@@ -32,6 +31,7 @@ import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { plural } from "../../util/text.ts";
 import { takeSlot, verdictField } from "../run.ts";
+import { endpoint } from "../services.ts";
 import { type Compared, compareReplies, comparisonText, replyDocument } from "./comparison.ts";
 import { checkDnssec } from "./dnssec.ts";
 import example from "./example.json" with { type: "json" };

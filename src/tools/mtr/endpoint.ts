@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import { type Call, endpoint, type Services } from "../../api/endpoint.ts";
+import type { Call } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import {
   amount,
@@ -12,11 +12,6 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import { ledgerOf, totalsOf } from "../../icmp/ledger.ts";
-import { MIN_LOST } from "../../icmp/loss-cause.ts";
-import { MAX_LISTED, type MtrHop, type MtrReport, type Totals } from "../../icmp/mtr-report.ts";
-import { MAX_TIMES, type Times } from "../../icmp/mtr-times.ts";
-import { certainHops, type TraceHop } from "../../icmp/trace-report.ts";
 import { round } from "../../util/numbers.ts";
 import { mapValues } from "../../util/objects.ts";
 import { shareInterval } from "../../util/statistics.ts";
@@ -34,6 +29,7 @@ import {
   presentTraceError,
   traceError,
 } from "../hops.ts";
+import { ledgerOf, totalsOf } from "../ledger.ts";
 import { hopsText } from "../report.ts";
 import {
   carrierParameters,
@@ -44,7 +40,12 @@ import {
   targetParameter,
   verdictField,
 } from "../run.ts";
+import { endpoint, type Services } from "../services.ts";
+import { certainHops, type TraceHop } from "../trace/responses.ts";
 import example from "./example.json" with { type: "json" };
+import { MIN_LOST } from "./loss-cause.ts";
+import { MAX_LISTED, type MtrHop, type MtrReport, type Totals } from "./rounds.ts";
+import { MAX_TIMES, type Times } from "./times.ts";
 
 /** Rounds of a run for others, and of one for a user who is alone. */
 export const MAX_ROUNDS = 100;

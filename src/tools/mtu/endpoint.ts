@@ -1,16 +1,6 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import { endpoint } from "../../api/endpoint.ts";
 import { ipv6Text, list, named, once, oneOf, type ValueOf, whole } from "../../api/schemas.ts";
-import {
-  type DoubtfulTooBig,
-  LONGEST_SEARCH_MS,
-  MTU_CAUSES,
-  MTU_VERDICTS,
-  type MtuHop,
-  type MtuVerdict,
-  type TooBig,
-} from "../../icmp/mtu.ts";
 import {
   flowLabelNumber,
   hopEvents,
@@ -23,6 +13,16 @@ import {
   traceError,
 } from "../hops.ts";
 import { PROBING, runDetailFields, runFields, targetParameter } from "../run.ts";
+import { endpoint } from "../services.ts";
+import {
+  type DoubtfulTooBig,
+  LONGEST_SEARCH_MS,
+  MTU_CAUSES,
+  MTU_VERDICTS,
+  type MtuHop,
+  type MtuVerdict,
+  type TooBig,
+} from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 
 /** The last hop that is measured, as for a trace by default. */

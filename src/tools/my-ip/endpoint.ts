@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { formatIp, type IpAddress } from "../../addr/ip.ts";
-import { type Call, endpoint } from "../../api/endpoint.ts";
+import type { Call } from "../../api/endpoint.ts";
 import { flag, ipText, named, network } from "../../api/schemas.ts";
+import { endpoint } from "../services.ts";
 import example from "./example.json" with { type: "json" };
 
 /** `GET /myip`: the address that the caller's connection comes from. */

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import { endpoint } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import {
   amount,
@@ -13,8 +12,7 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import type { LostSample, PingSample, Sample } from "../../icmp/ping.ts";
-import { SILENCE_MS } from "../../icmp/prober.ts";
+import { SILENCE_MS } from "../../icmp/prober/prober.ts";
 import { round } from "../../util/numbers.ts";
 import {
   carrierParameters,
@@ -27,6 +25,8 @@ import {
   runFields,
   targetParameter,
 } from "../run.ts";
+import { endpoint } from "../services.ts";
+import type { LostSample, PingSample, Sample } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { pingStatistics, pingTotals, pingVerdict } from "./statistics.ts";
 

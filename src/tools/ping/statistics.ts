@@ -1,6 +1,6 @@
-import { type Fate, ledgerOf, totalsOf } from "../../icmp/ledger.ts";
 import { round } from "../../util/numbers.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
+import { type Fate, ledgerOf, totalsOf } from "../ledger.ts";
 
 /** The fields of a sample by which it is counted. */
 interface Counted {

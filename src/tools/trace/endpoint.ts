@@ -1,13 +1,8 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Ipv6Address } from "../../addr/ipv6.ts";
-import { endpoint } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { flag, ipv6Text, list, named, text, type ValueOf, whole } from "../../api/schemas.ts";
-import type { TracedPath } from "../../icmp/path-graph.ts";
-import { MAX_SEARCH_MS, type TracedPaths } from "../../icmp/paths.ts";
-import { certainHops, TRACE_REASONS, type TraceHop } from "../../icmp/trace-report.ts";
-import type { Traced } from "../../icmp/traceroute.ts";
 import { listText, plural } from "../../util/text.ts";
 import {
   flowLabelNumber,
@@ -28,9 +23,14 @@ import {
   runFields,
   targetParameter,
 } from "../run.ts";
+import { endpoint } from "../services.ts";
+import type { Traced } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { hopSchema, presentHop } from "./hop.ts";
+import type { TracedPath } from "./path-graph.ts";
+import { MAX_SEARCH_MS, type TracedPaths } from "./path-search.ts";
 import { pathFields, presentPath, presentPaths, tracePath, traceReason } from "./paths.ts";
+import { certainHops, TRACE_REASONS, type TraceHop } from "./responses.ts";
 
 const MAX_PATHS = 16;
 

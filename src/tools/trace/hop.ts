@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6 } from "../../addr/ipv6.ts";
-import type { Services } from "../../api/endpoint.ts";
 import { amount, ipv6Text, list, named, once, oneOf, whole } from "../../api/schemas.ts";
-import { INTERFACE_ROLES, type InterfaceInformation } from "../../icmp/icmp-error.ts";
-import { hopsOfReply, type TraceHop } from "../../icmp/trace-report.ts";
+import { INTERFACE_ROLES, type InterfaceInformation } from "../../icmp/wire/icmp-error.ts";
 import { round } from "../../util/numbers.ts";
 import { hopFields, ipOrNull, presentRow } from "../hops.ts";
+import type { Services } from "../services.ts";
+import { hopsOfReply, type TraceHop } from "./responses.ts";
 
 /** Why a row has no time though more is known than silence. */
 const UNANSWERED = ["seen-by-others", "rate-limited"] as const;

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
-import type { Services } from "../../api/endpoint.ts";
 import { flag, list, named, once, oneOf, whole } from "../../api/schemas.ts";
-import type { TracedPath } from "../../icmp/path-graph.ts";
-import type { TracedPaths } from "../../icmp/paths.ts";
-import { TRACE_REASONS } from "../../icmp/trace-report.ts";
 import { flowLabelNumber, ipOrNull, MAX_HOPS } from "../hops.ts";
+import type { Services } from "../services.ts";
 import { hopSchema, presentHop } from "./hop.ts";
+import type { TracedPath } from "./path-graph.ts";
+import type { TracedPaths } from "./path-search.ts";
+import { TRACE_REASONS } from "./responses.ts";
 
 /** A path as results show it: what its first flow label found. */
 export function presentPath({ labels }: TracedPath) {

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { classifyIpv6 } from "../../addr/classify.ts";
 import { formatIpv6, formatIpv6Expanded } from "../../addr/format.ts";
 import { type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
-import { endpoint, type Services } from "../../api/endpoint.ts";
 import { invalidAddress } from "../../api/errors.ts";
 import { addressType, ipv6Text, named, textSchema } from "../../api/schemas.ts";
+import { endpoint, type Services } from "../services.ts";
 import { addressDetails, describeIpv6 } from "./address-details.ts";
 import example from "./example.json" with { type: "json" };
 

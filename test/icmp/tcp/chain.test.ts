@@ -1,6 +1,6 @@
 /** The conclusions of ping, trace and mtr on ports behind real Linux routers and firewalls. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { type IcmpEngine, openIcmp } from "../../../src/icmp/engine.ts";
+import { type IcmpEngine, openIcmp } from "../../../src/tools/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { startKernelGraph } from "../../lab/kernel-graph.ts";

@@ -1,10 +1,10 @@
 /** Segments and errors that pretend to answer a SYN: none is believed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { reservedPorts } from "../../../src/icmp/carriers.ts";
-import { encodePortsProgram } from "../../../src/icmp/filter.ts";
-import { Prober, QUARANTINE_MS } from "../../../src/icmp/prober.ts";
-import { matchResponse, probeKey } from "../../../src/icmp/response.ts";
-import type { Carrier, ReceivedPacket } from "../../../src/icmp/socket.ts";
+import { Prober, QUARANTINE_MS } from "../../../src/icmp/prober/prober.ts";
+import { matchResponse, probeKey } from "../../../src/icmp/prober/response.ts";
+import { reservedPorts } from "../../../src/icmp/socket/port-sockets.ts";
+import type { Carrier, ReceivedPacket } from "../../../src/icmp/socket/socket.ts";
+import { encodePortsProgram } from "../../../src/icmp/wire/filter.ts";
 import { addressOf, C, loadLibc } from "../../../src/platform/libc.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { addressBytes } from "../../lab/address.ts";

@@ -1,6 +1,6 @@
 /** TCP SYNs and UDP packets as probes, over loopback. */
 import { expect } from "bun:test";
-import { Prober } from "../../../src/icmp/prober.ts";
+import { Prober } from "../../../src/icmp/prober/prober.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { labMissing, testWith } from "../../lab/lab.ts";
 

@@ -1,15 +1,15 @@
 /** How many SYNs a port and a network get, from everybody together. */
 import { expect, test } from "bun:test";
-import { openIcmp } from "../../../src/icmp/engine.ts";
-import { mtr } from "../../../src/icmp/mtr.ts";
-import { Prober } from "../../../src/icmp/prober.ts";
+import { Prober } from "../../../src/icmp/prober/prober.ts";
 import {
   DISTANCE_MS,
   PROBES_PER_SECOND,
   SYN_PAUSE_MS,
   TargetLimit,
-} from "../../../src/icmp/target-limit.ts";
-import { createTraceroute } from "../../../src/icmp/traceroute.ts";
+} from "../../../src/icmp/prober/target-limit.ts";
+import { openIcmp } from "../../../src/tools/engine.ts";
+import { mtr } from "../../../src/tools/mtr/engine.ts";
+import { createTraceroute } from "../../../src/tools/trace/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { startKernelChain } from "../../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../../lab/lab.ts";

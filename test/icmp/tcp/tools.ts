@@ -1,13 +1,14 @@
 /** The tools over a real engine, without HTTP. */
-import type { Endpoint } from "../../../src/api/endpoint.ts";
+
 import { alone, readParameters, sentTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
-import type { IcmpEngine } from "../../../src/icmp/engine.ts";
 import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import type { IcmpEngine } from "../../../src/tools/engine.ts";
 import type { MtrResult } from "../../../src/tools/mtr/endpoint.ts";
 import { mtr } from "../../../src/tools/mtr/endpoint.ts";
 import type { PingResult } from "../../../src/tools/ping/endpoint.ts";
 import { ping } from "../../../src/tools/ping/endpoint.ts";
+import type { Endpoint } from "../../../src/tools/services.ts";
 import type { TraceResult } from "../../../src/tools/trace/endpoint.ts";
 import { traceroute } from "../../../src/tools/trace/endpoint.ts";
 

@@ -1,0 +1,398 @@
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { type Clock, pause, systemClock } from "../../util/clock.ts";
+import { RawSocket } from "../socket/raw-socket.ts";
+import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socket/socket.ts";
+import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
+import { RememberedProbes } from "./remembered.ts";
+import { matchResponse, probeKey, type Response } from "./response.ts";
+import { RETRY_MS, TargetLimit, type TargetShare } from "./target-limit.ts";
+
+/** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
+const GRACE_MS = 1;
+/**
+ * How long after the last probe a run that has heard nothing goes on to listen, in milliseconds: after three
+ * seconds Linux reports a neighbour that does not exist (RFC 4861 section 10).
+ */
+export const SILENCE_MS = 3200;
+/** A reply outweighs an error of the same probe that came at most this long before, in milliseconds. */
+export const REPLY_AFTER_ERROR_MS = 100;
+/** Packets read in one turn, and the milliseconds it may take; then the event loop serves others. */
+const PACKETS_A_TURN = 1024;
+export const TURN_MS = 10;
+/**
+ * How long a tag is used for new probes, in milliseconds. Whoever is pinged learns it, and a forged error must
+ * have it. The socket passes the tag before too, so this must be longer than any probe's timeout.
+ */
+export const TAG_MS = 60_000;
+/** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
+export const QUARANTINE_MS = 10_000;
+/** Probes remembered at once, outstanding or in quarantine; about 130 bytes each in quarantine, 34 MB. */
+const MAX_PROBES = 2 ** 18;
+/** How often what is over is freed and the socket is read, whether anything is sent or signalled, in milliseconds. */
+export const SWEEP_MS = 1000;
+/** Random sequences tried for a probe: with all `MAX_PROBES` taken, most are still free. */
+const MAX_KEY_TRIES = 64;
+/** How often a probe is tried again for which the kernel has no buffer. */
+export const MAX_BUFFER_RETRIES = 5;
+/** Errno names of a kernel that has no room for a packet right now. */
+export const NO_BUFFER: readonly string[] = ["ENOBUFS", "EAGAIN"];
+
+/** One echo request to send; source and flow label as `Prober.route` returns them. */
+export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
+  /** Bytes of the payload, 56 by default. */
+  readonly payloadBytes?: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /**
+   * Called when the probe leaves, which the bound for its target's /64 can delay, with the address that it comes
+   * from: another one than `source` if that is gone, as after a renumbering.
+   */
+  readonly onSent?: (source: Ipv6Address) => void;
+  /**
+   * Called for each response, also for a further one and for one after the timeout, until the signal aborts
+   * or `endRun` is called with it.
+   */
+  readonly onResponse?: (response: Response) => void;
+  /** Called for an error with the probe's identifier and sequence that does not quote the probe. */
+  readonly onForged?: (from: Ipv6Address, type: number, parameter: number) => void;
+}
+
+/** How a probe ends. */
+export type Answer =
+  | Response
+  | { readonly kind: "timeout" | "aborted" }
+  /** No answer, but the kernel dropped packets of the socket, which may have been the answer. */
+  | { readonly kind: "unknown" }
+  /** The kernel did not send it, for the reason with this errno name. */
+  | { readonly kind: "refused"; readonly code: string };
+
+const ABORTED: Answer = { kind: "aborted" };
+
+/** The parts of a request that a response is compared with. */
+const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs", "carrier"] as const;
+
+/** The parts of a prober; tests supply their own. */
+export interface ProberOptions {
+  readonly openSocket?: (tag: number) => IcmpSocket;
+  readonly clock?: Clock;
+  /** Fills bytes with randomness that cannot be guessed. */
+  readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
+  readonly maxProbes?: number;
+  readonly share?: TargetShare | undefined;
+}
+
+/**
+ * Sends echo requests through one raw socket and finds the request that each packet answers.
+ *
+ * The kernel stamps packets when it receives them, so they may be read late: a signal tells that something
+ * has arrived, and a probe expires only after everything received before its deadline has been read. So a
+ * signal that is lost costs time and no packet.
+ *
+ * An identifier is a tag byte of the process and a byte of the flow label. With a random sequence it
+ * makes the key by which a probe is remembered until its quarantine is over: a router may return so
+ * little of a probe that the cookie is missing. Then only the key and the flow label prove an error
+ * genuine.
+ */
+export class Prober {
+  readonly clock: Clock;
+  /** How often each thing has happened since the prober was opened. */
+  readonly counters = {
+    sent: 0,
+    /** Probes that the kernel refused to send. */
+    refused: 0,
+    answered: 0,
+    /** Further responses to an answered probe. */
+    duplicate: 0,
+    /** First replies after the timeout, or after the end of the run. */
+    late: 0,
+    /** Probes without an answer while the kernel dropped packets of the socket. */
+    dropped: 0,
+    /** Correct echo replies from another address than the target's. */
+    otherSource: 0,
+    /** Errors accepted by their flow label, because the invoking packet ends before the cookie. */
+    withoutCookie: 0,
+    // Packets that answer no probe; see `Match`.
+    forged: 0,
+    unknown: 0,
+    inconclusive: 0,
+    malformed: 0,
+  };
+  readonly #random: (bytes: Uint8Array<ArrayBuffer>) => void;
+  readonly #maxProbes: number;
+  #tag: number;
+  /** When the tag is changed. */
+  #renewMs: number;
+  readonly #socket: IcmpSocket;
+  readonly #limit: TargetLimit;
+  readonly #closing = new AbortController();
+  readonly #probes = new RememberedProbes<ProbeRequest>();
+  /** Ends a probe without an answer so far, by its number. */
+  readonly #outstanding = new Map<number, (answer: Answer) => void>();
+  readonly #endedRuns = new WeakSet<AbortSignal>();
+  /** The requests of runs without their callbacks; all probes of a run share one. */
+  readonly #bare = new WeakMap<AbortSignal, ProbeRequest>();
+  /** The numbers of probes with callbacks, by the signal of their run, until it is over. */
+  readonly #withCallbacks = new Map<AbortSignal, number[]>();
+  /** Ends the waits of a run that listens. */
+  readonly #listening = new WeakMap<AbortSignal, AbortController>();
+  /** When something was last read. */
+  #readMs = -Infinity;
+  /** Until when nothing is read, so that a flood leaves time for everything else. */
+  #restMs = -Infinity;
+  #sweeper: Timer | undefined;
+
+  /** @throws SystemError if no raw socket can be opened */
+  constructor({
+    openSocket = (tag) => new RawSocket(tag),
+    clock = systemClock,
+    random = (bytes) => crypto.getRandomValues(bytes),
+    maxProbes = MAX_PROBES,
+    share,
+  }: ProberOptions = {}) {
+    this.clock = clock;
+    this.#limit = new TargetLimit(share);
+    this.#random = random;
+    this.#maxProbes = maxProbes;
+    this.#tag = this.#randomBytes(1)[0] as number;
+    this.#renewMs = clock.nowMs() + TAG_MS;
+    this.#socket = openSocket(this.#tag);
+    this.#socket.onArrival(() => this.#read());
+  }
+
+  /** Probes without an answer so far. */
+  get outstanding(): number {
+    return this.#outstanding.size;
+  }
+
+  /** A random flow label that is not 0; RFC 6437 section 3. */
+  randomLabel(): number {
+    const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
+    return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+  }
+
+  /**
+   * The source address and the flow label for the probes of a run, by default a random one;
+   * the label is 0 if another program prevents one. An errno name if there is no route.
+   */
+  route(target: Ipv6Address, scopeId: number, flowLabel = this.randomLabel()): Route | string {
+    return this.#socket.route(target, scopeId, flowLabel);
+  }
+
+  /** The signal of a run: it aborts with one of the caller's signals, and when the prober closes. */
+  signalFor(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, ...signals.filter((each) => each !== undefined)]);
+  }
+
+  /** Calls back no more for the probes of a run; without this, their callbacks live as long as their quarantine. */
+  endRun(signal: AbortSignal): void {
+    this.#endedRuns.add(signal);
+  }
+
+  /** Sends one echo request and resolves with how it ends. */
+  async probe(request: ProbeRequest): Promise<Answer> {
+    const { target, scopeId, flowLabel, source, signal } = request;
+    for (let retries = 0; !signal.aborted; ) {
+      const answer = this.#send(request);
+      if (answer instanceof Promise) return await answer;
+      const isRefused = typeof answer === "string";
+      if (isRefused && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+        const chosen = this.route(target, scopeId, flowLabel);
+        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
+          return await this.probe({ ...request, ...chosen });
+        }
+        this.counters.refused++;
+        return { kind: "refused", code: answer };
+      }
+      await pause(this.clock, isRefused ? RETRY_MS : answer, signal);
+    }
+    return ABORTED;
+  }
+
+  /**
+   * Waits until a time, by default a moment, for responses that come when no probe is outstanding any more; the
+   * first one to the run with this signal ends all its waits.
+   */
+  async listen(signal: AbortSignal, untilMs = this.clock.nowMs() + GRACE_MS): Promise<void> {
+    const heard = this.#listening.getOrInsertComputed(signal, () => new AbortController());
+    const waitMs = untilMs - this.clock.nowMs();
+    await pause(this.clock, waitMs, this.signalFor(signal, heard.signal));
+    this.#read();
+  }
+
+  /** Aborts all probes and closes the socket. */
+  close(): void {
+    this.#closing.abort();
+    clearInterval(this.#sweeper);
+    this.#socket.close();
+  }
+
+  /** Sends now: the answer to come, an errno name, or how long to wait because a bound for the target is reached. */
+  #send(request: ProbeRequest): Promise<Answer> | string | number {
+    const { source, timeoutMs, flowLabel, payloadBytes, carrier, signal } = request;
+    const nowMs = this.clock.nowMs();
+    // Or what waits for a blocked event loop would answer a later probe with its key.
+    if (nowMs >= this.#readMs + SWEEP_MS) this.#read();
+    this.#probes.forget(nowMs);
+    this.#renewTag(nowMs);
+    const waitMs = this.#limit.take(request, nowMs);
+    if (waitMs > 0) return waitMs;
+    const identifier = this.#identifierOf(request);
+    const sequence = this.#freeSequence(identifier);
+    if (sequence === null) return "ENOBUFS";
+    const cookie = this.#randomBytes(COOKIE_BYTES);
+    const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
+    const dropped = this.#socket.dropped(carrier);
+    const sentMs = this.#socket.send({ ...request, message });
+    if (typeof sentMs === "string") return sentMs;
+    this.counters.sent++;
+    const key = probeKey(identifier, sequence);
+    const hasCallbacks = request.onResponse !== undefined || request.onForged !== undefined;
+    const kept = hasCallbacks ? request : this.#bareOf(request);
+    const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
+    const number = this.#probes.add(key, cookie, kept, sentMs, freeMs);
+    if (hasCallbacks) this.#withCallbacks.getOrInsertComputed(signal, () => []).push(number);
+    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
+    request.onSent?.(source);
+    const isWhole = () => this.#socket.dropped(carrier) === dropped;
+    return this.#answerTo(number, signal, sentMs + timeoutMs, isWhole);
+  }
+
+  /**
+   * The answer to a probe until a deadline, or why there is none.
+   *
+   * @param isWhole false if the kernel has dropped packets since
+   */
+  #answerTo(number: number, signal: AbortSignal, deadlineMs: number, isWhole: () => boolean) {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const abort = () => finish(ABORTED);
+    const finish = (answer: Answer) => {
+      cancel();
+      this.#outstanding.delete(number);
+      signal.removeEventListener("abort", abort);
+      resolve(answer);
+    };
+    const expire = () => {
+      const readUntilMs = this.#read();
+      if (!this.#outstanding.has(number)) return;
+      cancel = this.clock.after(GRACE_MS, expire);
+      if (readUntilMs <= deadlineMs) return;
+      const isKnown = isWhole();
+      if (!isKnown) this.counters.dropped++;
+      finish({ kind: isKnown ? "timeout" : "unknown" });
+    };
+    let cancel = this.clock.after(deadlineMs - this.clock.nowMs() + GRACE_MS, expire);
+    signal.addEventListener("abort", abort);
+    this.#outstanding.set(number, finish);
+    return promise;
+  }
+
+  /** Random for a SYN, which has no cookie. */
+  #identifierOf({ carrier, flowLabel }: ProbeRequest): number {
+    if (carrier?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
+    return this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
+  }
+
+  /** A random sequence that is not in use with the identifier. */
+  #freeSequence(identifier: number): number | null {
+    if (this.#probes.numbers.size >= this.#maxProbes) return null;
+    for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
+      const [high, low] = this.#randomBytes(2) as unknown as [number, number];
+      const sequence = high * 256 + low;
+      if (!this.#probes.numbers.has(probeKey(identifier, sequence))) return sequence;
+    }
+    return null;
+  }
+
+  /** A request without callbacks, the same object for all that differ in their hop limit only. */
+  #bareOf({ onSent, onResponse, onForged, ...bare }: ProbeRequest): ProbeRequest {
+    const known = this.#bare.get(bare.signal);
+    if (known && RUN_PARTS.every((name) => known[name] === bare[name])) return known;
+    this.#bare.set(bare.signal, bare);
+    return bare;
+  }
+
+  /** Frees what is over, after the responses that have come are counted. */
+  #sweep(): void {
+    this.#read();
+    this.#probes.forget(this.clock.nowMs());
+    for (const [signal, numbers] of this.#withCallbacks) {
+      if (this.#isOver(signal)) this.#probes.replaceRequests(numbers, (each) => this.#bareOf(each));
+      else if ((numbers.at(-1) as number) >= this.#probes.oldest) continue;
+      this.#withCallbacks.delete(signal);
+    }
+    if (this.#probes.numbers.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  #isOver(signal: AbortSignal): boolean {
+    return signal.aborted || this.#endedRuns.has(signal);
+  }
+
+  /** Takes another tag from time to time. The last one's probes are still answered. */
+  #renewTag(nowMs: number): void {
+    if (nowMs < this.#renewMs) return;
+    const tag = this.#randomBytes(1)[0] as number;
+    if (!this.#socket.pass?.(tag, this.#tag)) return;
+    this.#tag = tag;
+    this.#renewMs = nowMs + TAG_MS;
+  }
+
+  /** Reads what has arrived. Returns the time up to which nothing is left to read. */
+  #read(): number {
+    const nowMs = this.clock.nowMs();
+    let readUntilMs = -Infinity;
+    if (nowMs < this.#restMs) return readUntilMs;
+    this.#readMs = nowMs;
+    for (let count = 0; count < PACKETS_A_TURN; count++) {
+      const packet = this.#socket.receive();
+      if (packet === null) return nowMs;
+      readUntilMs = packet.receivedMs;
+      this.#receive(packet);
+      if (packet.readMs >= nowMs + TURN_MS) break;
+    }
+    this.#restMs = nowMs + GRACE_MS;
+    this.clock.after(GRACE_MS, () => this.#read());
+    return readUntilMs;
+  }
+
+  #receive(packet: ReceivedPacket): void {
+    const match = matchResponse(packet, this.#probes);
+    if (typeof match === "string") {
+      this.counters[match]++;
+      return;
+    }
+    if ("forged" in match) {
+      this.counters.forged++;
+      const { error, forged } = match;
+      if (error !== null) forged.request.onForged?.(packet.source, error.type, error.parameter);
+      return;
+    }
+    const { response, isWithoutCookie } = match;
+    const { number, request, hasResponse } = match.probe;
+    if (isWithoutCookie) this.counters.withoutCookie++;
+    if (response.kind === "reply" && response.isOtherSource) this.counters.otherSource++;
+    // This machine's own error says only that it did not find a neighbour.
+    if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
+      this.#limit.answered(request.target, this.clock.nowMs());
+    }
+    // The hop limit of a probe is kept as long as its run.
+    if (response.kind === "reply" && !this.#isOver(request.signal))
+      this.#limit.reached(request, this.clock.nowMs());
+    const { aborted } = request.signal;
+    // An error is never late: Linux takes three seconds to miss a neighbour.
+    const isInTime = !aborted && (response.kind === "error" || response.rttMs <= request.timeoutMs);
+    this.counters[hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
+    this.#probes.noteResponse(number);
+    if (!this.#isOver(request.signal)) request.onResponse?.(response);
+    this.#listening.get(request.signal)?.abort();
+    this.#listening.delete(request.signal);
+    this.#outstanding.get(number)?.(isInTime ? response : { kind: "timeout" });
+  }
+
+  #randomBytes(count: number): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(count);
+    this.#random(bytes);
+    return bytes;
+  }
+}

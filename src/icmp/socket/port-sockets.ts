@@ -1,0 +1,161 @@
+/** Sockets whose packets travel as UDP or TCP, and whose answers come back as those to echo requests. */
+import { equalIpv6, ipv6FromBytes } from "../../addr/ipv6.ts";
+import { inheritedRawSocket } from "../../platform/capabilities.ts";
+import { bpfOption, IPPROTO_TCP, IPPROTO_UDP, OPTION, SOCK } from "../../platform/linux.ts";
+import { encodePortsProgram } from "../wire/filter.ts";
+import { HEADER_BYTES, TYPE } from "../wire/packet.ts";
+import {
+  bindAny,
+  ErrorQueueSocket,
+  type Invoking,
+  int,
+  type OutgoingPacket,
+  openSocket,
+  type ReceivedPacket,
+} from "./socket.ts";
+
+/** Where the invoking packet's data begins in an ICMPv6 error: behind its header and the IPv6 header. */
+const INVOKED_AT = 48;
+
+/** The code of Port Unreachable; RFC 4443 section 3.1. */
+const PORT_UNREACHABLE = 4;
+
+const NOTHING = new Uint8Array();
+
+/** An echo request as the data of a UDP packet. A closed port of the target answers it with Port Unreachable. */
+export class UdpSocket extends ErrorQueueSocket {
+  /** @throws SystemError */
+  constructor() {
+    super(openSocket(SOCK.dgram, IPPROTO_UDP));
+  }
+
+  override receive(): ReceivedPacket | null {
+    const packet = super.receive();
+    if (packet === null) return null;
+    const { message, source } = packet;
+    const isClosed = message[0] === TYPE.destinationUnreachable && message[1] === PORT_UNREACHABLE;
+    const isQuoted = message.length >= INVOKED_AT + HEADER_BYTES;
+    if (!isClosed || !isQuoted || !equalIpv6(source, destinationIn(message))) return packet;
+    const reply = message.slice(INVOKED_AT);
+    reply[0] = TYPE.echoReply;
+    return { ...packet, message: reply, state: "closed" };
+  }
+
+  protected override portOf({ carrier }: OutgoingPacket): number {
+    return carrier?.port ?? 0;
+  }
+
+  /** No UDP packet tells which probe it answers. */
+  protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
+    return { ...packet, message: NOTHING };
+  }
+
+  protected override requestIn(message: Uint8Array, port: number): Invoking {
+    return { message, carrier: { protocol: "udp", port } };
+  }
+}
+
+const destinationIn = (error: Uint8Array) => ipv6FromBytes(error.subarray(32, 48));
+
+/** Bits of a TCP header; RFC 9293 section 3.1. */
+const [SYN, RST, ACK] = [0x02, 0x04, 0x10];
+
+/** Where a TCP header has what, and its length without options. */
+const [PORT_AT, SEQUENCE_AT, ACKNOWLEDGED_AT, LENGTH_AT, FLAGS_AT] = [2, 4, 8, 12, 13];
+const [WINDOW_AT, CHECKSUM_AT, TCP_BYTES] = [14, 16, 20];
+
+/** Length of a SYN with its one option, and of what an error must quote of it: ports and sequence number. */
+const SYN_BYTES = 24;
+const QUOTED_BYTES = 8;
+
+/** No data is ever taken, but a window of 0 is a rare sight. */
+const WINDOW_BYTES = 1220;
+
+/** The maximum segment size that a SYN offers: what every link of IPv6 carries. */
+const SEGMENT_BYTES = 1220;
+
+/**
+ * Source ports of SYNs. A target holds what a SYN opens until our reset arrives, and until then answers no other SYN
+ * from the same port: at ten a second to one port, each comes back after more than 12 s.
+ */
+const PORTS = 128;
+
+const reserved: number[] = [];
+
+/** Ports that no other program can use: their sockets are bound and never listen, so the kernel resets what a SYN opens. */
+export function reservedPorts(): readonly number[] {
+  while (reserved.length < PORTS) reserved.push(bindAny(openSocket(SOCK.stream, IPPROTO_TCP)));
+  return reserved;
+}
+
+/**
+ * A TCP SYN for each echo request, whose identifier and sequence, 32 random bits, are its sequence number. A SYN-ACK
+ * or RST must acknowledge them; an error must quote them.
+ */
+export class TcpSocket extends ErrorQueueSocket {
+  readonly #ports: readonly number[];
+
+  /** @throws SystemError */
+  constructor(ports = reservedPorts()) {
+    super(inheritedRawSocket(IPPROTO_TCP) ?? openSocket(SOCK.raw, IPPROTO_TCP), [
+      [OPTION.checksum, int(CHECKSUM_AT)],
+      [OPTION.attachFilter, bpfOption(encodePortsProgram(ports))],
+    ]);
+    this.#ports = ports;
+  }
+
+  override send(packet: OutgoingPacket): number | string {
+    const { message, carrier, flowLabel, turn = 0 } = packet;
+    const from = this.#ports[(flowLabel + turn) % PORTS] ?? 0;
+    return super.send({ ...packet, message: encodeSyn(from, carrier?.port ?? 0, message) });
+  }
+
+  protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
+    const { message } = packet;
+    const none = { ...packet, message: NOTHING };
+    if (message.length < TCP_BYTES) return none;
+    const segment = viewOf(message);
+    const flags = segment.getUint8(FLAGS_AT);
+    const isReset = (flags & RST) !== 0;
+    if ((flags & ACK) === 0 || !(isReset || (flags & SYN) !== 0)) return none;
+    return {
+      ...packet,
+      message: echoOf(TYPE.echoReply, segment.getUint32(ACKNOWLEDGED_AT) - 1),
+      carrier: { protocol: "tcp", port: segment.getUint16(0) },
+      state: isReset ? "closed" : "open",
+    };
+  }
+
+  protected override requestIn(invoking: Uint8Array): Invoking {
+    if (invoking.length < QUOTED_BYTES) return { message: NOTHING };
+    const segment = viewOf(invoking);
+    if (!this.#ports.includes(segment.getUint16(0))) return { message: NOTHING };
+    const message = echoOf(TYPE.echoRequest, segment.getUint32(SEQUENCE_AT));
+    return { message, carrier: { protocol: "tcp", port: segment.getUint16(PORT_AT) } };
+  }
+}
+
+const viewOf = (bytes: Uint8Array) =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** An echo message without data, its identifier and sequence from a sequence number of TCP. */
+function echoOf(type: number, sequence: number): Uint8Array {
+  const message = new Uint8Array(HEADER_BYTES);
+  message[0] = type;
+  viewOf(message).setUint32(HEADER_BYTES - 4, sequence);
+  return message;
+}
+
+/** A SYN for an echo request, its checksum left to the kernel. */
+function encodeSyn(from: number, to: number, request: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(SYN_BYTES);
+  const view = viewOf(bytes);
+  view.setUint16(0, from);
+  view.setUint16(PORT_AT, to);
+  bytes.set(request.subarray(HEADER_BYTES - 4, HEADER_BYTES), SEQUENCE_AT);
+  view.setUint8(LENGTH_AT, (SYN_BYTES / 4) << 4);
+  view.setUint8(FLAGS_AT, SYN);
+  view.setUint16(WINDOW_AT, WINDOW_BYTES);
+  bytes.set([2, 4, SEGMENT_BYTES >>> 8, SEGMENT_BYTES & 0xff], TCP_BYTES);
+  return bytes;
+}

@@ -1,0 +1,148 @@
+import type { JSX } from "hono/jsx";
+import { useState } from "hono/jsx/dom";
+import type { Fact, Host } from "../../../tools/report.ts";
+
+/** Milliseconds for which a button says that it has copied. */
+const COPIED_MS = 1500;
+
+/** A text, which may take some time. */
+type Text = string | Promise<string>;
+
+/** A button that copies a text, or says why there is none; its name is the label, or says what it copies. */
+export function Copy(props: { text: () => Text; what?: string; label?: string }) {
+  const { text, what, label } = props;
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await copyText(await text());
+      setSaid("Copied");
+      setTimeout(() => setSaid(""), COPIED_MS);
+    } catch (error) {
+      setSaid(error instanceof Error ? error.message : "Not copied");
+    }
+  };
+  return (
+    <button
+      type="button"
+      class={label ? "plain" : "copy"}
+      aria-label={what && `Copy ${what}`}
+      onClick={copy}
+    >
+      <span aria-live="polite">{said || (label ?? "Copy")}</span>
+    </button>
+  );
+}
+
+/** Without HTTPS, browsers have no clipboard for pages but this one. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return await navigator.clipboard.writeText(text);
+  const focused = document.activeElement as HTMLElement | null;
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+  focused?.focus({ preventScroll: true });
+}
+
+/** A text whose names and addresses break behind their dots and colons rather than anywhere. */
+export function Breakable({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(/(?<=[.:])/).map((piece) => (
+        <>
+          {piece}
+          <wbr />
+        </>
+      ))}
+    </>
+  );
+}
+
+/** A value with its button. */
+export function Value({ text }: { text: string }) {
+  return (
+    <span>
+      <span class="mono">
+        <Breakable text={text} />
+      </span>{" "}
+      <Copy text={() => text} what={text} />
+    </span>
+  );
+}
+
+/** Names and what they are. */
+export function Facts({ facts }: { facts: readonly Fact[] }) {
+  if (facts.length === 0) return null;
+  return (
+    <dl class="facts">
+      {facts.map(({ name, value, tone, isValue }) => (
+        <div>
+          <dt>
+            <Breakable text={name} />
+          </dt>
+          <dd class={tone}>{isValue ? <Value text={value} /> : <Breakable text={value} />}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+type TickProps = JSX.IntrinsicElements["input"] & {
+  label: string;
+  onTick: (isTicked: boolean) => void;
+};
+
+/** A box to tick, or one of several to choose, with its label behind it. */
+export function Tick({ label, onTick, ...input }: TickProps) {
+  const tick = ({ target }: Event) => onTick((target as HTMLInputElement).checked);
+  return (
+    <label class="check">
+      <input type="checkbox" {...input} onChange={tick} /> {label}
+    </label>
+  );
+}
+
+/** A host on a path: its name, its address, and notes. */
+export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
+  const { ip, hostname } = host;
+  return (
+    <span class="who">
+      {ip === null && <span class="silence">no reply</span>}
+      {hostname !== null && (
+        <span class="name">
+          <Breakable text={hostname} />
+        </span>
+      )}
+      {ip !== null && (
+        <span class="mono ip">
+          <Breakable text={ip} />
+        </span>
+      )}
+      {ip !== null && <Menu ip={ip} />}
+      {notes.map((note) => (
+        <span class="tag">
+          <Breakable text={note} />
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** The tools that can go on with a host, by their labels. */
+const NEXT = { Ping: "ping", Trace: "trace", mtr: "mtr", DNS: "dns" };
+
+/** The menu of a host: its address, and the tools. */
+function Menu({ ip }: { ip: string }) {
+  const to = (tool: string) => `#/${tool}/${ip}${tool === "dns" ? "?type=PTR" : ""}`;
+  return (
+    <details class="menu" name="host">
+      <summary aria-label={`Tools for ${ip}`}>⋯</summary>
+      <Copy text={() => ip} what={ip} />
+      {Object.entries(NEXT).map(([label, tool]) => (
+        <a href={to(tool)}>{label}</a>
+      ))}
+    </details>
+  );
+}

@@ -1,0 +1,120 @@
+import { useId, useState } from "hono/jsx/dom";
+import { formatMs } from "../../../tools/numbers.ts";
+import { traceNotes } from "../../../tools/trace/report.ts";
+import { plural } from "../../../util/text.ts";
+import { Tick, Who } from "./parts.tsx";
+import { type Graph, isLossy, levelsOf, type NodeRow, type Path } from "./paths-lanes.ts";
+
+/** Pixels: a lane of the picture, all of them together, and the height of the links between two hops. */
+const LANE = 16;
+const MOST = 96;
+const LINKS = 20;
+
+interface PathsProps {
+  paths: readonly Path[];
+  graph: Graph;
+  /** The URL of a trace with one flow label. */
+  linkOf: (flowLabel: number) => string;
+}
+
+/** The paths to a target: a graph of their hops from top to bottom, in which one can be chosen. */
+export function Paths({ paths, graph, linkOf }: PathsProps) {
+  // Several locations have a choice each.
+  const group = useId();
+  const [chosen, setChosen] = useState<number | null>(null);
+  const levels = levelsOf(paths, graph);
+  const lanes = Math.max(...levels.map(({ rows }) => rows.length));
+  const laneWidth = Math.min(LANE, MOST / lanes);
+  const isChosen = (on: readonly number[]) => chosen !== null && on.includes(chosen);
+  const kindOf = (on: readonly number[]) =>
+    `${isLossy(on, paths) ? "lossy" : ""} ${isChosen(on) ? "chosen" : ""}`;
+  const middle = (lane: number) => (lane + 0.5) * laneWidth;
+  const line = (on: readonly number[], near: number, far: number, y1: string, y2: string) => (
+    <line class={`edge ${kindOf(on)}`} x1={middle(near)} x2={middle(far)} y1={y1} y2={y2} />
+  );
+  const stem = ({ lane, on }: NodeRow, y1: string, y2: string) => line(on, lane, lane, y1, y2);
+  const choice = (index: number | null, label: string) => {
+    const shared = { label, name: group, checked: chosen === index };
+    return <Tick type="radio" {...shared} onTick={() => setChosen(index)} />;
+  };
+  return (
+    <>
+      <fieldset class="ways">
+        <legend>Show a path</legend>
+        <ol>
+          <li class="way">{choice(null, "All paths")}</li>
+          {paths.map(({ flowLabel, labels, reached, reason }, index) => (
+            <li class="way">
+              {choice(index, `Path ${index + 1}`)}
+              <span class="soft">{plural(labels, "flow label")}</span>
+              <a href={linkOf(flowLabel)}>Trace {flowLabel} alone</a>
+              {!reached && <span class="bad">not reached: {reason}</span>}
+            </li>
+          ))}
+        </ol>
+      </fieldset>
+      <ol class="graph" aria-label="Hops of all paths">
+        {levels.map(({ rows, links }) =>
+          rows.map((row) => (
+            <li
+              class={`hop ${row.node.ip === null ? "silent" : ""} ${isChosen(row.on) ? "chosen" : ""}`}
+            >
+              {row.lane === 0 && links.some(({ from, to }) => from.lane !== to.lane) && (
+                <svg class="links" width={lanes * laneWidth} height={LINKS} aria-hidden="true">
+                  {links.map(({ on, from, to }) => line(on, from.lane, to.lane, "0", "100%"))}
+                </svg>
+              )}
+              <svg class="lanes" width={lanes * laneWidth} aria-hidden="true">
+                {rows
+                  .filter((other) => isBeside(row, other))
+                  .map((other) => stem(other, "0", "100%"))}
+                {row.hasPrevious && stem(row, "0", "50%")}
+                {row.hasNext && stem(row, "50%", "100%")}
+                <circle
+                  class={`node ${kindOf(row.on)} ${row.node.ip === null ? "hollow" : ""}`}
+                  cx={middle(row.lane)}
+                  cy="50%"
+                  r={Math.min(5, laneWidth / 2 - 1)}
+                />
+              </svg>
+              <About row={row} paths={paths} />
+            </li>
+          )),
+        )}
+      </ol>
+    </>
+  );
+}
+
+/** True if a line to or from another node of the same hop passes the node. */
+function isBeside({ lane }: NodeRow, other: NodeRow): boolean {
+  return (other.lane > lane && other.hasPrevious) || (other.lane < lane && other.hasNext);
+}
+
+/** A node of the graph: its hop, host and notes, the paths that lead there, and those that end there. */
+function About({ row: { node, on }, paths }: { row: NodeRow; paths: readonly Path[] }) {
+  const { hop, ip, rtt, details } = node;
+  const ending = on.filter((index) => {
+    const { reached = true, addresses = [] } = paths[index] ?? {};
+    return !reached && addresses.length === hop;
+  });
+  const isOnSome = on.length < paths.length && on.length > 0;
+  const notes = [...(isOnSome ? [pathsText(on)] : []), ...traceNotes(details, ip)];
+  return (
+    <>
+      <span class="position">{hop}</span>
+      <span class="host">
+        <Who host={node} notes={notes} />
+        {ending.length > 0 && (
+          <span class="tag bad">{pathsText(ending)}: no reply from here on</span>
+        )}
+      </span>
+      <span class="time">{rtt !== null && `${formatMs(rtt)} ms`}</span>
+    </>
+  );
+}
+
+/** `path 1`, `paths 1, 2`, from indexes. */
+function pathsText(indexes: readonly number[]): string {
+  return `path${indexes.length === 1 ? "" : "s"} ${indexes.map((index) => index + 1).join(", ")}`;
+}

@@ -1,0 +1,137 @@
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS } from "../../icmp/prober/prober.ts";
+import type { Response } from "../../icmp/prober/response.ts";
+import { pause } from "../../util/clock.ts";
+import type { RunOptions } from "../ping/engine.ts";
+import { ENOUGH, UNBOUNDED } from "../run-budget.ts";
+import type { TraceOptions, TraceRequest, Traceroute } from "../trace/engine.ts";
+import { describeError, endOf, GAP_LIMIT, type TraceError } from "../trace/responses.ts";
+import { type MtrReport, MtrRounds, type Round } from "./rounds.ts";
+
+/** Repeated probes of all hops to one target. */
+export interface MtrRequest extends TraceRequest {
+  readonly rounds: number;
+  /** Milliseconds between two rounds; routers rate-limit their errors, Linux to one in 100 ms. */
+  readonly intervalMs: number;
+}
+
+/** How the caller takes part. */
+export interface MtrOptions extends RunOptions {
+  /** Called with the rows of the trace before the first round; see `TraceOptions`. */
+  readonly onHop?: TraceOptions["onHop"];
+  /** Called after each round, in order, with what the rounds so far say. */
+  readonly onRound?: ((round: number, report: MtrReport) => void) | undefined;
+}
+
+/** How it ended. */
+export type MtrOutcome = Awaited<ReturnType<typeof mtr>>;
+
+/** Turns that are left to the trace: a port that holds one of its SYNs answers no round from there. */
+const TRACE_TURNS = 32;
+
+/** After this number of rounds in a row with a silent end, the path may be longer, and the next ones go a hop further. */
+const SILENT_ROUNDS = 10;
+
+/**
+ * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile:
+ * the target's reply ends the rounds that follow, and where a router answers the last probe of a round, the round
+ * goes on behind it. So the last probe of each round goes to the target.
+ */
+export async function mtr(
+  prober: Prober,
+  traceroute: Traceroute,
+  request: MtrRequest,
+  { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
+) {
+  const { rounds, intervalMs, ...traceRequest } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, carrier } = request;
+  const signal = prober.signalFor(callersSignal, budget.enough);
+  const traced = await traceroute(traceRequest, { signal: callersSignal, onHop });
+  if (traced.kind !== "done") return traced;
+  const { flowLabel } = traced;
+  let { source } = traced;
+  const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal };
+  const counted = new MtrRounds();
+  let end = traced.hops.length;
+  /** The hop up to which a target that falls silent is looked for. */
+  const furthest = traced.reached ? Math.min(maxHops, end + GAP_LIMIT) : 0;
+  let silentRounds = 0;
+  let error: TraceError | null = null;
+  let state = traced.hops.at(-1)?.state;
+  /** Resolve when a probe has left, or will not. */
+  let leaving: Promise<void>[] = [];
+
+  const ask = async (round: Round, hopLimit: number, turn: number): Promise<void> => {
+    const at = hopLimit - 1;
+    const { promise, resolve: leave } = Promise.withResolvers<void>();
+    leaving.push(promise);
+    const onSent = (from: Ipv6Address) => {
+      source = from;
+      leave();
+    };
+    // This machine's own error says that a neighbour does not answer.
+    const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
+    let reply = null as Response | null;
+    const onResponse = (response: Response) => {
+      if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
+      else if (response.kind === "reply") reply = response;
+    };
+    const first = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
+    leave();
+    // A router that says that the path ends and forwards the probe all the same is not right.
+    if (first.kind === "error" && endOf(first) !== null)
+      await pause(prober.clock, REPLY_AFTER_ERROR_MS, signal);
+    const answer = reply ?? first;
+    if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
+    if (answer.kind === "unknown") round[at] = "unknown";
+    if (answer.kind === "refused") round[at] = "not-sent";
+    if ((answer.kind !== "reply" && answer.kind !== "error") || isOwn(answer)) return;
+    round[at] = answer;
+    if (answer.kind === "reply") [end, state] = [Math.min(end, hopLimit), answer.state];
+    if (endOf(answer) !== null || hopLimit < round.length || hopLimit >= maxHops) return;
+    end = Math.max(end, hopLimit + 1);
+    round.push("silent");
+    await ask(round, hopLimit + 1, turn);
+  };
+  let told = Promise.resolve();
+  const tell = async (number: number) => {
+    const before = told;
+    const round: Round = Array.from({ length: end }, () => "silent");
+    await Promise.all(round.map((_, at) => ask(round, at + 1, TRACE_TURNS + number)));
+    await before;
+    if (signal.aborted) return;
+    const fromOf = (outcome: Round[number] | undefined) =>
+      typeof outcome === "object" ? outcome.from : undefined;
+    if (!round.every((outcome, at) => budget.admit(at + 1, fromOf(outcome)))) return;
+    counted.count(round);
+    silentRounds = round.at(-1) === "silent" ? silentRounds + 1 : 0;
+    if (silentRounds === SILENT_ROUNDS) {
+      silentRounds = 0;
+      end = Math.max(end, Math.min(end + 1, furthest));
+    }
+    budget.work(() => onRound?.(number, counted.report()));
+  };
+  for (let number = 1; number <= rounds && !signal.aborted; number++) {
+    told = tell(number);
+    // Rounds do not pile up where a bound for the target delays their probes.
+    const left = leaving;
+    leaving = [];
+    if (number < rounds) await Promise.all([pause(prober.clock, intervalMs, signal), ...left]);
+  }
+  await told;
+  prober.endRun(signal);
+  if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" as const };
+  const report = counted.report();
+  error ??= report.reached ? null : traced.error;
+  return {
+    kind: "done" as const,
+    /** The address that the last probes came from. */
+    source,
+    flowLabel,
+    ...report,
+    /** The error that ended the path last; null if nothing says that the path ends. */
+    error,
+    /** That of the last answer, if a port was probed. */
+    state,
+  };
+}

@@ -1,0 +1,126 @@
+import { fisherExact, logLikelihood, runChance, type Trials } from "../../util/statistics.ts";
+
+/**
+ * Why probes of a hop were lost:
+ *
+ * - `path`: the target loses too, and the loss begins before the hop or may do so.
+ * - `replies`: the path behind the hop loses significantly less, so the hop does not answer every probe, or its
+ *   answers are lost on a way back of their own.
+ * - `unclear`: there are too few probes to tell.
+ */
+export type LossCause = "path" | "replies" | "unclear";
+
+/** The hops between which loss begins. */
+export type LossBegin = NonNullable<ReturnType<typeof beginOfLoss>>;
+
+/** So improbable must it be that a hop loses more than those behind it by chance. */
+const SIGNIFICANT = 0.01;
+/** Fewer lost probes of the target can be chance. */
+export const MIN_LOST = 3;
+/** The share that a path without a fault loses. */
+const ORDINARY_SHARE = 0.001;
+/** The least length of a row of lost probes that can be an outage, and so improbable must it be that chance makes it. */
+const MIN_OUTAGE = 5;
+const OUTAGE_CHANCE = 0.025;
+/** A link can be where loss begins if that is at most e^2 times less probable than for the most probable one. */
+const MAX_LESS_PROBABLE = 2;
+
+const answers = ({ count, failed }: Trials) => failed < count;
+
+const NONE: Trials = { count: 0, failed: 0 };
+
+const sum = (trials: readonly Trials[]) =>
+  trials.reduce((a, b) => ({ count: a.count + b.count, failed: a.failed + b.failed }), NONE);
+
+/** The probes of some rounds, by hop and to the target. Those that failed did not arrive, or their answers not here. */
+export class RoundTrials {
+  readonly hops: { count: number; failed: number }[] = [];
+  readonly target = { count: 0, failed: 0 };
+
+  /**
+   * Counts a round. The target's probe counts for all hops behind its own, which other rounds have: on a path of
+   * another length they would be compared with what was lost at another time.
+   *
+   * @param arrived by hop whether its probe arrived there; undefined if that is not known
+   */
+  count(arrived: readonly (boolean | undefined)[], isReached: boolean | undefined): void {
+    while (this.hops.length < arrived.length) this.hops.push({ ...this.target });
+    for (const [at, row] of [...this.hops, this.target].entries()) {
+      const hasPassed = at < arrived.length ? arrived[at] : isReached;
+      if (hasPassed !== undefined) row.count++;
+      if (hasPassed === false) row.failed++;
+    }
+  }
+}
+
+/**
+ * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
+ * not clear.
+ *
+ * @param all the probes of all rounds
+ * @param longest those of the most rounds in a row to which the target did not reply. If chance hardly ever makes
+ *   such a row, it is an outage, and says where that was: hops answered all, or none; of others it is not clear
+ * @param length hops behind this one do not count
+ */
+export function explainLoss(all: RoundTrials, longest: RoundTrials, length = all.hops.length) {
+  const { target } = all;
+  const hops = all.hops.slice(0, length);
+  const replying = withLossOfReplies(hops);
+  const inARow = longest.target.count;
+  const isOutage = inARow >= MIN_OUTAGE && runChance(target, inARow) < OUTAGE_CHANCE;
+  const tried = isOutage ? longest.hops.slice(0, length) : hops;
+  const sound = [...tried.entries()].filter(([at, { count, failed }]) => {
+    const isMixed = isOutage && failed > 0 && failed < count;
+    return !replying.has(at) && answers(hops[at] ?? NONE) && !isMixed;
+  });
+  const isLossy = answers(target) && target.failed >= MIN_LOST;
+  const begin = isLossy ? beginOfLoss(sound) : null;
+  const causes = hops.map((hop, at): LossCause | null => {
+    if (hop.failed === 0) return null;
+    if (replying.has(at)) return "replies";
+    return isLossy && at + 1 >= (begin?.to ?? 0) ? "path" : "unclear";
+  });
+  /** `inARow` are the target's probes of the outage; 0 without one. */
+  return { causes, begin, inARow: isOutage ? inARow : 0 };
+}
+
+/**
+ * The indexes of hops with a loss of their own. What reaches a farther hop has passed the nearer one, so each hop
+ * is compared with the one behind it, with the two behind it and so on; the more comparisons, the clearer must
+ * one be (Bonferroni). Hops that answer nothing say nothing of the path.
+ */
+function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
+  const replying = new Set<number>();
+  const behind: Trials[] = [];
+  for (const [at, hop] of [...hops.entries()].reverse()) {
+    let together = NONE;
+    const isClear = (next: Trials) => {
+      together = sum([together, next]);
+      return fisherExact(hop, together) * behind.length < SIGNIFICANT;
+    };
+    if (hop.failed > 0 && behind.some(isClear)) replying.add(at);
+    else if (answers(hop)) behind.unshift(hop);
+  }
+  return replying;
+}
+
+/**
+ * The link at which loss begins, by likelihood: before it the hops lose what is ordinary, behind it all lose the
+ * same share. Several links that explain the losses about as well are one stretch. Null if none need be
+ * there, or it can be any.
+ */
+function beginOfLoss(sound: readonly (readonly [number, Trials])[]) {
+  const fits = [...sound, null].map((_, at) => {
+    const behind = sum(sound.slice(at).map(([, hop]) => hop));
+    const before = sum(sound.slice(0, at).map(([, hop]) => hop));
+    const share = Math.max(ORDINARY_SHARE, behind.failed / Math.max(1, behind.count));
+    return logLikelihood(before, ORDINARY_SHARE) + logLikelihood(behind, share);
+  });
+  const best = Math.max(...fits);
+  const isPossible = (fit: number) => fit > best - MAX_LESS_PROBABLE;
+  const first = fits.findIndex(isPossible);
+  const last = sound[fits.findLastIndex(isPossible)];
+  if (last === undefined || (first === 0 && last === sound.at(-1) && sound.length > 1)) return null;
+  /** `from` is the last hop that probes reach without loss; 0 is this machine. */
+  return { from: (sound[first - 1]?.[0] ?? -1) + 1, to: last[0] + 1 };
+}

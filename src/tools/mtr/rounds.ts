@@ -1,0 +1,237 @@
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import type { Response } from "../../icmp/prober/response.ts";
+import { type Fate, type Ledger, ledgerOf, totalsOf } from "../ledger.ts";
+import { endOf } from "../trace/responses.ts";
+import { explainLoss, type LossCause, RoundTrials } from "./loss-cause.ts";
+import { TimeStatistics } from "./times.ts";
+
+/** How a probe ended: its answer, or why it has none. */
+export type Outcome = Response | Exclude<Fate, "reply" | "hop" | "error">;
+
+/** The outcome of each probe of a round, hop 1 first; `late` can take the place of another without an answer. */
+export type Round = Outcome[];
+
+/** Addresses kept of each hop, and paths kept: answers can come from any number of addresses. */
+export const MAX_LISTED = 32;
+
+/** Numbers of probes; see `totalsOf`. */
+export type Totals = ReturnType<typeof totalsOf>;
+
+/** A hop of all rounds. */
+export type MtrHop = ReturnType<Row["describe"]>;
+
+/** The hops and paths of all rounds. */
+export type MtrReport = ReturnType<MtrRounds["report"]>;
+
+/** A way that some rounds took. */
+interface Path {
+  rounds: number;
+  /** By hop, null where nothing answered. */
+  addresses: (Ipv6Address | null)[];
+  /** True if the target replied at its end. */
+  reached: boolean;
+}
+
+function fateOf(outcome: Outcome): Fate {
+  if (typeof outcome === "string") return outcome;
+  if (outcome.kind === "reply") return "reply";
+  return endOf(outcome) === null ? "hop" : "error";
+}
+
+/**
+ * Counts rounds as they end. A hop counts every probe that was sent to it, but for those behind the target: a
+ * round that had a reply to a nearer probe took a shorter path, on which there is no such hop.
+ */
+export class MtrRounds {
+  readonly #rows: Row[] = [];
+  readonly #toTarget = ledgerOf();
+  readonly #paths: Path[] = [];
+  readonly #counted = new WeakSet<Round>();
+  readonly #trials = new RoundTrials();
+  /** Of the rounds since the target last replied, and of the most rounds in a row to which it did not. */
+  #silence = new RoundTrials();
+  #longest = this.#silence;
+  #current: Path | undefined;
+  #otherRounds = 0;
+  #reached = false;
+
+  /** Counts a round that has ended. */
+  count(round: Round): void {
+    this.#counted.add(round);
+    const within = untilReply(round);
+    const arrived = within.map((outcome, at) => {
+      this.#rows[at] ??= new Row();
+      return this.#rows[at].count(outcome);
+    });
+    const fate = fateToTarget(round);
+    this.#toTarget[fate]++;
+    const hasReplied = isUnknown(fate) ? undefined : fate === "reply";
+    this.#trials.count(arrived, hasReplied);
+    if (hasReplied) this.#silence = new RoundTrials();
+    else this.#silence.count(arrived, hasReplied);
+    if (this.#silence.target.count > this.#longest.target.count) this.#longest = this.#silence;
+    this.#reached ||= isReached(within);
+    this.#follow(within);
+  }
+
+  /** Notes that an answer came after the timeout, which can be after the round was counted. */
+  late(round: Round, at: number): void {
+    const before = round[at];
+    if (typeof before !== "string") return;
+    round[at] = "late";
+    if (!this.#counted.has(round)) return;
+    const correct = (ledger: Ledger | undefined) => {
+      if (ledger === undefined) return;
+      ledger[before]--;
+      ledger.late++;
+    };
+    if (at < untilReply(round).length) correct(this.#rows[at]?.ledger);
+    if (at === round.length - 1) correct(this.#toTarget);
+  }
+
+  /** The statistics of the rounds until now. */
+  report() {
+    const rows = this.#rows.slice(0, this.#length());
+    const toTarget = totalsOf(this.#toTarget);
+    const { causes, ...explained } = explainLoss(this.#trials, this.#longest, rows.length);
+    // A router that answers errors alone has not lost the probes; the path has.
+    const hops = rows.map((row, at) =>
+      row.describe(at + 1, causes[at] ?? (toTarget.lost > 0 ? "path" : "unclear")),
+    );
+    return {
+      hops,
+      /** In the order in which they were first taken; at most `MAX_LISTED`. */
+      paths: this.#paths.map((path) => ({ ...path })),
+      /** Rounds over further paths. */
+      otherRounds: this.#otherRounds,
+      /** True if the target ever replied. */
+      reached: this.#reached,
+      /** The last probe of each round, which goes to the target; all that is received are its replies. */
+      toTarget,
+      ...explained,
+    };
+  }
+
+  /** Hops up to the last one that answered, if the target ever replied. */
+  #length(): number {
+    return this.#reached
+      ? this.#rows.findLastIndex((row) => row.hasArrived) + 1
+      : this.#rows.length;
+  }
+
+  #follow(round: Round): void {
+    const addresses = addressesOf(round);
+    const reached = isReached(round);
+    const known = [this.#current, ...this.#paths].find(
+      (path) => path && fits(path, addresses, reached),
+    );
+    if (known === undefined && this.#paths.length === MAX_LISTED) {
+      this.#otherRounds++;
+      return;
+    }
+    const path = known ?? { rounds: 0, addresses: [], reached: false };
+    if (known === undefined) this.#paths.push(path);
+    extend(path, addresses, reached);
+    this.#current = path;
+  }
+}
+
+/** The target did not reply if a router answered the last probe. */
+function fateToTarget(round: Round): Fate {
+  const fate = fateOf(round.at(-1) ?? "not-sent");
+  return fate === "hop" ? "silent" : fate;
+}
+
+const isReached = (round: Round) => fateOf(round.at(-1) ?? "silent") === "reply";
+
+function untilReply(round: Round): Round {
+  const at = round.findIndex((outcome) => fateOf(outcome) === "reply");
+  return at < 0 ? round : round.slice(0, at + 1);
+}
+
+/** The addresses that answered; a router whose errors answer farther probes too is not there. */
+function addressesOf(round: Round): (Ipv6Address | null)[] {
+  const addresses: (Ipv6Address | null)[] = [];
+  for (const outcome of round) {
+    const from = typeof outcome === "string" ? null : outcome.from;
+    const isRepeated =
+      fateOf(outcome) === "error" &&
+      addresses.some((each) => each && from && equalIpv6(each, from));
+    addresses.push(isRepeated ? null : from);
+  }
+  return addresses;
+}
+
+/** True if a round can have taken a path: the same addresses, and nothing behind the target. */
+function fits(path: Path, addresses: Path["addresses"], reached: boolean): boolean {
+  if (path.reached && addresses.slice(path.addresses.length).some(Boolean)) return false;
+  if (reached && path.addresses.slice(addresses.length).some(Boolean)) return false;
+  return path.addresses.every((address, at) => {
+    const answered = addresses[at];
+    return !address || !answered || equalIpv6(address, answered);
+  });
+}
+
+function extend(path: Path, addresses: Path["addresses"], reached: boolean): void {
+  const length = reached ? addresses.length : Math.max(path.addresses.length, addresses.length);
+  path.addresses = Array.from(
+    { length: path.reached ? path.addresses.length : length },
+    (_, at) => path.addresses[at] ?? addresses[at] ?? null,
+  );
+  path.reached ||= reached;
+  path.rounds++;
+}
+
+/** True if nothing says whether the probe got there. */
+const isUnknown = (fate: Fate) => fate === "unknown" || fate === "not-sent";
+
+/** Counts the probes of a hop. */
+class Row {
+  readonly ledger: Ledger = ledgerOf();
+  /** With 0 received if all its answers were errors. */
+  readonly #addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
+  readonly #times = new TimeStatistics();
+  #others = 0;
+  /** True if a probe is known to have come as far as the hop. */
+  hasArrived = false;
+
+  /** Returns whether the probe has come as far as the hop; undefined if that is not known. */
+  count(outcome: Outcome): boolean | undefined {
+    const fate = fateOf(outcome);
+    this.ledger[fate]++;
+    if (typeof outcome === "string") return isUnknown(fate) ? undefined : false;
+    const { from: address, scopeId, rttMs } = outcome;
+    let known = this.#addresses.find((each) => equalIpv6(each.address, address));
+    // The error of a router that is not known at this hop can be that of a nearer one.
+    if (fate === "error" && known === undefined && this.#addresses.length > 0) return false;
+    if (known === undefined && this.#addresses.length < MAX_LISTED) {
+      known = { address, scopeId, received: 0 };
+      this.#addresses.push(known);
+    }
+    this.hasArrived = true;
+    if (fate === "error") return true;
+    this.#times.add(rttMs);
+    if (known === undefined) this.#others++;
+    else known.received++;
+    return true;
+  }
+
+  describe(hop: number, cause: LossCause) {
+    const totals = totalsOf(this.ledger);
+    return {
+      /** From 1. */
+      hop,
+      ...totals,
+      /** Why probes were lost; null without loss. */
+      cause: totals.lost === 0 ? null : cause,
+      /** The addresses that answered, the most frequent first; at most `MAX_LISTED`. */
+      addresses: this.#addresses
+        .map((each) => ({ ...each }))
+        .sort((a, b) => b.received - a.received),
+      /** Answers received from further addresses. */
+      others: this.#others,
+      /** Null if nothing was received. */
+      times: this.#times.get(),
+    };
+  }
+}

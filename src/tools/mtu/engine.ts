@@ -1,0 +1,318 @@
+import { formatIpv6 } from "../../addr/format.ts";
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS } from "../../icmp/prober/prober.ts";
+import type { Response } from "../../icmp/prober/response.ts";
+import { errorMeaning } from "../../icmp/wire/icmp-error.ts";
+import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
+import type { RunOptions } from "../ping/engine.ts";
+import type { TraceRequest, Traceroute } from "../trace/engine.ts";
+import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
+import {
+  type Bounds,
+  ECHO,
+  type Fate,
+  LEAST_MTU,
+  type Line,
+  searchPath,
+  TRACE_BYTES,
+  UDP,
+} from "./size-search.ts";
+
+/** A hop, and what is known of the largest packet that gets through to it; exact where both bounds are the same. */
+export interface MtuHop extends Readonly<Pick<TraceHop, "hop" | "address" | "scopeId">> {
+  /** The largest packet that got through to it; null for a silent hop. */
+  readonly mtuBytes: number | null;
+  /** The largest packet that is not proven to be too large for the way to it; null for a silent hop. */
+  readonly atMostBytes: number | null;
+}
+
+/** A Packet Too Big about one of our packets. */
+export interface TooBig {
+  readonly from: Ipv6Address;
+  /** The MTU that it claims. */
+  readonly mtuBytes: number;
+  readonly sentBytes: number;
+}
+
+/**
+ * A Packet Too Big that is not believed: it claims less than every link of IPv6 carries, or no less than
+ * was sent, or a larger packet has got through, or it quotes what we did not send.
+ */
+export interface DoubtfulTooBig extends TooBig {
+  readonly doubt: "below-1280" | "not-smaller" | "disproved" | "not-ours";
+}
+
+/**
+ * The meaning of a measurement:
+ * - `clear`: the target answers the largest packets that this machine can send;
+ * - `narrowed`: larger packets are answered with Packet Too Big;
+ * - `black-hole`: larger packets vanish;
+ * - `below-1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5), UDP too;
+ * - `at-least`: only bounds are known;
+ * - `inconclusive`: neither the target nor a hop answers.
+ */
+export const MTU_VERDICTS = [
+  "clear",
+  "narrowed",
+  "black-hole",
+  "below-1280",
+  "at-least",
+  "inconclusive",
+] as const;
+
+export type MtuVerdict = (typeof MTU_VERDICTS)[number];
+
+/**
+ * Where packets vanish:
+ * - `there`: on the way there, because UDP packets vanish too, or packets to a router;
+ * - `back`: on the way back, or at a target that answers no larger echo requests, because UDP packets get there;
+ * - `echo`: the target answers no larger echo requests, because UDP packets of 1280 bytes and their answers pass.
+ */
+export const MTU_CAUSES = ["there", "back", "echo"] as const;
+
+export type MtuCause = (typeof MTU_CAUSES)[number];
+
+/** How a measurement ended. */
+export type MtuOutcome = Awaited<ReturnType<typeof measureMtu>>;
+
+/** How the caller takes part in a measurement. */
+export interface MtuOptions extends RunOptions {
+  /** Called with each hop as soon as it is measured; other hops can still change its row. */
+  readonly onHop?: ((hop: MtuHop) => void) | undefined;
+}
+
+const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
+const UDP_HEADER_BYTES = 8;
+/** Ports of traceroute, which are closed almost everywhere: the first one, and how many. */
+const FIRST_PORT = 33_434;
+const PORTS = 100;
+/** UDP packets of one measurement; each can be a line in the target's log. */
+const MAX_UDP = 20;
+/** Further than any path goes, as for a ping. */
+const HOP_LIMIT = 64;
+/** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
+const MIN_WAIT_MS = 200;
+/** The least wait for the target while its distance is not known, in milliseconds. */
+const UNKNOWN_WAIT_MS = 400;
+/** The longest wait for an answer in milliseconds, whatever the time to the hop. */
+const MAX_WAIT_MS = 2000;
+/** How many times the time to a hop its answer is waited for; a later one counts too. */
+const WAIT_FACTOR = 2;
+/** The longest time of a measurement in milliseconds; then the bounds that are known are the result. */
+export const LONGEST_SEARCH_MS = 14_500;
+/** Different doubtful messages that are kept. */
+const MAX_DOUBTFUL = 16;
+
+/**
+ * Measures the path MTU and where it narrows. Packet Too Big (RFC 8201) says which size to try next; where
+ * none comes, the sizes that are answered decide (RFC 8899). Routers are measured with packets that expire
+ * there. The target's echo reply is as large as the request; only UDP to a closed port tells the way there.
+ */
+export async function measureMtu(
+  prober: Prober,
+  traceroute: Traceroute,
+  request: TraceRequest,
+  { signal: callersSignal, onHop }: MtuOptions = {},
+) {
+  const { target, scopeId = 0, timeoutMs } = request;
+  const { clock } = prober;
+  const route = prober.route(target, scopeId, request.flowLabel);
+  if (typeof route === "string") return { kind: "unreachable", code: route } as const;
+  const end = new AbortController();
+  const cancel = clock.after(LONGEST_SEARCH_MS, () => end.abort());
+  const callers = prober.signalFor(callersSignal);
+  const signal = AbortSignal.any([callers, end.signal]);
+  const rows: TraceHop[] = [];
+  const believed: TooBig[] = [];
+  /** Each once. */
+  const doubtful = new Map<string, DoubtfulTooBig>();
+  let udpSent = 0;
+  let error = null as TraceError | null;
+  const carrier = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
+
+  const doubt = (message: DoubtfulTooBig) => {
+    const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
+    if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
+  };
+
+  const waitMsOf = (line: Line) => {
+    const row = line < ECHO ? rows[line - 1] : rows.find((each) => each?.end === "reached");
+    // Rows of silent hops are holes, which `map` would keep.
+    const furthestMs = Math.max(0, ...Array.from(rows, (each) => each?.rttMs ?? 0));
+    const leastMs = row ? MIN_WAIT_MS : UNKNOWN_WAIT_MS;
+    const waitMs = Math.max(leastMs, WAIT_FACTOR * (row?.rttMs ?? furthestMs));
+    return Math.min(timeoutMs, MAX_WAIT_MS, waitMs);
+  };
+
+  /** True if a response shows that the packet got to the end of a line. */
+  const isArrival = (response: Response, line: Line) => {
+    if (response.kind === "reply") return true;
+    const { type, code, from } = response;
+    if (errorMeaning(type, code) === "hop") return line < ECHO;
+    const addresses = [target, rows[line - 1]?.address];
+    return type !== TYPE.packetTooBig && addresses.some((each) => each && equalIpv6(each, from));
+  };
+
+  const send = async (line: Line, sentBytes: number, late: () => void): Promise<Fate> => {
+    if (line === UDP && ++udpSent > MAX_UDP) return { kind: "unknown" };
+    let hasPassed = false;
+    const onResponse = (response: Response) => {
+      if (!isArrival(response, line)) return;
+      // An error of the target itself shows that an echo request got there.
+      if (line === ECHO && response.kind === "error") return path.pass(UDP, sentBytes);
+      hasPassed = true;
+      late();
+    };
+    const answer = await prober.probe({
+      ...{ target, scopeId, ...route, signal, hopLimit: Math.min(line, HOP_LIMIT) },
+      ...(line === UDP && { carrier }),
+      payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
+      timeoutMs: waitMsOf(line),
+      onResponse,
+      onForged(from, type, mtuBytes) {
+        if (type === TYPE.packetTooBig) doubt({ from, mtuBytes, sentBytes, doubt: "not-ours" });
+      },
+    });
+    if (hasPassed) return { kind: "passed" };
+    if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
+    if (answer.kind === "unknown" || answer.kind === "aborted") return { kind: "unknown" };
+    if (answer.kind !== "error") return { kind: "lost" };
+    if (answer.type !== TYPE.packetTooBig) {
+      if (line !== UDP) error = describeError(answer, target);
+      return { kind: "lost" };
+    }
+    // A router that says Packet Too Big and forwards the packet all the same lies.
+    const certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
+    while (!hasPassed && !signal.aborted && clock.nowMs() < certainMs)
+      await prober.listen(signal, certainMs);
+    const { parameter: mtuBytes, from } = answer;
+    const tooBig = { from, mtuBytes, sentBytes };
+    if (hasPassed) {
+      doubt({ ...tooBig, doubt: "disproved" });
+      return { kind: "passed" };
+    }
+    if (mtuBytes >= LEAST_MTU && mtuBytes < sentBytes) {
+      believed.push(tooBig);
+      return { kind: "lost", hintBytes: mtuBytes };
+    }
+    doubt({ ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
+    return { kind: "lost" };
+  };
+
+  const rowOf = ({ hop, address, scopeId, end }: TraceHop): MtuHop => {
+    const { atLeast, atMost } = path.boundsOf(end === "reached" ? UDP : hop);
+    const isKnown = address !== null && atLeast > 0;
+    const sizes = { mtuBytes: isKnown ? atLeast : null, atMostBytes: isKnown ? atMost : null };
+    return { hop, address, scopeId, ...sizes };
+  };
+
+  const path = searchPath({ send, clock, signal }, (hop) => {
+    if (!signal.aborted) onHop?.(rowOf(rows[hop - 1] as TraceHop));
+  });
+  try {
+    const tracing = traceroute(
+      { ...request, flowLabel: route.flowLabel },
+      {
+        signal,
+        onHop(row) {
+          rows[row.hop - 1] = row;
+          if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
+          else if (row.address !== null) path.add(row.hop);
+        },
+      },
+    );
+    // If the target is silent, the result does not wait for the rest of the trace.
+    const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
+    const traced = await Promise.race([tracing, isSilent]);
+    if (traced?.kind === "unreachable") return traced;
+    await path.finish();
+    if (callers.aborted) return { kind: "aborted" } as const;
+    const ended = rows.findIndex((row) => row?.end === "reached");
+    const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
+    const silent = (hop: number) => describeHop(hop, [], target, target);
+    const shown = Array.from(known, (row, at) => row ?? silent(at + 1));
+    const hops = (traced?.kind === "done" ? traced.hops : shown).map(rowOf);
+    for (const hop of hops) onHop?.(hop);
+    const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];
+    for (const message of believed) {
+      if (message.mtuBytes < Math.max(echo.atLeast, way.atLeast))
+        doubt({ ...message, doubt: "disproved" });
+    }
+    const conclusion = conclude(echo, way, hops, believed);
+    return {
+      kind: "done" as const,
+      ...route,
+      /** From 1 to where the path ends, or the last hop that answered. */
+      hops: hops as readonly MtuHop[],
+      ...conclusion,
+      /** The last other error that answered an echo request; null also if the target answers all that gets through. */
+      error: echo.atLeast > 0 && echo.limit !== "silence" ? null : error,
+      doubtful: [...doubtful.values()] as readonly DoubtfulTooBig[],
+    };
+  } finally {
+    cancel();
+    end.abort();
+  }
+}
+
+/**
+ * Draws the conclusion.
+ *
+ * @param echo what is known of echo requests to the target, there and back
+ * @param way what is known of the way there
+ */
+export function conclude(
+  echo: Bounds,
+  way: Bounds,
+  hops: readonly MtuHop[],
+  believed: readonly TooBig[],
+) {
+  const cause = causeOf(echo, way);
+  // Only echo requests are known to vanish.
+  const isDoubtful =
+    echo.limit === "silence" && echo.atLeast < LEAST_MTU && way.atMost >= LEAST_MTU;
+  const { atLeast, atMost, limit } = echo.atLeast === 0 || isDoubtful ? way : echo;
+  const isNarrow = limit !== "link" && (atLeast === 0 || atLeast === atMost);
+  const isKnown = atLeast > 0 || hops.some(({ mtuBytes }) => mtuBytes !== null);
+  const verdict = verdictOf();
+  const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > atMost);
+  const behind = hops.slice(lastLarge?.hop ?? 0);
+  const firstSmall = behind.find(
+    ({ atMostBytes }) => isNarrow && (atMostBytes ?? Infinity) <= atMost,
+  );
+  const told = believed
+    .toSorted((a, b) => b.sentBytes - a.sentBytes)
+    .find(({ mtuBytes }) => verdict === "narrowed" && mtuBytes === atMost);
+  return {
+    verdict,
+    /** Null if nothing vanishes, or it is not known where. */
+    cause,
+    /** The largest packet that the target has answered; null if it answers nothing. */
+    mtuBytes: atLeast || null,
+    /** The largest packet that the target can answer as far as is proven; null if nothing is known. */
+    atMostBytes: isKnown ? atMost : null,
+    /** The message that says the MTU, for the verdict `narrowed`. */
+    packetTooBig: told ?? null,
+    /** The last hop that answers larger packets than the narrow link carries; null if there is none. */
+    lastLarge: lastLarge?.hop ?? null,
+    /** The first hop behind it that is proven not to get them; null if there is none. */
+    firstSmall: firstSmall?.hop ?? null,
+  };
+
+  function verdictOf(): MtuVerdict {
+    if (!isKnown) return "inconclusive";
+    if (limit === "link" && atLeast === atMost) return "clear";
+    if (!isNarrow) return "at-least";
+    if (limit === "told") return "narrowed";
+    return atMost < LEAST_MTU ? "below-1280" : "black-hole";
+  }
+}
+
+/** Where packets vanish; null if none does, or it is not known. */
+function causeOf({ atLeast, atMost, limit }: Bounds, way: Bounds): MtuCause | null {
+  if (atLeast === 0 && way.atLeast > 0) return "echo";
+  if (limit !== "silence" || atLeast < atMost) return null;
+  if (atLeast < LEAST_MTU) return way.atLeast < LEAST_MTU ? null : "echo";
+  if (way.atLeast > atLeast) return "back";
+  return way.atMost === atLeast ? "there" : null;
+}

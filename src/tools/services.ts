@@ -1,0 +1,67 @@
+import type { z } from "zod";
+import type { Endpoint as ApiEndpoint, Call } from "../api/endpoint.ts";
+import type { Parameters } from "../api/parameters.ts";
+import { once } from "../api/schemas.ts";
+import type { Config, ResolverName } from "../config/settings.ts";
+import type { DnsClient } from "../dns/client.ts";
+import type { ProbeSlots } from "../limits/probe-slots.ts";
+import type { Networks } from "../networks/networks.ts";
+import type { IcmpEngine, NoIcmp } from "./engine.ts";
+
+/** All that is known of the locations, until something changes. */
+export interface KnownLocations {
+  /** The document of `/locations`. */
+  json(): string;
+  /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
+  byWord(): ReadonlyMap<string, readonly string[]>;
+}
+
+/** Other places where an endpoint can do its work, and the name of this one. */
+export interface OtherLocations {
+  readonly own: string | null;
+  /** True if others can be reached now; null if none is configured. */
+  readonly isConnected: boolean | null;
+  readonly known: KnownLocations;
+  /**
+   * Asks a location, and returns its document.
+   *
+   * @throws ApiError of the location, or LOCATION_NOT_FOUND, LOCATION_TIMEOUT, LOCATION_UNAVAILABLE
+   */
+  ask(location: string, question: Question, call: Call): Promise<object>;
+}
+
+/** The parts of the service that handlers use. */
+export interface Services {
+  readonly config: Config;
+  readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
+  /** The server in place of all resolvers, if a command has chosen one: results of `/dns` show it as the resolver. */
+  readonly resolverTitle?: string | undefined;
+  /** The engine, or the reason why the service has no raw socket. */
+  readonly icmp: IcmpEngine | NoIcmp;
+  readonly probeSlots: ProbeSlots;
+  /** The slots of requests that ask resolvers and send no probes. */
+  readonly querySlots: ProbeSlots;
+  /** Absent if the operator has named no file of networks. */
+  readonly networks?: Pick<Networks, "find"> | null;
+  /** Absent where no other location can be asked. */
+  readonly locations?: OtherLocations | null;
+}
+
+/** An endpoint whose handler uses `Services`. */
+export type Endpoint<
+  P extends Parameters = Parameters,
+  Schema extends z.ZodType = z.ZodType,
+> = ApiEndpoint<Services, P, Schema>;
+
+/** An endpoint, and its parameters as a request sends them. */
+export interface Question {
+  readonly endpoint: Endpoint;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Checks that an endpoint's handler matches its parameters and its response schema. */
+export function endpoint<P extends Parameters, Schema extends z.ZodType>(
+  definition: Endpoint<P, Schema>,
+): Endpoint {
+  return { ...definition, response: once(definition.response) } as unknown as Endpoint;
+}

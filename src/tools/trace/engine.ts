@@ -1,0 +1,156 @@
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "../../icmp/prober/prober.ts";
+import type { Response } from "../../icmp/prober/response.ts";
+import type { NoResult, RunOptions, RunRequest } from "../ping/engine.ts";
+import {
+  describeHop,
+  describeTrace,
+  endOf,
+  finalHop,
+  findLoop,
+  lastResponding,
+  type RefusedProbe,
+  type TraceHop,
+  type TraceReport,
+} from "./responses.ts";
+import { createSchedule, type Hop } from "./schedule.ts";
+import { createSightings } from "./sightings.ts";
+
+/** A trace to one target. */
+export interface TraceRequest extends RunRequest {
+  /** The last hop that is asked, from 1 to 255. */
+  readonly maxHops: number;
+  /** The flow label of the probes, 20 bits; by default a random one. */
+  readonly flowLabel?: number | undefined;
+  /**
+   * True if a router behind which all is silent gets the time to find that the target does not exist:
+   * three seconds with Linux (RFC 4861 section 10).
+   */
+  readonly awaitsRouters?: boolean | undefined;
+  /** The only hops that are asked, up to `maxHops`; by default all. */
+  readonly hops?: readonly number[] | undefined;
+}
+
+/** How the caller takes part in a trace. */
+export interface TraceOptions extends RunOptions {
+  /** Called with a hop's row whenever a response changes it. */
+  readonly onHop?: ((hop: TraceHop) => void) | undefined;
+}
+
+/** A trace that has a result. */
+export interface Traced extends TraceReport {
+  readonly kind: "done";
+  /** The address that the probes came from. */
+  readonly source: Ipv6Address;
+  readonly flowLabel: number;
+  /** Probes that left. */
+  readonly sent: number;
+}
+
+/** How a trace ended. */
+export type TraceOutcome = Traced | NoResult;
+
+/** Traces the path to a target. */
+export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Promise<TraceOutcome>;
+
+/**
+ * Makes the function that finds the routers on the path to a target. All hops are asked nearly at once,
+ * and silent ones again.
+ *
+ * Routers rate-limit their errors to one address, so when many traces run at once, most are not answered at
+ * first. The traces learn from each other: when a repeated request is answered, the others at the same
+ * distance keep asking. What a trace has seen of hops that limit their answers, it tells those that go to the
+ * same network.
+ *
+ * Probes are outstanding when a trace ends, until its signal aborts.
+ */
+export function createTraceroute(prober: Prober): Traceroute {
+  const { clock } = prober;
+  /** When a trace last had a repeated request answered, by hop. */
+  const repeatAnsweredMs: number[] = [];
+  const sightings = createSightings();
+  return async (request, { signal: callersSignal, onHop } = {}) => {
+    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, carrier } = request;
+    const { awaitsRouters, hops } = request;
+    const route = prober.route(target, scopeId, flowLabel);
+    if (typeof route === "string") return { kind: "unreachable", code: route };
+    const signal = prober.signalFor(callersSignal);
+    const seen = sightings(route, target, clock);
+    const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
+    const { responses } = schedule;
+    const refused: RefusedProbe[] = [];
+    let sent = 0;
+    let sentMs = -Infinity;
+    /** By hop. */
+    const firstSentMs: number[] = [];
+    /** Until when a reply may follow an error. */
+    let certainMs = -Infinity;
+    let wake = () => {};
+    signal.addEventListener("abort", () => wake(), { once: true });
+
+    const ask = async (hop: Hop) => {
+      const tries = ++hop.tries;
+      hop.askedMs = Infinity;
+      const onSent = () => {
+        sent++;
+        sentMs = clock.nowMs();
+        hop.askedMs = sentMs;
+        firstSentMs[hop.hop] ??= sentMs;
+        wake();
+      };
+      let known: Response | null = null;
+      const onResponse = (response: Response) => {
+        const isNews = known === null || (known.kind === "error" && response.kind === "reply");
+        if (!isNews || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
+        known = response;
+        hop.responses.push(response);
+        if (endOf(response) === null) {
+          if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
+          seen.note(hop.hop, response, tries > 1);
+        } else if (response.kind === "error" && !equalIpv6(response.from, route.source)) {
+          // Another machine says that the path ends: a reply of the target may follow.
+          certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
+        }
+        onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+      };
+      const probe = { target, scopeId, ...route, carrier, hopLimit: hop.hop, timeoutMs, signal };
+      const answer = await prober.probe({ ...probe, turn: tries, onSent, onResponse });
+      if (answer.kind === "refused") {
+        refused.push({ hop: hop.hop, errno: answer.code });
+        hop.isClosed = true;
+      }
+      wake();
+    };
+    for (;;) {
+      const nowMs = clock.nowMs();
+      const step = signal.aborted ? null : schedule.next(nowMs);
+      if (step === null) break;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      for (const hop of step.due) void ask(hop);
+      const waitMs = Math.max(0, step.wakeMs - nowMs);
+      const cancel = waitMs === Infinity ? () => {} : clock.after(waitMs, wake);
+      await promise;
+      cancel();
+    }
+    const asked = hops?.length ?? maxHops;
+    const listenMs = () => {
+      const last = lastResponding(responses);
+      if (last === 0) return asked === 1 ? certainMs : sentMs + SILENCE_MS;
+      const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
+      if (isCertain || findLoop(responses)) return certainMs;
+      const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
+      return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
+    };
+    while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
+    if (signal.aborted) return { kind: "aborted" };
+    const [refusal] = refused;
+    if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
+    const report = describeTrace(responses, refused, route.source, target);
+    const last = lastResponding(responses);
+    const rows = report.hops.map((row) =>
+      row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
+    );
+    return { kind: "done", ...route, sent, ...report, hops: rows };
+  };
+}

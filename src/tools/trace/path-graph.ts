@@ -1,0 +1,256 @@
+import { formatIpv6 } from "../../addr/format.ts";
+import type { Traced } from "./engine.ts";
+import { describeHop, type TraceHop, type TraceReason } from "./responses.ts";
+
+/** The greatest chance that a next hop of a node remains unseen. */
+const MAX_CHANCE = 0.05;
+
+/** The findings of one flow label: the trace that found how the path ends, with the rows of all its traces. */
+export interface Label extends Traced {
+  /** By hop; undefined where it was not asked. */
+  readonly rows: (TraceHop | undefined)[];
+  /** By hop, how often it was asked. */
+  readonly asked: number[];
+  /** The hops that one more trace found as before, together with the next hop. */
+  readonly confirmed: Set<number>;
+  /** The hop that ends the path; null if none does. */
+  end: number | null;
+  /** True if it was traced from end to end. */
+  isWhole: boolean;
+  /** Its nodes from the source at 0 to `END` behind the last one; null where it shows nothing. */
+  shown: readonly (string | null)[];
+  path: Path | null;
+}
+
+interface Path extends TracedPath {
+  readonly labels: [Label, ...Label[]];
+  readonly nodes: (string | null)[];
+}
+
+/** A path that one or more flow labels took from end to end. */
+export interface TracedPath {
+  /** In the order in which they were traced; the first one represents the path. */
+  readonly labels: readonly [Traced, ...Traced[]];
+  /** Why the path ends with its last node; null if only silence is behind it. */
+  readonly end: TraceReason | null;
+  /** The nodes that its labels found, hop 1 first; null where all of them found silence. */
+  readonly nodes: readonly (string | null)[];
+}
+
+const SOURCE = "source";
+const SILENT = "silent";
+/** Follows the last node of a path. */
+export const END = "end";
+
+/**
+ * The findings of a search: labels, paths, nodes and links, kept up with each trace. Traces of one label may
+ * ask different hops, and the same hops again.
+ */
+export class PathFindings {
+  readonly labels = new Map<number, Label>();
+  /** In the order in which they were found. */
+  paths: readonly Path[] = [];
+  /** The nodes of each hop by name, and the labels that show them; hop 0 is the source. */
+  levels: Map<string, Set<Label>>[] = [];
+  /** Hops at which different addresses answered one label. */
+  readonly changing = new Set<number>();
+
+  /**
+   * Adds what a trace found at the hops that it asked.
+   *
+   * @param isWhole true if its label has now been traced from end to end
+   */
+  add(found: Traced, asked: readonly number[], isWhole: boolean): void {
+    const label = this.labels.getOrInsertComputed(found.flowLabel, () => ({
+      ...{ ...found, rows: [], asked: [], confirmed: new Set<number>(), end: null },
+      ...{ isWhole: false, shown: [], path: null },
+    }));
+    for (const [hop, name] of label.shown.entries()) {
+      const level = this.levels[hop];
+      const node = level?.get(name ?? "");
+      if (node?.delete(label) && node.size === 0) level?.delete(name ?? "");
+    }
+    const before = `${nodesOf(label)} ${label.end}`;
+    this.#merge(label, found, asked);
+    label.isWhole ||= isWhole;
+    const isKnown = label.path !== null && before === `${nodesOf(label)} ${label.end}`;
+    if (isKnown || !label.isWhole || (label.path === null && this.#assign(label)))
+      this.#show(label);
+    else this.#assignAll();
+  }
+
+  #merge(label: Label, found: Traced, asked: readonly number[]): void {
+    const { rows } = label;
+    const isEnded = found.hops.at(-1)?.end != null;
+    const again = new Set<number>();
+    for (const hop of asked) {
+      label.asked[hop] = (label.asked[hop] ?? 0) + 1;
+      if (isEnded && hop > found.hops.length) continue;
+      const row = found.hops[hop - 1] ?? describeHop(hop, [], found.source, found.source);
+      const before = rows[hop];
+      const both = [...(before?.addresses ?? []), ...row.addresses];
+      const addresses = [...new Map(both.map((each) => [formatIpv6(each), each])).values()];
+      rows[hop] = { ...(before?.address ? before : row), addresses };
+      if (addresses.length > 1) this.changing.add(hop);
+      else if (before && !before.address === !row.address) again.add(hop);
+    }
+    for (const hop of again) if (again.has(hop + 1)) label.confirmed.add(hop);
+    const ending = rows.filter((row) => row?.end != null);
+    label.end = (ending.find((row) => row?.end === "reached") ?? ending[0])?.hop ?? null;
+    const hasEnd = (hops: Traced["hops"]) => label.end !== null && hops[label.end - 1]?.end != null;
+    const isLonger = !label.isWhole || found.hops.length > label.hops.length;
+    const isBetter = hasEnd(found.hops) || (isLonger && !hasEnd(label.hops));
+    const { hops, ...base } = isBetter ? found : label;
+    Object.assign(label, base, { hops: hops.map((row) => rows[row.hop] ?? row) });
+  }
+
+  /** Gives a label its path; false if other labels of the path show other nodes from now on. */
+  #assign(label: Label): boolean {
+    const nodes = nodesOf(label);
+    const end = label.end === null ? null : label.reason;
+    const known = this.paths.find(
+      (path) =>
+        path.end === end &&
+        (end === null || path.nodes.length === nodes.length) &&
+        nodes.every((node, at) => (node ?? path.nodes[at] ?? node) === (path.nodes[at] ?? node)),
+    );
+    label.path = known ?? { labels: [label], end, nodes: [...nodes] };
+    if (known) known.labels.push(label);
+    else this.paths = [...this.paths, label.path];
+    const isSame = nodes.every((node, at) => node === null || label.path?.nodes[at] != null);
+    for (const [at, node] of nodes.entries()) label.path.nodes[at] ??= node;
+    return isSame;
+  }
+
+  /** Sorts all labels by path anew, because an address has taken the place of silence. */
+  #assignAll(): void {
+    const whole = this.paths.flatMap(({ labels }) => labels);
+    this.paths = [];
+    this.levels = [];
+    for (const label of whole) this.#assign(label);
+    for (const label of this.labels.values()) this.#show(label);
+  }
+
+  #show(label: Label): void {
+    label.shown = shownBy(label);
+    for (const [hop, name] of label.shown.entries()) {
+      this.levels[hop] ??= new Map();
+      if (name) this.levels[hop].getOrInsertComputed(name, () => new Set()).add(label);
+    }
+  }
+
+  /** The only node that labels pass at a hop, by name; null if there are several, or some have ended before. */
+  onlyAt(hop: number): string | null {
+    const [name = null] = this.levels[hop]?.size === 1 ? this.levels[hop].keys() : [];
+    return this.levels.slice(0, hop + 1).some((level) => level.has(END)) ? null : name;
+  }
+
+  /** The nodes that follow a node, and the labels that show it: where labels pass no other, all of the next hop. */
+  nextOf(hop: number, name: string): ReadonlyMap<string, Iterable<Label>> {
+    if (this.onlyAt(hop) === name) return this.levels[hop + 1] ?? new Map();
+    const labels = [...(this.levels[hop]?.get(name) ?? [])].filter(({ shown }) => shown[hop + 1]);
+    return Map.groupBy(labels, ({ shown }) => shown[hop + 1] as string);
+  }
+
+  /**
+   * How many labels more a node needs, until every next hop has been seen with 95 % confidence; 0 if it has
+   * them, or if it delivers to the target.
+   */
+  missingAt(hop: number, name: string): number {
+    const next = this.nextOf(hop, name);
+    const labels = [...next.values()].flatMap((each) => [...each]);
+    const delivers = ({ rows, end }: Label) =>
+      end !== null && end <= hop + 1 && rows[end]?.end === "reached";
+    const isEnd = name === END || labels.some(delivers);
+    return isEnd ? 0 : Math.max(0, labelsToRuleOut(next.size + 1) - labels.length);
+  }
+
+  /** The most labels that a node needs; 0 if all next hops of all nodes have been seen. */
+  get missing(): number {
+    const missing = this.levels.flatMap((level, hop) =>
+      [...level.keys()].map((name) => this.missingAt(hop, name)),
+    );
+    return Math.max(0, ...missing);
+  }
+
+  /** True if a link exists: a label showed it twice, or several did where there is no other. */
+  isSure(hop: number, name: string, to: string, labels: readonly Label[]): boolean {
+    if (labels.some(({ confirmed }) => confirmed.has(hop))) return true;
+    return labels.length > 1 && this.onlyAt(hop) === name && this.onlyAt(hop + 1) === to;
+  }
+
+  /** All nodes, and the links that are sure, but for those from hops at which one label met several nodes. */
+  graph() {
+    const found = this.levels.flatMap((level, hop) =>
+      [...level].flatMap(([name, labels]) => {
+        const row = name === END ? undefined : [...labels][0]?.rows[hop];
+        return row ? [{ key: `${hop} ${name}`, hop, name, labels, row }] : [];
+      }),
+    );
+    const indexes = new Map(found.map(({ key }, index) => [key, index]));
+    const edges = found.flatMap(({ hop, name, labels }, from) =>
+      [...Map.groupBy(labels, ({ shown }) => shown[hop + 1])].flatMap(([next, alike]) => {
+        const to = indexes.get(`${hop + 1} ${next}`);
+        const isShown = !this.changing.has(hop) && next && this.isSure(hop, name, next, alike);
+        return isShown && to !== undefined ? [{ from, to, labels: alike.length }] : [];
+      }),
+    );
+    return {
+      /** In the order of their hops; a silent one has no address. */
+      nodes: found.map(({ row }) => row),
+      /** Each from one node to another, by their indexes, and how many labels showed it. */
+      edges,
+    };
+  }
+}
+
+function nodeOf(row: TraceHop | undefined): string | null {
+  return row?.address ? `${formatIpv6(row.address)}%${row.scopeId}` : null;
+}
+
+/** The nodes of a label, hop 1 first, up to the end or the last with an address. */
+function nodesOf({ rows, end }: Label): readonly (string | null)[] {
+  const last = end ?? rows.findLastIndex((row) => row?.address != null);
+  return Array.from({ length: Math.max(0, last) }, (_, at) => nodeOf(rows[at + 1]));
+}
+
+/** True if a label must be traced from end to end: it met silence, or the end may be nearer. */
+export function isUnclear({ rows, end, isWhole }: Label): boolean {
+  const isSilent = (row: TraceHop | undefined) => row?.address === null;
+  return !isWhole && (rows.some(isSilent) || (end !== null && end > 1 && !rows[end - 1]));
+}
+
+/** The nodes that a label shows. Its silence shows a silent node only if no label of its path knows more. */
+function shownBy(label: Label): readonly (string | null)[] {
+  const nodes = nodesOf(label);
+  if (isUnclear(label)) return [SOURCE, ...nodes.slice(0, label.end === null ? undefined : -1)];
+  const all = label.path?.nodes.map((node, at) => nodes[at] ?? (node === null ? SILENT : null));
+  return [SOURCE, ...(all ?? nodes), ...(all || label.end !== null ? [END] : [])];
+}
+
+/** More next hops than this need more labels than a search has. */
+const MAX_NEXT_HOPS = 64;
+
+/** The results of `labelsToRuleOut`, because it is asked for every node after each trace. */
+const knownLabels: number[] = [];
+
+/**
+ * How many flow labels through a node rule out that it has `nextHops`, if they have shown fewer: if it has them,
+ * equally likely, all are seen in 95 % of cases. The stopping rule of the multipath detection
+ * algorithm (Veitch, Augustin, Teixeira, Friedman: Failure Control in Multipath Route Tracing, 2009).
+ * Infinite for more than `MAX_NEXT_HOPS`.
+ */
+export function labelsToRuleOut(nextHops: number): number {
+  if (nextHops > MAX_NEXT_HOPS) return Infinity;
+  /** By the number of next hops, how likely it is that exactly this many have been seen. */
+  let chances = [1, ...Array<number>(nextHops).fill(0)];
+  for (let labels = 0; ; labels++) {
+    const known = knownLabels[nextHops];
+    if (known !== undefined) return known;
+    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) knownLabels[nextHops] = labels;
+    chances = chances.map((chance, seen) => {
+      const before = chances[seen - 1] ?? 0;
+      return (chance * seen + before * (nextHops - seen + 1)) / nextHops;
+    });
+  }
+}

@@ -1,0 +1,115 @@
+import type { Prober } from "../../icmp/prober/prober.ts";
+import type { NoResult } from "../ping/engine.ts";
+import { ENOUGH, UNBOUNDED } from "../run-budget.ts";
+import type { Traced, TraceOptions, TraceRequest, Traceroute } from "./engine.ts";
+import { labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
+import { hopsTo, planSteps, type Step } from "./path-plan.ts";
+
+/** The bounds of a search for paths: flow labels for each path that is wanted, probes, and milliseconds in which traces begin. */
+const LABELS_PER_PATH = 16;
+const MAX_SENT = 10_000;
+export const MAX_SEARCH_MS = 60_000;
+/** Traces at once: routers rate-limit their errors, Linux to a burst of six and then ten a second. */
+const TRACES_AT_ONCE = 16;
+
+/** A search for the paths to one target. */
+export interface PathsRequest extends TraceRequest {
+  /** How many paths are wanted. */
+  readonly paths: number;
+}
+
+/** How the caller takes part in a search. */
+export interface PathsOptions extends TraceOptions {
+  /** Called with each path when it is found, and again if its first label found more. */
+  readonly onPath?: ((path: TracedPath) => void) | undefined;
+}
+
+/** How a search ended. */
+export type PathsOutcome = Awaited<ReturnType<typeof tracePaths>>;
+
+/** The paths to a target; the trace is that of the first. */
+export type TracedPaths = Extract<PathsOutcome, { kind: "done" }>;
+
+/**
+ * Finds the paths among which routers choose by flow label: traces the target with one flow label after
+ * another, until the next hops of every node are known with 95 % confidence.
+ */
+export async function tracePaths(
+  prober: Prober,
+  traceroute: Traceroute,
+  request: PathsRequest,
+  { signal, budget = UNBOUNDED, onHop, onPath }: PathsOptions = {},
+) {
+  const { clock } = prober;
+  const endMs = clock.nowMs() + MAX_SEARCH_MS;
+  const first = await traceroute(request, { signal, onHop });
+  if (first.kind !== "done") return first;
+  const stop = prober.signalFor(signal, budget.enough);
+  const found = new PathFindings();
+  let { sent } = first;
+  let labelsLeft = request.paths * LABELS_PER_PATH - 1;
+  /** Why traces had no result; one of them ends the search. */
+  const failures: NoResult[] = [];
+  /** The last call of `onPath` for each path, by its label. */
+  const told = new Map<number, string>();
+  const tell = (path: TracedPath) => {
+    const { flowLabel, reason, hops } = path.labels[0];
+    const text = JSON.stringify([reason, hops.map(({ address }) => address)]);
+    if (told.get(flowLabel) !== text) onPath?.(path);
+    told.set(flowLabel, text);
+  };
+
+  const add = (traced: Traced, { hops, isWhole }: Pick<Step, "hops" | "isWhole">) =>
+    budget.work(() => {
+      found.add(traced, hops, isWhole);
+      const path = found.labels.get(traced.flowLabel)?.path;
+      if (path?.labels[0].flowLabel === traced.flowLabel) tell(path);
+    });
+
+  const isAdmitted = ({ hops }: Traced) =>
+    hops.every(({ hop, addresses }) => addresses.every((each) => budget.admit(hop, each)));
+
+  const run = async (step: Step) => {
+    const { label, hops } = step;
+    if (label === undefined) labelsLeft--;
+    const flowLabel = label?.flowLabel ?? prober.randomLabel();
+    const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
+    const outcome = await traceroute({ ...request, ...wanted }, { signal: stop });
+    if (outcome.kind === "done") sent += outcome.sent;
+    if (outcome.kind !== "done") failures.push(outcome);
+    // Another program leaves us no label but 0.
+    else if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
+    else if (isAdmitted(outcome)) add(outcome, step);
+  };
+
+  const isOver = () =>
+    stop.aborted || failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
+
+  // Counted, and kept in any case: there is nothing else to show.
+  isAdmitted(first);
+  add(first, { hops: hopsTo(request.maxHops), isWhole: true });
+  const plan = () => planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);
+  let steps = plan();
+  while (steps.length > 0 && !isOver()) {
+    await Promise.all(steps.map(run));
+    steps = plan();
+  }
+  if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" as const };
+  const { paths } = found;
+  const isSearched = steps.length === 0 && found.labels.size >= labelsToRuleOut(2);
+  paths.slice(0, request.paths).forEach(tell);
+  return {
+    ...(paths[0]?.labels[0] ?? first),
+    sent,
+    /** At most as many as were wanted, in the order in which they were found. */
+    paths: paths.slice(0, request.paths) as readonly TracedPath[],
+    /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
+    graph: found.graph(),
+    /** Flow labels that were traced. */
+    labels: found.labels.size,
+    /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
+    isComplete: isSearched && found.missing === 0 && paths.length <= request.paths,
+    /** Hops at which different addresses answered one flow label. */
+    perPacket: [...found.changing].toSorted((a, b) => a - b),
+  };
+}

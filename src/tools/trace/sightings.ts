@@ -1,0 +1,60 @@
+import { formatIpv6 } from "../../addr/format.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
+import type { Response } from "../../icmp/prober/response.ts";
+import type { Route } from "../../icmp/socket/socket.ts";
+import type { Clock } from "../../util/clock.ts";
+
+/** How long before a trace what others saw counts for it, in milliseconds: the limits of routers are per second, and routes change. */
+export const SIGHTING_MS = 5000;
+/** Flow labels that must have met one address: six rule out a second one with 95 %, see `labelsToRuleOut`. */
+export const COMMON_LABELS = 6;
+/** Answers after which a router may be silent because of its limit: Linux sends six at once. */
+const BURST = 6;
+/** Hops of networks that are remembered, and sightings of each; together at most about 8 MB. */
+const MAX_PLACES = 1024;
+const MAX_SIGHTINGS = 64;
+
+/** The answer of a hop, and whether it came to a repeated request. */
+type Sighting = { response: Response; flowLabel: number; atMs: number; isRepeat: boolean };
+
+/**
+ * The memory that all traces of a prober share; each trace opens it for its route and target.
+ * Remembers for a few seconds which routers answered, by source, target network (a /48, the longest prefix
+ * that networks exchange) and hop, for traces to which they are silent.
+ */
+export function createSightings() {
+  const places = new Map<string, readonly Sighting[]>();
+  return ({ source, flowLabel }: Route, { word0, word1 }: Ipv6Address, clock: Clock) => {
+    const network = [formatIpv6(source), word0, word1 >>> 16].join(" ");
+    const keyOf = (hop: number) => `${network} ${hop}`;
+    const startMs = clock.nowMs();
+    const recent = (hop: number) =>
+      (places.get(keyOf(hop)) ?? []).filter(({ atMs }) => startMs < atMs + SIGHTING_MS);
+    /** True if all answers of a hop came from one address. */
+    const isOne = (hop: number) =>
+      new Set(recent(hop).map(({ response }) => formatIpv6(response.from))).size < 2;
+    return {
+      /** Remembers the answer of a hop, and whether it came to a repeated request. */
+      note(hop: number, response: Response, isRepeat: boolean): void {
+        const seen = { response, flowLabel, atMs: clock.nowMs(), isRepeat };
+        const all = [...recent(hop).slice(1 - MAX_SIGHTINGS), seen];
+        const key = keyOf(hop);
+        // The places that were seen last are the last of the map.
+        places.delete(key);
+        places.set(key, all);
+        if (places.size > MAX_PLACES) places.delete(places.keys().next().value ?? "");
+      },
+      /**
+       * Tells what others saw at a hop that is silent: the answer that all flows got, if no flow went another way up to
+       * there; null if some met routers that limit their answers; undefined if nothing shows that.
+       */
+      at(hop: number): Response | null | undefined {
+        const seen = recent(hop);
+        if (seen.length < BURST && !seen.some(({ isRepeat }) => isRepeat)) return undefined;
+        const isCommon = Array.from({ length: hop }, (_, at) => at + 1).every(isOne);
+        const labels = new Set(seen.map((each) => each.flowLabel)).size;
+        return isCommon && labels >= COMMON_LABELS ? seen[0]?.response : null;
+      },
+    };
+  };
+}

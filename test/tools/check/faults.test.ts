@@ -1,0 +1,69 @@
+/** Faults of real servers, resolvers and routers, and the verdict on each. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { CheckResult } from "../../../src/tools/check/endpoint.ts";
+import { labMissing, programMissing, testWith, tunMissing } from "../../lab/lab.ts";
+import { FAULTS, type Fault, MORE } from "./faults.ts";
+import { type Stage, startStage } from "./stage.ts";
+
+const missing =
+  tunMissing ??
+  labMissing ??
+  ["nginx", "unbound", "knotd", "tayga", "nft", "openssl", "dnssec-signzone", "setpriv"]
+    .map(programMissing)
+    .find(Boolean) ??
+  null;
+
+let stage: Stage;
+/** The result of each check, which all begin at once. */
+const results = new Map<string, Promise<CheckResult>>();
+
+/** Checks at a time: more would disturb each other's times on two cores. */
+const AT_ONCE = 8;
+
+async function check(name: string, { port = 443, resolvers = "well", literal }: Fault) {
+  const { url, key } = await stage.service(resolvers);
+  const target = literal === undefined ? stage.nameOf(name) : stage.ipsOf(name)[literal];
+  const response = await fetch(`${url}/check/${target}?port=${port}`, {
+    headers: { "X-API-Key": key },
+  });
+  return (await response.json()) as CheckResult;
+}
+
+type Row = Fault & { readonly site?: string };
+
+const ALL: Readonly<Record<string, Row>> = { ...FAULTS, ...MORE };
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  stage = await startStage(FAULTS);
+  const waiting = Object.entries(ALL).map(([name, fault]) => {
+    const { promise, resolve, reject } = Promise.withResolvers<CheckResult>();
+    results.set(name, promise);
+    return () => check(fault.site ?? name, fault).then(resolve, reject);
+  });
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await next();
+  };
+  for (let at = 0; at < AT_ONCE; at++) void work();
+});
+
+afterAll(async () => {
+  if (missing === null) await stage[Symbol.asyncDispose]();
+});
+
+testWith(missing).each(Object.entries(ALL))(
+  "%s",
+  async (name, { code, says, never = [], evidence, steps = {} }) => {
+    const result = await (results.get(name) as Promise<CheckResult>);
+    const { verdict } = result.details;
+    const end = verdict.text.search(/\.( |$)/);
+    const [first, rest] = [verdict.text.slice(0, end), verdict.text.slice(end + 1)];
+    for (const words of says) expect(first).toMatch(words);
+    for (const words of never) expect(first).not.toMatch(words);
+    if (evidence) expect(rest).toMatch(evidence);
+    expect(code.split(" or ")).toContain(verdict.code);
+    for (const [step, words] of Object.entries(steps)) {
+      expect(result.steps.find((each) => each.name === step)?.text).toMatch(words);
+    }
+  },
+);

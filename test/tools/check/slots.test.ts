@@ -1,0 +1,180 @@
+/** The cost of a check: its slot, its price, the time until its first event, and what stays behind. */
+
+import { heapStats } from "bun:jsc";
+import { afterAll, beforeAll, expect, mock, spyOn, test } from "bun:test";
+import type { Call } from "../../../src/api/endpoint.ts";
+import { readParameters, sentTexts } from "../../../src/api/parameters.ts";
+import { parseConfig } from "../../../src/config/settings.ts";
+import type { DnsClient } from "../../../src/dns/client.ts";
+import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { type CheckResult, check } from "../../../src/tools/check/endpoint.ts";
+import { LONGEST_MS } from "../../../src/tools/check/run.ts";
+import type { Services } from "../../../src/tools/services.ts";
+import { readEvents } from "../../lab/events.ts";
+import { describeWith, labMissing, testWith } from "../../lab/lab.ts";
+import { type Service, startService } from "../../lab/service.ts";
+import { type CountingResolver, startResolver } from "./resolver.ts";
+
+const labTest = testWith(labMissing);
+
+let resolver: CountingResolver;
+let service: Service;
+
+beforeAll(async () => {
+  if (labMissing !== null) return;
+  resolver = await startResolver({}, { waits: true });
+  service = await startService({
+    SIXSCOPE_RESOLVER_A: resolver.server,
+    SIXSCOPE_RESOLVER_B: resolver.server,
+    SIXSCOPE_RESOLVER_C: resolver.server,
+    SIXSCOPE_MAX_PROBES: "1",
+  });
+});
+
+afterAll(async () => {
+  if (labMissing !== null) return;
+  await service[Symbol.asyncDispose]();
+  resolver[Symbol.dispose]();
+});
+
+const ask = (path: string, init: RequestInit = {}) =>
+  fetch(service.url + path, { ...init, headers: { ...init.headers, "X-API-Key": service.key } });
+
+const stream = (path: string, signal: AbortSignal) =>
+  ask(path, { signal, headers: { Accept: "text/event-stream" } });
+
+labTest("a check tells its first event before a resolver answers", async () => {
+  const client = new AbortController();
+  const response = await stream("/check/www.example.com", client.signal);
+  const { value } = await readEvents(response).next();
+  expect(value).toEqual({ event: "begin", data: { name: "names" } });
+  client.abort();
+});
+
+labTest("a check counts as twelve requests", async () => {
+  const left = async (path: string) => {
+    const response = await ask(path);
+    await response.text();
+    return Number(response.headers.get("X-RateLimit-Remaining"));
+  };
+  const before = await left("/validate?address=::1");
+  // Refused by the policy, so that it ends at once.
+  expect(before - (await left("/check/::1"))).toBe(12);
+});
+
+labTest("a check holds one slot, and gives it back when its client goes away", async () => {
+  const client = new AbortController();
+  const events = readEvents(await stream("/check/held.example.com", client.signal));
+  await events.next();
+  const ping = async () => (await ask("/ping/::1?count=1")).status;
+  // Its own steps run within its slot; another run finds none.
+  expect(await ping()).toBe(429);
+  client.abort();
+  while ((await ping()) !== 200);
+});
+
+/** A resolver that answers nothing until the question is given up. */
+const deaf = {
+  query: (name: string, type: string, { signal }: { signal?: AbortSignal } = {}) =>
+    new Promise((resolve) => {
+      const aborted = { kind: "aborted", question: { name, type }, attempts: [], queryTimeMs: 0 };
+      signal?.addEventListener("abort", () => resolve(aborted), { once: true });
+    }),
+} as unknown as DnsClient;
+
+function setUp(client = deaf) {
+  const services: Services = {
+    config: parseConfig({ SIXSCOPE_TARGETS_ALLOW: "::1" }),
+    resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
+    icmp: { unavailable: "socket: EPERM" },
+    probeSlots: new ProbeSlots(1),
+    querySlots: new ProbeSlots(9),
+  };
+  const run = (name: string, signal: AbortSignal, onEvent?: Call["onEvent"]) =>
+    check.handle(
+      readParameters(check.parameters, sentTexts({ name })),
+      { signal, address: null, owner: "", allowSeconds() {}, ...(onEvent && { onEvent }) },
+      services,
+    ) as Promise<CheckResult>;
+  return { services, run };
+}
+
+/** A resolver that answers with ::1 as soon as the question is given up. */
+const late = {
+  query: async (name: string, type: string, options: { signal?: AbortSignal } = {}) => ({
+    ...(await (deaf.query(name, type as never, options) as Promise<object>)),
+    ...{ kind: "answer", rcode: "NOERROR", records: [{ owner: name, type, ttl: 1, value: "::1" }] },
+    ...{
+      server: "[::1]:53",
+      transport: "udp",
+      authenticated: false,
+      extendedErrors: [],
+      soa: null,
+    },
+  }),
+} as unknown as DnsClient;
+
+describeWith(labMissing)("a check whose time is over", () => {
+  const [AFTER_MS, startTimer] = [100, setTimeout];
+  let tarpit: Bun.TCPSocketListener;
+
+  beforeAll(() => {
+    tarpit = Bun.listen({ hostname: "::1", port: 443, socket: { data() {} } });
+    spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms: number) =>
+      startTimer(run, ms === LONGEST_MS ? AFTER_MS : ms)) as typeof setTimeout);
+  });
+
+  afterAll(() => {
+    mock.restore();
+    tarpit.stop(true);
+  });
+
+  const cut = { status: "skipped", text: "It had not ended when the check was over." };
+
+  test.each([
+    ["in a step", deaf, "::1", "tls"],
+    ["before a step begins", late, "www.example.com", "tcp"],
+  ])("%s finds no fault in it", async (_, client, name, step) => {
+    const { steps, details } = await setUp(client).run(name, new AbortController().signal);
+    expect(steps.find((each) => each.name === step)).toMatchObject(cut);
+    expect(details.verdict.code).toBe("unknown");
+  });
+});
+
+labTest("checks that have ended, or were given up, leave no signals and timers", async () => {
+  const { services, run } = setUp();
+  const kept = async (most: number) => {
+    for (let count = 0; count < 100; count++) {
+      const client = new AbortController();
+      const given = run("www.example.com", client.signal);
+      await Bun.sleep(0);
+      client.abort();
+      await expect(given).rejects.toMatchObject({ name: "AbortError" });
+      const { details } = await run("::1", new AbortController().signal);
+      expect(details.verdict.code).toBe("not-opened");
+      expect(services.probeSlots.running).toBe(0);
+    }
+    let left = Infinity;
+    // Some are collected after a while only; one for each check would be 200.
+    for (let turn = 0; turn < 10 && left > most; turn++) {
+      await Bun.sleep(5);
+      Bun.gc(true);
+      const { AbortSignal: signals = 0, Timeout: timers = 0 } = heapStats().objectTypeCounts;
+      left = signals + timers;
+    }
+    return left;
+  };
+  const most = (await kept(100)) + 100;
+  expect(await kept(most)).toBeLessThanOrEqual(most);
+});
+
+test("the first event comes within the turn in which a check gets its slot", async () => {
+  const { run } = setUp();
+  const client = new AbortController();
+  const events: object[] = [];
+  const given = run("www.example.com", client.signal, (name, data) => events.push({ name, data }));
+  for (let turn = 0; turn < 3; turn++) await Promise.resolve();
+  expect(events).toEqual([{ name: "begin", data: { name: "names" } }]);
+  client.abort();
+  await expect(given).rejects.toMatchObject({ name: "AbortError" });
+});

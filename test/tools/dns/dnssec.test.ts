@@ -1,0 +1,212 @@
+/** The endpoint's DNSSEC verdict behind resolvers that lie, fail for a moment, or have other trust anchors. */
+import { describe, expect, test } from "bun:test";
+import type { QueryOptions } from "../../../src/dns/client.ts";
+import { decodeMessage } from "../../../src/dns/message.ts";
+import type { DnsOutcome } from "../../../src/dns/outcome.ts";
+import type { RecordType } from "../../../src/dns/record.ts";
+import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { dns } from "../../../src/tools/dns/endpoint.ts";
+import { type TestReply, World } from "../../dns/dnssec/signed-world.ts";
+import { encodeData } from "../../dns/messages.ts";
+
+const ZONES = [
+  { name: ".", expires: 1e6 },
+  { name: "com.", expires: 1e6 },
+  { name: "good.com.", expires: 1e6, records: ["www A 192.0.2.1", "gone CNAME nothing.good.com."] },
+  { name: "expired.com.", expires: -60, records: ["www A 192.0.2.2", "six AAAA 64:ff9b::1"] },
+  { name: "plain.com.", algorithm: null, records: ["www A 192.0.2.3"] },
+];
+
+/** A resolver before these zones. */
+interface Resolver {
+  /** The AD bit of its answers to plain questions. */
+  readonly ad?: boolean;
+  /** The response code with which it fails; undefined if it answers. @param turn of the questions about the name, from 0 */
+  fails?(isUnchecked: boolean, turn: number): string | undefined;
+  tamper?(question: string, reply: TestReply): TestReply;
+  /** True if it gives no answer in time to questions, of any name, with or without CD. */
+  isSilent?(isUnchecked: boolean): boolean;
+}
+
+interface Answer {
+  readonly records?: readonly { readonly value: string }[];
+  readonly message?: string;
+  readonly details: { readonly authenticated: boolean; readonly attempts: readonly unknown[] } & {
+    readonly dnssec: {
+      readonly verdict: string;
+      readonly text: string;
+      readonly resolver: { readonly claim: string; readonly validates: boolean | null };
+    };
+  };
+}
+
+/** The endpoint's answer or error, and the CD bit of each question about the name itself. */
+async function ask(
+  hostname: string,
+  { ad = false, fails, tamper, isSilent }: Resolver,
+  asked: "A" | "AAAA" = "A",
+) {
+  const world = new World(ZONES, Math.floor(Date.now() / 1000));
+  world.tamper = (question, reply) => tamper?.(question, reply) ?? reply;
+  const unchecked: boolean[] = [];
+  const client = {
+    async query(name: string, type: RecordType, flags: QueryOptions): Promise<DnsOutcome> {
+      const isUnchecked = flags.checkingDisabled === true;
+      if (type === asked) unchecked.push(isUnchecked);
+      if (isSilent?.(isUnchecked)) {
+        return { kind: "timeout", question: { name, type }, queryTimeMs: 5000, attempts: [] };
+      }
+      const failure = type === asked ? fails?.(isUnchecked, unchecked.length - 1) : undefined;
+      const reply = world.reply(name.endsWith(".") ? name : `${name}.`, type);
+      if (typeof reply === "string") throw new Error(reply);
+      const { answers } = decodeMessage(reply.message);
+      const said = {
+        ...{ server: "[::1]:53", transport: "udp" as const },
+        ...{ authenticated: ad && !isUnchecked },
+        ...{ extendedErrors: [], soa: null, incomplete: false, message: reply.message },
+        ...{ question: { name: `${name}.`, type }, queryTimeMs: 1 },
+        attempts: [
+          { server: "[::1]:53", transport: "udp", ms: 1, outcome: failure ?? reply.rcode },
+        ],
+      } as const;
+      if (failure !== undefined) return { ...said, kind: "failure", rcode: failure, records: [] };
+      const isThere = answers.some((each) => each.type === type);
+      const kind = reply.rcode === "NXDOMAIN" ? "name-error" : isThere ? "answer" : "no-data";
+      return { ...said, kind, rcode: reply.rcode, records: answers };
+    },
+  };
+  const parameters = { hostname, type: asked, resolver: "resolver_a", dnssec: "yes" };
+  const call = { signal: new AbortController().signal, allowSeconds() {} };
+  const services = {
+    ...{ resolvers: { resolver_a: client }, querySlots: new ProbeSlots(1) },
+    config: { trustAnchors: world.anchors() },
+  };
+  try {
+    const answer = await dns.handle(parameters as never, call as never, services as never);
+    return { answer: answer as unknown as Answer, unchecked };
+  } catch (error) {
+    const { body } = error as { body?: { error: Answer } };
+    if (body === undefined) throw error;
+    return { answer: body.error, unchecked };
+  }
+}
+
+const once = (rcode: string) => (_: boolean, turn: number) => (turn === 0 ? rcode : undefined);
+const ifUnchecked = (isUnchecked: boolean) => isUnchecked;
+const unlessUnchecked = (isUnchecked: boolean) => (isUnchecked ? undefined : "SERVFAIL");
+const withoutSignatures = (question: string, { rcode, answers }: TestReply): TestReply => ({
+  ...{
+    rcode,
+    answers: question.startsWith("www") ? answers.filter(({ type }) => type === 1) : answers,
+  },
+  authority: [],
+});
+const liesFrom = (turn: number) => {
+  let turns = 0;
+  return (question: string, reply: TestReply) =>
+    question.startsWith("www") && turns++ >= turn ? withoutSignatures(question, reply) : reply;
+};
+
+describe("the resolver", () => {
+  // biome-ignore format: a table
+  test.each<[string, string, Resolver, verdict: string, claim: string, validates: boolean | null, text: RegExp, records: number, questions: string]>([
+    ["tells the truth", "www.good.com", { ad: true }, "secure", "secure", true, /UTC\)\.$/, 2, "-"],
+    ["does not validate", "www.good.com", {}, "secure", "none", null, /does not claim that it is valid/, 2, "-"],
+    ["passes an expired answer on", "www.expired.com", {}, "bogus", "none", false, /expired 60 seconds ago .* passes the answer on/, 2, "-"],
+    ["forges AD of an expired answer", "www.expired.com", { ad: true }, "bogus", "secure", null, /expired 60 seconds ago .* do not rely on that/, 2, "-"],
+    ["forges AD of an answer without signatures", "www.good.com", { ad: true, tamper: withoutSignatures }, "bogus", "secure", null, /has no signature, .* do not rely on that/, 1, "-"],
+    ["forges AD of a zone that is not signed", "www.plain.com", { ad: true }, "insecure", "secure", null, /claims that it has validated the answer: it accepts more than is accepted here, or has not done so/, 1, "-"],
+    ["fails once", "www.good.com", { ad: true, fails: once("SERVFAIL") }, "secure", "secure", true, /failed at first, and answered when it was asked again/, 2, "-C-"],
+    ["fails once, and then lies unless it must not check", "www.good.com", { fails: once("SERVFAIL"), tamper: liesFrom(2) }, "bogus", "none", false, /has no signature, .* failed at first/, 1, "-C-"],
+    ["refuses once", "www.good.com", { fails: once("REFUSED") }, "secure", "none", null, /failed at first/, 2, "-C-"],
+    ["fails once for a zone that is not signed", "www.plain.com", { fails: once("SERVFAIL") }, "insecure", "none", null, /counts as not signed.* failed at first/, 1, "-C-"],
+    ["fails unless it must not check", "www.good.com", { fails: unlessUnchecked }, "secure", "bogus", true, /its clock or its trust anchors may be wrong/, 0, "-C-"],
+    ["fails so for an expired answer", "www.expired.com", { fails: unlessUnchecked }, "bogus", "bogus", true, /expired 60 seconds ago .* refuses the answer, too/, 0, "-C-"],
+    ["fails so for a zone that is not signed", "www.plain.com", { fails: unlessUnchecked }, "insecure", "bogus", true, /refuses the answer, though, as if it were bogus/, 0, "-C-"],
+    ["fails always", "www.good.com", { fails: () => "SERVFAIL" }, "indeterminate", "no-answer", null, /no answer: SERVFAIL/, 0, "-C"],
+    ["is silent if it must not check", "www.good.com", { ad: true, isSilent: ifUnchecked }, "indeterminate", "secure", null, /no answer for good\.com DS when asked not to check \(CD\): timeout\. The resolver claims that it has validated/, 2, "-"],
+    ["fails, and is silent if it must not check", "www.good.com", { fails: unlessUnchecked, isSilent: ifUnchecked }, "indeterminate", "no-answer", null, /no answer: SERVFAIL, and timeout when asked not to check \(CD\)\.$/, 0, "-C"],
+    ["fails always, with CD and without", "www.good.com", { fails: () => "SERVFAIL" }, "indeterminate", "no-answer", null, /no answer: SERVFAIL, also when asked not to check \(CD\)\.$/, 0, "-C"],
+    ["refuses always", "www.plain.com", { fails: () => "REFUSED" }, "indeterminate", "no-answer", null, /no answer: REFUSED/, 0, "-C"],
+  ])("%s", async (_, hostname, resolver, verdict, claim, validates, text, records, questions) => {
+    const { answer, unchecked } = await ask(hostname, resolver);
+    const { dnssec, authenticated, attempts } = answer.details;
+    expect(dnssec).toMatchObject({
+      ...{ verdict, text: expect.stringMatching(text) },
+      resolver: { name: "resolver_a", claim, validates, extendedErrors: [] },
+    });
+    expect(authenticated).toBe(claim === "secure");
+    expect(answer.records ?? []).toHaveLength(records);
+    expect(unchecked.map((each) => (each ? "C" : "-")).join("")).toBe(questions);
+    // An answer that came the second time has the attempts of both.
+    expect(attempts).toHaveLength(records > 0 && questions === "-C-" ? 2 : 1);
+  });
+
+  test("that fails at random is never the zone's fault", async () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const seen = new Set<string>();
+    for (let run = 0; run < 200; run++) {
+      const failed: boolean[] = [];
+      const fails = () => {
+        failed.push(random() < 0.4);
+        return failed.at(-1) ? "SERVFAIL" : undefined;
+      };
+      const isSigned = run % 2 === 0;
+      const { answer } = await ask(isSigned ? "www.good.com" : "www.plain.com", { fails });
+      const { verdict, resolver } = answer.details.dnssec;
+      const truth = isSigned ? "secure" : "insecure";
+      const [first, unchecked, again] = failed;
+      expect(verdict).toBe(first && unchecked ? "indeterminate" : truth);
+      const claim = again ? "bogus" : "none";
+      expect(resolver.claim).toBe(first && unchecked ? "no-answer" : claim);
+      expect(answer.records !== undefined).toBe(!first || (!unchecked && !again));
+      seen.add(resolver.claim);
+    }
+    expect(seen.size).toBe(3);
+  });
+});
+
+// biome-ignore format: a table
+test.each<[string, string, string, string, RegExp]>([
+  ["made of IPv4", "www.good.com", "64:ff9b::192.0.2.1", "indeterminate", /makes the IPv6 addresses of IPv4 addresses \(DNS64\)/],
+  ["of a host", "www.good.com", "2001:db8::1", "bogus", /has no signature/],
+  ["made of IPv4, of a zone that is not signed", "www.plain.com", "64:ff9b::192.0.2.3", "insecure", /counts as not signed/],
+  ["made of IPv4, and signed", "six.expired.com", "", "bogus", /expired 60 seconds ago/],
+])("an address %s", async (_, hostname, value, verdict, text) => {
+  const tamper: Resolver["tamper"] = (question, reply) =>
+    value && question.endsWith(" AAAA")
+      ? { rcode: "NOERROR", answers: [{ owner: `${hostname}.`, type: 28, data: encodeData("AAAA", value) }], authority: [] }
+      : reply;
+  const { answer } = await ask(hostname, { tamper }, "AAAA");
+  expect(answer.details.dnssec).toMatchObject({ verdict, text: expect.stringMatching(text) });
+});
+
+test("the message about a resolver that fails has what was seen", async () => {
+  const resolver: Resolver = { fails: unlessUnchecked, isSilent: ifUnchecked };
+  const { answer } = await ask("www.good.com", resolver);
+  expect(answer.message).toBe(
+    'resolver_a failed with SERVFAIL for "www.good.com"; try again, or try another resolver. DNSSEC: indeterminate. The resolver has no answer: SERVFAIL, and timeout when asked not to check (CD).',
+  );
+});
+
+describe("the message about a name that does not exist", () => {
+  const says = (zone: string) =>
+    `"nothing.${zone}" does not exist according to resolver_a (NXDOMAIN)`;
+  const cut = (_: string, { rcode, answers }: TestReply) => ({ rcode, answers, authority: [] });
+
+  // biome-ignore format: a table
+  test.each<[string, string, Resolver, string]>([
+    ["proven", "nothing.good.com", {}, `${says("good.com")}. DNSSEC: secure. good.com proves that nothing.good.com does not exist, and every signature`],
+    ["not signed", "nothing.plain.com", {}, `${says("plain.com")}; check its spelling. DNSSEC: insecure. plain.com counts as not signed`],
+    ["expired", "nothing.expired.com", {}, `${says("expired.com")}. DNSSEC: bogus. The signature of expired.com`],
+    ["without a proof", "nothing.good.com", { tamper: cut }, `${says("good.com")}. DNSSEC: bogus. The answer that nothing.good.com does not exist has no signature`],
+    ["an alias, proven", "gone.good.com", {}, `"gone.good.com" is an alias of "nothing.good.com", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record. DNSSEC: secure. good.com proves`],
+  ])("%s", async (_, hostname, resolver, message) => {
+    const { answer } = await ask(hostname, resolver);
+    expect(answer.message).toStartWith(message);
+  });
+});
