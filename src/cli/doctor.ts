@@ -1,6 +1,7 @@
 import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
+import { formatCommand } from "./command.ts";
 import { checkEcho } from "./doctor/echo.ts";
 import {
   checkCopies,
@@ -13,8 +14,14 @@ import { type Finding, formatFinding, type Scene, trying } from "./doctor/findin
 import { checkKeys } from "./doctor/keys.ts";
 import { checkMachine, checkRights } from "./doctor/machine.ts";
 import { checkNats, checkResolvers } from "./doctor/peers.ts";
-import { AUTHORITIES, correctLine, variableSetter } from "./doctor/repair.ts";
-import { checkExposure, checkPorts, checkStatus, checkUnit } from "./doctor/service.ts";
+import { AUTHORITIES, settingIn } from "./doctor/repair.ts";
+import {
+  ASK_AS_ROOT,
+  checkExposure,
+  checkPorts,
+  checkStatus,
+  checkUnit,
+} from "./doctor/service.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -36,8 +43,14 @@ export async function runDoctor(
 ): Promise<void> {
   const findings = await diagnose(environment);
   const problems = findings.filter(({ state }) => state === "problem").length;
+  const lines = findings.map(({ run, ...finding }) => ({
+    ...finding,
+    run: run && formatCommand(run),
+  }));
   await print(
-    json ? JSON.stringify({ problems, findings }, null, 2) : findings.map(formatFinding).join("\n"),
+    json
+      ? JSON.stringify({ problems, findings: lines }, null, 2)
+      : findings.map(formatFinding).join("\n"),
   );
   if (problems > 0) throw new Error("there are problems; the lines above say what to do");
 }
@@ -85,8 +98,8 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   const isOurs = status !== null && isOfSettings(status, config);
   const role = roleOf(propertyOf(service?.unit ?? [], "ExecStart"), isOurs ? status : null);
   const isCurrent = isOurs && status.role === role;
-  const set = variableSetter(files);
-  const scene = { config, service, status, files, environment, role, isCurrent, set };
+  const setting = settingIn(files);
+  const scene = { config, service, status, files, environment, role, isCurrent, setting };
   for (const checks of [OWN, AS_USER]) {
     if (checks === AS_USER && process.geteuid?.() === 0 && service?.user) become(service.user);
     for (const check of checks) {
@@ -110,7 +123,7 @@ export function roleOf(start: string, status: Pick<Status, "role"> | null): Stat
 
 function invisible({ userName }: InstalledService): Finding {
   const { unknown } = trying(`see the settings, keys and certificate of ${INSTALLED.unit}`);
-  return unknown(`only root and ${userName} may`, "ask as root", "sudo sixscope doctor");
+  return unknown(`only root and ${userName} may`, "ask as root", ASK_AS_ROOT);
 }
 
 /** The runtime reads the authorities that the service trusts at its start, so this process starts again with them. */
@@ -133,7 +146,7 @@ function readSettings(
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const advice = `correct it in ${where}; the service does not start`;
-    const findings = error.problems.map((text) => problem(text, advice, correctLine(text)));
+    const findings = error.problems.map((text) => problem(text, advice));
     return { config: null, findings };
   }
 }

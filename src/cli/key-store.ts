@@ -16,6 +16,7 @@ import { askStatus } from "../server/status.ts";
 import { attempt, reasonOf } from "../util/errors.ts";
 import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
 import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
+import { formatCommand } from "./command.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
 
 /** How long a command waits for Valkey, in milliseconds. */
@@ -102,7 +103,7 @@ function settingsOfService(environment: NodeJS.ProcessEnv): Config {
   if (service === null) return parseConfig(environment);
   const { user, userName, isOurs } = service;
   if (!isOurs) {
-    const command = ["sudo sixscope", ...Bun.argv.slice(2).map(shellQuote)].join(" ");
+    const command = formatCommand(["sudo", "sixscope", ...Bun.argv.slice(2)]);
     throw new KeyFileError(
       `the keys of the installed service belong to ${userName}; run: ${command}, or set SIXSCOPE_KEYS_FILE for a service of your own`,
     );
@@ -145,11 +146,6 @@ function behindLinks(path: string, links = 0): string {
 
 /** Undefined if nothing is there, or this user may not see it, which opening it reports. */
 const tryLook = (path: string) => attempt(() => lstatSync(path));
-
-/** A word as a shell reads it. */
-export function shellQuote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
 
 async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;

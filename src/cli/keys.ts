@@ -11,7 +11,8 @@ import {
 } from "../keys/key-file.ts";
 import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
-import { type KeyStore, shellQuote } from "./key-store.ts";
+import { formatCommand } from "./command.ts";
+import type { KeyStore } from "./key-store.ts";
 import { invocation, write } from "./terminal.ts";
 
 /** The options of `keys add`. */
@@ -44,7 +45,7 @@ export async function addKey(name: string, options: KeyOptions, store: KeyStore)
 This is the only time the key is shown. Send it in the header X-API-Key.
 It is stored in ${store.place}; ${store.reader} accepts the key within a second.`;
   await write(text).catch((error) => {
-    const undo = `${invocation()} keys revoke ${shellQuote(name)}`;
+    const undo = `${invocation()} ${formatCommand(["keys", "revoke", name])}`;
     throw new Error(`${reasonOf(error)}; the new key was not shown, revoke it: ${undo}`);
   });
 }

@@ -9,8 +9,6 @@ export interface Risk {
   /** A clause. */
   readonly text: string;
   readonly advice: string;
-  /** The value that ends it, an empty text for the default; null if only the operator knows one. */
-  readonly instead: string | null;
 }
 
 /**
@@ -55,29 +53,24 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   const risks: Risk[] = lists.flatMap(([variable, list, what]) =>
     of(list.filter(isWide), (wide) => {
       const text = `${wide} is not a network but the Internet, so ${what}`;
-      const instead = list.filter((prefix) => !isWide(prefix)).map(formatPrefix);
-      return { variable, text, advice: "name only your own networks", instead: instead.join() };
+      return { variable, text, advice: "name only your own networks" };
     }),
   );
   if (isPublic && targets.mode === "any" && targets.deny.length === 0) {
     const text = `other machines reach ${addresses(open)}, and holders of keys may probe private networks from here`;
     const advice = "set SIXSCOPE_TARGETS=global, or deny your networks";
-    risks.push({ variable: "SIXSCOPE_TARGETS", text, advice, instead: "global" });
+    risks.push({ variable: "SIXSCOPE_TARGETS", text, advice });
   }
   if (refusing.length > 0) {
     const text = `${addresses(refusing)} refuses every other machine, because it speaks plain HTTP`;
     const advice =
       "set SIXSCOPE_TLS_CERT and SIXSCOPE_TLS_KEY, or name your proxy in SIXSCOPE_TRUSTED_PROXIES, or a closed network in SIXSCOPE_PLAIN_HTTP_FROM";
-    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice, instead: null });
+    risks.push({ variable: "SIXSCOPE_LISTEN", text, advice });
   }
   if (scraped.length > 0) {
-    const local = config.metricsListen.map((address) =>
-      isLoopback(address) ? address : { ...address, hostname: "localhost" },
-    );
     const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;
     const advice = "listen on localhost, or let a firewall pass Prometheus alone";
-    const instead = local.map(formatListenAddress).join();
-    risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice, instead });
+    risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice });
   }
   return { sentence: (keys === null ? asked : clauses).join("; "), risks };
 }

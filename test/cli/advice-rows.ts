@@ -5,8 +5,9 @@ export interface AdviceRow {
   readonly make: string;
   /** The line of doctor that shows it, as an extended regular expression. */
   readonly finds: string;
-  /** The sed commands that fill in the words in capitals. */
-  readonly choose?: string;
+  /** Sentences of that line, and the commands with which an operator does what they say. */
+  readonly advises?: string;
+  readonly does?: string;
   /** True for a mistake that a container cannot correct. */
   readonly isWhole?: true;
   /** True for the rows of the quick tests, one of each kind. */
@@ -24,7 +25,12 @@ const set = (...lines: string[]) =>
   `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} >> ${ENV}; systemctl restart sixscope || true`;
 const TLS = `mkdir -p /etc/pair /root/new; certificate /etc/pair; certificate /root/new
   ${set("SIXSCOPE_TLS_CERT=/etc/pair/cert.pem", "SIXSCOPE_TLS_KEY=/etc/pair/key.pem")}`;
-const PAIR = "s|CERT.pem|/root/new/cert.pem|; s|KEY.pem|/root/new/key.pem|";
+const RESTART = "systemctl restart sixscope";
+/** Changes a setting by hand. */
+const edit = (name: string, value: string) =>
+  `sed -i 's|^${name}=.*|${name}=${value}|' ${ENV}; ${RESTART}`;
+const IN_FILE = "in /etc/sixscope/sixscope.env, then restart the service";
+const RENEW = `for name in cert key; do install -m 0640 -g sixscope /root/new/$name.pem /etc/pair/$name.pem; done; ${RESTART}`;
 const HTTPS = "https://[::1]:8080";
 const NFT = (rule: string) =>
   `nft add table inet lab; nft 'add chain inet lab ${rule.split(" ")[0]} { type filter hook ${rule.split(" ")[0]} priority 0; }'; nft add rule inet lab ${rule}`;
@@ -40,6 +46,8 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
     name: "the keys file does not parse while its keys are in use",
     make: `${BOTH_KNOWN}; echo broken > ${KEYS}`,
     finds: "^problem .*does not parse.*keys in use",
+    advises: "move it away; .*a new key writes them again",
+    does: "sixscope keys add fresh > /dev/null",
   },
   {
     name: "the keys file is unreadable",
@@ -58,115 +66,150 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       $BUN -e 'Bun.listen({ hostname: "::1", port: 8080, socket: { data() {} } }); console.log("taken")' > /run/taken & SERVERS=$!
       until test -s /run/taken; do sleep 0.02; done; systemctl restart sixscope || true`,
     finds: "^problem .*listen on \\[::1\\]:8080: bun.* uses the port",
-    choose: "s/ADDRESS:PORT/[::1]:8081/",
     base: "http://[::1]:8081",
+    advises: `SIXSCOPE_LISTEN ${IN_FILE}`,
+    does: `echo "SIXSCOPE_LISTEN=[::1]:8081" >> ${ENV}; ${RESTART}`,
   },
   {
     name: "a typing error in the name of a setting",
     make: set("SIXSCOPE_RATE_KEYS=5000"),
     finds: "^problem .*line 5 of .*did you mean SIXSCOPE_RATE_KEY[?]",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: `sed -Ei "s/^SIXSCOPE?_RATE_KEYS?=/SIXSCOPE_RATE_KEY=/" ${ENV}; ${RESTART}`,
   },
   {
     name: "a name that begins almost as ours",
     make: set("SIXSCOP_RATE_KEY=5000"),
     finds: "^problem .*line 5 of .*SIXSCOP_RATE_KEY.*did you mean SIXSCOPE_RATE_KEY[?]",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: `sed -Ei "s/^SIXSCOPE?_RATE_KEYS?=/SIXSCOPE_RATE_KEY=/" ${ENV}; ${RESTART}`,
   },
   {
     name: "export in front of a setting",
     isQuick: true,
     make: set("export SIXSCOPE_RATE_KEY=5000"),
     finds: "^problem .*line 5 of .*systemd ignores it",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: `sed -i 5d ${ENV}; ${RESTART}`,
   },
   {
     name: "a colon in place of the equals sign",
     make: set("SIXSCOPE_RATE_KEY: 5000"),
     finds: "^problem .*line 5 of .*systemd ignores it",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: `sed -i 5d ${ENV}; ${RESTART}`,
   },
   {
     name: "a line that is no setting",
     make: set("these are my settings"),
     finds: "^problem .*line 5 of .*systemd ignores it",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: `sed -i 5d ${ENV}; ${RESTART}`,
   },
   {
     name: "a policy that does not exist",
     make: set("SIXSCOPE_TARGETS=private"),
     finds: "^problem .*SIXSCOPE_TARGETS=.private.: must be any or global",
-    choose: "s/VALUE/any/",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: edit("SIXSCOPE_TARGETS", "any"),
   },
   {
     name: "a denied prefix that is not one",
     make: set("SIXSCOPE_TARGETS_DENY=10.0.0.0/33"),
     finds: "^problem .*SIXSCOPE_TARGETS_DENY=.* must be",
-    choose: "s|VALUE|10.0.0.0/8|",
+    advises: "correct it in /etc/sixscope/sixscope.env",
+    does: edit("SIXSCOPE_TARGETS_DENY", "10.0.0.0/8"),
   },
   {
     name: "a certificate with another key",
     make: `${TLS}; cp /root/new/key.pem /etc/pair/key.pem; chgrp sixscope /etc/pair/key.pem; systemctl restart sixscope`,
     finds: "^problem .*does not belong to the certificate",
-    choose: `${PAIR}; s|$| \\&\\& systemctl restart sixscope|`,
     base: HTTPS,
+    advises: "put a certificate at /etc/pair/cert.pem and its own key at /etc/pair/key.pem",
+    does: RENEW,
   },
   {
     name: "a certificate that has expired",
     isQuick: true,
     make: `${TLS}; expired /etc/pair; systemctl restart sixscope`,
     finds: "^problem .*the certificate expired at 2020-02-01",
-    choose: PAIR,
     base: HTTPS,
+    advises: "put a certificate at /etc/pair/cert.pem and its own key at /etc/pair/key.pem",
+    does: RENEW,
   },
   {
     name: "a key that every user can read",
     make: `${TLS}; chmod 644 /etc/pair/key.pem; chgrp root /etc/pair/key.pem`,
     finds: "^warning .*every user of this machine can read the key",
     base: HTTPS,
+    advises: "make its group sixscope and its mode 640",
+    does: "chgrp sixscope /etc/pair/key.pem; chmod 640 /etc/pair/key.pem",
   },
   {
     name: "a certificate and key that the service cannot read",
     make: `${TLS}; chgrp root /etc/pair/*; chmod 600 /etc/pair/*`,
     finds: "^problem .*cannot read the certificate.*EACCES",
     base: HTTPS,
+    advises: "let sixscope read it and enter its folder: make its group sixscope and its mode 640",
+    does: `chgrp sixscope /etc/pair/*; chmod 640 /etc/pair/*; ${RESTART}`,
   },
   {
     name: "secrets in a file that every user can read",
     make: `${set("SIXSCOPE_KEY=sx_secret")}; chmod 644 ${ENV}`,
     finds: "^warning .*SIXSCOPE_KEY has a secret",
+    advises: "make its group root and its mode 640",
+    does: `chgrp root ${ENV}; chmod 640 ${ENV}`,
   },
   {
     name: "metrics for every machine",
     make: set("SIXSCOPE_METRICS_LISTEN=[::]:9090"),
     finds: "^warning .*may read metrics and probe without a key",
+    advises: `listen on localhost.*SIXSCOPE_METRICS_LISTEN ${IN_FILE}`,
+    does: edit("SIXSCOPE_METRICS_LISTEN", "localhost:9090"),
   },
   {
     name: "a public listener and any target",
     make: `${TLS}; ${set("SIXSCOPE_LISTEN=[::]:8080", "SIXSCOPE_TARGETS_ALLOW=::1")}`,
     finds: "^warning .*holders of keys may probe private networks",
     base: HTTPS,
+    advises: `set SIXSCOPE_TARGETS=global, or deny your networks: SIXSCOPE_TARGETS ${IN_FILE}`,
+    does: `echo SIXSCOPE_TARGETS=global >> ${ENV}; ${RESTART}`,
   },
   {
     name: "probes for the whole Internet without a key",
     make: set("SIXSCOPE_KEYLESS_FROM=::/0,10.0.0.0/8"),
     finds: "^warning .*::/0 is not a network but the Internet",
+    advises: `name only your own networks: SIXSCOPE_KEYLESS_FROM ${IN_FILE}`,
+    does: edit("SIXSCOPE_KEYLESS_FROM", "10.0.0.0/8"),
   },
   {
     name: "ICMPv6 dropped on its way in",
     make: NFT("input icmpv6 type echo-request drop"),
     finds: "^problem .*ping this machine.*drops ICMPv6 on its way in",
+    advises: "accept it as RFC 4890 says",
+    does: "nft delete table inet lab",
   },
   {
     name: "replies dropped on their way in",
     isQuick: true,
     make: NFT("input icmpv6 type echo-reply drop"),
     finds: "^problem .*ping this machine.*on its way in: the reply came",
+    advises: "accept it as RFC 4890 says",
+    does: "nft delete table inet lab",
   },
   {
     name: "ICMPv6 dropped on its way out",
     make: NFT("output icmpv6 type echo-request drop"),
     finds: "^problem .*ping this machine.*on its way out .EPERM",
+    advises: "accept it as RFC 4890 says",
+    does: "nft delete table inet lab",
   },
   {
     name: "replies dropped on their way out",
     make: NFT("output icmpv6 type echo-reply drop"),
     finds: "^problem .*ping this machine.*on its way out: the request came in",
+    advises: "accept it as RFC 4890 says",
+    does: "nft delete table inet lab",
   },
   {
     name: "replies of the gateway dropped on their way in, those of this machine accepted",
@@ -176,6 +219,8 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       nft add table ip6 lab; nft 'add chain ip6 lab input { type filter hook input priority 0; policy drop; }'
       nft add rule ip6 lab input iif lo accept`,
     finds: "^problem .*ping the gateway at fe80::1.*on its way in",
+    advises: "accept it as RFC 4890 says",
+    does: "nft add rule ip6 lab input meta l4proto 58 accept",
   },
   {
     name: "IPv6 is disabled",
@@ -190,6 +235,10 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       printf '[Service]\\nAmbientCapabilities=\\n' > /etc/systemd/system/sixscope.service.d/none.conf
       systemctl daemon-reload; systemctl restart sixscope`,
     finds: "^problem .*(has CAP_NET_RAW|can probe)",
+    advises:
+      "systemctl edit sixscope, and under .Service. set AmbientCapabilities= and CapabilityBoundingSet=",
+    does: `printf '[Service]\\nAmbientCapabilities=CAP_NET_RAW CAP_NET_BIND_SERVICE\\nCapabilityBoundingSet=CAP_NET_RAW CAP_NET_BIND_SERVICE\\n' > /etc/systemd/system/sixscope.service.d/override.conf
+      rm /etc/systemd/system/sixscope.service.d/none.conf; systemctl daemon-reload; ${RESTART}`,
   },
   {
     name: "a wrong password of Valkey",
@@ -198,7 +247,8 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       echo SIXSCOPE_VALKEY_URL='valkey://:right@[::1]:6391' >> ${ENV}; sixscope keys import > /dev/null
       sed -i 's/:right@/:wrong@/' ${ENV}; chmod 640 ${ENV}; systemctl restart sixscope`,
     finds: "^problem .*write to Valkey at",
-    choose: "s#=URL#=valkey://:right@[::1]:6391#",
+    advises: `SIXSCOPE_VALKEY_URL ${IN_FILE}`,
+    does: edit("SIXSCOPE_VALKEY_URL", "valkey://:right@[::1]:6391"),
   },
   {
     name: "credentials of NATS that every user can read",
@@ -208,6 +258,8 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       sixscope agent --new-key /etc/sixscope/nats.nk > /dev/null; chmod 644 /etc/sixscope/nats.nk
       ${set("SIXSCOPE_NATS_URL=nats://[::1]:4333", "SIXSCOPE_NATS_CREDS=/etc/sixscope/nats.nk", "SIXSCOPE_LOCATION=ams")}`,
     finds: "^(warning .*see who can read /etc/sixscope/nats.nk|problem .*connect to NATS)",
+    advises: "make its group sixscope and its mode 640",
+    does: `chgrp sixscope /etc/sixscope/nats.nk; chmod 640 /etc/sixscope/nats.nk; ${RESTART}`,
   },
   {
     name: "a place that the NATS server does not allow",
@@ -218,14 +270,16 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       until grep -q 'Server is ready' /run/nats; do sleep 0.02; done
       ${set("SIXSCOPE_NATS_URL=nats://[::1]:4334", "SIXSCOPE_LOCATION=amsterdam")}`,
     finds: "^problem .*connect to NATS.*ermissions",
-    choose: "s/PLACE/ams/",
+    advises: `name the place that it allows: set SIXSCOPE_LOCATION ${IN_FILE}`,
+    does: edit("SIXSCOPE_LOCATION", "ams"),
   },
   {
     name: "a resolver that is dead",
     make: `$BUN $TESTS/lab/root-server.ts > /run/dns & SERVERS=$!
       until test -s /run/dns; do sleep 0.02; done`,
     finds: "^problem .*resolver_b over IPv6",
-    choose: "s/ADDRESS/[::1]:5300/",
+    advises: `SIXSCOPE_RESOLVER_B ${IN_FILE}`,
+    does: edit("SIXSCOPE_RESOLVER_B", "[::1]:5300"),
   },
   {
     name: "a resolver over TLS that is not trusted",
@@ -234,7 +288,8 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       until test -s /run/dns; do sleep 0.02; done
       ${set("SIXSCOPE_RESOLVER_B=tls://[::1]:5301#x")}`,
     finds: "^problem .*resolver_b over IPv6",
-    choose: "s#AUTHORITY.pem#/etc/pair/cert.pem#",
+    advises: "set NODE_EXTRA_CA_CERTS to the PEM file of its certificate.s authority",
+    does: `echo NODE_EXTRA_CA_CERTS=/etc/pair/cert.pem >> ${ENV}; ${RESTART}`,
   },
 ];
 
@@ -271,8 +326,17 @@ const JUDGE = `
   }
 `;
 
-/** The script of a row: it prints `done`, or why the advice is wrong. It needs the variables BUN and TESTS, the path of the tests. */
-export function adviceScript({ make, finds, choose = "", base }: AdviceRow): string {
+/**
+ * The script of a row: it does what doctor says, a command word by word and a sentence by hand. It prints
+ * `done`, or why the advice is wrong. It needs the variables BUN and TESTS, the path of the tests.
+ */
+export function adviceScript({
+  make,
+  finds,
+  advises = "run: ",
+  does = "",
+  base,
+}: AdviceRow): string {
   return `${JUDGE}
     systemctl restart sixscope
     KEY=$(sixscope keys add me | head -n 1)
@@ -281,11 +345,14 @@ export function adviceScript({ make, finds, choose = "", base }: AdviceRow): str
     ${make}
     doctor
     grep -E '${finds}' /run/said > /run/found || { echo "NOT FOUND"; cat /run/said /run/log 2> /dev/null; exit 1; }
+    grep -qE '${advises}' /run/found || { echo "NO ADVICE"; cat /run/found; exit 1; }
     sed -n 's/.*; run: //p' /run/found | head -n 1 > /run/advice
-    test -s /run/advice || { echo "NO COMMAND"; cat /run/found; exit 1; }
     # From source, the program has a longer name; the operator fills in what only they know.
-    sed -i 's/bun run sixscope/sixscope/; s/ NAME$/ fresh/; ${choose}' /run/advice
-    cd /root; sh -e /run/advice > /run/ran 2>&1 || { echo "FAILED"; cat /run/advice /run/ran /run/log 2> /dev/null; exit 1; }
+    sed -i 's/bun run sixscope/sixscope/; s/ NAME$/ fresh/' /run/advice
+    cd /root
+    by_hand() { ${does || ":"}
+    }
+    { sh -e /run/advice && by_hand; } > /run/ran 2>&1 || { echo "FAILED"; cat /run/advice /run/ran /run/log 2> /dev/null; exit 1; }
     doctor
     if grep -E '${finds}' /run/said; then echo "FOUND AGAIN"; cat /run/advice /run/log 2> /dev/null; exit 1; fi
     works || { echo "LOST"; cat /run/said /run/log 2> /dev/null; exit 1; }

@@ -1,6 +1,6 @@
 /** The findings of doctor; scripts/systemd-test.ts runs it on a whole machine. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkTls } from "../../src/cli/doctor/files.ts";
@@ -18,9 +18,7 @@ import { createLog } from "../../src/util/log.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
-import { run } from "../lab/run.ts";
 import { sixscope } from "../lab/service.ts";
-import { onInstalledMachine } from "./installation.ts";
 
 /** Runs `sixscope doctor` with a keys file of its own, so that it does not look at an installed service. */
 const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]) =>
@@ -28,6 +26,7 @@ const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]
 
 const LOOPBACK = "00000000000000000000000000000001 01 80 10 80       lo\n";
 const LINK_LOCAL = "fe80000000000000021122fffe334455 02 40 20 80     eth0\n";
+const LATE_INTERFACE = "20010db8000000000000000000000005 12c 40 00 80 veth299\n";
 const GLOBAL = "20010db8000000000000000000000005 02 40 00 80     eth0\n";
 
 describe("the address", () => {
@@ -36,6 +35,7 @@ describe("the address", () => {
     ["only loopback and link-local", LOOPBACK + LINK_LOCAL, "problem"],
     ["a kernel without IPv6", null, "problem"],
     ["an empty table", "", "problem"],
+    ["an interface whose index has three digits", LOOPBACK + LATE_INTERFACE, "ok"],
   ];
   test.each(rows)("%s", (_, table, state) => {
     expect(checkAddress(table, [], false)).toMatchObject({ state });
@@ -45,8 +45,7 @@ describe("the address", () => {
     const { outcome, run } = checkAddress("", ["all", "eth0"], false);
     const names = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.eth0.disable_ipv6"];
     expect(outcome).toBe(`${names.join(" and ")} is 1`);
-    const switches = names.map((name) => `/proc/sys/${name.replaceAll(".", "/")}`);
-    expect(run).toEndWith(`; echo 0 | tee ${switches.join(" ")}`);
+    expect(run).toEqual(["sysctl", "-w", ...names.map((name) => `${name.replaceAll(".", "/")}=0`)]);
   });
 
   test.each([
@@ -66,69 +65,22 @@ describe("the address", () => {
   });
 });
 
-describe("a kernel that must not have IPv6", () => {
-  const { advice, run: command } = checkAddress(null, [], false);
-  const machineTest = testWith(usersMissing);
-  const rows: [string, string, string, string][] = [
-    ["GRUB", "default/grub", 'LINE="quiet ipv6.disable=1 x"', 'LINE="quiet ipv6.disable=0 x"'],
-    ["a file beside it", "default/grub.d/x.cfg", "X=ipv6.disable=1", "X=ipv6.disable=0"],
-    ["modprobe", "modprobe.d/x.conf", "options ipv6 disable=1", "options ipv6 disable=0"],
-    ["nothing that is known", "default/grub", "LINE=quiet", "LINE=quiet"],
-  ];
-  machineTest.each(rows)("has it after the advice: %s", async (_, file, before, after) => {
-    const { stdout, stderr } = await onInstalledMachine(`
-      mkdir -p /etc/default/grub.d /etc/modprobe.d; rm -f /etc/default/grub
-      echo '${before}' > /etc/${file}
-      printf '#!/bin/sh\\necho updated\\n' > /var/lib/bin/update-grub; chmod +x /var/lib/bin/update-grub
-      PATH=/var/lib/bin:$PATH; ${command}
-      cat /etc/${file}`);
-    expect({ stdout, stderr }).toEqual({ stdout: `updated\n${after}\n`, stderr: "" });
-    expect(advice).toContain("reboot");
-  });
-});
-
 describe("the clock", () => {
   const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
   const [RIGHT_US, UNKNOWN_US] = [20_000, 16_000_000];
-  const PROGRAMS = ["timedatectl", "apt-get", "date"];
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "sixscope-clock-"));
-    for (const program of PROGRAMS) install(program, "exit 1");
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** A program of the machine; `set` and `time` are files that say how its clock is. */
-  const install = (program: string, body: string) => {
-    writeFileSync(join(folder, program), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
-  };
-  const setFile = () => join(folder, "set");
-  const follow = (command: string | null) =>
-    run(["sh", "-ec", `cd '${folder}'; PATH=.:"$PATH"; ${command}`]);
-
-  test.each([
-    ["systemd can set it", "timedatectl", 'test "$*" = "set-ntp true" && : > set'],
-    ["systemd cannot", "apt-get", 'test "$*" = "install systemd-timesyncd" && : > set'],
-  ])("that nothing sets is set after the advice, where %s", async (_, program, body) => {
-    install(program, body);
-    const finding = () =>
-      checkClock(0, NOW_MS, existsSync(setFile()) ? RIGHT_US : UNKNOWN_US, false);
-    expect(finding()).toMatchObject({ state: "warning", outcome: "no time service sets it" });
-    await follow(finding().run);
-    expect(finding()).toMatchObject({ state: "ok", run: null });
+  test("that nothing sets is set by a time service", () => {
+    const { state, outcome, run } = checkClock(0, NOW_MS, UNKNOWN_US, false);
+    expect({ state, outcome }).toEqual({ state: "warning", outcome: "no time service sets it" });
+    expect(run).toEqual(["timedatectl", "set-ntp", "true"]);
+    expect(checkClock(0, NOW_MS, RIGHT_US, false)).toMatchObject({ state: "ok", run: null });
   });
 
-  test("that is behind is right after the advice", async () => {
-    install("date", 'test "$1" = --utc; echo "$2" > time');
-    const time = join(folder, "time");
-    const nowMs = () =>
-      existsSync(time)
-        ? Date.parse(readFileSync(time, "utf8").trim().replace("--set=", ""))
-        : NOW_MS - 86_400_000;
-    const finding = () => checkClock(NOW_MS, nowMs(), RIGHT_US, false);
-    expect(finding()).toMatchObject({ state: "problem", outcome: expect.stringMatching(/behind/) });
-    await follow(finding().run?.replace("TIME", "2026-11-22T12:00:01Z") ?? null);
-    expect(finding()).toMatchObject({ state: "ok" });
+  test("that is behind is set by hand", () => {
+    const { state, outcome, run } = checkClock(NOW_MS, NOW_MS - 86_400_000, RIGHT_US, false);
+    expect(state).toBe("problem");
+    expect(outcome).toContain("behind");
+    expect(run).toEqual(["date", "--utc", "--set=TIME"]);
   });
 
   test("of a container is set by its host", () => {
@@ -283,7 +235,7 @@ test("a keys file that every user can write to is a problem, unless its folder k
   expect(checkKeysFile(path)).toMatchObject({
     state: "problem",
     outcome: "every user of this machine can add keys to it",
-    run: `chmod o-w ${path}`,
+    run: ["chmod", "o-w", path],
   });
   chmodSync(path, 0o644);
   expect(checkKeysFile(path)).toMatchObject({ state: "warning" });

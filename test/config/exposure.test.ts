@@ -62,53 +62,38 @@ describe("one sentence says who may do what", () => {
   });
 });
 
-describe("settings that are risks, and what to set instead", () => {
-  const rows: [string, Record<string, string>, [string, string | null][]][] = [
+describe("settings that are risks", () => {
+  const rows: [string, Record<string, string>, string[]][] = [
     ["none by default", {}, []],
-    ["public and any", PUBLIC, [["SIXSCOPE_TARGETS", "global"]]],
+    ["public and any", PUBLIC, ["SIXSCOPE_TARGETS"]],
     ["public and global", { ...PUBLIC, SIXSCOPE_TARGETS: "global" }, []],
     ["public, and private networks denied", { ...PUBLIC, SIXSCOPE_TARGETS_DENY: "fc00::/7" }, []],
-    [
-      "all of IPv6 without a key",
-      { SIXSCOPE_KEYLESS_FROM: "::/0" },
-      [["SIXSCOPE_KEYLESS_FROM", ""]],
-    ],
+    ["all of IPv6 without a key", { SIXSCOPE_KEYLESS_FROM: "::/0" }, ["SIXSCOPE_KEYLESS_FROM"]],
     [
       "both halves of IPv4, and a network",
       { SIXSCOPE_KEYLESS_FROM: "0.0.0.0/1,128.0.0.0/1,10.0.0.0/8" },
-      [["SIXSCOPE_KEYLESS_FROM", "10.0.0.0/8"]],
+      ["SIXSCOPE_KEYLESS_FROM"],
     ],
-    [
-      "all global addresses",
-      { SIXSCOPE_KEYLESS_FROM: "2000::/3" },
-      [["SIXSCOPE_KEYLESS_FROM", ""]],
-    ],
+    ["all global addresses", { SIXSCOPE_KEYLESS_FROM: "2000::/3" }, ["SIXSCOPE_KEYLESS_FROM"]],
     ["private networks, however wide", { SIXSCOPE_KEYLESS_FROM: "fc00::/7,fe80::/10" }, []],
-    ["every proxy", { SIXSCOPE_TRUSTED_PROXIES: "::/0,unix" }, [["SIXSCOPE_TRUSTED_PROXIES", ""]]],
-    ["plain HTTP", { SIXSCOPE_PLAIN_HTTP_FROM: "0.0.0.0/0" }, [["SIXSCOPE_PLAIN_HTTP_FROM", ""]]],
+    ["every proxy", { SIXSCOPE_TRUSTED_PROXIES: "::/0,unix" }, ["SIXSCOPE_TRUSTED_PROXIES"]],
+    ["plain HTTP", { SIXSCOPE_PLAIN_HTTP_FROM: "0.0.0.0/0" }, ["SIXSCOPE_PLAIN_HTTP_FROM"]],
     [
       "a policy that forbids nothing",
       { SIXSCOPE_TARGETS: "global", SIXSCOPE_TARGETS_ALLOW: "::/0" },
-      [["SIXSCOPE_TARGETS_ALLOW", ""]],
+      ["SIXSCOPE_TARGETS_ALLOW"],
     ],
     ["a list that changes nothing", { SIXSCOPE_TARGETS_ALLOW: "::/0" }, []],
     [
       "metrics for every machine",
       { SIXSCOPE_METRICS_LISTEN: "[::]:9090,unix:/run/m" },
-      [["SIXSCOPE_METRICS_LISTEN", "localhost:9090,unix:/run/m"]],
+      ["SIXSCOPE_METRICS_LISTEN"],
     ],
-    [
-      "a listener that refuses all others",
-      { SIXSCOPE_LISTEN: "[::]:80" },
-      [["SIXSCOPE_LISTEN", null]],
-    ],
+    ["metrics for this machine", { SIXSCOPE_METRICS_LISTEN: "localhost:9090,unix:/run/m" }, []],
+    ["a listener that refuses all others", { SIXSCOPE_LISTEN: "[::]:80" }, ["SIXSCOPE_LISTEN"]],
   ];
-  test.each(rows)("%s", (_, environment, expected) => {
+  test.each(rows)("%s", (_, environment, variables) => {
     const { risks } = exposureOf(parseConfig(environment), 1);
-    expect(risks.map(({ variable, instead }) => [variable, instead])).toEqual(expected);
-    for (const { variable, instead } of risks.filter(({ instead }) => instead !== null)) {
-      const better = parseConfig({ ...environment, [variable]: instead ?? "" });
-      expect(exposureOf(better, 1).risks).toEqual([]);
-    }
+    expect(risks.map(({ variable }) => variable)).toEqual(variables);
   });
 });

@@ -14,15 +14,15 @@ import {
 import { errorCode } from "../../util/errors.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
-import { RESTART, shareWith } from "./repair.ts";
+import { shareWith } from "./repair.ts";
 
 /** Finds files with secrets that every user can read. */
 export function checkSecrets({ config, files, service }: Scene): readonly Finding[] {
   const isOpen = (path: string) => existsSync(path) && everyUserMay("read", path);
   const open = (path: string, what: string, group: string) => {
     const { warning } = trying(`see who can read ${path}`);
-    const advice = "change the secret if others use this machine";
-    return warning(`every user of this machine, and ${what}`, advice, shareWith(group, path));
+    const advice = `${shareWith(group)}, and change the secret if others use this machine`;
+    return warning(`every user of this machine, and ${what}`, advice);
   };
   const found = files.flatMap(({ path, variables }) => {
     const secret = Object.keys(variables).find((name) => isSecret(variables[name] ?? ""));
@@ -84,20 +84,19 @@ export function checkTls(files: CertificateFiles, nowMs: number, userName = ownN
   const FEW_DAYS = 14;
   const { certFile, keyFile } = files;
   const { ok, problem, warning } = trying(`read certificate ${certFile} and key ${keyFile}`);
-  const install = `install -m 0640 -g ${userName}`;
-  const restart = originOf(certFile) === certFile ? "" : ` && ${RESTART}`;
-  const renew = `${install} CERT.pem ${originOf(certFile)} && ${install} KEY.pem ${originOf(keyFile)}${restart}`;
+  const share = shareWith(userName);
+  const [certOrigin, keyOrigin] = [originOf(certFile), originOf(keyFile)];
+  const restart = certOrigin === certFile ? "" : ", then restart the service";
+  const renew = `put a certificate at ${certOrigin} and its own key at ${keyOrigin}, of each ${share}${restart}`;
   try {
     const certificate = readCertificate(files);
     const reason = outOfTime(certificate, nowMs);
     if (reason !== null) {
-      const advice = "check the clock; or get a new one, with its key";
-      return problem(`the certificate ${reason}`, advice, renew);
+      return problem(`the certificate ${reason}`, `check the clock; if it is right, ${renew}`);
     }
     if (everyUserMay("read", realpathSync(keyFile))) {
-      const advice = "if it was so for long, renew it with a new key";
-      const share = shareWith(userName, keyFile);
-      return warning("every user of this machine can read the key", advice, share);
+      const advice = `${share}; if it was so for long, renew it with a new key`;
+      return warning("every user of this machine can read the key", advice);
     }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
     return days < FEW_DAYS
@@ -105,10 +104,9 @@ export function checkTls(files: CertificateFiles, nowMs: number, userName = ownN
       : ok(`they match and are valid for ${days} days`);
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
-    const share = [certFile, keyFile].map((file) => shareWith(userName, file)).join(" && ");
-    return errorCode(error.cause) === "EACCES"
-      ? problem(error.message, `let ${userName} read it, and enter its folder`, share)
-      : problem(error.message, "put a certificate and its own key there", renew);
+    const isForbidden = errorCode(error.cause) === "EACCES";
+    const read = `let ${userName} read it and enter its folder: ${share}`;
+    return problem(error.message, isForbidden ? read : renew);
   }
 }
 

@@ -1,8 +1,9 @@
 import type { EnvironmentFile } from "../../config/environment-file.ts";
 import type { Config } from "../../config/settings.ts";
 import type { Status } from "../../server/status.ts";
+import { type Command, formatCommand } from "../command.ts";
 import type { InstalledService } from "../installed.ts";
-import type { SetVariable } from "./repair.ts";
+import type { Setting } from "./repair.ts";
 
 /** The result of one check: an attempt, its outcome, and what to do; only a problem makes doctor fail. */
 export interface Finding {
@@ -12,10 +13,10 @@ export interface Finding {
   /** Null if there is nothing to do. */
   readonly advice: string | null;
   /**
-   * The command that does it as root, word by word; a word in capitals is for what only the operator
-   * knows. Null if no command does.
+   * The command that does it as root; a word in capitals is for what only the operator knows. Null if no
+   * single plain command does.
    */
-  readonly run: string | null;
+  readonly run: Command | null;
 }
 
 /** The part of a scene that is known even if the settings are not valid. */
@@ -36,14 +37,14 @@ export interface Scene extends Surroundings {
   readonly role: Status["role"];
   /** True if the running process has this role and these settings. */
   readonly isCurrent: boolean;
-  readonly set: SetVariable;
+  readonly setting: Setting;
 }
 
 /** The findings that one attempt can have. */
 export function trying(tried: string) {
   const finding =
     (state: Finding["state"]) =>
-    (outcome: string, advice: string, run: string | null = null): Finding => ({
+    (outcome: string, advice: string, run: Command | null = null): Finding => ({
       ...{ state, tried, outcome, advice, run },
     });
   return {
@@ -61,5 +62,5 @@ export function trying(tried: string) {
 /** A finding as one line for people, which ends with the command. */
 export function formatFinding({ state, tried, outcome, advice, run }: Finding): string {
   const line = `${state.padEnd("problem".length)}  ${tried}: ${outcome}`;
-  return [line, advice ?? [], run === null ? [] : `run: ${run}`].flat().join("; ");
+  return [line, advice ?? [], run === null ? [] : `run: ${formatCommand(run)}`].flat().join("; ");
 }

@@ -9,18 +9,19 @@ import { listText, plural } from "../../util/text.ts";
 import { createConnection, type RunScript, script } from "../../valkey/connection.ts";
 import { readSharedKeys } from "../../valkey/keys.ts";
 import { GIVE_UP_MS } from "../../valkey/valkey.ts";
-import { keysInUse, shellQuote } from "../key-store.ts";
+import type { Command } from "../command.ts";
+import { keysInUse } from "../key-store.ts";
 import { invocation } from "../terminal.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
-import type { SetVariable } from "./repair.ts";
+import type { Setting } from "./repair.ts";
 
 /** Names of keys that one line has at most. */
 const MAX_NAMES = 5;
 
 /** Checks the keys where the service has them. */
-export async function checkKeys({ config, set }: Scene): Promise<readonly Finding[]> {
+export async function checkKeys({ config, setting }: Scene): Promise<readonly Finding[]> {
   const { valkey, keysFile } = config;
-  if (valkey !== null) return await checkValkey(valkey, set);
+  if (valkey !== null) return await checkValkey(valkey, setting);
   return [checkKeysFile(keysFile, await keysInUse(config))];
 }
 
@@ -40,18 +41,25 @@ export function checkKeysFile(path: string, used: readonly KeyRecord[] = []): Fi
     }
     if (everyUserMay("write", realpathSync(path))) {
       const advice = `see which keys are in it: ${invocation()} keys list`;
-      return problem("every user of this machine can add keys to it", advice, `chmod o-w ${path}`);
+      return problem("every user of this machine can add keys to it", advice, [
+        "chmod",
+        "o-w",
+        path,
+      ]);
     }
     return activeKeys(tried, readKeyFile(path));
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
     const [outcome = ""] = error.message.split("; ");
     if (errorCode(error.cause) === "EACCES") {
-      return problem(outcome, "give it to the service", `chown ${ownName()}: ${shellQuote(path)}`);
+      return problem(outcome, "give it to the service", ["chown", `${ownName()}:`, path]);
     }
-    const aside = `mv ${shellQuote(path)} ${shellQuote(`${path}.broken`)} && ${add}`;
     return inUse.length > 0
-      ? problem(`${error.message}; ${named}`, atRisk, aside)
+      ? problem(`${error.message}; ${named}`, `move it away; ${atRisk}`, [
+          "mv",
+          path,
+          `${path}.broken`,
+        ])
       : problem(error.message, "restore it from a backup; until then no key is valid");
   }
 }
@@ -67,7 +75,7 @@ return redis.call('ZCARD', KEYS[2])`,
 );
 
 /** Checks that Valkey can be used, answers fast enough, and has keys. */
-async function checkValkey({ url, prefix }: ValkeyAddress, set: SetVariable) {
+async function checkValkey({ url, prefix }: ValkeyAddress, setting: Setting) {
   const names = namesBelow(prefix);
   const place = publicUrl(url);
   const { ok, problem, warning } = trying(`write to Valkey at ${place}`);
@@ -85,10 +93,8 @@ async function checkValkey({ url, prefix }: ValkeyAddress, set: SetVariable) {
     const { keys } = await readSharedKeys(run, names.keys);
     return [found, activeKeys(`read the keys in ${place}`, keys)];
   } catch (error) {
-    const advice =
-      "check SIXSCOPE_VALKEY_URL, its password, and Valkey itself; until then each instance allows its part of what is left, and keys stay as last read for a day";
-    const run = set("SIXSCOPE_VALKEY_URL", "URL");
-    return [problem(reasonOf(error), advice, run)];
+    const advice = `check Valkey itself and ${setting("SIXSCOPE_VALKEY_URL")}; until then each instance allows its part of what is left, and keys stay as last read for a day`;
+    return [problem(reasonOf(error), advice)];
   } finally {
     connection.close();
   }
@@ -105,4 +111,4 @@ function activeKeys(tried: string, keys: readonly KeyRecord[]): Finding {
 
 const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
 
-const addCommand = () => `${invocation()} keys add NAME`;
+const addCommand = (): Command => [...invocation().split(" "), "keys", "add", "NAME"];

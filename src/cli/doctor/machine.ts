@@ -3,6 +3,7 @@ import { cString, libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { openIcmpIfAllowed } from "../../tools/engine.ts";
 import { listText } from "../../util/text.ts";
+import type { Command } from "../command.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, type Surroundings, trying } from "./finding.ts";
 
@@ -43,9 +44,9 @@ const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 
 const isAnyOf = (marks: readonly string[]) => marks.some((path) => existsSync(path));
 
-/** Lets the kernel have IPv6 from its next start, where its command line or an option of the module forbids it. */
+/** Where the kernel's command line or an option of the module forbids IPv6. */
 const ALLOW_IPV6 =
-  "grep -lsE 'ipv6[. ]disable=1' /etc/default/grub /etc/default/grub.d/* /etc/modprobe.d/* | xargs -r sed -Ei 's/(ipv6[. ])disable=1/\\1disable=0/' && update-grub";
+  "remove ipv6.disable=1 from /etc/default/grub and run update-grub, or remove disable=1 of ipv6 from /etc/modprobe.d; then reboot";
 
 /** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
@@ -55,28 +56,28 @@ export function checkAddress(
 ): Finding {
   const { ok, problem } = trying("find an IPv6 address of this machine");
   const inContainer = "run the container with --network=host, or in a network that has IPv6";
-  const missing = (outcome: string, advice: string, run: string | null = null) =>
+  const missing = (outcome: string, advice: string, run: Command | null = null) =>
     isContainer ? problem(outcome, inContainer) : problem(outcome, advice, run);
   if (table === null) {
-    return missing("the kernel has no IPv6", "let it boot with IPv6, then reboot", ALLOW_IPV6);
+    return missing("the kernel has no IPv6", ALLOW_IPV6);
   }
-  const found = table.matchAll(/^\w{32} \w\w \w\w 00 \w\w +(\S+)$/gm);
-  const names = [...new Set(Array.from(found, ([, name]) => name))];
-  if (disabled.length > 0 && names.length === 0) {
+  const found = table.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm);
+  const interfaces = [...new Set(Array.from(found, ([, name]) => name))];
+  if (disabled.length > 0 && interfaces.length === 0) {
     const sysctls = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
-    const advice = "enable it, also for the next boot; set addresses again that were set by hand";
-    const files = "grep -ls disable_ipv6 /etc/sysctl.conf /etc/sysctl.d/*";
-    const forget = `${files} | xargs -r sed -i '/disable_ipv6/s/^/#/'`;
-    const switches = disabled.map((name) => `${CONF}/${name}/disable_ipv6`);
-    const run = `${forget}; echo 0 | tee ${switches.join(" ")}`;
+    const advice =
+      "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
+    // With slashes, the name of an interface may have dots.
+    const names = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6=0`);
+    const run = ["sysctl", "-w", ...names];
     return missing(`${listText(sysctls)} is 1`, advice, run);
   }
-  return names.length > 0
-    ? ok(`found on ${names.join(", ")}`)
+  return interfaces.length > 0
+    ? ok(`found on ${interfaces.join(", ")}`)
     : missing(
         "only loopback and link-local addresses",
         "ask your provider for an IPv6 address and gateway; see ip -6 address",
-        "ip -6 address add ADDRESS/64 dev DEVICE",
+        ["ip", "-6", "address", "add", "ADDRESS/64", "dev", "DEVICE"],
       );
 }
 
@@ -110,8 +111,8 @@ export function checkDefaultRoute(routes = defaultRoutes()): Finding {
     : warning("there is no default route", advice);
 }
 
-/** Sets the clock from the network: where systemd has no time service to start, with one that has to be installed first. */
-const SET_CLOCK = "timedatectl set-ntp true || apt-get install systemd-timesyncd";
+/** Sets the clock from the network. */
+const SET_CLOCK: Command = ["timedatectl", "set-ntp", "true"];
 
 /**
  * Checks that a time service keeps the clock right, and that it is not behind what files say.
@@ -134,12 +135,20 @@ export function checkClock(
   if (nowMs < latestMs) {
     const then = new Date(latestMs).toISOString();
     const advice = `set it to the time in UTC; ${depends}`;
-    return problem(`it is behind: a file was written at ${then}`, advice, "date --utc --set=TIME");
+    return problem(`it is behind: a file was written at ${then}`, advice, [
+      "date",
+      "--utc",
+      "--set=TIME",
+    ]);
   }
   if (errorUs < UNKNOWN_US) return ok("a time service sets it");
   return isGuest
     ? warning("no time service sets it", `start one on the host of this container; ${depends}`)
-    : warning("no time service sets it", depends, SET_CLOCK);
+    : warning(
+        "no time service sets it",
+        `start one, or install it first, such as systemd-timesyncd; ${depends}`,
+        SET_CLOCK,
+      );
 }
 
 /** The kernel's bound on the error of the clock; adjtimex(2), `maxerror` of `struct timex`. */
@@ -161,7 +170,7 @@ function checkExecutable(path: string): Finding {
     ? problem(
         "it has some, which gives every user of this machine raw sockets",
         "the unit gives the capability to the service alone",
-        `setcap -r ${path}`,
+        ["setcap", "-r", path],
       )
     : ok("it has none, as it should be");
 }

@@ -10,17 +10,17 @@ import { ownName } from "../../platform/users.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { listText } from "../../util/text.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
-import { AUTHORITIES, type SetVariable, shareWith, TRUST_ADVICE } from "./repair.ts";
+import { AUTHORITIES, type Setting, shareWith, TRUST_ADVICE } from "./repair.ts";
 
 /** A nearby resolver answers well within this time. */
 const RESOLVER_TIMEOUT_MS = 2000;
 
 /** Checks that each resolver answers, over each family that it has addresses of. */
-export async function checkResolvers({ config, set }: Scene): Promise<readonly Finding[]> {
+export async function checkResolvers({ config, setting }: Scene): Promise<readonly Finding[]> {
   const findings = RESOLVER_NAMES.map(async (name) => {
     const byFamily = Map.groupBy(config.resolvers[name], ({ address }) => address.version);
     const found = await Promise.all(
-      Array.from(byFamily, ([version, servers]) => checkResolver(name, version, servers, set)),
+      Array.from(byFamily, ([version, servers]) => checkResolver(name, version, servers, setting)),
     );
     // One family is enough.
     const families = found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
@@ -41,21 +41,18 @@ async function checkDns64(name: ResolverName, servers: readonly DnsServer[]) {
 
 function asWarning(finding: Finding): Finding {
   const advice = `the other family is used; ${finding.advice}`;
-  return finding.state === "problem"
-    ? { ...finding, state: "warning", advice, run: null }
-    : finding;
+  return finding.state === "problem" ? { ...finding, state: "warning", advice } : finding;
 }
 
 async function checkResolver(
   name: ResolverName,
   version: 4 | 6,
   servers: readonly DnsServer[],
-  set: SetVariable,
+  setting: Setting,
 ) {
   const at = servers.map(formatDnsServer).join(", ");
   const { ok, problem, warning } = trying(`ask ${name} over IPv${version} (${at})`);
-  const variable = `SIXSCOPE_${name.toUpperCase()}`;
-  const own = set(variable, "ADDRESS");
+  const variable = setting(`SIXSCOPE_${name.toUpperCase()}`);
   const timeoutMs = RESOLVER_TIMEOUT_MS;
   // Every resolver knows the name servers of the root.
   const outcome = await createDnsClient({ servers }).query(".", "NS", { timeoutMs });
@@ -67,32 +64,29 @@ async function checkResolver(
     case "failure":
     case "malformed": {
       const advice = `ask its operator whether it serves this machine, or set ${variable}`;
-      return warning(`${outcome.server} answers ${outcome.rcode}`, advice, own);
+      return warning(`${outcome.server} answers ${outcome.rcode}`, advice);
     }
     case "unreachable": {
       const { fault, advice } = certificateFault(outcome.reason) ?? {};
-      if (fault && advice) {
-        const isUntrusted = advice.includes(AUTHORITIES);
-        return problem(fault, advice, isUntrusted ? set(AUTHORITIES, "AUTHORITY.pem") : own);
-      }
+      if (fault && advice) return problem(fault, advice);
       const remedy = `see ip -${version} route and whether a resolver runs there, or set ${variable}`;
-      return problem(`it cannot be reached (${outcome.reason})`, remedy, own);
+      return problem(`it cannot be reached (${outcome.reason})`, remedy);
     }
     case "timeout":
     case "aborted": {
-      const advice = `allow UDP and TCP port 53, or set ${variable} to your own resolver`;
-      return problem(`no answer within ${timeoutMs / 1000} s`, advice, own);
+      const advice = `allow UDP and TCP port 53, or name your own resolver: set ${variable}`;
+      return problem(`no answer within ${timeoutMs / 1000} s`, advice);
     }
   }
 }
 
 /** Checks that NATS can be reached and lets this place do its part. */
-export async function checkNats({ config, set }: Scene): Promise<readonly Finding[]> {
+export async function checkNats({ config, setting }: Scene): Promise<readonly Finding[]> {
   const { nats, location } = config;
-  return nats === null ? [] : [await checkConnection(nats, location, set)];
+  return nats === null ? [] : [await checkConnection(nats, location, setting)];
 }
 
-async function checkConnection(settings: NatsSettings, location: string | null, set: SetVariable) {
+async function checkConnection(settings: NatsSettings, location: string | null, setting: Setting) {
   const { ok, problem } = trying(`connect to NATS at ${settings.servers.join(", ")}`);
   try {
     const { connection, service } = await connectToNats(settings);
@@ -111,18 +105,17 @@ async function checkConnection(settings: NatsSettings, location: string | null, 
       ? ok(`it lets us subscribe to ${listText(subjects)}`)
       : problem(
           reasonOf(refusal),
-          "allow it in the configuration of the NATS server, or name the place that it allows",
-          location && set("SIXSCOPE_LOCATION", "PLACE"),
+          `allow it in the configuration of the NATS server${location === null ? "" : `, or name the place that it allows: set ${setting("SIXSCOPE_LOCATION")}`}`,
         );
   } catch (error) {
     const reason = reasonOf(error);
     const until = "until then, only this place can measure";
     const { credsFile } = settings;
     if (errorCode(error) === "EACCES" && credsFile !== null) {
-      return problem(reason, `let the service read it; ${until}`, shareWith(ownName(), credsFile));
+      return problem(reason, `let the service read it: ${shareWith(ownName())}; ${until}`);
     }
     if (/certificate/i.test(reason)) {
-      return problem(reason, `${TRUST_ADVICE}; ${until}`, set(AUTHORITIES, "AUTHORITY.pem"));
+      return problem(reason, `${TRUST_ADVICE}: set ${setting(AUTHORITIES)}; ${until}`);
     }
     const remedy = "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log";
     return problem(reason, `${remedy}; ${until}`);

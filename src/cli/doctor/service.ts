@@ -2,14 +2,17 @@ import { exposureOf } from "../../config/exposure.ts";
 import { formatListenAddress, type ListenAddress } from "../../config/listen-address.ts";
 import { listenProblem } from "../../server/server.ts";
 import { printable } from "../../util/text.ts";
+import type { Command } from "../command.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
 import { type Finding, type Scene, type Surroundings, trying } from "./finding.ts";
 import { RESTART } from "./repair.ts";
 
-const UNIT_FOLDER = `/etc/systemd/system/${INSTALLED.unit}.d`;
+/** How the service gets its capabilities back. */
+const GRANT =
+  "grant it: systemctl edit sixscope, and under [Service] set AmbientCapabilities= and CapabilityBoundingSet= to CAP_NET_RAW CAP_NET_BIND_SERVICE; then restart the service";
 
-/** The drop-in that gives the service its capabilities back. */
-const GRANT = `mkdir -p ${UNIT_FOLDER} && printf '[Service]\\nAmbientCapabilities=CAP_NET_RAW CAP_NET_BIND_SERVICE\\nCapabilityBoundingSet=CAP_NET_RAW CAP_NET_BIND_SERVICE\\n' > ${UNIT_FOLDER}/zz-capabilities.conf && systemctl daemon-reload && ${RESTART}`;
+/** Lets doctor see everything. */
+export const ASK_AS_ROOT: Command = ["sudo", "sixscope", "doctor"];
 
 /** Checks that the installed service has its user and its capability, and runs. */
 export function checkUnit({ service }: Surroundings): readonly Finding[] {
@@ -18,39 +21,39 @@ export function checkUnit({ service }: Surroundings): readonly Finding[] {
   const named = trying(`find the service's user ${userName}`);
   const foundUser =
     user === null
-      ? named.problem("it does not exist", "create it", "systemd-sysusers sixscope.conf")
+      ? named.problem("it does not exist", "create it", ["systemd-sysusers", "sixscope.conf"])
       : named.ok(`uid ${user.uid}`);
   const state = propertyOf(unit, "ActiveState");
   if (state === "") {
     // Without D-Bus, systemd answers root only.
-    const [advice, run] =
-      process.geteuid?.() === 0
-        ? ["check that systemd runs on this machine", null]
-        : ["ask as root", "sudo sixscope doctor"];
     const { unknown } = trying(`ask systemd about ${INSTALLED.unit}`);
-    return [foundUser, unknown("no answer", advice, run)];
+    const silent =
+      process.geteuid?.() === 0
+        ? unknown("no answer", "check that systemd runs on this machine")
+        : unknown("no answer", "ask as root", ASK_AS_ROOT);
+    return [foundUser, silent];
   }
   const capable = trying(`see whether ${INSTALLED.unit} has CAP_NET_RAW`);
   const hasCapability =
     propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
   const running = trying(`see whether ${INSTALLED.unit} runs`);
-  const reset = state === "failed" ? "systemctl reset-failed sixscope; " : "";
-  const why = "journalctl -u sixscope says why; when the other problems are solved";
+  const again = "; if systemd refuses, systemctl reset-failed sixscope first";
+  const why = `journalctl -u sixscope says why; start it when the other problems are solved${state === "failed" ? again : ""}`;
   return [
     foundUser,
     hasCapability
       ? capable.ok("it has")
-      : capable.problem("it does not, so targets can at most be pinged", "grant it", GRANT),
+      : capable.problem("it does not, so targets can at most be pinged", GRANT),
     state === "active"
       ? running.ok("it is active")
-      : running.problem(`it is ${state}`, why, reset + RESTART),
+      : running.problem(`it is ${state}`, why, RESTART),
   ];
 }
 
 /** Shows what the running process says of itself, and whether it is what the settings are for. */
 export function checkStatus({ config, status, service, isCurrent }: Scene): readonly Finding[] {
   const { ok, warning, unknown } = trying(`ask the process at ${config.statusSocket}`);
-  const [run, grant] = service === null ? [null, null] : [RESTART, GRANT];
+  const run = service && RESTART;
   if (status === null) {
     const why = "it does not run, or not with these settings";
     return service === null ? [] : [unknown("no answer", why, run)];
@@ -61,21 +64,30 @@ export function checkStatus({ config, status, service, isCurrent }: Scene): read
     : warning(`${about}; it runs with other settings than are set now`, "restart it", run);
   if (status.withoutProbes === null) return [found];
   const { problem } = trying("see whether the running process can probe");
-  return [found, problem(printable(status.withoutProbes), "grant CAP_NET_RAW", grant)];
+  return [
+    found,
+    problem(printable(status.withoutProbes), service === null ? "grant CAP_NET_RAW" : GRANT),
+  ];
 }
 
 /** Shows who may do what, and each setting that is a risk. */
-export function checkExposure({ config, status, isCurrent, role, set }: Scene): readonly Finding[] {
+export function checkExposure({
+  config,
+  status,
+  isCurrent,
+  role,
+  setting,
+}: Scene): readonly Finding[] {
   const { ok, warning } = trying("see who may do what");
   const { sentence, risks } = exposureOf(config, role === "agent" ? null : undefined);
-  const found = risks.map(({ variable, text, advice, instead }) =>
-    warning(text, advice, instead === null ? null : set(variable, instead)),
+  const found = risks.map(({ variable, text, advice }) =>
+    warning(text, `${advice}: ${setting(variable)}`),
   );
   return [ok(status && isCurrent ? printable(status.exposure) : sentence), ...found];
 }
 
 /** Binds each listen address, or finds the process that has it. */
-export function checkPorts({ config, status, service, role, set }: Scene): readonly Finding[] {
+export function checkPorts({ config, status, service, role, setting }: Scene): readonly Finding[] {
   const pids = [status?.pid, propertyOf(service?.unit ?? [], "MainPID")];
   const check = (variable: string, all: readonly ListenAddress[]) =>
     all.map((address) => {
@@ -90,9 +102,7 @@ export function checkPorts({ config, status, service, role, set }: Scene): reado
         return ok(`the ${role} has it`);
       }
       const [outcome = "", ...advice] = obstacle.split("; ");
-      const others = all.filter((other) => other !== address).map(formatListenAddress);
-      const run = set(variable, [...others, "ADDRESS:PORT"].join());
-      return problem(outcome, advice.join("; ") || `correct ${variable}`, run);
+      return problem(outcome, `${advice.join("; ") || "correct it"}: ${setting(variable)}`);
     });
   return [
     // Agents listen for metrics only.
