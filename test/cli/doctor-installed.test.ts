@@ -114,7 +114,7 @@ machineTest("a restored keys file that belongs to root is a problem with advice"
       'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)'`);
   expect(said).toMatch(/^problem .*; run: chown sixscope: \/var\/lib\/sixscope\/keys\.json$/m);
   expect(said).toMatch(
-    /^problem .*it is failed; .*; systemctl reset-failed sixscope first; run: systemctl restart sixscope$/m,
+    /^problem .*it is failed; .*, systemctl reset-failed sixscope first; run: systemctl restart sixscope$/m,
   );
 });
 
