@@ -1,6 +1,6 @@
 import { formatIp } from "../addr/ip.ts";
 import { ApiError } from "../api/errors.ts";
-import { METHODS, STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
+import { STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { createRateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
@@ -8,15 +8,7 @@ import type { Log } from "../util/log.ts";
 import type { SharedKeys } from "../valkey/keys.ts";
 import type { SharedLimiter } from "../valkey/limiter.ts";
 import { type Caller, type Connection, identifyCaller } from "./client-address.ts";
-import { PAGE_ROUTES, prefers, type RequestInfo } from "./request.ts";
-import { respond, respondError } from "./respond.ts";
-
-const PREFLIGHT_HEADERS = {
-  "Access-Control-Allow-Methods": METHODS,
-  "Access-Control-Allow-Headers": "X-API-Key, Authorization, Accept",
-  /** Seconds; browsers cap it at one day or less. */
-  "Access-Control-Max-Age": "86400",
-} as const;
+import type { RequestInfo } from "./request.ts";
 
 /**
  * The share of responses without cost to the client that close the connection, chosen at random: a page
@@ -36,13 +28,14 @@ export interface Bindings {
   readonly connection: Connection;
   /** See `RequestInfo`. */
   readonly allowSeconds: (seconds: number) => void;
-  /**
-   * The pattern of `App.routes` that the path matches as it was sent, or null. In the URL of a request a
-   * backslash has become a slash and `..` is resolved, so the path can pass a proxy's rules for another.
-   */
-  readonly route: string | null;
   /** True if the client must open a new connection for its next request. */
   readonly draining: boolean;
+}
+
+/** What is known of a request by its path. */
+export interface Traits extends Pick<RequestInfo, "route" | "isPage"> {
+  /** How many requests it counts as. */
+  readonly price: number;
 }
 
 /** The parts that instances share through Valkey. */
@@ -62,22 +55,20 @@ export interface MiddlewareDependencies {
 }
 
 /**
- * Makes the function that identifies and counts each request. It returns what is known of the request, and
- * the response if it must not be routed: to plain HTTP, preflights, and requests over the rate limit or
- * without a valid target.
- *
- * @param priceOf how many requests one to a route costs
+ * Makes the function that identifies and counts each request. It returns what is known of the request,
+ * whether it is a preflight, and why it is refused: plain HTTP, over the rate limit, or no valid Host.
  */
-export function createMiddleware(
-  { config, keyring, log, shared }: MiddlewareDependencies,
-  priceOf = (_: Request, _route: string | null) => 1,
-) {
+export function createMiddleware({ config, keyring, log, shared }: MiddlewareDependencies) {
   const { rate } = config;
   const rateLimiter = shared?.rateLimiter ?? createRateLimiter(rate);
   const pageLimiter = createRateLimiter(PAGE_RATE);
   let hasWarned = false;
 
-  return (request: Request, { connection, allowSeconds, route, draining }: Bindings) => {
+  return (
+    request: Request,
+    { connection, allowSeconds, draining }: Bindings,
+    { route, isPage, price }: Traits,
+  ) => {
     const sent = request.headers;
     const caller = identifyCaller(connection, sent, config);
     const { address, secure } = caller;
@@ -88,14 +79,9 @@ export function createMiddleware(
         { peer: address === null ? "unix" : formatIp(address) },
       );
     }
-    const isPage =
-      route === PAGE_ROUTES.file ||
-      route === PAGE_ROUTES.docs ||
-      (route === PAGE_ROUTES.page && prefers(sent.get("accept"), "text/html", "text/plain"));
     const keyText = sentKey(sent);
     const key = keyText === null || isPage ? null : keyring.find(keyText);
     const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
-    const price = isPage ? 1 : priceOf(request, route);
     // A missing or wrong key is charged to the address.
     const taken = (isPage ? pageLimiter : rateLimiter).take(
       key === null
@@ -117,11 +103,9 @@ export function createMiddleware(
       if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
       if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
       const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, isPage, route };
-      if (secure && isPreflight) {
-        return { info, response: respond(info, null, 204, PREFLIGHT_HEADERS) };
-      }
-      const refusal = refusalOf(request, connection, caller, state, price);
-      return { info, response: refusal && respondError(info, refusal) };
+      const isAnswered = secure && isPreflight;
+      const refusal = isAnswered ? null : refusalOf(request, connection, caller, state, price);
+      return { info, isPreflight: isAnswered, refusal };
     });
   };
 }

@@ -3,9 +3,6 @@ import type { ErrorCode } from "../api/errors.ts";
 import type { KeyRecord } from "../keys/key-file.ts";
 import type { Caller } from "./client-address.ts";
 
-/** The paths of the page and its files. */
-export const PAGE_ROUTES = { page: "/", docs: "/docs", file: "/assets/:file" } as const;
-
 /** A request before it is routed. */
 export interface RequestInfo {
   readonly request: Request;
@@ -20,7 +17,7 @@ export interface RequestInfo {
   /** True if it is for the page or one of its files, not for the API. */
   readonly isPage: boolean;
   /** The pattern of the path; null if the path does not exist. */
-  route: string | null;
+  readonly route: string | null;
   /** The code of the response if it is an error. */
   code?: ErrorCode;
   /** The target, its address and the places asked, if the operator wants them in the log. */

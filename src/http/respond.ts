@@ -1,9 +1,16 @@
 import type { ApiError } from "../api/errors.ts";
 import { API_KEY_SCHEME, CONSTANT_HEADERS, METHODS } from "../api/headers.ts";
-import { errorPage } from "./error-page.ts";
 import type { RequestInfo } from "./request.ts";
 
 const CONSTANT = new Headers(CONSTANT_HEADERS);
+
+/** The headers of the response to a CORS preflight. */
+export const PREFLIGHT_HEADERS = {
+  "Access-Control-Allow-Methods": METHODS,
+  "Access-Control-Allow-Headers": "X-API-Key, Authorization, Accept",
+  /** Seconds; browsers cap it at one day or less. */
+  "Access-Control-Max-Age": "86400",
+} as const;
 
 /**
  * Responds with JSON, or the text that the extra headers describe, and the headers of the request.
@@ -12,7 +19,7 @@ const CONSTANT = new Headers(CONSTANT_HEADERS);
  * @param extra further headers
  */
 export function respond(
-  { headers }: RequestInfo,
+  { request, headers }: Pick<RequestInfo, "request" | "headers">,
   body: string | Uint8Array<ArrayBuffer> | AsyncGenerator<string> | null,
   status = 200,
   extra?: Readonly<Record<string, string>>,
@@ -20,6 +27,10 @@ export function respond(
   const response = new Response(body, { status, headers: CONSTANT });
   for (const name in headers) response.headers.set(name, headers[name] as string);
   for (const name in extra) response.headers.set(name, extra[name] as string);
+  // Hono drops the body, by which Bun would know the length.
+  if (request.method === "HEAD" && (typeof body === "string" || body instanceof Uint8Array)) {
+    response.headers.set("Content-Length", String(Buffer.byteLength(body)));
+  }
   return response;
 }
 
@@ -57,25 +68,16 @@ export function respondZipped(
   return respond(info, kept.gzip, 200, { ...about, "Content-Encoding": "gzip" });
 }
 
-/** Responds with an error, and the headers that the catalogue documents for it. */
-export function respondError(info: RequestInfo, error: ApiError): Response {
-  const { code, status, body, details } = error;
+/** Responds with an error, and the headers that the catalogue documents for it; as JSON unless it is a page for people. */
+export function respondError(
+  info: RequestInfo,
+  { code, status, body, details }: ApiError,
+  page: { readonly html: string; readonly headers: Readonly<Record<string, string>> } | null = null,
+): Response {
   info.code = code;
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...page?.headers };
   if ("retryAfterSeconds" in details) headers["Retry-After"] = String(details.retryAfterSeconds);
   if (code === "UNAUTHORIZED") headers["WWW-Authenticate"] = API_KEY_SCHEME;
   if (code === "NOT_FOUND" && info.route !== null) headers["Allow"] = METHODS;
-  if (!info.isPage) return respond(info, JSON.stringify(body), status, headers);
-  const { html, securityPolicy } = errorPage(error, info.request.url);
-  return respond(info, html, status, { ...headers, ...pageHeaders(securityPolicy) });
-}
-
-/** The headers of an HTML page. */
-export function pageHeaders(securityPolicy: string) {
-  return {
-    "Content-Type": "text/html;charset=utf-8",
-    "Content-Security-Policy": securityPolicy,
-    "Referrer-Policy": "no-referrer",
-    Vary: "Accept",
-  };
+  return respond(info, page?.html ?? JSON.stringify(body), status, headers);
 }

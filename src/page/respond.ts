@@ -1,10 +1,11 @@
 import type { IpAddress } from "../addr/ip.ts";
 import { once } from "../api/schemas.ts";
 import type { RequestInfo } from "../http/request.ts";
-import { pageHeaders, respond, respondZipped } from "../http/respond.ts";
+import { respond, respondZipped } from "../http/respond.ts";
 import { TEXTS } from "./browser/texts.ts";
 import { bundlePage } from "./bundle.ts";
 import { callerOf, type PageServices } from "./caller.ts";
+import { errorPage, pageHeaders } from "./error-page.ts";
 
 /** Everything comes from this service, whatever its name, and no text becomes markup, a script or a style. */
 const policyOf = (urls: readonly string[]) =>
@@ -19,7 +20,7 @@ const files = process.execArgv.includes("--watch")
   : once(() => bundlePage());
 
 /** The pages, for `createApp`. */
-export const PAGES = { page: pageOf, file: pageFile };
+export const PAGES = { page: pageOf, file: pageFile, error: errorPage };
 
 /** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
 async function pageOf(

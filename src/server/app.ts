@@ -1,10 +1,9 @@
-import { RegExpRouter } from "hono/router/reg-exp-router";
-import { getPath, getQueryParams, tryDecode } from "hono/utils/url";
+import { type Context, Hono } from "hono";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 import { BASE_PATH, type Call, FROM } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
-import { priceOf, readParameters, type SentParameters } from "../api/parameters.ts";
+import { priceOf, readParameters } from "../api/parameters.ts";
 import { CLIENT_GONE, createAccessLog, loggedStatus } from "../http/access-log.ts";
 import { isFromOtherSite } from "../http/client-address.ts";
 import { prefersEvents, streamEvents } from "../http/event-stream.ts";
@@ -15,8 +14,8 @@ import {
   sentKey,
   whenDone,
 } from "../http/middleware.ts";
-import { PAGE_ROUTES, type RequestInfo } from "../http/request.ts";
-import { respond, respondError, respondZipped } from "../http/respond.ts";
+import { prefers, type RequestInfo } from "../http/request.ts";
+import { PREFLIGHT_HEADERS, respond, respondError, respondZipped } from "../http/respond.ts";
 import type { KeyRecord } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
@@ -24,6 +23,10 @@ import type { Endpoint, Services } from "../tools/services.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 
 const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
+
+/** Why a request is not authorised, where it is not that it has no key. */
+const FOREIGN_PAGE =
+  "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
 
 /** A request that is answered. */
 export interface Answered {
@@ -48,6 +51,11 @@ export interface Pages {
   ): Promise<Response>;
   /** Responds with a file of the pages, or null if there is none at the request's path. */
   file(info: RequestInfo): Promise<Response | null>;
+  /** An error as a page for people, and its headers, for a request with this URL. */
+  error(
+    error: ApiError,
+    url: string,
+  ): { readonly html: string; readonly headers: Readonly<Record<string, string>> };
 }
 
 /** The parts of the service that the app uses. */
@@ -59,133 +67,119 @@ export interface AppDependencies extends Services, MiddlewareDependencies {
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
-  /** The patterns of all paths, for `Bindings.route`. */
-  readonly routes: readonly string[];
   fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
   /** The text of `/readyz` while the service is ready. */
   readiness?(): string;
 }
 
-/** Why a request is not authorised, where it is not that it has no key. */
-const FOREIGN_PAGE =
-  "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
+/** A request to a path, after it has been admitted. */
+type RequestContext = Context<{ Bindings: Bindings }>;
+type Handler = (info: RequestInfo, context: RequestContext) => Response | Promise<Response>;
 
-type Handler = (info: RequestInfo, sent: SentParameters) => Response | Promise<Response>;
-
-/** Answers requests to a path; made at the start. */
-interface Plan {
-  readonly handler: Handler;
-  /** The pattern that represents all spellings of the path. */
-  readonly main: string;
-  /** Its endpoint, if a request can count as more than one. */
-  readonly priced: Endpoint | undefined;
+/** What the middleware and the log need to know of a path. */
+interface Route {
+  /** The patterns of all spellings of the path, the main one first; none for a path that does not exist. */
+  readonly patterns: readonly string[];
+  /** How many requests one counts as; without this, one. */
+  price?(context: RequestContext): number;
+  /** True for a request for the page, whose errors are pages and whose limit is its own. */
+  isPage?(accept: string | null): boolean;
 }
-
-/** The plan of a path, where its parameters are, and the segments of the path. */
-type Match = [[Plan, places: Record<string, number>][], string[]?];
 
 type Explain = (error: Error, info: RequestInfo) => ApiError;
 
-/** Builds the app: the middleware, then the endpoint, then the access log. */
+/** Builds the app: for each path the middleware, then its handler, then the access log. */
 export function createApp(dependencies: AppDependencies): App {
   const { log, config, onAnswered, pages } = dependencies;
   const accessLog = createAccessLog(log, config.logClients);
-  const plans = new Map<string | null, Plan>();
-  const router = new RegExpRouter<Plan>();
-  const locations = () => dependencies.locations?.known.byWord() ?? new Map();
-  const admit = createMiddleware(dependencies, ({ url }, route) => {
-    const priced = plans.get(route)?.priced;
-    return priced && url.includes("?")
-      ? priceOf(priced, queriesOf(url), locations)
-      : (priced?.price ?? 1);
-  });
-  const add = (patterns: readonly [string, ...string[]], handler: Handler, priced?: Endpoint) => {
-    const plan = { handler, main: patterns[0], priced };
-    for (const pattern of patterns) {
-      plans.set(pattern, plan);
-      router.add("ALL", pattern, plan);
-    }
-  };
-  /** Calls the handler of a request, whose path must lead there as it was sent and as its URL has it. */
-  const dispatch = (info: RequestInfo) => {
-    const { request, route } = info;
-    const { method, url } = request;
-    const path = getPath(request);
-    const [[match], segments = []] = router.match("ALL", path) as Match;
-    if (match === undefined || match[0] !== plans.get(route)) {
-      info.route = null;
-      throw new ApiError("NOT_FOUND", { method, path });
-    }
-    if (method !== "GET" && method !== "HEAD") {
-      throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
-    }
-    const [{ handler }, places] = match;
-    const param = (name: string) => {
-      const segment = segments[places[name] ?? -1];
-      return segment && tryDecode(segment, decodeURIComponent);
-    };
-    return handler(info, { param, queries: () => queriesOf(url) });
-  };
+  const admit = createMiddleware(dependencies);
   // The only place that turns a thrown error into one of the API.
   const explain: Explain = (error, info) => {
-    const known =
+    const explained =
       error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: info.id });
-    info.code = known.code;
-    if (known.status === 500 && !info.request.signal.aborted) {
-      accessLog.fault(info, known.code, error);
+    info.code = explained.code;
+    if (explained.status === 500 && !info.request.signal.aborted) {
+      accessLog.fault(info, explained.code, error);
     }
-    return known;
+    return explained;
   };
-  const answer = (info: RequestInfo) => {
-    const fail = (error: Error) => respondError(info, explain(error, info));
-    try {
-      const response = dispatch(info);
-      return response instanceof Promise ? response.catch(fail) : response;
-    } catch (error) {
-      return fail(error as Error);
-    }
+  const serve = (route: Route, handler: Handler) => (context: RequestContext) => {
+    const startMs = performance.now();
+    const request = context.req.raw;
+    const accept = request.headers.get("accept");
+    const traits = {
+      route: route.patterns[0] ?? null,
+      isPage: route.isPage?.(accept) ?? false,
+      price: route.price?.(context) ?? 1,
+    };
+    return whenDone(admit(request, context.env, traits), ({ info, isPreflight, refusal }) => {
+      const refuse = (error: ApiError) =>
+        respondError(info, error, info.isPage ? pages.error(error, request.url) : null);
+      const fail = (error: Error) => refuse(explain(error, info));
+      const answer = () => {
+        if (isPreflight) return respond(info, null, 204, PREFLIGHT_HEADERS);
+        if (refusal !== null) return refuse(refusal);
+        try {
+          const response = handler(info, context);
+          return response instanceof Promise ? response.catch(fail) : response;
+        } catch (error) {
+          return fail(error as Error);
+        }
+      };
+      return whenDone(answer(), (response) => {
+        const answered = (sent: number) => {
+          const ms = performance.now() - startMs;
+          const status = loggedStatus(request, sent);
+          const code = status === CLIENT_GONE ? undefined : info.code;
+          accessLog.answered(info, status, ms);
+          onAnswered?.({ route: info.route, status, code, ms });
+        };
+        void whenDone(info.ended ?? response.status, answered);
+        return response;
+      });
+    });
+  };
+
+  const app = new Hono<{ Bindings: Bindings }>();
+  const add = (route: Route, handler: Handler) => {
+    const reading: Handler = (info, context) => {
+      const { method, path } = context.req;
+      if (method === "GET" || method === "HEAD") return handler(info, context);
+      throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
+    };
+    for (const pattern of route.patterns) app.all(pattern, serve(route, reading));
   };
   for (const endpoint of ENDPOINTS) {
-    const isPriced = Object.values(endpoint.parameters).some(({ price }) => price);
-    const handler = handlerOf(endpoint, dependencies, explain);
-    add(patternsOf(endpoint), handler, isPriced || endpoint.price ? endpoint : undefined);
+    add(routeOf(endpoint, dependencies), handlerOf(endpoint, dependencies, explain));
   }
   const page = (info: RequestInfo, name: "index" | "docs") =>
     pages.page(info, name, addressOf(callOf(info)), dependencies);
-  // Where a shell gets the caller's address as plain text, and a browser the page.
-  add([PAGE_ROUTES.page, "/ip"], (info) => {
-    if (info.isPage) return page(info, "index");
-    const vary = info.route === PAGE_ROUTES.page && { Vary: "Accept" };
+  const asText = (info: RequestInfo, headers = {}) => {
     const text = `${formatIp(addressOf(callOf(info)))}\n`;
-    return respond(info, text, 200, { "Content-Type": "text/plain", ...vary });
-  });
-  add([PAGE_ROUTES.docs], (info) => page(info, "docs"));
-  add([PAGE_ROUTES.file], async (info) => {
+    return respond(info, text, 200, { "Content-Type": "text/plain", ...headers });
+  };
+  // Where a shell gets the caller's address as plain text, and a browser the page.
+  add(
+    { patterns: ["/"], isPage: (accept) => prefers(accept, "text/html", "text/plain") },
+    (info) => (info.isPage ? page(info, "index") : asText(info, { Vary: "Accept" })),
+  );
+  add({ patterns: ["/ip"] }, (info) => asText(info));
+  add({ patterns: ["/docs"], isPage: () => true }, (info) => page(info, "docs"));
+  const missing = ({ req: { method, path } }: RequestContext) =>
+    new ApiError("NOT_FOUND", { method, path });
+  add({ patterns: ["/assets/:file"], isPage: () => true }, async (info, context) => {
     const response = await pages.file(info);
-    if (response !== null) return response;
-    const { method } = info.request;
-    throw new ApiError("NOT_FOUND", { method, path: getPath(info.request) });
+    if (response === null) throw missing(context);
+    return response;
   });
-
+  app.notFound(
+    serve({ patterns: [] }, (_, context) => {
+      throw missing(context);
+    }),
+  );
   return {
-    routes: [...plans.keys()] as string[],
+    fetch: (request, bindings) => app.fetch(request, bindings),
     readiness: () => readinessOf(dependencies),
-    fetch(request, bindings) {
-      const startMs = performance.now();
-      return whenDone(admit(request, bindings), ({ info, response }) =>
-        whenDone(response ?? answer(info), (response) => {
-          const answered = (sent: number) => {
-            const ms = performance.now() - startMs;
-            const status = loggedStatus(request, sent);
-            const code = status === CLIENT_GONE ? undefined : info.code;
-            accessLog.answered(info, status, ms);
-            onAnswered?.({ route: plans.get(info.route)?.main ?? null, status, code, ms });
-          };
-          void whenDone(info.ended ?? response.status, answered);
-          return response;
-        }),
-      );
-    },
   };
 }
 
@@ -196,17 +190,17 @@ export function readinessOf({ shared, icmp }: Pick<AppDependencies, "shared" | "
   return `${shared?.readiness() ?? "ready"}${probes}`;
 }
 
-/** All values in a query by name; read in one way, so that nothing is priced as one value and used as another. */
-function queriesOf(url: string): Record<string, string[]> {
-  return getQueryParams(url) as Record<string, string[]>;
-}
-
-/** The patterns of an endpoint's path: with and without a slash at the end, and without its last segment if that may be empty. */
-function patternsOf({ path, parameters }: Endpoint): [string, ...string[]] {
+/** The route of an endpoint: with and without a slash at the end, and without its last segment if that may be empty. */
+function routeOf(endpoint: Endpoint, { locations }: Services): Route {
+  const { path, parameters, price = 1 } = endpoint;
   const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
   const empty = last?.whenEmpty === undefined ? [] : [pattern.replace(/[^/]+$/, "")];
-  return [pattern, `${pattern}/`, ...empty];
+  const byWord = () => locations?.known.byWord() ?? new Map();
+  return {
+    patterns: [pattern, `${pattern}/`, ...empty],
+    price: ({ req }) => (req.url.includes("?") ? priceOf(endpoint, req.queries(), byWord) : price),
+  };
 }
 
 function handlerOf(
@@ -216,7 +210,7 @@ function handlerOf(
 ): Handler {
   const { keyring, shared, config } = services;
   const subject = Object.keys(parameters).find((name) => parameters[name]?.in === "path");
-  return (info, sent) => {
+  return (info, context) => {
     const { request, caller, key } = info;
     const isKeyed = needsKey && caller.needsKey;
     if (isKeyed && shared?.keys.areOutdated()) throw new ApiError("KEYS_UNAVAILABLE", {});
@@ -224,18 +218,16 @@ function handlerOf(
       const why = isKeyed ? undefined : FOREIGN_PAGE;
       throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
     }
-    const values = readParameters(parameters, sent);
-    const call = callOf(info);
+    const values = readParameters(parameters, context.req);
     if (config.logTargets && subject !== undefined) {
-      info.subject = {
-        target: values[subject] as string,
-        from: values[FROM] as string | undefined,
-      };
+      const { [subject]: target, [FROM]: from } = values;
+      info.subject = { target: target as string, from: from as string | undefined };
     }
     const perform = (call: Call) => {
       const run = (call: Call) => handle(values, call, services);
       return isKeyed && key !== null ? whileValid(key, keyring, call, run) : run(call);
     };
+    const call = callOf(info);
     const wantsEvents = events !== undefined && prefersEvents(request.headers.get("accept"));
     if (wantsEvents && request.method === "GET") {
       const run: Parameters<typeof streamEvents>[1] = async (onEvent, signal) =>

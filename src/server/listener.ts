@@ -60,13 +60,12 @@ export function openListener(
   };
 
   const serve = (certificate: Certificate | null) => {
-    const answerTo = (route: string | null) => (request: Request, server: Server<undefined>) => {
+    const answer = (request: Request, server: Server<undefined>) => {
       const peer = isUnix ? null : server.requestIP(request)?.address;
       // The client has gone, so its address is unknown.
       if (peer === undefined) return new Response(null, { status: 400 });
       return app.fetch(request, {
         connection: { peer, encrypted: certificate !== null },
-        route,
         draining: isStopping || server !== servers[0],
         allowSeconds: (seconds) => {
           const timeoutSeconds = Math.ceil(seconds) + IDLE_TIMEOUT_SECONDS;
@@ -79,12 +78,11 @@ export function openListener(
       development: false,
       maxRequestBodySize: MAX_BODY_BYTES,
       routes: {
-        ...Object.fromEntries(app.routes.map((route) => [route, answerTo(route)])),
         "/healthz": () => health(200, "ok"),
         "/readyz": () =>
           isStopping ? health(503, "stopping") : health(200, app.readiness?.() ?? "ready"),
       },
-      fetch: answerTo(null),
+      fetch: answer,
       error: unforeseen,
     };
     if (address.kind === "unix") {

@@ -8,6 +8,7 @@ import { isCrossSite } from "../http/client-address.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
+import { tryRead } from "../platform/regular-file.ts";
 import type { Services } from "../tools/services.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { openShared } from "../valkey/shared.ts";
@@ -23,8 +24,12 @@ const QUERY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 const CALL_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
-/** The first label of this machine's name. */
-const OWN_LABEL = hostname().toLowerCase().split(".")[0];
+/** The names of this machine with dots, as its files have them; nobody else can add one. */
+const OWN_NAMES = ownNames(
+  hostname(),
+  tryRead("/etc/hosts") ?? "",
+  tryRead("/etc/resolv.conf") ?? "",
+);
 
 /** How often the lag of the event loop is measured. */
 const LAG_INTERVAL_MS = 250;
@@ -99,12 +104,12 @@ export function createMetrics() {
       ];
       return {
         readiness: () => readinessOf(sources),
-        routes: ["/metrics", "/probe"],
-        fetch: (request, { route, allowSeconds }) => {
+        fetch: (request, { allowSeconds }) => {
           const refusal = refusalOf(request);
           if (refusal) return new Response(`${refusal}\n`, { status: 403 });
-          if (route === "/metrics") return respondMetrics(metrics, request);
-          if (route === "/probe") return probeResponse(request, allowSeconds, sources);
+          const { pathname } = new URL(request.url);
+          if (pathname === "/metrics") return respondMetrics(metrics, request);
+          if (pathname === "/probe") return probeResponse(request, allowSeconds, sources);
           return new Response("See /metrics and /probe.\n", { status: 404 });
         },
       };
@@ -121,9 +126,29 @@ function refusalOf({ url, headers }: Request): string | null {
     return "Metrics are not for web pages of others; open this address yourself, or ask without a browser.";
   }
   const name = URL.parse(url)?.hostname.replace(/\.$/, "") ?? "";
-  const [label, ...rest] = name.split(".");
-  const isSafe = rest.length === 0 || label === OWN_LABEL || tryParseIp(name) !== null;
+  // No name without a dot is anybody's own.
+  const isSafe = !name.includes(".") || OWN_NAMES.has(name) || tryParseIp(name) !== null;
   return name && isSafe ? null : "Use an address of this machine, its host name, or localhost.";
+}
+
+/**
+ * The full names of a machine: its host name, that name in the domains where it looks names up, and what
+ * `/etc/hosts` calls it.
+ */
+export function ownNames(host: string, hosts: string, resolvConf: string): ReadonlySet<string> {
+  const own = host.toLowerCase();
+  const [label = ""] = own.split(".");
+  const words = (text: string) => text.toLowerCase().split(/\s+/);
+  const domains = resolvConf
+    .split("\n")
+    .map(words)
+    .flatMap(([keyword, ...rest]) => (keyword === "search" || keyword === "domain" ? rest : []));
+  const aliases = hosts.split("\n").flatMap((line) => words(line.replace(/#.*/, "")).slice(1));
+  return new Set([
+    own,
+    ...domains.map((domain) => `${label}.${domain}`),
+    ...aliases.filter((name) => name.startsWith(`${label}.`)),
+  ]);
 }
 
 function processMetrics(): readonly Metric[] {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { Connection } from "../../src/http/client-address.ts";
 import { createMiddleware } from "../../src/http/middleware.ts";
-import { respond } from "../../src/http/respond.ts";
+import { respond, respondError } from "../../src/http/respond.ts";
 import { createLog } from "../../src/util/log.ts";
 
 const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
@@ -25,11 +25,12 @@ function pass(
 ): Response {
   const method = "Access-Control-Request-Method" in sent ? "OPTIONS" : "GET";
   const request = new Request("http://localhost/", { method, headers: sent });
-  const bindings = { connection, route: null, draining, allowSeconds: () => {} };
-  const admission = admit(request, bindings);
+  const bindings = { connection, draining, allowSeconds: () => {} };
+  const admission = admit(request, bindings, { route: null, isPage: false, price: 1 });
   if (admission instanceof Promise) throw new Error("nothing to wait for");
-  const { info, response } = admission;
-  return response ?? respond(info, info.id);
+  const { info, isPreflight, refusal } = admission;
+  if (isPreflight) return respond(info, null, 204);
+  return refusal ? respondError(info, refusal) : respond(info, info.id);
 }
 
 const tcp = (peer: string, encrypted: boolean) => ({ peer, encrypted });

@@ -3,8 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { Connection } from "../../src/http/client-address.ts";
 import { createMiddleware } from "../../src/http/middleware.ts";
-import { respond } from "../../src/http/respond.ts";
+import { prefers } from "../../src/http/request.ts";
+import { respond, respondError } from "../../src/http/respond.ts";
 import { bundlePage } from "../../src/page/bundle.ts";
+import { errorPage } from "../../src/page/error-page.ts";
 import { createLog } from "../../src/util/log.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
@@ -128,11 +130,13 @@ describe("a browser without HTTPS", () => {
   const peer: Connection = { peer: "192.0.2.1", encrypted: false };
   const ask = (accept: string, host = "tools.example") => {
     const request = new Request(`http://${host}/?a=<b>`, { headers: { Accept: accept } });
-    const bindings = { connection: peer, route: "/", draining: false, allowSeconds: () => {} };
-    const admission = admit(request, bindings);
+    const bindings = { connection: peer, draining: false, allowSeconds: () => {} };
+    const isPage = prefers(accept, "text/html", "text/plain");
+    const admission = admit(request, bindings, { route: "/", isPage, price: 1 });
     if (admission instanceof Promise) throw new Error("nothing to wait for");
-    const { info, response } = admission;
-    return response ?? respond(info, null);
+    const { info, refusal } = admission;
+    if (refusal === null) return respond(info, null);
+    return respondError(info, refusal, isPage ? errorPage(refusal, request.url) : null);
   };
 
   test("reads why, and where to go", async () => {

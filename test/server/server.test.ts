@@ -21,7 +21,6 @@ async function startOpenEnded() {
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<Response>();
   const app: App = {
-    routes: [],
     fetch: () => {
       arrived.resolve();
       return answer.promise;
@@ -52,7 +51,7 @@ describe("stop", () => {
   });
 
   test("does not wait for the rest of a request that a client has begun", async () => {
-    const app: App = { routes: [], fetch: () => new Response("answered") };
+    const app: App = { fetch: () => new Response("answered") };
     const listening = await listen(app, { listen: LISTEN }, null, log().log);
     const { port } = new URL(listening.urls[0] ?? "");
     const closed = Promise.withResolvers<void>();
@@ -82,7 +81,7 @@ describe("an app that throws", () => {
     ["a rejected promise", () => Promise.reject(new Error("secret"))],
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
-    const app: App = { routes: [], fetch: fetchOfApp };
+    const app: App = { fetch: fetchOfApp };
     const config = { listen: LISTEN };
     const listening = await listen(app, config, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
@@ -99,7 +98,7 @@ describe("an app that throws", () => {
 });
 
 describe("an existing socket file", () => {
-  const app: App = { routes: [], fetch: () => new Response("ours") };
+  const app: App = { fetch: () => new Response("ours") };
 
   /** Calls `check` with a path in a new folder and a function that listens there. */
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {

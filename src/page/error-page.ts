@@ -38,5 +38,15 @@ ${remedy}
 `;
   const hash = Bun.SHA256.hash(STYLE, "base64");
   const securityPolicy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-  return { html, securityPolicy };
+  return { html, headers: pageHeaders(securityPolicy) };
+}
+
+/** The headers of an HTML page. */
+export function pageHeaders(securityPolicy: string) {
+  return {
+    "Content-Type": "text/html;charset=utf-8",
+    "Content-Security-Policy": securityPolicy,
+    "Referrer-Policy": "no-referrer",
+    Vary: "Accept",
+  };
 }
