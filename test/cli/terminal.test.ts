@@ -1,6 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { ApiError } from "../../src/api/errors.ts";
 import { rawSocketRemedy } from "../../src/cli/terminal.ts";
+import { remedyFor } from "../../src/tools/engine.ts";
 
 const reason = (code: string) => `socket(AF_INET6, 3, 58): ${code}`;
 const SYSTEMD = { NOTIFY_SOCKET: "/run/systemd/notify" };
@@ -31,5 +32,7 @@ test.each([
   ["EAFNOSUPPORT", "the operator must enable IPv6 in the kernel."],
   ["ENOSYS", "the operator must allow executable memory."],
 ])("a client is told it too: %s", (code, said) => {
-  expect(new ApiError("ICMP_UNAVAILABLE", { reason: reason(code) }).message).toEndWith(said);
+  const icmp = { unavailable: reason(code) };
+  const { message } = new ApiError("ICMP_UNAVAILABLE", { reason: reason(code) }, remedyFor(icmp));
+  expect(message).toEndWith(said);
 });

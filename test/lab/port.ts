@@ -1,18 +1,21 @@
+/** Below the ports that the kernel gives to connections, so that only who asks here has them. */
+const FIRST = 20_000;
+
+let next = FIRST;
+
 /**
- * A port that neither TCP nor UDP uses here, not even a connection that was closed a minute ago: one
- * in TIME-WAIT keeps its own port from a listener.
+ * A port that neither TCP nor UDP uses here: the next one of this file's namespace, where nobody else
+ * chooses ports below those of the kernel. Where the tests have no namespace, taken ones are passed over.
  */
 export async function freePort(): Promise<number> {
   while (true) {
-    const listener = Bun.listen({ hostname: "::", port: 0, socket: { data() {} } });
-    const { port } = listener;
+    const port = next++;
     try {
+      Bun.listen({ hostname: "::", port, socket: { data() {} } }).stop();
       (await Bun.udpSocket({ hostname: "::", port })).close();
       return port;
     } catch {
-      // Taken for UDP; the next one.
-    } finally {
-      listener.stop();
+      // Another program has it; the next one.
     }
   }
 }

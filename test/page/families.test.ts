@@ -37,7 +37,8 @@ beforeAll(async () => {
     `addr add ${SERVICE[0]}/24 dev service`,
     `addr add ${SERVICE[1]}/64 dev service nodad`,
   ]);
-  stack.defer(() => runIp(["netns del visitor"]));
+  // The end of a namespace takes its devices away later.
+  stack.defer(() => runIp(["link del service", "netns del visitor"]));
   stack.use(await startTranslator());
   port = await freePort();
   const url = (name: string) => `http://${name}.test:${port}`;
