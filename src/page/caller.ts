@@ -4,7 +4,7 @@ import type { Parameter } from "../api/parameters.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Services } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
-import { describeAddress } from "../tools/validate/endpoint.ts";
+import { describeAddress } from "../tools/validate/engine.ts";
 import { VERSION } from "../util/version.ts";
 
 /** The data about the caller and the tools that the page is served with. */

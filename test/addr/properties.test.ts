@@ -22,7 +22,7 @@ import {
   prefixOf,
 } from "../../src/addr/prefix.ts";
 import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { describeIpv6 } from "../../src/tools/validate/address-details.ts";
+import { describeIpv6 } from "../../src/tools/validate/engine.ts";
 import { edgesOf, integerOf } from "./blocks.ts";
 import { parseIpv6 } from "./parse.ts";
 import { slowParseIpv4, slowParseIpv6 } from "./slow-ipv6.ts";

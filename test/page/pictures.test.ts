@@ -1,9 +1,9 @@
 /** The data that the pictures of the tools are drawn from. */
 import { describe, expect, test } from "bun:test";
+import { digitsOf, partsOf } from "../../src/page/browser/pictures/address-parts.ts";
 import { isLossy, levelsOf, type Path } from "../../src/page/browser/pictures/paths-lanes.ts";
 import { formatMs, NUMBER_FORMATS, roundUp, scaleOf } from "../../src/tools/numbers.ts";
-import { digitsOf, partsOf } from "../../src/tools/validate/bits.ts";
-import { describeAddress } from "../../src/tools/validate/endpoint.ts";
+import { describeAddress } from "../../src/tools/validate/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 describe("the bits of an address", () => {

@@ -9,8 +9,8 @@ import { type MtuResult, mtuText } from "../../src/tools/mtu/endpoint.ts";
 import type { PingResult } from "../../src/tools/ping/endpoint.ts";
 import { pingVerdict } from "../../src/tools/ping/statistics.ts";
 import { type TraceResult, traceVerdict } from "../../src/tools/trace/endpoint.ts";
-import { describeAddress } from "../../src/tools/validate/endpoint.ts";
-import type { Validation } from "../../src/tools/validate/report.ts";
+import { describeAddress } from "../../src/tools/validate/engine.ts";
+import type { Validation } from "../../src/tools/validate/result.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 /** When a document was measured, and by which version. */

@@ -1,9 +1,8 @@
-import { z } from "zod";
 import { formatIp, type IpAddress } from "../../addr/ip.ts";
 import type { Call } from "../../api/endpoint.ts";
-import { flag, ipText, named, network } from "../../api/schemas.ts";
 import { endpoint } from "../services.ts";
 import example from "./example.json" with { type: "json" };
+import { myIpResult } from "./result.ts";
 
 /** `GET /myip`: the address that the caller's connection comes from. */
 export const myIp = endpoint({
@@ -13,18 +12,7 @@ export const myIp = endpoint({
   description: "The address that your connection comes from, and whether it is IPv4 or IPv6.",
   needsKey: false,
   parameters: {},
-  response: () =>
-    named("MyIp", "The address of a client.", {
-      ip: ipText("The address."),
-      version: z
-        .literal([4, 6])
-        .meta({ type: "integer", description: "The IP version of your connection." }),
-      isIPv6: flag("Whether your connection is IPv6."),
-      details: z
-        .strictObject({ network: network() })
-        .exactOptional()
-        .describe("Your network; absent if the operator's files do not have it."),
-    }),
+  response: myIpResult,
   example,
   errors: [],
   handle(_, call, { networks }) {

@@ -1,12 +1,10 @@
-import { z } from "zod";
-import { classifyIpv6 } from "../../addr/classify.ts";
-import { formatIpv6, formatIpv6Expanded } from "../../addr/format.ts";
-import { type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
+import { tryParseIpv6 } from "../../addr/ipv6.ts";
 import { invalidAddress } from "../../api/errors.ts";
-import { addressType, ipv6Text, named, textSchema } from "../../api/schemas.ts";
-import { endpoint, type Services } from "../services.ts";
-import { addressDetails, describeIpv6 } from "./address-details.ts";
+import { textSchema } from "../../api/schemas.ts";
+import { endpoint } from "../services.ts";
+import { describeAddress } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
+import { validation } from "./result.ts";
 
 /** `GET /validate`: what an IPv6 address is, in both its text forms. */
 export const validate = endpoint({
@@ -27,14 +25,7 @@ export const validate = endpoint({
       example: "2001:0db8::0001",
     },
   },
-  response: () =>
-    named("Validation", "What an IPv6 address is.", {
-      valid: z.literal(true).describe("Always true: other texts are an error."),
-      type: addressType(),
-      compressed: ipv6Text("The shortest form, RFC 5952."),
-      expanded: ipv6Text("Eight groups of four hex digits."),
-      details: addressDetails(),
-    }),
+  response: validation,
   example,
   errors: ["INVALID_ADDRESS"],
   handle({ address: text }, _, { networks }) {
@@ -43,16 +34,3 @@ export const validate = endpoint({
     return describeAddress(address, networks);
   },
 });
-
-/** The answer for a valid address. */
-export function describeAddress(address: Ipv6Address, networks: Services["networks"]) {
-  const details = describeIpv6(address);
-  const network = networks?.find(address);
-  return {
-    valid: true as const,
-    type: classifyIpv6(address),
-    compressed: formatIpv6(address),
-    expanded: formatIpv6Expanded(address),
-    details: network ? { ...details, network } : details,
-  };
-}

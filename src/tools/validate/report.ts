@@ -1,8 +1,5 @@
 import { factsOf, networkText, type Reporter } from "../report.ts";
-import type { describeAddress } from "./endpoint.ts";
-
-/** The document of `/validate`. */
-export type Validation = ReturnType<typeof describeAddress>;
+import type { Validation } from "./result.ts";
 
 type Details = Validation["details"];
 

@@ -1,5 +1,5 @@
-import { digitsOf, PARTS, partsOf } from "../../../tools/validate/bits.ts";
-import type { Validation } from "../../../tools/validate/report.ts";
+import type { Validation } from "../../../tools/validate/result.ts";
+import { digitsOf, PARTS, partsOf } from "./address-parts.ts";
 import type { View } from "./picture.ts";
 
 /** The bits of an address. */

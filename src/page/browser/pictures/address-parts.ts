@@ -1,4 +1,4 @@
-import type { Validation } from "./report.ts";
+import type { Validation } from "../../../tools/validate/result.ts";
 
 /** The parts of an address, with the names that the page shows. */
 export const PARTS = {

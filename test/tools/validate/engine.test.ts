@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { classifyIpv6, TYPE_TABLE } from "../../../src/addr/classify.ts";
-import { addressDetails, describeIpv6 } from "../../../src/tools/validate/address-details.ts";
+import { describeIpv6 } from "../../../src/tools/validate/engine.ts";
+import { addressDetails } from "../../../src/tools/validate/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 
 /** The keys that every address has are checked once, below. */
