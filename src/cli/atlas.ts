@@ -1,8 +1,8 @@
 import { HEADER_BYTES, PAYLOAD_BYTES, TYPE } from "../icmp/wire/packet.ts";
-import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound } from "../tools/mtr/report.ts";
-import type { PingResult } from "../tools/ping/endpoint.ts";
-import type { TraceResult } from "../tools/trace/endpoint.ts";
+import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
+import type { PingResult } from "../tools/ping/result.ts";
+import type { TraceResult } from "../tools/trace/result.ts";
 
 /** The circumstances of a result. */
 export interface AtlasRun {

@@ -1,10 +1,10 @@
 import { HEADER_BYTES, IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/wire/packet.ts";
-import type { MtrResult } from "../tools/mtr/endpoint.ts";
-import type { PingResult } from "../tools/ping/endpoint.ts";
-import { pingTotals } from "../tools/ping/statistics.ts";
+import type { MtrResult } from "../tools/mtr/result.ts";
+import type { PingResult } from "../tools/ping/result.ts";
+import { pingTotals } from "../tools/ping/verdict.ts";
 import { MAX_WIDTH } from "../tools/report-text.ts";
 import type { ToolName } from "../tools/reports.ts";
-import type { TraceResult } from "../tools/trace/endpoint.ts";
+import type { TraceResult } from "../tools/trace/result.ts";
 import { mapValues } from "../util/objects.ts";
 import { printable } from "../util/text.ts";
 import { type AtlasRun, atlasMtr, atlasPing, atlasTrace } from "./atlas.ts";

@@ -1,5 +1,5 @@
-import type { MtrResult, MtrRound } from "../tools/mtr/endpoint.ts";
 import { mergeRound, mtrDraft, mtrReport } from "../tools/mtr/report.ts";
+import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, hostsBelow, type Line, tableLines } from "../tools/report-text.ts";
 import { ENOUGH } from "../tools/run-budget.ts";

@@ -9,7 +9,7 @@ import {
 } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
-import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/endpoint.ts";
+import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
 import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";

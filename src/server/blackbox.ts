@@ -2,16 +2,16 @@
 import { FROM } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, type Parameters, readParameters } from "../api/parameters.ts";
-import type { DnsResult } from "../tools/dns/endpoint.ts";
-import { MAX_FLOW_LABEL } from "../tools/hops.ts";
-import type { MtrResult } from "../tools/mtr/endpoint.ts";
-import type { MtuResult } from "../tools/mtu/endpoint.ts";
-import type { PingResult } from "../tools/ping/endpoint.ts";
+import type { DnsResult } from "../tools/dns/result.ts";
+import { MAX_FLOW_LABEL } from "../tools/fields.ts";
+import type { MtrResult } from "../tools/mtr/result.ts";
+import type { MtuResult } from "../tools/mtu/result.ts";
+import type { PingResult } from "../tools/ping/result.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
 import { targetParameter } from "../tools/run.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
 import { toolNamed } from "../tools/table.ts";
-import type { TraceResult } from "../tools/trace/endpoint.ts";
+import type { TraceResult } from "../tools/trace/result.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 import { gauge, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
 

@@ -1,22 +1,15 @@
-import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
 import type { Call } from "../api/endpoint.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
-import { flag, ipv6Text, network, shape, text, whole } from "../api/schemas.ts";
 import { SILENCE_MS } from "../icmp/prober/prober.ts";
 import { interfaceName } from "../icmp/socket/interfaces.ts";
+import { MAX_FLOW_LABEL, MAX_HOPS } from "./fields.ts";
 import { hopNames, LATE, NAMES_MS } from "./hop-names.ts";
-import { icmpCode, icmpType, openRun } from "./run.ts";
+import { openRun } from "./run.ts";
 import type { Services } from "./services.ts";
 import type { TraceError, TraceHop } from "./trace/responses.ts";
 import { MAX_PERSISTENCE_MS } from "./trace/schedule.ts";
-
-/** The greatest hop limit of a trace. */
-export const MAX_HOPS = 64;
-
-/** The greatest flow label: 20 bits. */
-export const MAX_FLOW_LABEL = 0xf_ffff;
 
 /** The parameters of every tool that traces. */
 export const pathParameters = {
@@ -126,50 +119,3 @@ export function presentRow<Fields extends object, Details extends object = objec
 export function presentTraceError(error: TraceError) {
   return { ...error, from: formatIpv6(error.from) };
 }
-
-/** The schema of `presentTraceError`. */
-export const traceError = shape("TraceError", "The ICMPv6 error that ended a trace.", () => ({
-  type: icmpType(),
-  code: icmpCode(),
-  name: text("Its name, such as no-route."),
-  from: ipv6Text("Its sender."),
-  fromTarget: flag("Whether the target itself sent it."),
-}));
-
-/** The schema of an address that may be missing. */
-export const ipOrNull = (description: string) =>
-  z.nullable(ipv6Text(description)).meta({ format: "ipv6", description });
-
-/** The schema of a hop's name. */
-export const hostname = () => text("Its name; null if none is known.").nullable();
-
-/** The schemas of `presentRow`. */
-export const hopFields = <Fields extends z.core.$ZodLooseShape, More extends z.core.$ZodLooseShape>(
-  fields: Fields,
-  more: More,
-) => ({
-  hop: whole("The position, from 1.", 1, MAX_HOPS),
-  ip: ipOrNull("The hop's address; null if it was silent."),
-  hostname: hostname(),
-  ...fields,
-  details: z
-    .strictObject({
-      zone: text("The interface to a link-local address."),
-      network: network(),
-      nameLate: z
-        .literal(true)
-        .describe("The resolver did not say its name in time; ask `/dns` with type PTR for it."),
-      ...more,
-    })
-    .partial()
-    .exactOptional()
-    .describe("What else is known of the hop; absent if nothing is."),
-});
-
-/** The schema of the flow label of a run. */
-export const flowLabelNumber = () =>
-  whole(
-    "The flow label of all probes; 0 if another program on the service's machine reserves flow labels.",
-    0,
-    MAX_FLOW_LABEL,
-  );

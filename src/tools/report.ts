@@ -3,8 +3,7 @@ import type { ValueOf } from "../api/schemas.ts";
 import type { Translation } from "../dns/dns64.ts";
 import { listText } from "../util/text.ts";
 import { FAILURES } from "./check/findings.ts";
-import type { traceError } from "./hops.ts";
-import type { portField, runDetailFields } from "./run.ts";
+import type { portField, runDetailFields, traceError } from "./fields.ts";
 
 /** How good the news of a verdict, a fact or a row are. */
 export type Tone = "good" | "warn" | "bad";

@@ -1,21 +1,9 @@
-import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
-import { translation } from "../api/dns-schemas.ts";
 import type { Call } from "../api/endpoint.ts";
 import { ApiError, clientGone, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
-import {
-  flag,
-  ipv6Text,
-  list,
-  measured,
-  oneOf,
-  shape,
-  text,
-  textSchema,
-  whole,
-} from "../api/schemas.ts";
+import { textSchema } from "../api/schemas.ts";
 import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
@@ -23,11 +11,11 @@ import { NEIGHBOUR_MS } from "../icmp/prober/target-limit.ts";
 import type { Carrier, PortState } from "../icmp/socket/socket.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
-import { CUTS, createBudget } from "./budget.ts";
+import { createBudget } from "./budget.ts";
 import { engineForTraces, remedyFor } from "./engine.ts";
 import type { NoResult, RunOptions, RunRequest } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
-import { ADDRESS_USES, parseTarget, resolveTarget } from "./target.ts";
+import { parseTarget, resolveTarget } from "./target.ts";
 
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
@@ -96,19 +84,6 @@ export function carrierOf(
   throw new ApiError("INVALID_PARAMETER", { parameter: "port", value: `${chosen}`, allowed }, why);
 }
 
-/** The schema of the port in the details of a run that can probe one. */
-export const portField = () => ({
-  port: z
-    .strictObject({
-      protocol: oneOf(["tcp", "udp"], "How the probes travelled."),
-      port: whole("The target's port.", 1, 65_535),
-      state: oneOf(["open", "closed"], "What its last answer says.").exactOptional(),
-      echo: flag("If it is silent, whether the target answers echo requests.").exactOptional(),
-    })
-    .exactOptional()
-    .describe("The port that was probed; absent for ICMPv6."),
-});
-
 /** A target, and how it is probed. */
 interface Probed {
   readonly target: string;
@@ -169,56 +144,6 @@ const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 
 /** The last sentence of a verdict on a run that met its budget. */
 const EARLY = "The run met its budget and ended, so this may not be all.";
-
-/** The schema of an ICMPv6 error's type. */
-export const icmpType = () => whole("The ICMPv6 type, RFC 4443.", 0, 255);
-
-/** The schema of an ICMPv6 error's code. */
-export const icmpCode = () => whole("The ICMPv6 code, RFC 4443.", 0, 255);
-
-/** The schemas of what every result of a run says first. */
-export const runFields = () => ({
-  target: text("The target as it was sent."),
-  ip: ipv6Text("The address that was probed."),
-});
-
-/**
- * The schemas of what the details of every run have.
- *
- * @param codes the codes of the verdict
- */
-export const runDetailFields = <const Codes extends readonly string[]>(codes: Codes) => ({
-  ...measured(),
-  verdict: verdictField(codes),
-  dns64: translation()
-    .exactOptional()
-    .describe(
-      "The target leads to a translator, where the IPv6 path ends; absent if it does not, or it is not known.",
-    ),
-  addresses: list(
-    z.strictObject({
-      ip: ipv6Text("The address."),
-      use: oneOf(ADDRESS_USES, "Whether it was probed, could be, or why not."),
-    }),
-    "The addresses of the name in the order of RFC 6724, if it has several.",
-  ).exactOptional(),
-  source: ipv6Text("The source address of the probes."),
-  cutShort: cutShort().exactOptional(),
-});
-
-const cutShort = shape("CutShort", "Why the run ended early: it met its budget.", () => ({
-  code: z.enum(Object.keys(CUTS) as (keyof typeof CUTS)[]).describe("The bound that was met."),
-  text: text("One sentence."),
-}));
-
-/** The schema of the conclusion of a result. */
-export const verdictField = <const Codes extends readonly string[]>(codes: Codes) =>
-  z
-    .strictObject({
-      code: z.enum(codes),
-      text: text("A few sentences: what was found, where, and how sure it is."),
-    })
-    .describe("The conclusion.");
 
 /**
  * Takes a slot, for which the owner may have to wait, and returns the function that gives it back.

@@ -42,9 +42,6 @@ export function parseTarget(text: string): Target {
 /** Addresses of a name that are considered; the resolver chooses their order. */
 const MAX_ADDRESSES = 32;
 
-/** The fates of an address of a name: one is probed, `spare` ones could be. */
-export const ADDRESS_USES = ["probed", "spare", "not-allowed", "no-route", "no-interface"] as const;
-
 /**
  * Turns a target into the one address that may be probed, and the interface of a link-local one.
  *

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { FORMATS, type Format, type Formats } from "../../src/cli/formats.ts";
-import type { MtrResult, MtrRound } from "../../src/tools/mtr/endpoint.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
-import type { PingResult } from "../../src/tools/ping/endpoint.ts";
-import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
+import type { MtrResult, MtrRound } from "../../src/tools/mtr/result.ts";
+import type { PingResult } from "../../src/tools/ping/result.ts";
+import type { TraceResult } from "../../src/tools/trace/result.ts";
 import { DATED } from "../tools/documents.ts";
 
 const {

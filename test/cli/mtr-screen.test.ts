@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import type { CallEndpoint } from "../../src/cli/call-here.ts";
 import { mtrLines, runMtrScreen, withRound } from "../../src/cli/mtr-screen.ts";
 import { createScreen } from "../../src/cli/screen.ts";
-import { type MtrRound, mtr } from "../../src/tools/mtr/endpoint.ts";
+import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import example from "../../src/tools/mtr/example.json" with { type: "json" };
+import type { MtrRound } from "../../src/tools/mtr/result.ts";
 
 const [row] = example.hops as unknown as MtrRound["hops"];
 const ADDRESS = "2001:db8:1111:2222:3333:4444:5555:6666";

@@ -1,7 +1,7 @@
 /** Loss by hop and the path MTU through the whole service, over real kernel routers. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { MtrRound } from "../../src/tools/mtr/endpoint.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
+import type { MtrRound } from "../../src/tools/mtr/result.ts";
 import { readEvents, type SentEvent } from "../lab/events.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";

@@ -1,14 +1,18 @@
 /** Documents with everything that each tool can report; each value occurs once. */
 
 import type { DnssecDetails } from "../../src/api/dns-schemas.ts";
-import type { CheckResult } from "../../src/tools/check/endpoint.ts";
-import { checkVerdict } from "../../src/tools/check/steps.ts";
-import { type DnsResult, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
-import { type MtrResult, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
-import { type MtuResult, mtuText } from "../../src/tools/mtu/endpoint.ts";
-import type { PingResult } from "../../src/tools/ping/endpoint.ts";
-import { pingVerdict } from "../../src/tools/ping/statistics.ts";
-import { type TraceResult, traceVerdict } from "../../src/tools/trace/endpoint.ts";
+import type { CheckResult } from "../../src/tools/check/result.ts";
+import { checkVerdict } from "../../src/tools/check/verdict.ts";
+import type { DnsResult } from "../../src/tools/dns/result.ts";
+import { dnsVerdict } from "../../src/tools/dns/verdict.ts";
+import type { MtrResult } from "../../src/tools/mtr/result.ts";
+import { mtrVerdict } from "../../src/tools/mtr/verdict.ts";
+import type { MtuResult } from "../../src/tools/mtu/result.ts";
+import { mtuText } from "../../src/tools/mtu/verdict.ts";
+import type { PingResult } from "../../src/tools/ping/result.ts";
+import { pingVerdict } from "../../src/tools/ping/verdict.ts";
+import type { TraceResult } from "../../src/tools/trace/result.ts";
+import { traceVerdict } from "../../src/tools/trace/verdict.ts";
 import { describeAddress } from "../../src/tools/validate/engine.ts";
 import type { Validation } from "../../src/tools/validate/result.ts";
 import { parseIpv6 } from "../addr/parse.ts";

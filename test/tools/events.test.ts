@@ -11,7 +11,8 @@ import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type { TraceOptions } from "../../src/tools/trace/engine.ts";
 import { presentHop } from "../../src/tools/trace/hop.ts";
-import type { TraceHop, TraceReason } from "../../src/tools/trace/responses.ts";
+import type { TraceHop } from "../../src/tools/trace/responses.ts";
+import type { TraceReason } from "../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");

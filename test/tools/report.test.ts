@@ -1,11 +1,11 @@
 /** Documents as reports: nothing that a document says is missing, and drafts say what is known so far. */
 import { describe, expect, test } from "bun:test";
 import type { z } from "zod";
-import type { MtrResult } from "../../src/tools/mtr/endpoint.ts";
+import type { MtrResult } from "../../src/tools/mtr/result.ts";
 import { reportText } from "../../src/tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../src/tools/reports.ts";
 import { TOOLS } from "../../src/tools/table.ts";
-import type { TraceResult } from "../../src/tools/trace/endpoint.ts";
+import type { TraceResult } from "../../src/tools/trace/result.ts";
 import {
   CHECK,
   COMPARISON,

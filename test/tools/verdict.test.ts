@@ -1,13 +1,21 @@
 /** The verdict of each tool: every code, singular and plural, and no more than is known. */
 import { describe, expect, test } from "bun:test";
-import { type DnsResult, dns, dnsVerdict } from "../../src/tools/dns/endpoint.ts";
-import { type MtrResult, mtr, mtrVerdict } from "../../src/tools/mtr/endpoint.ts";
+import { dns } from "../../src/tools/dns/endpoint.ts";
+import type { DnsResult } from "../../src/tools/dns/result.ts";
+import { dnsVerdict } from "../../src/tools/dns/verdict.ts";
+import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import type { LossBegin } from "../../src/tools/mtr/loss-cause.ts";
-import { type MtuResult, mtu, mtuText } from "../../src/tools/mtu/endpoint.ts";
-import type { MtuVerdict } from "../../src/tools/mtu/engine.ts";
-import { type PingResult, ping } from "../../src/tools/ping/endpoint.ts";
-import { pingVerdict } from "../../src/tools/ping/statistics.ts";
-import { type TraceResult, traceroute, traceVerdict } from "../../src/tools/trace/endpoint.ts";
+import type { MtrResult } from "../../src/tools/mtr/result.ts";
+import { mtrVerdict } from "../../src/tools/mtr/verdict.ts";
+import { mtu } from "../../src/tools/mtu/endpoint.ts";
+import type { MtuResult, MtuVerdict } from "../../src/tools/mtu/result.ts";
+import { mtuText } from "../../src/tools/mtu/verdict.ts";
+import { ping } from "../../src/tools/ping/endpoint.ts";
+import type { PingResult } from "../../src/tools/ping/result.ts";
+import { pingVerdict } from "../../src/tools/ping/verdict.ts";
+import { traceroute } from "../../src/tools/trace/endpoint.ts";
+import type { TraceResult } from "../../src/tools/trace/result.ts";
+import { traceVerdict } from "../../src/tools/trace/verdict.ts";
 
 const ROUTER = "2001:db8:1::1";
 const OTHER = "2001:db8:2::1";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "hono/jsx/dom";
-import type { DnsResult } from "../../tools/dns/endpoint.ts";
+import type { DnsResult } from "../../tools/dns/result.ts";
 import { networkSentence } from "../../tools/validate/report.ts";
 import type { PageTool } from "../caller.ts";
 import { call } from "./api.ts";

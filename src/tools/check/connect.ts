@@ -10,7 +10,7 @@ import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
 import type { Services } from "../services.ts";
 import type { Finding } from "./findings.ts";
-import { PLAIN_PORT, type Seen, TLS_PORT } from "./steps.ts";
+import { PLAIN_PORT, type Seen, TLS_PORT } from "./verdict.ts";
 
 /** A service at one address. */
 export interface Service {

@@ -1,14 +1,14 @@
-import { z } from "zod";
 import { integerParameter } from "../../api/parameters.ts";
-import { list, measured, named, text, textSchema, type ValueOf, whole } from "../../api/schemas.ts";
+import { textSchema } from "../../api/schemas.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { carrierOf, PROBING, takeSlot, verdictField } from "../run.ts";
+import { carrierOf, PROBING, takeSlot } from "../run.ts";
 import { endpoint } from "../services.ts";
 import { parseTarget } from "../target.ts";
+import { LONGEST_MS, takeSteps, withLimit } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import { inOrder, VERDICTS } from "./findings.ts";
-import { LONGEST_MS, takeSteps, withLimit } from "./run.ts";
-import { checkBegin, checkStep, checkVerdict, TLS_PORT } from "./steps.ts";
+import { inOrder } from "./findings.ts";
+import { checkBegin, checkResult, checkStep } from "./result.ts";
+import { checkVerdict, TLS_PORT } from "./verdict.ts";
 
 /** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
 const PRICE = 12;
@@ -66,16 +66,3 @@ export const check = endpoint({
     };
   },
 });
-
-/** The result of a check. */
-export type CheckResult = ValueOf<ReturnType<typeof checkResult>>;
-
-/** The schema of the result. */
-export function checkResult() {
-  return named("CheckResult", "Whether a name works over IPv6, and if not, why.", {
-    name: text("The name or address as it was sent."),
-    port: whole("The TCP port.", 1, 65_535),
-    steps: list(checkStep(), "The steps, in the order in which people read them."),
-    details: z.strictObject({ ...measured(), verdict: verdictField(VERDICTS) }),
-  });
-}

@@ -6,13 +6,13 @@ import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
 import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
 import { listText, plural } from "../../util/text.ts";
-import type { DnsResult } from "../dns/endpoint.ts";
-import type { MtrResult } from "../mtr/endpoint.ts";
-import type { MtuResult } from "../mtu/endpoint.ts";
-import type { PingResult } from "../ping/endpoint.ts";
+import type { DnsResult } from "../dns/result.ts";
+import type { MtrResult } from "../mtr/result.ts";
+import type { MtuResult } from "../mtu/result.ts";
+import type { PingResult } from "../ping/result.ts";
 import type { Services } from "../services.ts";
-import type { TraceResult } from "../trace/endpoint.ts";
-import type { Seen } from "./steps.ts";
+import type { TraceResult } from "../trace/result.ts";
+import type { Seen } from "./verdict.ts";
 
 type Answer = DnsResult | ApiError;
 

@@ -1,7 +1,6 @@
 import { factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
-import type { CheckResult } from "./endpoint.ts";
 import { FAILURES, inOrder, STEPS } from "./findings.ts";
-import type { Step, StepBegin } from "./steps.ts";
+import type { CheckResult, Step, StepBegin } from "./result.ts";
 
 /** A check as far as it is known. */
 export interface CheckDocument {

@@ -1,43 +1,24 @@
 import { z } from "zod";
-import {
-  comparison,
-  dnsDetails,
-  dnsRecord,
-  dnsReply,
-  dnssecVerdict,
-} from "../../api/dns-schemas.ts";
+import { dnsReply } from "../../api/dns-schemas.ts";
 import { ApiError } from "../../api/errors.ts";
 import { choiceParameter } from "../../api/parameters.ts";
-import {
-  list,
-  measured,
-  named,
-  once,
-  resolverName,
-  text,
-  textSchema,
-  type ValueOf,
-  whole,
-} from "../../api/schemas.ts";
+import { once, textSchema } from "../../api/schemas.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { QUERY_TIMEOUT_MS, type QueryOptions } from "../../dns/client.ts";
-import { blockReason, staleReason } from "../../dns/codes.ts";
 import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
 import { parseHostname } from "../../dns/hostname.ts";
-import { withoutFinalDot } from "../../dns/name.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/record.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { plural } from "../../util/text.ts";
-import { takeSlot, verdictField } from "../run.ts";
+import { takeSlot } from "../run.ts";
 import { endpoint } from "../services.ts";
-import { type Compared, compareReplies, comparisonText, replyDocument } from "./comparison.ts";
+import { compareReplies, replyDocument } from "./comparison.ts";
 import { checkDnssec } from "./dnssec.ts";
 import example from "./example.json" with { type: "json" };
 import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
-
-const VERDICTS = ["answer", "no-data", "incomplete"] as const;
+import { dnsResult } from "./result.ts";
+import { dnsVerdict } from "./verdict.ts";
 
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
 const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
@@ -181,53 +162,3 @@ export const dns = endpoint({
     return { hostname, records, resolver: first.resolver, queryTime: queryTimeMs, details };
   },
 });
-
-/** The records of a name. */
-export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
-
-/** The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers. */
-export function dnsVerdict(
-  resolver: ResolverName,
-  records: DnsResult["records"],
-  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec" | "extendedErrors"> &
-    Partial<Compared>,
-) {
-  const { extendedErrors = [], resolvers } = said;
-  const { type } = said.question;
-  const name = said.question.name === "." ? "the root" : withoutFinalDot(said.question.name);
-  const asked = records.filter((record) => record.type === type).length;
-  const code = asked > 0 ? "answer" : said.incomplete ? "incomplete" : "no-data";
-  const blocked = blockReason(extendedErrors);
-  const isOld = staleReason(extendedErrors) !== undefined;
-  const sentences = [
-    code === "answer" && `${resolver} has ${plural(asked, `${type} record`)} for ${name}.`,
-    code === "no-data" &&
-      !blocked &&
-      `${resolver} says that ${name} exists and has no ${type} record.`,
-    code === "incomplete" &&
-      `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
-    // With several resolvers, the comparison says it of each.
-    blocked && !resolvers && `${resolver} blocks this name, as it says (${blocked}).`,
-    isOld && !resolvers && `The answer is old, because ${resolver} could not get a new one.`,
-    said.dnssec && `DNSSEC: ${said.dnssec.verdict}.`,
-    comparisonText(said),
-  ];
-  return { code, text: sentences.filter(Boolean).join(" ") } as const;
-}
-
-/** The schema of the result. */
-export function dnsResult() {
-  return named("DnsResult", "The records of a name, from one resolver.", {
-    hostname: text("The name as it was sent."),
-    records: list(dnsRecord(), "The CNAME chain in order, then the records of the requested type."),
-    resolver: resolverName(),
-    queryTime: whole("Milliseconds from the query to the answer.", 0),
-    details: z.strictObject({
-      ...measured(),
-      verdict: verdictField(VERDICTS),
-      ...dnsDetails(),
-      dnssec: dnssecVerdict().exactOptional(),
-      ...comparison(),
-    }),
-  });
-}

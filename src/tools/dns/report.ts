@@ -9,7 +9,7 @@ import {
   translatorFact,
 } from "../report.ts";
 import { chainTables, dnssecFacts } from "./dnssec-report.ts";
-import type { DnsResult } from "./endpoint.ts";
+import type { DnsResult } from "./result.ts";
 
 type Reply = NonNullable<DnsResult["details"]["resolvers"]>[number];
 

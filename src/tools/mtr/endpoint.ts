@@ -1,57 +1,31 @@
-import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
-import {
-  amount,
-  flag,
-  ipv6Text,
-  list,
-  named,
-  once,
-  type ValueOf,
-  whole,
-} from "../../api/schemas.ts";
 import { round } from "../../util/numbers.ts";
 import { mapValues } from "../../util/objects.ts";
-import { shareInterval } from "../../util/statistics.ts";
-import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 import {
-  flowLabelNumber,
-  hopFields,
-  hostname,
-  ipOrNull,
-  MAX_HOPS,
   openPathRun,
   pathParameters,
   presentAddress,
   presentRow,
   presentTraceError,
-  traceError,
 } from "../hops.ts";
 import { ledgerOf, totalsOf } from "../ledger.ts";
-import { hopsText } from "../report.ts";
-import {
-  carrierParameters,
-  PROBING,
-  portField,
-  runDetailFields,
-  runFields,
-  targetParameter,
-  verdictField,
-} from "../run.ts";
+import { carrierParameters, PROBING, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
 import { certainHops, type TraceHop } from "../trace/responses.ts";
 import example from "./example.json" with { type: "json" };
-import { MIN_LOST } from "./loss-cause.ts";
-import { MAX_LISTED, type MtrHop, type MtrReport, type Totals } from "./rounds.ts";
-import { MAX_TIMES, type Times } from "./times.ts";
-
-/** Rounds of a run for others, and of one for a user who is alone. */
-export const MAX_ROUNDS = 100;
-export const MAX_ROUNDS_ALONE = 100_000;
-
-const VERDICTS = ["no-loss", "loss", "unclear", "no-reply", "unreachable", "not-sent"] as const;
+import {
+  MAX_ROUNDS,
+  MAX_ROUNDS_ALONE,
+  type MtrResult,
+  type MtrRound,
+  mtrResult,
+  mtrRound,
+  TIMES,
+} from "./result.ts";
+import type { MtrHop, MtrReport, Totals } from "./rounds.ts";
+import { mtrVerdict, percent } from "./verdict.ts";
 
 /** `GET /mtr/{target}`: loss and times of every hop on the path to the target. */
 export const mtr = endpoint({
@@ -133,26 +107,6 @@ export const mtr = endpoint({
   },
 });
 
-/** The result of repeated probes of every hop. */
-export type MtrResult = ValueOf<ReturnType<typeof mtrResult>>;
-
-/** The data of the event after each round. */
-export type MtrRound = ValueOf<ReturnType<typeof mtrRound>>;
-
-/** The times of a hop by their names. */
-const TIMES: Readonly<Record<keyof Times, string>> = {
-  last: "The last round-trip time",
-  min: "The least round-trip time",
-  avg: "The mean round-trip time",
-  max: "The greatest round-trip time",
-  stdDev: "The standard deviation",
-  jitter: "The mean difference between successive times",
-  p50: `The median of the last ${MAX_TIMES} times`,
-  p95: `The time that 95 % of the last ${MAX_TIMES} did not exceed,`,
-};
-
-const percent = (share: number) => round(share * 100, 2);
-
 function presentTotals({ sent, received, late, errors, unknown, loss }: Totals) {
   return { sent, received, late, errors, unknown, loss: loss === null ? null : percent(loss) };
 }
@@ -206,152 +160,4 @@ function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
     if (hops.length > 0)
       onEvent("round", { round, length: rows.length, hops, ...(verdict && { verdict }) });
   };
-}
-
-const probes = (description: string) => whole(description, 0, MAX_ROUNDS);
-
-const percentage = () => z.number().min(0).max(100);
-
-/** The schemas of `presentTotals`. */
-const totalFields = () => ({
-  sent: probes("Probes that left the service's machine."),
-  received: probes("Probes that were answered in time, but not with an error."),
-  late: probes("Probes whose answer came after the timeout."),
-  errors: probes("Probes that ended with an ICMPv6 error, such as no-route."),
-  unknown: probes("Probes whose answer the kernel of the service's machine may have dropped."),
-  loss: percentage()
-    .nullable()
-    .describe("Probes lost, in percent of those whose fate is known; null without any."),
-});
-
-const mtrHop = once(() => {
-  const address = named("HopAddress", "An address that answered at a hop.", {
-    ip: ipv6Text("The address."),
-    hostname: hostname(),
-    received: probes("Probes that it answered; 0 if it sent errors alone."),
-    share: percentage().describe("Its part of the hop's answers, in percent."),
-  });
-  const fields = {
-    ip: ipOrNull("The address that answered most; null if the hop was silent."),
-    ...totalFields(),
-    cause: z
-      .literal(["path", "replies", "unclear", null])
-      .describe(
-        "Why probes were lost: the target loses them too, the hop does not reply to all because the path behind it loses less, or there are too few to tell; null without loss.",
-      ),
-    ...mapValues(TIMES, (time) =>
-      amount(`${time} in milliseconds; null without an answer.`).nullable(),
-    ),
-    addresses: list(address, `The most frequent first; at most ${MAX_LISTED}.`),
-    others: probes("Probes that further addresses answered."),
-  };
-  return named("MtrHop", "The statistics of a hop.", hopFields(fields, {}));
-});
-
-/** The schema of `mtrVerdict`. */
-const mtrVerdictField = () =>
-  verdictField(VERDICTS).extend({
-    lossAtLeast: percentage().describe("The target's loss, with 95 % confidence."),
-    lossAtMost: percentage().describe("Its upper bound."),
-    from: whole("The last hop before the loss; absent if unclear.", 0, MAX_HOPS).exactOptional(),
-    to: whole("The hop at which the loss has begun.", 1, MAX_HOPS).exactOptional(),
-  });
-
-function mtrRound() {
-  return named("MtrRound", "What a round has changed.", {
-    round: whole("The number of the round; 0 is the trace before the first.", 0, MAX_ROUNDS),
-    length: whole("The hops that there are now; drop those behind.", 0, MAX_HOPS),
-    hops: list(mtrHop(), "The hops that have changed, each with its addresses that have."),
-    verdict: mtrVerdictField()
-      .exactOptional()
-      .describe("The conclusion so far, without ICMPv6 errors that end the path."),
-  });
-}
-
-/** The schema of the result. */
-export function mtrResult() {
-  const path = named("MtrPath", "A path that some rounds took.", {
-    rounds: probes("Rounds that took it."),
-    reached: flag("Whether the target replied at its end."),
-    addresses: list(
-      ipOrNull("The hop's address; null if it was silent."),
-      "The hops in route order.",
-    ),
-  });
-  return named("MtrResult", "Loss and round-trip times by hop.", {
-    ...runFields(),
-    rounds: whole("Rounds that count: fewer than wanted if the run was cut short.", 1, MAX_ROUNDS),
-    hops: list(mtrHop(), "The hops in route order."),
-    details: z.strictObject({
-      ...runDetailFields(VERDICTS),
-      ...portField(),
-      verdict: mtrVerdictField(),
-      reached: flag("Whether the target ever replied."),
-      toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),
-      paths: list(path, `In the order in which they were first taken; at most ${MAX_LISTED}.`),
-      otherRounds: probes("Rounds over further paths.").exactOptional(),
-      error: traceError().exactOptional(),
-      flowLabel: flowLabelNumber(),
-    }),
-  });
-}
-
-type Details = MtrResult["details"];
-
-/** A percentage with as many digits as an estimate deserves. */
-const about = (percentage: number) =>
-  percentage > 0 && percentage < 1 ? percentage.toPrecision(1) : String(Math.round(percentage));
-
-/** The conclusion, from the statistics of the hops, how the path ends, where loss begins, and if it is an outage. */
-export function mtrVerdict(
-  hops: MtrResult["hops"],
-  { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,
-  { begin, inARow }: Pick<MtrReport, "begin" | "inARow">,
-) {
-  const { received, unknown, late, errors } = toTarget;
-  const known = toTarget.sent - unknown;
-  const lost = known - received;
-  const [least, most] = shareInterval({ count: known, failed: lost });
-  const [lossAtLeast, lossAtMost] = [percent(least), percent(most)];
-  const code = firstTrue({
-    "no-loss": reached && lost === 0,
-    unclear: reached && lost < MIN_LOST,
-    loss: reached,
-    "not-sent": hops.every(({ sent }) => sent === 0),
-    unreachable: error !== undefined,
-    "no-reply": true,
-  });
-  const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
-  const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
-  const nameOf = (at: number) => {
-    const { ip = null, hostname = null } = hops[at - 1] ?? {};
-    return at === 0 ? "this machine" : `hop ${at} (${hostname ?? ip})`;
-  };
-  const isAtTarget = begin?.to === hops.length;
-  const all = known === 1 ? "the probe" : `all ${known} probes`;
-  const share = `${lost} of ${plural(known, "probe")}`;
-  const bounds = `between ${about(lossAtLeast)} and ${about(lossAtMost)} %`;
-  const sentences = [
-    code === "no-loss" && `The target replied to ${all}.`,
-    code === "loss" &&
-      `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)})${inARow > 0 ? `, ${inARow} of them in a row, so the loss changes with time` : `: the loss is ${bounds}`}.`,
-    code === "unclear" &&
-      `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to know.`,
-    begin &&
-      `The loss begins between ${nameOf(begin.from)} and ${nameOf(begin.to)}${isAtTarget ? ", or the target does not answer every probe" : ""}.`,
-    code === "not-sent" && "This machine could not send any probe.",
-    (code === "no-reply" || code === "unreachable") &&
-      (last
-        ? `The target did not reply; the last answers came from ${nameOf(last.hop)}.`
-        : "No hop answered, and the target did not reply."),
-    error &&
-      (errors > 0 && reached
-        ? `Errors answered ${errors} of them; the last was ${error.name} from ${error.from}.`
-        : `${error.from} answered ${error.name}.`),
-    late > 0 && `${plural(late, "answer")} came after the timeout.`,
-    replying.length > 0 &&
-      `At ${hopsText(replying.map(({ hop }) => hop))}, some probes got no answer, though the path behind loses less.`,
-  ];
-  const text = sentences.filter(Boolean).join(" ");
-  return { code, text, lossAtLeast, lossAtMost, ...begin } as const;
 }

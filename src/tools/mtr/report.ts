@@ -1,6 +1,6 @@
 import { listText, plural } from "../../util/text.ts";
 import { type Column, hopNotes, hopsText, type Reporter, type Row, runReport } from "../report.ts";
-import type { MtrResult, MtrRound } from "./endpoint.ts";
+import type { MtrResult, MtrRound } from "./result.ts";
 
 type Hop = MtrResult["hops"][number];
 

@@ -7,6 +7,7 @@ import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
 import type { RunOptions } from "../ping/engine.ts";
 import type { TraceRequest, Traceroute } from "../trace/engine.ts";
 import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
+import type { DOUBTS, MTU_CAUSES, MtuVerdict } from "./result.ts";
 import {
   type Bounds,
   ECHO,
@@ -39,36 +40,8 @@ export interface TooBig {
  * was sent, or a larger packet has got through, or it quotes what we did not send.
  */
 export interface DoubtfulTooBig extends TooBig {
-  readonly doubt: "below-1280" | "not-smaller" | "disproved" | "not-ours";
+  readonly doubt: (typeof DOUBTS)[number];
 }
-
-/**
- * The meaning of a measurement:
- * - `clear`: the target answers the largest packets that this machine can send;
- * - `narrowed`: larger packets are answered with Packet Too Big;
- * - `black-hole`: larger packets vanish;
- * - `below-1280`: packets vanish that every link of IPv6 carries (RFC 8200 section 5), UDP too;
- * - `at-least`: only bounds are known;
- * - `inconclusive`: neither the target nor a hop answers.
- */
-export const MTU_VERDICTS = [
-  "clear",
-  "narrowed",
-  "black-hole",
-  "below-1280",
-  "at-least",
-  "inconclusive",
-] as const;
-
-export type MtuVerdict = (typeof MTU_VERDICTS)[number];
-
-/**
- * Where packets vanish:
- * - `there`: on the way there, because UDP packets vanish too, or packets to a router;
- * - `back`: on the way back, or at a target that answers no larger echo requests, because UDP packets get there;
- * - `echo`: the target answers no larger echo requests, because UDP packets of 1280 bytes and their answers pass.
- */
-export const MTU_CAUSES = ["there", "back", "echo"] as const;
 
 export type MtuCause = (typeof MTU_CAUSES)[number];
 
@@ -82,24 +55,35 @@ export interface MtuOptions extends RunOptions {
 }
 
 const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
+
 const UDP_HEADER_BYTES = 8;
+
 /** Ports of traceroute, which are closed almost everywhere: the first one, and how many. */
 const FIRST_PORT = 33_434;
+
 const PORTS = 100;
+
 /** UDP packets of one measurement; each can be a line in the target's log. */
 const MAX_UDP = 20;
+
 /** Further than any path goes, as for a ping. */
 const HOP_LIMIT = 64;
+
 /** The least wait for an answer in milliseconds: Linux sends one error in 100 ms to one address. */
 const MIN_WAIT_MS = 200;
+
 /** The least wait for the target while its distance is not known, in milliseconds. */
 const UNKNOWN_WAIT_MS = 400;
+
 /** The longest wait for an answer in milliseconds, whatever the time to the hop. */
 const MAX_WAIT_MS = 2000;
+
 /** How many times the time to a hop its answer is waited for; a later one counts too. */
 const WAIT_FACTOR = 2;
+
 /** The longest time of a measurement in milliseconds; then the bounds that are known are the result. */
 export const LONGEST_SEARCH_MS = 14_500;
+
 /** Different doubtful messages that are kept. */
 const MAX_DOUBTFUL = 16;
 

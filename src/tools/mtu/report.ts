@@ -1,5 +1,5 @@
 import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
-import type { MtuResult } from "./endpoint.ts";
+import type { MtuResult } from "./result.ts";
 
 type Hop = MtuResult["hops"][number];
 type Doubtful = MtuResult["details"]["doubtful"][number];

@@ -1,39 +1,14 @@
 import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
 import { integerParameter } from "../../api/parameters.ts";
-import {
-  amount,
-  ipv6Text,
-  list,
-  named,
-  once,
-  oneOf,
-  text,
-  type ValueOf,
-  whole,
-} from "../../api/schemas.ts";
 import { SILENCE_MS } from "../../icmp/prober/prober.ts";
 import { round } from "../../util/numbers.ts";
-import {
-  carrierParameters,
-  icmpCode,
-  icmpType,
-  openRun,
-  PROBING,
-  portField,
-  runDetailFields,
-  runFields,
-  targetParameter,
-} from "../run.ts";
+import { carrierParameters, openRun, PROBING, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
 import type { LostSample, PingSample, Sample } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import { pingStatistics, pingTotals, pingVerdict } from "./statistics.ts";
-
-/** Echo requests per ping. */
-const MAX_COUNT = 10;
-
-const VERDICTS = ["no-loss", "loss", "no-reply", "unreachable", "not-sent"] as const;
+import { lostSample, MAX_COUNT, MAX_COUNT_ALONE, pingResult, pingSample } from "./result.ts";
+import { pingStatistics, pingTotals, pingVerdict } from "./verdict.ts";
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
 export const ping = endpoint({
@@ -48,7 +23,7 @@ export const ping = endpoint({
     count: integerParameter({
       minimum: 1,
       maximum: MAX_COUNT,
-      maximumAlone: 100_000,
+      maximumAlone: MAX_COUNT_ALONE,
       default: 4,
       description: "Echo requests to send.",
       example: 2,
@@ -89,9 +64,6 @@ export const ping = endpoint({
   },
 });
 
-/** The result of a ping. */
-export type PingResult = ValueOf<ReturnType<typeof pingResult>>;
-
 /** A sample as the answer shows it. */
 function present(sample: Sample) {
   return "reason" in sample ? presentLost(sample) : presentAnswered(sample);
@@ -115,83 +87,4 @@ function presentLost(sample: LostSample) {
   return "from" in others
     ? { ...others, from: formatIpv6(others.from), ...rtt }
     : { ...others, ...rtt };
-}
-
-const seq = () => whole("The number of the request, from 1.", 1, MAX_COUNT);
-
-const milliseconds = (what: string) => amount(`${what} in milliseconds.`);
-
-/** The schema of an answered request. */
-export const pingSample = once(() =>
-  named("PingSample", "An echo request that was answered in time.", {
-    seq: seq(),
-    ttl: whole("The hop limit of the reply.", 0, 255),
-    rtt: milliseconds("The round-trip time"),
-    details: z
-      .strictObject({
-        reason: z.literal("other-source"),
-        from: ipv6Text("The address that replied."),
-      })
-      .exactOptional()
-      .describe("Present if the reply came from another address than the target's."),
-  }),
-);
-
-/** The schema of a request without a reply. */
-export const lostSample = once(() =>
-  z
-    .union([
-      z.strictObject({
-        seq: seq(),
-        reason: oneOf(
-          ["timeout", "unknown"],
-          "No reply came in time; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
-        ),
-        rtt: milliseconds("The time to a reply that came too late").exactOptional(),
-      }),
-      z.strictObject({
-        seq: seq(),
-        reason: z.literal("not-sent").describe("The service's machine could not send it."),
-        errno: text("The error's name, such as EPERM."),
-      }),
-      z.strictObject({
-        seq: seq(),
-        reason: text("The name of the ICMPv6 error, such as no-route."),
-        type: icmpType(),
-        code: icmpCode(),
-        from: ipv6Text("The sender of the error."),
-        rtt: milliseconds("The time to the error").exactOptional(),
-      }),
-    ])
-    .meta({ id: "LostSample", description: "An echo request without a reply." }),
-);
-
-/** The schema of the result. */
-export function pingResult() {
-  const statistic = (which: string) =>
-    amount(`The ${which} round-trip time in milliseconds; null without a reply.`).nullable();
-  const stats = named("PingStats", "The statistics of a ping.", {
-    transmitted: whole("Requests that left the service's machine.", 0, MAX_COUNT),
-    received: whole("Requests that were answered in time.", 0, MAX_COUNT),
-    loss: amount(
-      "Requests that were not answered in time, in percent of those whose fate is known.",
-      100,
-    ),
-    min: statistic("least"),
-    avg: statistic("mean"),
-    max: statistic("greatest"),
-  });
-  return named("PingResult", "The result of a ping.", {
-    ...runFields(),
-    results: list(pingSample(), "The requests that were answered, in order."),
-    stats,
-    details: z.strictObject({
-      ...runDetailFields(VERDICTS),
-      ...portField(),
-      timeout: whole("Milliseconds to wait for an answer.", 1),
-      lost: list(lostSample(), "The requests without a reply, in order."),
-      duplicates: whole("Further answers to an answered request.", 0),
-      late: whole("Replies that came after the timeout.", 0),
-    }),
-  });
 }

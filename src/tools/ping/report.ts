@@ -1,7 +1,7 @@
 import { formatPercent, plural } from "../../util/text.ts";
 import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
-import type { PingResult } from "./endpoint.ts";
-import { pingStatistics, pingTotals, pingVerdict } from "./statistics.ts";
+import type { PingResult } from "./result.ts";
+import { pingStatistics, pingTotals, pingVerdict } from "./verdict.ts";
 
 type Lost = PingResult["details"]["lost"][number];
 type Answered = PingResult["results"][number];

@@ -1,15 +1,11 @@
-import { z } from "zod";
 import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6 } from "../../addr/ipv6.ts";
-import { amount, ipv6Text, list, named, once, oneOf, whole } from "../../api/schemas.ts";
-import { INTERFACE_ROLES, type InterfaceInformation } from "../../icmp/wire/icmp-error.ts";
+import type { InterfaceInformation } from "../../icmp/wire/icmp-error.ts";
 import { round } from "../../util/numbers.ts";
-import { hopFields, ipOrNull, presentRow } from "../hops.ts";
+import { presentRow } from "../hops.ts";
 import type { Services } from "../services.ts";
 import { hopsOfReply, type TraceHop } from "./responses.ts";
-
-/** Why a row has no time though more is known than silence. */
-const UNANSWERED = ["seen-by-others", "rate-limited"] as const;
+import { UNANSWERED } from "./result.ts";
 
 /**
  * A hop as the result shows it.
@@ -48,46 +44,3 @@ export function presentHop(
 function presentInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
   return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
-
-/** The schema of a hop. */
-export const hopSchema = once(() => {
-  const mtu = z.int().min(0).max(0xffff_ffff);
-  const mpls = named("MplsLabel", "An entry of an MPLS label stack, RFC 4950.", {
-    label: whole("20 bits.", 0, 0xf_ffff),
-    trafficClass: z.int().min(0).max(7),
-    bottomOfStack: z.boolean(),
-    ttl: whole("The hops left for the label.", 0, 255),
-  });
-  const aboutInterface = named(
-    "InterfaceInformation",
-    "What a router says about one of its interfaces, RFC 5837; null if it does not say.",
-    {
-      role: z.enum(INTERFACE_ROLES),
-      index: z.int().min(0).max(0xffff_ffff).nullable(),
-      address: ipOrNull("The interface's IPv6 address."),
-      name: z.string().nullable(),
-      mtu: mtu.nullable().describe("Bytes."),
-    },
-  );
-  const rtt = amount(
-    "The round-trip time to it in milliseconds; null if it was silent.",
-  ).nullable();
-  const details = {
-    unanswered: oneOf(
-      UNANSWERED,
-      "The hop did not answer this trace, but others to the same /48 in the last 5 s. `seen-by-others`: all met `ip` here. `rate-limited`: routers here limit their answers, and it is not certain which one it is.",
-    ),
-    replyHopLimit: whole("The hop limit with which the answer arrived.", 0, 255),
-    asymmetry: z
-      .int()
-      .describe(
-        "How many hops more the answer came over than the probe went, negative for fewer; absent if as many. A guess, because the answer's first hop limit is unknown: the next of 64, 128 and 255. Absent for an address that answered at several hops.",
-      ),
-    rtts: list(z.number().min(0), "All times in milliseconds, if there are several."),
-    addresses: list(ipv6Text("An address."), "All addresses, if there are several."),
-    mpls: list(mpls, "The label stack with which the probe arrived."),
-    interfaces: z.array(aboutInterface),
-    mtu: mtu.describe("The MTU in bytes of the next link."),
-  };
-  return named("Hop", "A hop of a trace.", hopFields({ rtt }, details));
-});

@@ -1,6 +1,7 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Traced } from "./engine.ts";
-import { describeHop, type TraceHop, type TraceReason } from "./responses.ts";
+import { describeHop, type TraceHop } from "./responses.ts";
+import type { TraceReason } from "./result.ts";
 
 /** The greatest chance that a next hop of a node remains unseen. */
 const MAX_CHANCE = 0.05;

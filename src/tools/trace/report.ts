@@ -1,6 +1,6 @@
 import { plural } from "../../util/text.ts";
 import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
-import type { TraceResult } from "./endpoint.ts";
+import type { TraceResult } from "./result.ts";
 
 type Hop = TraceResult["hops"][number];
 type Path = NonNullable<TraceResult["details"]["paths"]>[number];

@@ -2,6 +2,7 @@ import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import type { ProbeError, Response } from "../../icmp/prober/response.ts";
 import { errorMeaning, errorName } from "../../icmp/wire/icmp-error.ts";
 import { TYPE } from "../../icmp/wire/packet.ts";
+import type { TraceReason } from "./result.ts";
 
 /** Silent hops shown behind the last response of a trace that did not end with one. */
 export const GAP_LIMIT = 8;
@@ -11,21 +12,6 @@ export type TraceHop = ReturnType<typeof describeHop> & {
   /** Of a silent hop whose routers limit their answers: what it answers to other traces, null if that is not certain. */
   readonly others?: Response | null | undefined;
 };
-
-/** Why a trace ended. */
-export const TRACE_REASONS = [
-  "reached",
-  "unreachable",
-  "prohibited",
-  "packet-too-big",
-  "parameter-problem",
-  "not-sent",
-  "loop",
-  "gap-limit",
-  "max-hops",
-] as const;
-
-export type TraceReason = (typeof TRACE_REASONS)[number];
 
 /** The ICMPv6 error that ended a trace. */
 export type TraceError = ReturnType<typeof describeError>;
@@ -68,6 +54,7 @@ export function lastResponding(responses: Responses): number {
 
 /** The most routers of a loop that is recognised. */
 const MAX_LOOP_HOPS = 8;
+
 /** Answers that must repeat earlier ones: routers that choose by packet among ways of unequal lengths repeat a few. */
 const LOOP_REPEATS = 4;
 

@@ -4,13 +4,13 @@ import { alone, readParameters, sentTexts } from "../../../src/api/parameters.ts
 import { parseConfig } from "../../../src/config/settings.ts";
 import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
 import type { IcmpEngine } from "../../../src/tools/engine.ts";
-import type { MtrResult } from "../../../src/tools/mtr/endpoint.ts";
 import { mtr } from "../../../src/tools/mtr/endpoint.ts";
-import type { PingResult } from "../../../src/tools/ping/endpoint.ts";
+import type { MtrResult } from "../../../src/tools/mtr/result.ts";
 import { ping } from "../../../src/tools/ping/endpoint.ts";
+import type { PingResult } from "../../../src/tools/ping/result.ts";
 import type { Endpoint } from "../../../src/tools/services.ts";
-import type { TraceResult } from "../../../src/tools/trace/endpoint.ts";
 import { traceroute } from "../../../src/tools/trace/endpoint.ts";
+import type { TraceResult } from "../../../src/tools/trace/result.ts";
 
 /** The parameters of a call as texts. */
 type Texts = Readonly<Record<string, string>>;

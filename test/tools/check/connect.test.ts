@@ -1,7 +1,7 @@
 /** Heads of HTTP responses, byte by byte and at once, as a check judges them. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { ANSWER_MS, judgeHttp } from "../../../src/tools/check/connect.ts";
-import type { Seen } from "../../../src/tools/check/steps.ts";
+import type { Seen } from "../../../src/tools/check/verdict.ts";
 import { labMissing, testWith } from "../../lab/lab.ts";
 
 const OK = "HTTP/1.1 200 OK\r\n\r\n";

@@ -1,6 +1,6 @@
 /** Faults of real servers, resolvers and routers, and the verdict on each. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { CheckResult } from "../../../src/tools/check/endpoint.ts";
+import type { CheckResult } from "../../../src/tools/check/result.ts";
 import { labMissing, programMissing, testWith, tunMissing } from "../../lab/lab.ts";
 import { FAULTS, type Fault, MORE } from "./faults.ts";
 import { type Stage, startStage } from "./stage.ts";

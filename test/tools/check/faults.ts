@@ -1,6 +1,6 @@
 /** The faults of the laboratory: a site for each, and what a check must conclude of it. */
 import type { VERDICTS } from "../../../src/tools/check/findings.ts";
-import type { Step } from "../../../src/tools/check/steps.ts";
+import type { Step } from "../../../src/tools/check/result.ts";
 import type { Resolvers, Site } from "./stage.ts";
 
 /** A fault, and the verdict on it. */

@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
-import type { CheckResult } from "../../../src/tools/check/endpoint.ts";
+import type { CheckResult } from "../../../src/tools/check/result.ts";
 import { makeCertificate } from "../../lab/certificate.ts";
 import { labMissing, programMissing, testWith } from "../../lab/lab.ts";
 import { runIp } from "../../lab/run.ts";

@@ -9,17 +9,17 @@ import {
   type Finding,
 } from "../../../src/tools/check/findings.ts";
 import { judgeMtr, judgeNames, judgeTrace } from "../../../src/tools/check/judge.ts";
+import type { Step } from "../../../src/tools/check/result.ts";
 import {
   checkVerdict,
   compareFamilies,
   isWeb,
   MAX_ADDRESSES,
-  type Step,
-} from "../../../src/tools/check/steps.ts";
-import type { DnsResult } from "../../../src/tools/dns/endpoint.ts";
-import type { MtrResult } from "../../../src/tools/mtr/endpoint.ts";
-import type { TraceResult } from "../../../src/tools/trace/endpoint.ts";
+} from "../../../src/tools/check/verdict.ts";
+import type { DnsResult } from "../../../src/tools/dns/result.ts";
+import type { MtrResult } from "../../../src/tools/mtr/result.ts";
 import TRACE from "../../../src/tools/trace/example.json" with { type: "json" };
+import type { TraceResult } from "../../../src/tools/trace/result.ts";
 
 const NAME = "www.example.com";
 const RUNS = { numRuns: 2000, seed: 29 } as const;

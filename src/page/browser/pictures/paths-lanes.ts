@@ -1,4 +1,4 @@
-import type { TraceResult } from "../../../tools/trace/endpoint.ts";
+import type { TraceResult } from "../../../tools/trace/result.ts";
 
 /** A path, as results show it. */
 export type Path = NonNullable<TraceResult["details"]["paths"]>[number];

@@ -1,32 +1,5 @@
-/** The steps of a check, what each can find, and the sentence that joins them. */
-
-import { amount, ipText, oneOf, shape, text, type ValueOf, whole } from "../../api/schemas.ts";
-import { ADVICE, CODES, FINDINGS, type Finding, STEPS, type VERDICTS } from "./findings.ts";
-
-/** The schema of a step that begins. */
-export const checkBegin = shape("CheckBegin", "A step of a check that begins.", () => ({
-  name: oneOf(STEPS, "What is tried."),
-  ip: ipText("The address that it is tried with.").exactOptional(),
-}));
-
-/** The schema of a step. */
-export const checkStep = shape("CheckStep", "A step of a check.", () => ({
-  name: oneOf(STEPS, "What was tried."),
-  ip: ipText("The address that it was tried with, of IPv4 for comparison.").exactOptional(),
-  status: oneOf(["ok", "warn", "fail", "skipped"], "The outcome."),
-  finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
-  text: text("What was found, in a few sentences."),
-  ms: whole("Milliseconds that it took.", 0),
-  rtt: amount("Milliseconds to open a connection, the least of five.").exactOptional(),
-  rttMost: amount("The same, the most of them.").exactOptional(),
-  httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
-}));
-
-/** A step that begins. */
-export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
-
-/** A step of a check. */
-export type Step = ValueOf<ReturnType<typeof checkStep>>;
+import { ADVICE, CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
+import type { Step } from "./result.ts";
 
 /** The finding of a step, before it is one. */
 export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & {
@@ -45,6 +18,7 @@ export const [PLAIN_PORT, TLS_PORT] = [80, 443];
 export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
 
 const isIpv6 = ({ ip = "" }: Step) => ip.includes(":");
+
 const isIpv4 = ({ ip = ":" }: Step) => !ip.includes(":");
 
 const rankOf = ({ finding }: Step) => (finding ? CODES.indexOf(finding) : CODES.length);
@@ -205,7 +179,9 @@ const isOneOf =
     finding !== undefined && findings.includes(finding);
 
 const isSilent = isOneOf("port-silent", "no-answer");
+
 const isUnreached = isOneOf("not-sent", "unreachable", "no-answer");
+
 const isHung = isOneOf("tls-silent", "http-silent");
 
 /** The failure of an address, with what explains it; undefined if it has none. */

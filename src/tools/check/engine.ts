@@ -4,14 +4,19 @@ import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
 import { ProbeSlots } from "../../limits/probe-slots.ts";
-import { type DnsResult, dns } from "../dns/endpoint.ts";
-import { type MtrResult, mtr } from "../mtr/endpoint.ts";
-import { type MtuResult, mtu } from "../mtu/endpoint.ts";
-import { type PingResult, ping } from "../ping/endpoint.ts";
+import { dns } from "../dns/endpoint.ts";
+import type { DnsResult } from "../dns/result.ts";
+import { mtr } from "../mtr/endpoint.ts";
+import type { MtrResult } from "../mtr/result.ts";
+import { mtu } from "../mtu/endpoint.ts";
+import type { MtuResult } from "../mtu/result.ts";
+import { ping } from "../ping/endpoint.ts";
+import type { PingResult } from "../ping/result.ts";
 import { ENOUGH } from "../run-budget.ts";
 import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
-import { type TraceResult, traceroute } from "../trace/endpoint.ts";
+import { traceroute } from "../trace/endpoint.ts";
+import type { TraceResult } from "../trace/result.ts";
 import { ANSWER_MS, isOwnAddress, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
 import {
   addressesIn,
@@ -23,15 +28,8 @@ import {
   judgePort,
   judgeTrace,
 } from "./judge.ts";
-import {
-  compareFamilies,
-  isWeb,
-  MAX_ADDRESSES,
-  PLAIN_PORT,
-  type Seen,
-  type Step,
-  stepOf,
-} from "./steps.ts";
+import type { Step } from "./result.ts";
+import { compareFamilies, isWeb, MAX_ADDRESSES, PLAIN_PORT, type Seen, stepOf } from "./verdict.ts";
 
 /** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
 export const LONGEST_MS = 20_000;

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../../api/dns-schemas.ts";
+import {
+  list,
+  measured,
+  named,
+  resolverName,
+  text,
+  type ValueOf,
+  whole,
+} from "../../api/schemas.ts";
+import { verdictField } from "../fields.ts";
+
+const VERDICTS = ["answer", "no-data", "incomplete"] as const;
+
+/** The schema of the result. */
+export function dnsResult() {
+  return named("DnsResult", "The records of a name, from one resolver.", {
+    hostname: text("The name as it was sent."),
+    records: list(dnsRecord(), "The CNAME chain in order, then the records of the requested type."),
+    resolver: resolverName(),
+    queryTime: whole("Milliseconds from the query to the answer.", 0),
+    details: z.strictObject({
+      ...measured(),
+      verdict: verdictField(VERDICTS),
+      ...dnsDetails(),
+      dnssec: dnssecVerdict().exactOptional(),
+      ...comparison(),
+    }),
+  });
+}
+
+/** The records of a name. */
+export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;

@@ -1,0 +1,69 @@
+import { round } from "../../util/numbers.ts";
+import { shareInterval } from "../../util/statistics.ts";
+import { firstTrue, formatPercent, plural } from "../../util/text.ts";
+import { hopsText } from "../report.ts";
+import { MIN_LOST } from "./loss-cause.ts";
+import type { MtrResult } from "./result.ts";
+import type { MtrReport } from "./rounds.ts";
+
+export const percent = (share: number) => round(share * 100, 2);
+
+type Details = MtrResult["details"];
+
+/** A percentage with as many digits as an estimate deserves. */
+const about = (percentage: number) =>
+  percentage > 0 && percentage < 1 ? percentage.toPrecision(1) : String(Math.round(percentage));
+
+/** The conclusion, from the statistics of the hops, how the path ends, where loss begins, and if it is an outage. */
+export function mtrVerdict(
+  hops: MtrResult["hops"],
+  { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,
+  { begin, inARow }: Pick<MtrReport, "begin" | "inARow">,
+) {
+  const { received, unknown, late, errors } = toTarget;
+  const known = toTarget.sent - unknown;
+  const lost = known - received;
+  const [least, most] = shareInterval({ count: known, failed: lost });
+  const [lossAtLeast, lossAtMost] = [percent(least), percent(most)];
+  const code = firstTrue({
+    "no-loss": reached && lost === 0,
+    unclear: reached && lost < MIN_LOST,
+    loss: reached,
+    "not-sent": hops.every(({ sent }) => sent === 0),
+    unreachable: error !== undefined,
+    "no-reply": true,
+  });
+  const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
+  const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
+  const nameOf = (at: number) => {
+    const { ip = null, hostname = null } = hops[at - 1] ?? {};
+    return at === 0 ? "this machine" : `hop ${at} (${hostname ?? ip})`;
+  };
+  const isAtTarget = begin?.to === hops.length;
+  const all = known === 1 ? "the probe" : `all ${known} probes`;
+  const share = `${lost} of ${plural(known, "probe")}`;
+  const bounds = `between ${about(lossAtLeast)} and ${about(lossAtMost)} %`;
+  const sentences = [
+    code === "no-loss" && `The target replied to ${all}.`,
+    code === "loss" &&
+      `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)})${inARow > 0 ? `, ${inARow} of them in a row, so the loss changes with time` : `: the loss is ${bounds}`}.`,
+    code === "unclear" &&
+      `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to know.`,
+    begin &&
+      `The loss begins between ${nameOf(begin.from)} and ${nameOf(begin.to)}${isAtTarget ? ", or the target does not answer every probe" : ""}.`,
+    code === "not-sent" && "This machine could not send any probe.",
+    (code === "no-reply" || code === "unreachable") &&
+      (last
+        ? `The target did not reply; the last answers came from ${nameOf(last.hop)}.`
+        : "No hop answered, and the target did not reply."),
+    error &&
+      (errors > 0 && reached
+        ? `Errors answered ${errors} of them; the last was ${error.name} from ${error.from}.`
+        : `${error.from} answered ${error.name}.`),
+    late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    replying.length > 0 &&
+      `At ${hopsText(replying.map(({ hop }) => hop))}, some probes got no answer, though the path behind loses less.`,
+  ];
+  const text = sentences.filter(Boolean).join(" ");
+  return { code, text, lossAtLeast, lossAtMost, ...begin } as const;
+}

@@ -1,0 +1,70 @@
+import type { MtuResult, MtuVerdict } from "./result.ts";
+
+type MtuFound = Omit<MtuResult, "target" | "ip" | "hops" | "details">;
+
+type MtuEvidence = Pick<MtuResult["details"], "cause" | "error" | "doubtful">;
+
+/** The sentences of the verdict: the meaning of the measurement, where the path narrows, what is not known, and the error. */
+export function mtuText(
+  code: MtuVerdict,
+  found: MtuFound,
+  hops: MtuResult["hops"],
+  evidence: MtuEvidence,
+): string {
+  const meaning = meaningOf(code, found, hops, evidence);
+  const { error } = evidence;
+  const who = error?.fromTarget ? "The target" : error?.from;
+  return error ? `${meaning} ${who} answered ${error.name}.` : meaning;
+}
+
+function meaningOf(
+  code: MtuVerdict,
+  found: MtuFound,
+  hops: MtuResult["hops"],
+  { cause, error, doubtful }: MtuEvidence,
+): string {
+  const { mtu, atMost, packetTooBig: told, lastLarge, firstSmall } = found;
+  const nameOf = (hop: number) => {
+    const { hostname, ip } = hops[hop - 1] ?? { hostname: null, ip: null };
+    return `hop ${hop}${ip === null ? "" : ` (${hostname ?? ip})`}`;
+  };
+  const [near, far] = [lastLarge, firstSmall].map((hop) => hop && nameOf(hop));
+  const place =
+    near && far ? `between ${near} and ${far}` : near ? `behind ${near}` : far && `before ${far}`;
+  const where = place ? ` The narrow link is ${place}.` : "";
+  const size = mtu ?? atMost;
+  const silent = mtu === null ? "The target answers neither echo requests nor UDP packets. " : "";
+  const vanish = error ? "do not get through" : "vanish";
+  const echo =
+    cause === "echo" ? " The target answered UDP packets of that size, but no echo requests." : "";
+  switch (code) {
+    case "clear":
+      return `The target answers packets of ${mtu} bytes, the largest that this machine can send.${echo}`;
+    case "narrowed":
+      return told === null
+        ? `${silent}Routers answer packets of more than ${size} bytes with Packet Too Big.${where}${echo}`
+        : `${silent}${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}${echo}`;
+    case "black-hole": {
+      if (cause === "back") {
+        return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones.`;
+      }
+      const doubt =
+        cause === undefined && silent === "" ? " It may be on the way there or back." : "";
+      return `${silent}Packets of more than ${size} bytes ${vanish}, and no Packet Too Big ${doubtful.length > 0 ? "that is believed " : ""}comes, so connections hang when they send much.${where}${doubt}${echo}`;
+    }
+    case "below-1280":
+      return `${silent}Packets of more than ${size} bytes ${vanish}, but every link of IPv6 must carry 1280, so larger transfers over this path fail.${where}`;
+    case "at-least": {
+      const last = hops.findLast((hop) => hop.mtu !== null);
+      if (mtu === null) {
+        return `${silent}Packets of ${last?.mtu} bytes get to ${nameOf(last?.hop ?? 0)}; the size that the links behind it carry is not known.`;
+      }
+      const unknown = `larger ones, up to ${atMost}, get through is not known`;
+      return echo
+        ? `The target answers packets of ${mtu} bytes; it did so for UDP, but for no echo requests of that size. Whether ${unknown}.`
+        : `The target answers packets of ${mtu} bytes; whether ${unknown}: answers are too seldom, or the time was over.`;
+    }
+    case "inconclusive":
+      return "Neither the target nor a hop answers packets of any size.";
+  }
+}

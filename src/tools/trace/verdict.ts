@@ -1,0 +1,57 @@
+import { listText, plural } from "../../util/text.ts";
+import { hopsText } from "../report.ts";
+import type { TraceDetails, TraceResult } from "./result.ts";
+
+/** The conclusion of a trace, from its hops, how it ended, and the paths if there may be several. */
+export function traceVerdict(
+  hops: TraceResult["hops"],
+  end: Pick<TraceDetails, "reason" | "error" | "loop" | "otherSource" | "refused">,
+  found: Pick<TraceDetails, "paths" | "labels" | "complete" | "perPacket"> | null,
+) {
+  const sentences = found === null ? [endOf(hops, end)] : [...pathSentences(found)];
+  return { code: end.reason, text: sentences.join(" ") };
+}
+
+function endOf(
+  hops: TraceResult["hops"],
+  { reason, error, loop, otherSource, refused }: Parameters<typeof traceVerdict>[1],
+): string {
+  if (error !== undefined) {
+    const who = error.fromTarget ? "The target" : error.from;
+    // It may have rate-limited its answers to nearer probes.
+    const orNearer = hops.at(-2)?.ip === null ? " or nearer" : "";
+    return `${who} answered ${error.name} at hop ${hops.length}${orNearer}, and the path ends there.`;
+  }
+  const last = hops.findLast(({ ip }) => ip !== null);
+  if (loop !== undefined) {
+    const who = listText(loop.addresses.map((ip) => ip ?? "a silent router"));
+    return `There is a loop between hops ${loop.from} and ${loop.to}: ${who} answered in turn up to hop ${hops.length}, ${plural(loop.repeats, "time")} again, and the target did not reply.`;
+  }
+  switch (reason) {
+    case "reached":
+      return `The target replied at hop ${hops.length}${otherSource === undefined ? "" : ` from ${otherSource}`}.`;
+    case "not-sent":
+      return `This machine could not send probes ${last === undefined ? "to any hop" : `beyond hop ${last.hop}`} (${refused?.at(-1)?.errno}).`;
+    case "max-hops":
+      return `The target did not reply within ${plural(hops.length, "hop")}, and the trace may not go further.`;
+    default:
+      return last === undefined
+        ? "No hop answered, and the target did not reply."
+        : `The last answer came from hop ${last.hop} (${last.ip}); no hop behind it answered, and the target did not reply.`;
+  }
+}
+
+function* pathSentences({ paths = [], labels = 0, complete, perPacket }: Partial<TraceDetails>) {
+  const found = `${plural(paths.length, "path")} for ${plural(labels, "flow label")}`;
+  yield complete
+    ? `${found}; with 95 % confidence at each router, there are no others.`
+    : `At least ${found}; there may be more.`;
+  const failing = paths.flatMap(({ reached }, index) => (reached ? [] : [index + 1]));
+  if (failing.length === paths.length) {
+    yield paths.length === 1 ? "It does not reach the target." : "None of them reaches the target.";
+  } else if (failing.length > 0)
+    yield `${failing.length === 1 ? "Path" : "Paths"} ${listText(failing)} of ${paths.length} did not reach the target.`;
+  if (perPacket !== undefined) {
+    yield `At ${hopsText(perPacket)} one flow label was answered by different addresses: a router chooses by packet, or the path changed.`;
+  }
+}
