@@ -69,7 +69,7 @@ export type Answer =
 const ABORTED: Answer = { kind: "aborted" };
 
 /** The parts of a request that a response is compared with. */
-const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs", "carrier"] as const;
+const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs", "probedPort"] as const;
 
 /** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
@@ -228,7 +228,7 @@ export class Prober {
 
   /** Sends now: the answer to come, an errno name, or how long to wait because a bound for the target is reached. */
   #send(request: ProbeRequest): Promise<Answer> | string | number {
-    const { source, timeoutMs, flowLabel, payloadBytes, carrier, signal } = request;
+    const { source, timeoutMs, flowLabel, payloadBytes, probedPort, signal } = request;
     const nowMs = this.clock.nowMs();
     // Or what waits for a blocked event loop would answer a later probe with its key.
     if (nowMs >= this.#readMs + SWEEP_MS) this.#read();
@@ -241,7 +241,7 @@ export class Prober {
     if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
-    const dropped = this.#socket.dropped(carrier);
+    const dropped = this.#socket.dropped(probedPort);
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
@@ -253,7 +253,7 @@ export class Prober {
     if (hasCallbacks) this.#withCallbacks.getOrInsertComputed(signal, () => []).push(number);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
-    const isWhole = () => this.#socket.dropped(carrier) === dropped;
+    const isWhole = () => this.#socket.dropped(probedPort) === dropped;
     return this.#answerTo(number, signal, sentMs + timeoutMs, isWhole);
   }
 
@@ -287,8 +287,8 @@ export class Prober {
   }
 
   /** Random for a SYN, which has no cookie. */
-  #identifierOf({ carrier, flowLabel }: ProbeRequest): number {
-    if (carrier?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
+  #identifierOf({ probedPort, flowLabel }: ProbeRequest): number {
+    if (probedPort?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
     return this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
   }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { integerParameter } from "../../api/parameters.ts";
 import { list, measured, named, text, textSchema, type ValueOf, whole } from "../../api/schemas.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { carrierOf, PROBING, takeSlot, verdictField } from "../run.ts";
+import { PROBING, probedPortOf, takeSlot, verdictField } from "../run.ts";
 import { endpoint } from "../services.ts";
 import { parseTarget } from "../target.ts";
 import example from "./example.json" with { type: "json" };
@@ -52,7 +52,7 @@ export const check = endpoint({
   async handle({ name: subject, port }, call, services) {
     const stamp = newStamp();
     const target = parseTarget(subject);
-    carrierOf({ protocol: "tcp", port }, services.config);
+    probedPortOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
     const release = await takeSlot(services.probeSlots, call.owner, call.signal);
     const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>

@@ -32,9 +32,9 @@ import {
 import { ledgerOf, totalsOf } from "../ledger.ts";
 import { hopsText } from "../report.ts";
 import {
-  carrierParameters,
   PROBING,
   portField,
+  protocolParameters,
   runDetailFields,
   runFields,
   targetParameter,
@@ -84,7 +84,7 @@ export const mtr = endpoint({
       label: "Interval in ms",
     }),
     ...pathParameters,
-    ...carrierParameters,
+    ...protocolParameters,
   },
   response: mtrResult,
   example,

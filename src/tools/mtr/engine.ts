@@ -44,13 +44,13 @@ export async function mtr(
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ) {
   const { rounds, intervalMs, ...traceRequest } = request;
-  const { target, scopeId = 0, maxHops, timeoutMs, carrier } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, probedPort } = request;
   const signal = prober.signalFor(callersSignal, budget.enough);
   const traced = await traceroute(traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
   const { flowLabel } = traced;
   let { source } = traced;
-  const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal };
+  const probe = { target, scopeId, flowLabel, probedPort, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   /** The hop up to which a target that falls silent is looked for. */

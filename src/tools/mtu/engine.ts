@@ -128,7 +128,7 @@ export async function measureMtu(
   const doubtful = new Map<string, DoubtfulTooBig>();
   let udpSent = 0;
   let error = null as TraceError | null;
-  const carrier = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
+  const probedPort = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
 
   const doubt = (message: DoubtfulTooBig) => {
     const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
@@ -165,7 +165,7 @@ export async function measureMtu(
     };
     const answer = await prober.probe({
       ...{ target, scopeId, ...route, signal, hopLimit: Math.min(line, HOP_LIMIT) },
-      ...(line === UDP && { carrier }),
+      ...(line === UDP && { probedPort }),
       payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
       timeoutMs: waitMsOf(line),
       onResponse,

@@ -15,12 +15,12 @@ import {
 import { SILENCE_MS } from "../../icmp/prober/prober.ts";
 import { round } from "../../util/numbers.ts";
 import {
-  carrierParameters,
   icmpCode,
   icmpType,
   openRun,
   PROBING,
   portField,
+  protocolParameters,
   runDetailFields,
   runFields,
   targetParameter,
@@ -55,7 +55,7 @@ export const ping = endpoint({
       option: { flags: "-c, --count" },
       label: "Requests",
     }),
-    ...carrierParameters,
+    ...protocolParameters,
   },
   response: pingResult,
   example,

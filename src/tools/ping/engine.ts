@@ -1,7 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "../../icmp/prober/prober.ts";
 import type { EchoReply, ProbeError, Response } from "../../icmp/prober/response.ts";
-import type { Carrier, PortState } from "../../icmp/socket/socket.ts";
+import type { PortState, ProbedPort } from "../../icmp/socket/socket.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import type { RunBudget } from "../run-budget.ts";
@@ -14,7 +14,7 @@ export interface RunRequest {
   /** How long a probe may stay unanswered, in milliseconds. */
   readonly timeoutMs: number;
   /** How the probes travel if not as ICMPv6. */
-  readonly carrier?: Carrier | undefined;
+  readonly probedPort?: ProbedPort | undefined;
 }
 
 /** How the caller takes part in a run. */
@@ -97,12 +97,12 @@ const TIMER_MS = 2;
  * nothing has answered, `SILENCE_MS` after the last one.
  */
 export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
-  const { target, scopeId = 0, count, intervalMs, timeoutMs, carrier } = request;
+  const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort } = request;
   const { clock } = prober;
   const signal = prober.signalFor(options.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return unreachable(route);
-  const probe = { target, scopeId, ...route, carrier, hopLimit: HOP_LIMIT, timeoutMs, signal };
+  const probe = { target, scopeId, ...route, probedPort, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
   const sentMs: number[] = [];

@@ -16,9 +16,9 @@ import {
 } from "../hops.ts";
 import { hopsText } from "../report.ts";
 import {
-  carrierParameters,
   PROBING,
   portField,
+  protocolParameters,
   runDetailFields,
   runFields,
   targetParameter,
@@ -63,7 +63,7 @@ export const traceroute = endpoint({
     }),
     flowLabel,
     names,
-    ...carrierParameters,
+    ...protocolParameters,
   },
   response: traceResult,
   example,

@@ -70,7 +70,7 @@ export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
   const sightings = createSightings();
   return async (request, { signal: callersSignal, onHop } = {}) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, carrier } = request;
+    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort } = request;
     const { awaitsRouters, hops } = request;
     const route = prober.route(target, scopeId, flowLabel);
     if (typeof route === "string") return { kind: "unreachable", code: route };
@@ -113,7 +113,7 @@ export function createTraceroute(prober: Prober): Traceroute {
         }
         onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
       };
-      const probe = { target, scopeId, ...route, carrier, hopLimit: hop.hop, timeoutMs, signal };
+      const probe = { target, scopeId, ...route, probedPort, hopLimit: hop.hop, timeoutMs, signal };
       const answer = await prober.probe({ ...probe, turn: tries, onSent, onResponse });
       if (answer.kind === "refused") {
         refused.push({ hop: hop.hop, errno: answer.code });
