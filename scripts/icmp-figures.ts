@@ -7,7 +7,7 @@ import { median } from "./measure.ts";
 
 const [tree = ".", figure = "", text = "::1"] = Bun.argv.slice(2);
 const { openIcmp }: typeof import("../src/tools/engine.ts") = await import(
-  join(tree, "src/icmp/engine.ts")
+  join(tree, "src/tools/engine.ts")
 );
 const { tryParseIpv6 }: typeof import("../src/addr/ipv6.ts") = await import(
   join(tree, "src/addr/ipv6.ts")

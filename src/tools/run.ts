@@ -8,7 +8,7 @@ import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { NEIGHBOUR_MS } from "../icmp/prober/target-limit.ts";
-import type { Carrier, PortState } from "../icmp/socket/socket.ts";
+import type { PortState, ProbedPort } from "../icmp/socket/socket.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
 import { createBudget } from "./budget.ts";
@@ -38,7 +38,7 @@ const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000 } as const;
 const DEFAULT_PORTS = { tcp: 443, udp: 33_434 } as const;
 
 /** The parameters of every tool that can probe a port. */
-export const carrierParameters = {
+export const protocolParameters = {
   protocol: choiceParameter(["icmp", "tcp", "udp"], {
     default: "icmp",
     description:
@@ -62,14 +62,14 @@ export const carrierParameters = {
 } as const;
 
 /**
- * The carrier of probes; undefined for ICMPv6.
+ * The port that probes go to; undefined for ICMPv6.
  *
  * @throws ApiError INVALID_PARAMETER for a port without a protocol, or one that the operator does not allow
  */
-export function carrierOf(
+export function probedPortOf(
   { protocol = "icmp", port }: Omit<Probed, "target">,
   { probePorts }: Pick<Config, "probePorts">,
-): Carrier | undefined {
+): ProbedPort | undefined {
   if (protocol === "icmp") {
     if (port === undefined) return undefined;
     const why = "ICMPv6 has no ports; send protocol=tcp or protocol=udp too";
@@ -92,13 +92,13 @@ interface Probed {
 }
 
 /** The name of a port for people. */
-const portName = ({ protocol, port }: Carrier) => `${protocol.toUpperCase()} port ${port}`;
+const portName = ({ protocol, port }: ProbedPort) => `${protocol.toUpperCase()} port ${port}`;
 
 /** A sentence about a port that has answered. */
-function portText(carrier: Carrier, state: PortState): string {
+function portText(probedPort: ProbedPort, state: PortState): string {
   const refusal =
-    carrier.protocol === "tcp" ? "RST" : "Port Unreachable, which systems send only so often";
-  return `${portName(carrier)} is ${state} (${state === "open" ? "SYN-ACK" : refusal}).`;
+    probedPort.protocol === "tcp" ? "RST" : "Port Unreachable, which systems send only so often";
+  return `${portName(probedPort)} is ${state} (${state === "open" ? "SYN-ACK" : refusal}).`;
 }
 
 /** A sentence about an answer that comes from before the target. */
@@ -106,11 +106,11 @@ const proxyText = (router: string, hop: number) =>
   `But an echo request ends at hop ${hop} (${router}) before the target: a firewall may have answered in its name.`;
 
 /** A clause about a port that has not answered. */
-function silenceText(carrier: Carrier, { hop, error }: PortEnd): string {
-  if (error) return `${error.from} answers ${portName(carrier)} with ${error.name}`;
+function silenceText(probedPort: ProbedPort, { hop, error }: PortEnd): string {
+  if (error) return `${error.from} answers ${portName(probedPort)} with ${error.name}`;
   const where = hop ? ` behind hop ${hop}` : "";
-  const doubt = carrier.protocol === "udp" ? ", as an open one may be" : "";
-  return `${portName(carrier)} is silent${where}${doubt}`;
+  const doubt = probedPort.protocol === "udp" ? ", as an open one may be" : "";
+  return `${portName(probedPort)} is silent${where}${doubt}`;
 }
 
 /** How far probes of a port came, as far as it is known. */
@@ -182,8 +182,8 @@ export async function openRun(
   const stamp = newStamp();
   const { probeSlots, config, resolvers } = services;
   const parsed = parseTarget(target);
-  const carrier = carrierOf(over, config);
-  const icmp = carrier ? engineForTraces(engine) : engine;
+  const probedPort = probedPortOf(over, config);
+  const icmp = probedPort ? engineForTraces(engine) : engine;
   if ("unavailable" in icmp) {
     throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable }, remedyFor(icmp));
   }
@@ -205,20 +205,20 @@ export async function openRun(
    * answers them; if a hop is known, whether they end there too. Sentences behind those of the verdict, and the details.
    */
   const portOf = async (end: PortEnd) => {
-    if (carrier === undefined) return { text: "" };
+    if (probedPort === undefined) return { text: "" };
     const { state } = end;
     if (state) {
-      const text = ` ${portText(carrier, state)}`;
-      const nearer = carrier.protocol === "tcp" && end.hop && (await routerAt(end.hop));
-      const port = { ...carrier, state };
+      const text = ` ${portText(probedPort, state)}`;
+      const nearer = probedPort.protocol === "tcp" && end.hop && (await routerAt(end.hop));
+      const port = { ...probedPort, state };
       return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };
     }
     const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
     const isAlive = echo.kind === "done" && echo.samples.length > 0;
     const text = isAlive
-      ? ` Echo requests reach the target; ${silenceText(carrier, end)}.`
+      ? ` Echo requests reach the target; ${silenceText(probedPort, end)}.`
       : " Echo requests are not answered either.";
-    return { text, port: { ...carrier, echo: isAlive } };
+    return { text, port: { ...probedPort, echo: isAlive } };
   };
   const bounds = createBudget(owner);
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
@@ -227,7 +227,7 @@ export async function openRun(
     ip,
     engine: icmp,
     /** The part of an engine's request that all runs share. */
-    request: { ...destination, timeoutMs: config.probeTimeoutMs, carrier } satisfies RunRequest,
+    request: { ...destination, timeoutMs: config.probeTimeoutMs, probedPort } satisfies RunRequest,
     options: { signal, budget } satisfies RunOptions,
     budget,
     /** That of the call, within the budget. */

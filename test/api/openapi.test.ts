@@ -168,7 +168,7 @@ describe("the contract in the document", () => {
   ];
 
   // biome-ignore format: a table
-  const carrier = [choice("protocol", ["icmp", "tcp", "udp"], "icmp"), port];
+  const protocol = [choice("protocol", ["icmp", "tcp", "udp"], "icmp"), port];
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
     ["/myip", [], []],
     [
@@ -203,7 +203,7 @@ describe("the contract in the document", () => {
     ],
     [
       "/ping/{target}",
-      [target, integer("count", 10, 4), ...carrier, from, integer("limit", 32, 32)],
+      [target, integer("count", 10, 4), ...protocol, from, integer("limit", 32, 32)],
       PROBE_ERRORS,
     ],
     [
@@ -214,7 +214,7 @@ describe("the contract in the document", () => {
         integer("paths", 16, 1),
         flowLabel,
         choice("names", ["yes", "no"], "yes"),
-        ...carrier,
+        ...protocol,
         from,
         integer("limit", 32, 32),
       ],
@@ -229,7 +229,7 @@ describe("the contract in the document", () => {
         integer("maxHops", 64, 30),
         flowLabel,
         choice("names", ["yes", "no"], "yes"),
-        ...carrier,
+        ...protocol,
         from,
         integer("limit", 32, 32),
       ],

@@ -140,8 +140,8 @@ export class FakeSocket implements IcmpSocket {
     this.sent.push({ ...packet, atMs });
     for (const { delayMs, from: source, message, hopLimit = 60 } of responses) {
       const receivedMs = atMs + delayMs;
-      const { carrier } = packet;
-      this.deliver({ source, carrier, message, hopLimit, scopeId: 0, receivedMs }, receivedMs);
+      const { probedPort } = packet;
+      this.deliver({ source, probedPort, message, hopLimit, scopeId: 0, receivedMs }, receivedMs);
     }
     return atMs;
   }

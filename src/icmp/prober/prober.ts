@@ -2,9 +2,9 @@ import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../../util/clock.ts";
 import { RawSocket } from "../socket/raw-socket.ts";
 import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socket/socket.ts";
+import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
-import { RememberedProbes } from "./remembered.ts";
-import { matchResponse, probeKey, type Response } from "./response.ts";
+import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 import { RETRY_MS, TargetLimit, type TargetShare } from "./target-limit.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
@@ -26,13 +26,13 @@ export const TURN_MS = 10;
 export const TAG_MS = 60_000;
 /** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
 export const QUARANTINE_MS = 10_000;
-/** Probes remembered at once, outstanding or in quarantine; about 130 bytes each in quarantine, 34 MB. */
-const MAX_PROBES = 2 ** 18;
-/** How often what is over is freed and the socket is read, whether anything is sent or signalled, in milliseconds. */
+/** Probes remembered at once, outstanding or in quarantine. */
+const MAX_PROBES = 2 ** 16;
+/** How often the socket is read and expired probes are freed, in milliseconds, also if no signal comes. */
 export const SWEEP_MS = 1000;
-/** Random sequences tried for a probe: with all `MAX_PROBES` taken, most are still free. */
+/** Random sequences tried for a probe: an identifier has 65,536, and most are free. */
 const MAX_KEY_TRIES = 64;
-/** How often a probe is tried again for which the kernel has no buffer. */
+/** How often a probe is sent again for which the kernel has no buffer. */
 export const MAX_BUFFER_RETRIES = 5;
 /** Errno names of a kernel that has no room for a packet right now. */
 export const NO_BUFFER: readonly string[] = ["ENOBUFS", "EAGAIN"];
@@ -49,10 +49,10 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
    */
   readonly onSent?: (source: Ipv6Address) => void;
   /**
-   * Called for each response, also for a further one and for one after the timeout, until the signal aborts
-   * or `endRun` is called with it.
+   * Called at once for each response, also after the timeout, until the signal aborts. `isAnswer` is true for the
+   * first response, and for a reply that outweighs the error before it; see `REPLY_AFTER_ERROR_MS`.
    */
-  readonly onResponse?: (response: Response) => void;
+  readonly onResponse?: (response: Response, isAnswer: boolean) => void;
   /** Called for an error with the probe's identifier and sequence that does not quote the probe. */
   readonly onForged?: (from: Ipv6Address, type: number, parameter: number) => void;
 }
@@ -68,8 +68,16 @@ export type Answer =
 
 const ABORTED: Answer = { kind: "aborted" };
 
-/** The parts of a request that a response is compared with. */
-const RUN_PARTS = ["target", "scopeId", "source", "flowLabel", "timeoutMs", "carrier"] as const;
+/** A probe from its sending to the end of its quarantine. */
+interface RememberedProbe extends SentProbe {
+  readonly request: ProbeRequest;
+  /** The end of the quarantine. */
+  readonly freeMs: number;
+  /** The response that counts so far. */
+  answer: Response | undefined;
+  /** Called with each `answer` while the caller waits for the final one. */
+  settle: ((answer: Response, isInTime: boolean) => void) | undefined;
+}
 
 /** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
@@ -125,18 +133,12 @@ export class Prober {
   readonly #socket: IcmpSocket;
   readonly #limit: TargetLimit;
   readonly #closing = new AbortController();
-  readonly #probes = new RememberedProbes<ProbeRequest>();
-  /** Ends a probe without an answer so far, by its number. */
-  readonly #outstanding = new Map<number, (answer: Answer) => void>();
-  readonly #endedRuns = new WeakSet<AbortSignal>();
-  /** The requests of runs without their callbacks; all probes of a run share one. */
-  readonly #bare = new WeakMap<AbortSignal, ProbeRequest>();
-  /** The numbers of probes with callbacks, by the signal of their run, until it is over. */
-  readonly #withCallbacks = new Map<AbortSignal, number[]>();
+  /** By their keys, in the order of sending. */
+  readonly #probes = new Map<number, RememberedProbe>();
+  #outstanding = 0;
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
-  /** When something was last read. */
-  #readMs = -Infinity;
+  #sweptMs = -Infinity;
   /** Until when nothing is read, so that a flood leaves time for everything else. */
   #restMs = -Infinity;
   #sweeper: Timer | undefined;
@@ -161,7 +163,7 @@ export class Prober {
 
   /** Probes without an answer so far. */
   get outstanding(): number {
-    return this.#outstanding.size;
+    return this.#outstanding;
   }
 
   /** A random flow label that is not 0; RFC 6437 section 3. */
@@ -183,12 +185,10 @@ export class Prober {
     return AbortSignal.any([this.#closing.signal, ...signals.filter((each) => each !== undefined)]);
   }
 
-  /** Calls back no more for the probes of a run; without this, their callbacks live as long as their quarantine. */
-  endRun(signal: AbortSignal): void {
-    this.#endedRuns.add(signal);
-  }
-
-  /** Sends one echo request and resolves with how it ends. */
+  /**
+   * Sends one echo request and resolves with how it ends. Where another machine's error says that the path ends, a
+   * reply to the same probe is awaited for `REPLY_AFTER_ERROR_MS`.
+   */
   async probe(request: ProbeRequest): Promise<Answer> {
     const { target, scopeId, flowLabel, source, signal } = request;
     for (let retries = 0; !signal.aborted; ) {
@@ -228,11 +228,10 @@ export class Prober {
 
   /** Sends now: the answer to come, an errno name, or how long to wait because a bound for the target is reached. */
   #send(request: ProbeRequest): Promise<Answer> | string | number {
-    const { source, timeoutMs, flowLabel, payloadBytes, carrier, signal } = request;
+    const { source, timeoutMs, flowLabel, payloadBytes, probedPort } = request;
     const nowMs = this.clock.nowMs();
-    // Or what waits for a blocked event loop would answer a later probe with its key.
-    if (nowMs >= this.#readMs + SWEEP_MS) this.#read();
-    this.#probes.forget(nowMs);
+    // The timer is late where the event loop was blocked.
+    if (nowMs >= this.#sweptMs + SWEEP_MS) this.#sweep();
     this.#renewTag(nowMs);
     const waitMs = this.#limit.take(request, nowMs);
     if (waitMs > 0) return waitMs;
@@ -241,92 +240,89 @@ export class Prober {
     if (sequence === null) return "ENOBUFS";
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
-    const dropped = this.#socket.dropped(carrier);
+    const dropped = this.#socket.dropped(probedPort);
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
-    const key = probeKey(identifier, sequence);
-    const hasCallbacks = request.onResponse !== undefined || request.onForged !== undefined;
-    const kept = hasCallbacks ? request : this.#bareOf(request);
     const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
-    const number = this.#probes.add(key, cookie, kept, sentMs, freeMs);
-    if (hasCallbacks) this.#withCallbacks.getOrInsertComputed(signal, () => []).push(number);
+    const probe = { request, cookie, sentMs, freeMs, answer: undefined, settle: undefined };
+    this.#probes.set(probeKey(identifier, sequence), probe);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
-    const isWhole = () => this.#socket.dropped(carrier) === dropped;
-    return this.#answerTo(number, signal, sentMs + timeoutMs, isWhole);
+    return this.#answerTo(probe, () => this.#socket.dropped(probedPort) === dropped);
   }
 
   /**
-   * The answer to a probe until a deadline, or why there is none.
+   * Resolves with the answer to a probe, or why there is none.
    *
    * @param isWhole false if the kernel has dropped packets since
    */
-  #answerTo(number: number, signal: AbortSignal, deadlineMs: number, isWhole: () => boolean) {
+  #answerTo(probe: RememberedProbe, isWhole: () => boolean): Promise<Answer> {
+    const { request, sentMs } = probe;
+    const { signal, timeoutMs } = request;
     const { promise, resolve } = Promise.withResolvers<Answer>();
-    const abort = () => finish(ABORTED);
+    let cancel = () => {};
+    let expiryMs = sentMs + timeoutMs + GRACE_MS;
     const finish = (answer: Answer) => {
       cancel();
-      this.#outstanding.delete(number);
+      probe.settle = undefined;
+      this.#outstanding--;
       signal.removeEventListener("abort", abort);
       resolve(answer);
     };
+    const abort = () => finish(probe.answer ?? ABORTED);
     const expire = () => {
       const readUntilMs = this.#read();
-      if (!this.#outstanding.has(number)) return;
-      cancel = this.clock.after(GRACE_MS, expire);
-      if (readUntilMs <= deadlineMs) return;
-      const isKnown = isWhole();
+      if (probe.settle === undefined) return;
+      if (readUntilMs < expiryMs) return expireAfter(GRACE_MS);
+      const isKnown = probe.answer !== undefined || isWhole();
       if (!isKnown) this.counters.dropped++;
-      finish({ kind: isKnown ? "timeout" : "unknown" });
+      finish(probe.answer ?? { kind: isKnown ? "timeout" : "unknown" });
     };
-    let cancel = this.clock.after(deadlineMs - this.clock.nowMs() + GRACE_MS, expire);
+    const expireAfter = (delayMs: number) => {
+      cancel();
+      cancel = this.clock.after(delayMs, expire);
+    };
+    probe.settle = (answer, isInTime) => {
+      if (!isInTime) return finish({ kind: "timeout" });
+      if (!mayBeOutweighed(answer, request)) return finish(answer);
+      expiryMs = sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
+      expireAfter(expiryMs - this.clock.nowMs());
+    };
     signal.addEventListener("abort", abort);
-    this.#outstanding.set(number, finish);
+    this.#outstanding++;
+    expireAfter(expiryMs - this.clock.nowMs());
     return promise;
   }
 
   /** Random for a SYN, which has no cookie. */
-  #identifierOf({ carrier, flowLabel }: ProbeRequest): number {
-    if (carrier?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
+  #identifierOf({ probedPort, flowLabel }: ProbeRequest): number {
+    if (probedPort?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
     return this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
   }
 
   /** A random sequence that is not in use with the identifier. */
   #freeSequence(identifier: number): number | null {
-    if (this.#probes.numbers.size >= this.#maxProbes) return null;
+    if (this.#probes.size >= this.#maxProbes) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
       const [high, low] = this.#randomBytes(2) as unknown as [number, number];
       const sequence = high * 256 + low;
-      if (!this.#probes.numbers.has(probeKey(identifier, sequence))) return sequence;
+      if (!this.#probes.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;
   }
 
-  /** A request without callbacks, the same object for all that differ in their hop limit only. */
-  #bareOf({ onSent, onResponse, onForged, ...bare }: ProbeRequest): ProbeRequest {
-    const known = this.#bare.get(bare.signal);
-    if (known && RUN_PARTS.every((name) => known[name] === bare[name])) return known;
-    this.#bare.set(bare.signal, bare);
-    return bare;
-  }
-
-  /** Frees what is over, after the responses that have come are counted. */
+  /** Frees the probes whose quarantine is over, after the responses to them are read. A long timeout delays those behind it. */
   #sweep(): void {
-    this.#read();
-    this.#probes.forget(this.clock.nowMs());
-    for (const [signal, numbers] of this.#withCallbacks) {
-      if (this.#isOver(signal)) this.#probes.replaceRequests(numbers, (each) => this.#bareOf(each));
-      else if ((numbers.at(-1) as number) >= this.#probes.oldest) continue;
-      this.#withCallbacks.delete(signal);
+    this.#sweptMs = this.clock.nowMs();
+    const readUntilMs = this.#read();
+    for (const [key, { freeMs }] of this.#probes) {
+      if (freeMs > readUntilMs) break;
+      this.#probes.delete(key);
     }
-    if (this.#probes.numbers.size > 0) return;
+    if (this.#probes.size > 0) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
-  }
-
-  #isOver(signal: AbortSignal): boolean {
-    return signal.aborted || this.#endedRuns.has(signal);
   }
 
   /** Takes another tag from time to time. The last one's probes are still answered. */
@@ -343,7 +339,6 @@ export class Prober {
     const nowMs = this.clock.nowMs();
     let readUntilMs = -Infinity;
     if (nowMs < this.#restMs) return readUntilMs;
-    this.#readMs = nowMs;
     for (let count = 0; count < PACKETS_A_TURN; count++) {
       const packet = this.#socket.receive();
       if (packet === null) return nowMs;
@@ -369,25 +364,27 @@ export class Prober {
       return;
     }
     const { response, isWithoutCookie } = match;
-    const { number, request, hasResponse } = match.probe;
+    const { probe } = match;
+    const { request } = probe;
+    const { aborted } = request.signal;
+    const isReply = response.kind === "reply";
     if (isWithoutCookie) this.counters.withoutCookie++;
-    if (response.kind === "reply" && response.isOtherSource) this.counters.otherSource++;
+    if (isReply && response.isOtherSource) this.counters.otherSource++;
     // This machine's own error says only that it did not find a neighbour.
-    if (response.kind === "reply" || !equalIpv6(response.from, request.source)) {
+    if (isReply || !equalIpv6(response.from, request.source)) {
       this.#limit.answered(request.target, this.clock.nowMs());
     }
-    // The hop limit of a probe is kept as long as its run.
-    if (response.kind === "reply" && !this.#isOver(request.signal))
-      this.#limit.reached(request, this.clock.nowMs());
-    const { aborted } = request.signal;
+    if (isReply && !aborted) this.#limit.reached(request, this.clock.nowMs());
     // An error is never late: Linux takes three seconds to miss a neighbour.
-    const isInTime = !aborted && (response.kind === "error" || response.rttMs <= request.timeoutMs);
-    this.counters[hasResponse ? "duplicate" : isInTime ? "answered" : "late"]++;
-    this.#probes.noteResponse(number);
-    if (!this.#isOver(request.signal)) request.onResponse?.(response);
+    const isInTime = !aborted && (!isReply || response.rttMs <= request.timeoutMs);
+    const isFirst = probe.answer === undefined;
+    this.counters[isFirst ? (isInTime ? "answered" : "late") : "duplicate"]++;
+    const isAnswer = isFirst || (isInTime && outweighs(response, probe.answer));
+    if (isAnswer) probe.answer = response;
+    if (!aborted) request.onResponse?.(response, isAnswer);
     this.#listening.get(request.signal)?.abort();
     this.#listening.delete(request.signal);
-    this.#outstanding.get(number)?.(isInTime ? response : { kind: "timeout" });
+    if (isAnswer) probe.settle?.(response, isInTime);
   }
 
   #randomBytes(count: number): Uint8Array<ArrayBuffer> {
@@ -395,4 +392,16 @@ export class Prober {
     this.#random(bytes);
     return bytes;
   }
+}
+
+/** True if a reply may still take the place of an error: another machine says that the path ends. */
+function mayBeOutweighed(response: Response, { source }: ProbeRequest): boolean {
+  if (response.kind === "reply" || equalIpv6(response.from, source)) return false;
+  return errorMeaning(response.type, response.code) !== "hop";
+}
+
+/** True if a response takes the place of the answer so far; see `REPLY_AFTER_ERROR_MS`. */
+function outweighs(response: Response, answer: Response | undefined): boolean {
+  if (response.kind !== "reply" || answer?.kind !== "error") return false;
+  return response.rttMs - answer.rttMs <= REPLY_AFTER_ERROR_MS;
 }

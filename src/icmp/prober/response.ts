@@ -36,7 +36,10 @@ export type Response = EchoReply | ProbeError;
 
 /** A probe that has been sent. */
 export interface SentProbe {
-  readonly request: Pick<OutgoingPacket, "target" | "source" | "scopeId" | "flowLabel" | "carrier">;
+  readonly request: Pick<
+    OutgoingPacket,
+    "target" | "source" | "scopeId" | "flowLabel" | "probedPort"
+  >;
   readonly cookie: Uint8Array;
   readonly sentMs: number;
 }
@@ -88,14 +91,14 @@ function matchReply<Probe extends SentProbe>(
 ): Match<Probe> {
   const probe = probes.get(probeKey(identifier, sequence));
   if (probe === undefined) return "unknown";
-  const { target, scopeId, carrier } = probe.request;
+  const { target, scopeId, probedPort } = probe.request;
   // The kernel gives link-local senders a scope, which must be the target's.
   const isInScope = packet.scopeId === 0 || packet.scopeId === scopeId;
   const isOtherSource = !isInScope || !equalIpv6(packet.source, target);
   const { state } = packet;
-  const cookieBytes = carrier?.protocol === "tcp" ? 0 : COOKIE_BYTES;
+  const cookieBytes = probedPort?.protocol === "tcp" ? 0 : COOKIE_BYTES;
   const isGenuine = data.length >= cookieBytes && hasCookie(data, probe.cookie);
-  if (!isGenuine || !isSameWay(packet, probe) || (carrier && isOtherSource)) {
+  if (!isGenuine || !isSameWay(packet, probe) || (probedPort && isOtherSource)) {
     return { forged: probe, error: null };
   }
   const response = { kind: "reply", isOtherSource, state, ...receivedFor(probe, packet) } as const;
@@ -113,8 +116,8 @@ function matchError<Probe extends SentProbe>(
   const { echo, destination, flowLabel, checksum } = invoking;
   const probe = probes.get(probeKey(echo.identifier, echo.sequence));
   if (probe === undefined) return "unknown";
-  const { source, target, flowLabel: sentLabel, carrier } = probe.request;
-  const isSyn = carrier?.protocol === "tcp";
+  const { source, target, flowLabel: sentLabel, probedPort } = probe.request;
+  const isSyn = probedPort?.protocol === "tcp";
   const data = echo.data.some((byte) => byte !== 0) ? echo.data : NO_DATA;
   const isWithoutCookie = data.length < COOKIE_BYTES && !isSyn;
   const isTranslated = () =>
@@ -134,8 +137,11 @@ function matchError<Probe extends SentProbe>(
 }
 
 /** True if a packet is about the port that a probe was for, or about none as the probe. */
-function isSameWay({ carrier }: ReceivedPacket, { request }: SentProbe): boolean {
-  return carrier?.protocol === request.carrier?.protocol && carrier?.port === request.carrier?.port;
+function isSameWay({ probedPort }: ReceivedPacket, { request }: SentProbe): boolean {
+  return (
+    probedPort?.protocol === request.probedPort?.protocol &&
+    probedPort?.port === request.probedPort?.port
+  );
 }
 
 /** A router that cuts the invoking packet may fill it up with zeros; RFC 4884 section 4. */

@@ -26,7 +26,7 @@ export const RETRY_MS = 20;
 /** How often the tables are swept, in milliseconds. */
 const SWEEP_MS = 100;
 
-type Probe = Pick<OutgoingPacket, "target" | "source" | "carrier" | "hopLimit">;
+type Probe = Pick<OutgoingPacket, "target" | "source" | "probedPort" | "hopLimit">;
 
 /** The share of an instance in the probes to each /64, if others probe it too. */
 export interface TargetShare {
@@ -116,8 +116,8 @@ function forget<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {
 }
 
 /** The key of the port that a SYN goes to; undefined for other probes. */
-function portKey({ target, carrier }: Probe): string | undefined {
-  return carrier?.protocol === "tcp" ? `${addressKey(target)} ${carrier.port}` : undefined;
+function portKey({ target, probedPort }: Probe): string | undefined {
+  return probedPort?.protocol === "tcp" ? `${addressKey(target)} ${probedPort.port}` : undefined;
 }
 
 function addressKey(address: Ipv6Address): string {

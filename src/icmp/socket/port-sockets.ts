@@ -41,8 +41,8 @@ export class UdpSocket extends ErrorQueueSocket {
     return { ...packet, message: reply, state: "closed" };
   }
 
-  protected override portOf({ carrier }: OutgoingPacket): number {
-    return carrier?.port ?? 0;
+  protected override portOf({ probedPort }: OutgoingPacket): number {
+    return probedPort?.port ?? 0;
   }
 
   /** No UDP packet tells which probe it answers. */
@@ -51,7 +51,7 @@ export class UdpSocket extends ErrorQueueSocket {
   }
 
   protected override requestIn(message: Uint8Array, port: number): Invoking {
-    return { message, carrier: { protocol: "udp", port } };
+    return { message, probedPort: { protocol: "udp", port } };
   }
 }
 
@@ -105,9 +105,9 @@ export class TcpSocket extends ErrorQueueSocket {
   }
 
   override send(packet: OutgoingPacket): number | string {
-    const { message, carrier, flowLabel, turn = 0 } = packet;
+    const { message, probedPort, flowLabel, turn = 0 } = packet;
     const from = this.#ports[(flowLabel + turn) % PORTS] ?? 0;
-    return super.send({ ...packet, message: encodeSyn(from, carrier?.port ?? 0, message) });
+    return super.send({ ...packet, message: encodeSyn(from, probedPort?.port ?? 0, message) });
   }
 
   protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
@@ -121,7 +121,7 @@ export class TcpSocket extends ErrorQueueSocket {
     return {
       ...packet,
       message: echoOf(TYPE.echoReply, segment.getUint32(ACKNOWLEDGED_AT) - 1),
-      carrier: { protocol: "tcp", port: segment.getUint16(0) },
+      probedPort: { protocol: "tcp", port: segment.getUint16(0) },
       state: isReset ? "closed" : "open",
     };
   }
@@ -131,7 +131,7 @@ export class TcpSocket extends ErrorQueueSocket {
     const segment = viewOf(invoking);
     if (!this.#ports.includes(segment.getUint16(0))) return { message: NOTHING };
     const message = echoOf(TYPE.echoRequest, segment.getUint32(SEQUENCE_AT));
-    return { message, carrier: { protocol: "tcp", port: segment.getUint16(PORT_AT) } };
+    return { message, probedPort: { protocol: "tcp", port: segment.getUint16(PORT_AT) } };
   }
 }
 

@@ -3,22 +3,22 @@ import { bpfOption, IPPROTO_ICMPV6, OPTION, SOCK } from "../../platform/linux.ts
 import { encodeTagProgram, encodeTypeFilter } from "../wire/filter.ts";
 import { TcpSocket, UdpSocket } from "./port-sockets.ts";
 import {
-  type Carrier,
   EchoSocket,
   type OutgoingPacket,
   openSocket,
+  type ProbedPort,
   type ReceivedPacket,
 } from "./socket.ts";
 
-const CARRIERS = { tcp: TcpSocket, udp: UdpSocket } as const;
+const PORT_SOCKETS = { tcp: TcpSocket, udp: UdpSocket } as const;
 
 /**
- * The raw socket, which receives only echo replies and errors about probes with its tag. Requests with a carrier
- * have sockets beside it.
+ * The raw socket, which receives only echo replies and errors about probes with its tag. Probes of a
+ * port have sockets beside it.
  */
 export class RawSocket extends EchoSocket {
-  /** The socket of each carrier, opened for its first packet. */
-  readonly #beside = new Map<Carrier["protocol"], EchoSocket>();
+  /** The socket of each protocol with ports, opened for its first packet. */
+  readonly #beside = new Map<ProbedPort["protocol"], EchoSocket>();
 
   /**
    * @param tag the high byte of the identifiers, 8 bits
@@ -33,11 +33,11 @@ export class RawSocket extends EchoSocket {
   }
 
   override send(packet: OutgoingPacket): number | string {
-    if (packet.carrier === undefined) return super.send(packet);
-    const { protocol } = packet.carrier;
+    if (packet.probedPort === undefined) return super.send(packet);
+    const { protocol } = packet.probedPort;
     try {
       return this.#beside
-        .getOrInsertComputed(protocol, () => new CARRIERS[protocol]())
+        .getOrInsertComputed(protocol, () => new PORT_SOCKETS[protocol]())
         .send(packet);
     } catch (error) {
       if (error instanceof SystemError) return error.code;
@@ -51,8 +51,8 @@ export class RawSocket extends EchoSocket {
     return packet;
   }
 
-  override dropped(carrier?: Carrier): number {
-    return carrier ? (this.#beside.get(carrier.protocol)?.dropped() ?? 0) : super.dropped();
+  override dropped(probedPort?: ProbedPort): number {
+    return probedPort ? (this.#beside.get(probedPort.protocol)?.dropped() ?? 0) : super.dropped();
   }
 
   override close(): void {

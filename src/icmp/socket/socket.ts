@@ -27,10 +27,10 @@ import { IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6 } from "../wire/packet.ts";
 import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
 
 /**
- * Another way than ICMPv6 for an echo request: as the data of a UDP packet, or a TCP SYN that has its identifier and
- * sequence and no data. What comes back is turned into what an echo request would have got.
+ * The port that a probe goes to. The echo request travels as the data of a UDP packet, or as a TCP SYN that has its
+ * identifier and sequence and no data. Each response is turned into the one that an echo request would have got.
  */
-export interface Carrier {
+export interface ProbedPort {
   readonly protocol: "udp" | "tcp";
   readonly port: number;
 }
@@ -44,8 +44,8 @@ export interface OutgoingPacket extends Route {
   /** Index of the interface of a link-local target, 0 for none. */
   readonly scopeId: number;
   readonly hopLimit: number;
-  /** How the message travels, and the target's port, which ICMPv6 has not; see `Carrier`. */
-  readonly carrier?: Carrier | undefined;
+  /** The target's port; absent for ICMPv6, which has none. */
+  readonly probedPort?: ProbedPort | undefined;
   /** The number of the try in its run; see `PORTS` of the TCP socket. */
   readonly turn?: number;
   /** The ICMPv6 message from its type byte on. */
@@ -65,13 +65,13 @@ export interface ReceivedPacket {
   /** The ICMPv6 message from its type byte on; valid until the next `receive`. */
   readonly message: Uint8Array;
   /** Of the packet that it is about. */
-  readonly carrier?: Carrier | undefined;
-  /** Of the port that answered a carrier. */
+  readonly probedPort?: ProbedPort | undefined;
+  /** Of the probed port, if the packet tells. */
   readonly state?: PortState;
 }
 
 /** An echo request that an error is about, as far as it is quoted. */
-export type Invoking = Pick<ReceivedPacket, "message" | "carrier">;
+export type Invoking = Pick<ReceivedPacket, "message" | "probedPort">;
 
 /** How the kernel sends to a target: the source address, and the flow label that it accepts. */
 export interface Route {
@@ -93,7 +93,7 @@ export interface IcmpSocket {
    */
   pass?(tag: number, other: number): boolean;
   /** How many packets that came a way the kernel has dropped because the buffer was full or their checksum wrong. */
-  dropped(carrier?: Carrier): number;
+  dropped(probedPort?: ProbedPort): number;
   /** Sets what is called when packets have arrived, once or more for all of them, and perhaps without any. */
   onArrival(action: () => void): void;
   /** The next packet in the order in which the kernel received them; null if there is none. */
@@ -381,7 +381,7 @@ export class ErrorQueueSocket extends EchoSocket {
     const sender = error + EXTENDED_ERROR.bytes;
     // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
     const port = view.getUint16(name.byteOffset + SOCKADDR.port);
-    const { message: request, carrier } = this.requestIn(packet.message, port);
+    const { message: request, probedPort } = this.requestIn(packet.message, port);
     const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + request.length);
     const written = new DataView(message.buffer);
     message[0] = view.getUint8(error + EXTENDED_ERROR.type);
@@ -397,7 +397,7 @@ export class ErrorQueueSocket extends EchoSocket {
       source: ipv6At(view, sender + SOCKADDR.address),
       scopeId: view.getUint32(sender + SOCKADDR.scopeId, true),
       message,
-      carrier,
+      probedPort,
     };
   }
 }

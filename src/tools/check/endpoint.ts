@@ -1,7 +1,7 @@
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { carrierOf, PROBING, takeSlot } from "../run.ts";
+import { PROBING, probedPortOf, takeSlot } from "../run.ts";
 import { endpoint } from "../services.ts";
 import { parseTarget } from "../target.ts";
 import { LONGEST_MS, takeSteps, withLimit } from "./engine.ts";
@@ -52,7 +52,7 @@ export const check = endpoint({
   async handle({ name: subject, port }, call, services) {
     const stamp = newStamp();
     const target = parseTarget(subject);
-    carrierOf({ protocol: "tcp", port }, services.config);
+    probedPortOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
     const release = await takeSlot(services.probeSlots, call.owner, call.signal);
     const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>

@@ -11,7 +11,7 @@ import {
   presentTraceError,
 } from "../hops.ts";
 import { ledgerOf, totalsOf } from "../ledger.ts";
-import { carrierParameters, PROBING, targetParameter } from "../run.ts";
+import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
 import { certainHops, type TraceHop } from "../trace/responses.ts";
 import example from "./example.json" with { type: "json" };
@@ -58,7 +58,7 @@ export const mtr = endpoint({
       label: "Interval in ms",
     }),
     ...pathParameters,
-    ...carrierParameters,
+    ...protocolParameters,
   },
   response: mtrResult,
   example,

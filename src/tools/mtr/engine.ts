@@ -1,5 +1,5 @@
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
-import { type Prober, REPLY_AFTER_ERROR_MS } from "../../icmp/prober/prober.ts";
+import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import { pause } from "../../util/clock.ts";
 import type { RunOptions } from "../ping/engine.ts";
@@ -44,13 +44,14 @@ export async function mtr(
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ) {
   const { rounds, intervalMs, ...traceRequest } = request;
-  const { target, scopeId = 0, maxHops, timeoutMs, carrier } = request;
-  const signal = prober.signalFor(callersSignal, budget.enough);
+  const { target, scopeId = 0, maxHops, timeoutMs, probedPort } = request;
+  const finished = new AbortController();
+  const signal = prober.signalFor(callersSignal, budget.enough, finished.signal);
   const traced = await traceroute(traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
   const { flowLabel } = traced;
   let { source } = traced;
-  const probe = { target, scopeId, flowLabel, carrier, timeoutMs, signal };
+  const probe = { target, scopeId, flowLabel, probedPort, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   /** The hop up to which a target that falls silent is looked for. */
@@ -71,17 +72,11 @@ export async function mtr(
     };
     // This machine's own error says that a neighbour does not answer.
     const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
-    let reply = null as Response | null;
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
-      else if (response.kind === "reply") reply = response;
     };
-    const first = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
+    const answer = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
     leave();
-    // A router that says that the path ends and forwards the probe all the same is not right.
-    if (first.kind === "error" && endOf(first) !== null)
-      await pause(prober.clock, REPLY_AFTER_ERROR_MS, signal);
-    const answer = reply ?? first;
     if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
     if (answer.kind === "unknown") round[at] = "unknown";
     if (answer.kind === "refused") round[at] = "not-sent";
@@ -119,8 +114,8 @@ export async function mtr(
     if (number < rounds) await Promise.all([pause(prober.clock, intervalMs, signal), ...left]);
   }
   await told;
-  prober.endRun(signal);
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" as const };
+  finished.abort();
   const report = counted.report();
   error ??= report.reached ? null : traced.error;
   return {

@@ -1,6 +1,6 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
-import { type Prober, REPLY_AFTER_ERROR_MS } from "../../icmp/prober/prober.ts";
+import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import { errorMeaning } from "../../icmp/wire/icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
@@ -112,7 +112,7 @@ export async function measureMtu(
   const doubtful = new Map<string, DoubtfulTooBig>();
   let udpSent = 0;
   let error = null as TraceError | null;
-  const carrier = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
+  const probedPort = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
 
   const doubt = (message: DoubtfulTooBig) => {
     const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
@@ -140,7 +140,10 @@ export async function measureMtu(
   const send = async (line: Line, sentBytes: number, late: () => void): Promise<Fate> => {
     if (line === UDP && ++udpSent > MAX_UDP) return { kind: "unknown" };
     let hasPassed = false;
+    let tooBig: TooBig | undefined;
     const onResponse = (response: Response) => {
+      if (response.kind === "error" && response.type === TYPE.packetTooBig)
+        tooBig ??= { from: response.from, mtuBytes: response.parameter, sentBytes };
       if (!isArrival(response, line)) return;
       // An error of the target itself shows that an echo request got there.
       if (line === ECHO && response.kind === "error") return path.pass(UDP, sentBytes);
@@ -149,7 +152,7 @@ export async function measureMtu(
     };
     const answer = await prober.probe({
       ...{ target, scopeId, ...route, signal, hopLimit: Math.min(line, HOP_LIMIT) },
-      ...(line === UDP && { carrier }),
+      ...(line === UDP && { probedPort }),
       payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
       timeoutMs: waitMsOf(line),
       onResponse,
@@ -157,24 +160,19 @@ export async function measureMtu(
         if (type === TYPE.packetTooBig) doubt({ from, mtuBytes, sentBytes, doubt: "not-ours" });
       },
     });
-    if (hasPassed) return { kind: "passed" };
+    if (hasPassed) {
+      // A router that says Packet Too Big and forwards the packet all the same lies.
+      if (tooBig) doubt({ ...tooBig, doubt: "disproved" });
+      return { kind: "passed" };
+    }
     if (answer.kind === "refused" && answer.code === "EMSGSIZE") return { kind: "refused" };
     if (answer.kind === "unknown" || answer.kind === "aborted") return { kind: "unknown" };
     if (answer.kind !== "error") return { kind: "lost" };
-    if (answer.type !== TYPE.packetTooBig) {
+    if (tooBig === undefined) {
       if (line !== UDP) error = describeError(answer, target);
       return { kind: "lost" };
     }
-    // A router that says Packet Too Big and forwards the packet all the same lies.
-    const certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
-    while (!hasPassed && !signal.aborted && clock.nowMs() < certainMs)
-      await prober.listen(signal, certainMs);
-    const { parameter: mtuBytes, from } = answer;
-    const tooBig = { from, mtuBytes, sentBytes };
-    if (hasPassed) {
-      doubt({ ...tooBig, doubt: "disproved" });
-      return { kind: "passed" };
-    }
+    const { mtuBytes } = tooBig;
     if (mtuBytes >= LEAST_MTU && mtuBytes < sentBytes) {
       believed.push(tooBig);
       return { kind: "lost", hintBytes: mtuBytes };

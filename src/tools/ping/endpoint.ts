@@ -3,7 +3,7 @@ import { formatIpv6 } from "../../addr/format.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { SILENCE_MS } from "../../icmp/prober/prober.ts";
 import { round } from "../../util/numbers.ts";
-import { carrierParameters, openRun, PROBING, targetParameter } from "../run.ts";
+import { openRun, PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
 import type { LostSample, PingSample, Sample } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
@@ -30,7 +30,7 @@ export const ping = endpoint({
       option: { flags: "-c, --count" },
       label: "Requests",
     }),
-    ...carrierParameters,
+    ...protocolParameters,
   },
   response: pingResult,
   example,

@@ -1,7 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
-import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "../../icmp/prober/prober.ts";
+import { type Prober, SILENCE_MS } from "../../icmp/prober/prober.ts";
 import type { EchoReply, ProbeError, Response } from "../../icmp/prober/response.ts";
-import type { Carrier, PortState } from "../../icmp/socket/socket.ts";
+import type { PortState, ProbedPort } from "../../icmp/socket/socket.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import type { RunBudget } from "../run-budget.ts";
@@ -14,7 +14,7 @@ export interface RunRequest {
   /** How long a probe may stay unanswered, in milliseconds. */
   readonly timeoutMs: number;
   /** How the probes travel if not as ICMPv6. */
-  readonly carrier?: Carrier | undefined;
+  readonly probedPort?: ProbedPort | undefined;
 }
 
 /** How the caller takes part in a run. */
@@ -97,41 +97,45 @@ const TIMER_MS = 2;
  * nothing has answered, `SILENCE_MS` after the last one.
  */
 export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
-  const { target, scopeId = 0, count, intervalMs, timeoutMs, carrier } = request;
+  const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort } = request;
   const { clock } = prober;
-  const signal = prober.signalFor(options.signal);
+  const end = new AbortController();
+  const signal = prober.signalFor(options.signal, end.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return unreachable(route);
-  const probe = { target, scopeId, ...route, carrier, hopLimit: HOP_LIMIT, timeoutMs, signal };
+  const probe = { target, scopeId, ...route, probedPort, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
-  const sentMs: number[] = [];
+  let lastSentMs = -Infinity;
   let duplicates = 0;
 
   const note = (sample: Sample) => {
-    const known = all[sample.seq - 1];
-    if (known === undefined || outweighs(sample, known)) {
-      all[sample.seq - 1] = sample;
-      options.onSample?.(sample);
-    } else if (sample.rttMs !== undefined) duplicates++;
+    all[sample.seq - 1] = sample;
+    options.onSample?.(sample);
   };
   const ask = async (seq: number, onSent: (source: Ipv6Address) => void) => {
-    const onResponse = (response: Response) => note(sampleOf(seq, response, timeoutMs));
+    const onResponse = (response: Response, isAnswer: boolean) => {
+      if (isAnswer) note(sampleOf(seq, response, timeoutMs));
+      else duplicates++;
+    };
     const answer = await prober.probe({ ...probe, source, turn: seq, onSent, onResponse });
-    if (answer.kind === "timeout" || answer.kind === "unknown") note({ seq, reason: answer.kind });
+    const isSilent = answer.kind === "timeout" || answer.kind === "unknown";
+    // A reply may have come too late.
+    if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
     if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
   };
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
     let proceed = () => {};
+    let isSent = false;
     const answered = ask(seq, (from) => {
       source = from;
-      sentMs[seq - 1] = clock.nowMs();
+      lastSentMs = clock.nowMs();
+      isSent = true;
       proceed();
     });
     pending.push(answered);
-    const isSent = sentMs.length === seq;
     // Nearly always it leaves at once.
     if (!isSent) await Promise.race([new Promise<void>((sent) => (proceed = sent)), answered]);
     const nowMs = clock.nowMs();
@@ -139,10 +143,11 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     if (seq < count && dueMs > nowMs) await pause(clock, dueMs - nowMs, signal);
   }
   await Promise.all(pending);
-  const untilMs = () => certainMs(all, sentMs, source);
-  while (!signal.aborted && clock.nowMs() < untilMs()) await prober.listen(signal, untilMs());
-  prober.endRun(signal);
+  const untilMs = lastSentMs + SILENCE_MS;
+  while (!signal.aborted && clock.nowMs() < untilMs && isSilence(all, source))
+    await prober.listen(signal, untilMs);
   if (signal.aborted) return { kind: "aborted" } as const;
+  end.abort();
 
   const samples = all.filter((sample) => "hopLimit" in sample);
   const lost = all.filter((sample) => "reason" in sample);
@@ -171,24 +176,9 @@ function sampleOf(seq: number, response: Response, timeoutMs: number): Sample {
   };
 }
 
-/** True if a sample's further answer takes the place of the known one: silence says least, a reply in time most. */
-function outweighs(sample: Sample, known: Sample): boolean {
-  if (sample.rttMs === undefined) return false;
-  if (known.rttMs === undefined) return true;
-  const isReply = !("reason" in sample);
-  return isReply && "type" in known && sample.rttMs - known.rttMs <= REPLY_AFTER_ERROR_MS;
-}
-
-/** When no answer can change the samples any more. */
-function certainMs(all: readonly Sample[], sentMs: readonly number[], source: Ipv6Address): number {
+/** True if only this machine has answered so far, and a probe has no answer. */
+function isSilence(all: readonly Sample[], source: Ipv6Address): boolean {
   const isOwnError = (sample: Sample) => "from" in sample && equalIpv6(sample.from, source);
-  const heard = all.filter((sample) => sample.rttMs !== undefined && !isOwnError(sample));
-  if (heard.length === 0) {
-    const hasSilent = all.some((sample) => sample.rttMs === undefined && !("errno" in sample));
-    return hasSilent ? (sentMs.at(-1) ?? 0) + SILENCE_MS : 0;
-  }
-  const errors = heard.filter((sample) => "type" in sample);
-  return Math.max(
-    ...errors.map(({ seq, rttMs = 0 }) => (sentMs[seq - 1] ?? 0) + rttMs + REPLY_AFTER_ERROR_MS),
-  );
+  const isHeard = all.some((sample) => sample.rttMs !== undefined && !isOwnError(sample));
+  return !isHeard && all.some((sample) => sample.rttMs === undefined && !("errno" in sample));
 }

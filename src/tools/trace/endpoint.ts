@@ -2,7 +2,7 @@ import { formatIpv6 } from "../../addr/format.ts";
 import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { hopEvents, openPathRun, pathParameters, presentTraceError } from "../hops.ts";
-import { carrierParameters, PROBING, targetParameter } from "../run.ts";
+import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
 import type { Traced } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
@@ -45,7 +45,7 @@ export const traceroute = endpoint({
     }),
     flowLabel,
     names,
-    ...carrierParameters,
+    ...protocolParameters,
   },
   response: traceResult,
   example,

@@ -1,5 +1,5 @@
-import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
-import { type Prober, REPLY_AFTER_ERROR_MS, SILENCE_MS } from "../../icmp/prober/prober.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
+import { type Prober, SILENCE_MS } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import type { NoResult, RunOptions, RunRequest } from "../ping/engine.ts";
 import {
@@ -70,7 +70,7 @@ export function createTraceroute(prober: Prober): Traceroute {
   const repeatAnsweredMs: number[] = [];
   const sightings = createSightings();
   return async (request, { signal: callersSignal, onHop } = {}) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, carrier } = request;
+    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort } = request;
     const { awaitsRouters, hops } = request;
     const route = prober.route(target, scopeId, flowLabel);
     if (typeof route === "string") return { kind: "unreachable", code: route };
@@ -83,8 +83,8 @@ export function createTraceroute(prober: Prober): Traceroute {
     let sentMs = -Infinity;
     /** By hop. */
     const firstSentMs: number[] = [];
-    /** Until when a reply may follow an error. */
-    let certainMs = -Infinity;
+    /** Probes that an error has ended, unless a reply follows. */
+    const ending: Promise<unknown>[] = [];
     let wake = () => {};
     signal.addEventListener("abort", () => wake(), { once: true });
 
@@ -98,23 +98,19 @@ export function createTraceroute(prober: Prober): Traceroute {
         firstSentMs[hop.hop] ??= sentMs;
         wake();
       };
-      let known: Response | null = null;
-      const onResponse = (response: Response) => {
-        const isNews = known === null || (known.kind === "error" && response.kind === "reply");
-        if (!isNews || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
-        known = response;
+      const onResponse = (response: Response, isAnswer: boolean) => {
+        if (!isAnswer || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
         hop.responses.push(response);
         if (endOf(response) === null) {
           if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
           seen.note(hop.hop, response, tries > 1);
-        } else if (response.kind === "error" && !equalIpv6(response.from, route.source)) {
-          // Another machine says that the path ends: a reply of the target may follow.
-          certainMs = clock.nowMs() + REPLY_AFTER_ERROR_MS;
-        }
+        } else ending.push(answering);
         onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+        wake();
       };
-      const probe = { target, scopeId, ...route, carrier, hopLimit: hop.hop, timeoutMs, signal };
-      const answer = await prober.probe({ ...probe, turn: tries, onSent, onResponse });
+      const probe = { target, scopeId, ...route, probedPort, hopLimit: hop.hop, timeoutMs, signal };
+      const answering = prober.probe({ ...probe, turn: tries, onSent, onResponse });
+      const answer = await answering;
       if (answer.kind === "refused") {
         refused.push({ hop: hop.hop, errno: answer.code });
         hop.isClosed = true;
@@ -136,13 +132,14 @@ export function createTraceroute(prober: Prober): Traceroute {
     const asked = hops?.length ?? maxHops;
     const listenMs = () => {
       const last = lastResponding(responses);
-      if (last === 0) return asked === 1 ? certainMs : sentMs + SILENCE_MS;
+      if (last === 0) return asked === 1 ? -Infinity : sentMs + SILENCE_MS;
       const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
-      if (isCertain || findLoop(responses)) return certainMs;
+      if (isCertain || findLoop(responses)) return -Infinity;
       const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
       return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
     };
     while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
+    await Promise.all(ending);
     if (signal.aborted) return { kind: "aborted" };
     const [refusal] = refused;
     if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };

@@ -5,6 +5,7 @@ import {
   Prober,
   type ProberOptions,
   QUARANTINE_MS,
+  SWEEP_MS,
   TAG_MS,
 } from "../../../src/icmp/prober/prober.ts";
 import type { Response } from "../../../src/icmp/prober/response.ts";
@@ -467,7 +468,7 @@ describe("what goes out", () => {
     expect(await send([1, 0], [1, 1])).toBe(0x0101);
     clock.block(REQUEST.timeoutMs + QUARANTINE_MS - 1);
     expect(await send([1, 0], [1, 2])).toBe(0x0102);
-    clock.block(1);
+    clock.block(SWEEP_MS);
     expect(await send([1, 0])).toBe(0x0100);
   });
 

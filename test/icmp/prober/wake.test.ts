@@ -3,7 +3,7 @@ import { describe, expect, jest, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { type Answer, Prober, SWEEP_MS, TURN_MS } from "../../../src/icmp/prober/prober.ts";
 import { DatagramSocket } from "../../../src/icmp/socket/datagram-socket.ts";
-import type { Carrier } from "../../../src/icmp/socket/socket.ts";
+import type { ProbedPort } from "../../../src/icmp/socket/socket.ts";
 import { ping } from "../../../src/tools/ping/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { labMissing, testWith, usersMissing } from "../../lab/lab.ts";
@@ -197,10 +197,13 @@ describe("a ping", () => {
 type Options = ConstructorParameters<typeof Prober>[0];
 
 /** How probes to loopback end on a clock that does not run: only a signal can have announced an answer. */
-async function toldBySignal(options: readonly Options[], carrier?: Carrier): Promise<string[]> {
+async function toldBySignal(
+  options: readonly Options[],
+  probedPort?: ProbedPort,
+): Promise<string[]> {
   const request = { ...PROBE, target: LOOPBACK, source: LOOPBACK, timeoutMs: 60_000 };
   const probers = options.map((each) => new Prober({ ...each, clock: new VirtualClock() }));
-  const sent = carrier === undefined ? request : { ...request, carrier };
+  const sent = probedPort === undefined ? request : { ...request, probedPort };
   const answers = await Promise.all(probers.map((prober) => prober.probe(sent)));
   for (const prober of probers) prober.close();
   return answers.map(({ kind }) => kind);
@@ -228,13 +231,13 @@ async function scriptWithSocket(script: string): Promise<[output: string, status
 }
 
 describe("the kernel's signal", () => {
-  kernelTest.each<[string, Options[], Carrier | undefined, string[]]>([
+  kernelTest.each<[string, Options[], ProbedPort | undefined, string[]]>([
     ["an echo reply", [{}], undefined, ["reply"]],
     ["an error in the queue of the UDP socket", [{}], { protocol: "udp", port: 9 }, ["reply"]],
     ["the reset of a closed TCP port", [{}], { protocol: "tcp", port: 9 }, ["reply"]],
     ["a reply to each of several engines", [{}, {}, {}], undefined, ["reply", "reply", "reply"]],
-  ])("announces %s", async (_, options, carrier, kinds) => {
-    expect(await toldBySignal(options, carrier)).toEqual(kinds);
+  ])("announces %s", async (_, options, probedPort, kinds) => {
+    expect(await toldBySignal(options, probedPort)).toEqual(kinds);
   });
 
   usersTest("announces a reply to the datagram socket", async () => {

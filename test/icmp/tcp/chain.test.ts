@@ -141,8 +141,8 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
 
   test("a rule that comes while mtr runs changes the counts, and the last answer is the state", async () => {
     const asked = { ...about("tcp", 443), rounds: "12", intervalMs: "110" };
-    const carrier = { protocol: "tcp", port: 443 } as const;
-    const request = { target: parseIpv6(chain.target), timeoutMs: 600, maxHops: 9, carrier };
+    const probedPort = { protocol: "tcp", port: 443 } as const;
+    const request = { target: parseIpv6(chain.target), timeoutMs: 600, maxHops: 9, probedPort };
     /** Changes a firewall after the fourth of twelve rounds. */
     const changing = (node: number, script: string) => {
       let rounds = 0;
@@ -198,8 +198,8 @@ describeWith(labMissing)("equal paths for TCP", () => {
     await using network = await startKernelGraph(next, unlimited);
     const engine = openIcmp();
     const target = parseIpv6(network.target);
-    const carrier = { protocol: "tcp", port: 443 } as const;
-    const request = { target, timeoutMs: 2000, maxHops: 30, carrier };
+    const probedPort = { protocol: "tcp", port: 443 } as const;
+    const request = { target, timeoutMs: 2000, maxHops: 30, probedPort };
     const found = await engine.paths({ ...request, paths: 4 });
     expect(found).toMatchObject({ kind: "done", reached: true, isComplete: true });
     if (found.kind !== "done") return;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Prober, QUARANTINE_MS } from "../../../src/icmp/prober/prober.ts";
 import { matchResponse, probeKey } from "../../../src/icmp/prober/response.ts";
 import { reservedPorts } from "../../../src/icmp/socket/port-sockets.ts";
-import type { Carrier, ReceivedPacket } from "../../../src/icmp/socket/socket.ts";
+import type { ProbedPort, ReceivedPacket } from "../../../src/icmp/socket/socket.ts";
 import { encodePortsProgram } from "../../../src/icmp/wire/filter.ts";
 import { addressOf, C, loadLibc } from "../../../src/platform/libc.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
@@ -14,14 +14,14 @@ import { runIp } from "../../lab/run.ts";
 import { icmpError, SOURCE, simulate, TARGET } from "../fake.ts";
 
 const PORT = 443;
-const CARRIER: Carrier = { protocol: "tcp", port: PORT };
+const PROBED_PORT: ProbedPort = { protocol: "tcp", port: PORT };
 const [SYN_ACK, RST_ACK, RST, SYN, ACK] = [0x12, 0x14, 0x04, 0x02, 0x10];
 
 describe("what a packet must have, by chance", () => {
   const sequence = 0x9abcdef0;
   const request = { target: TARGET, source: SOURCE, scopeId: 0, flowLabel: 0x12345 };
   const probe = {
-    request: { ...request, carrier: CARRIER },
+    request: { ...request, probedPort: PROBED_PORT },
     cookie: new Uint8Array(8).fill(7),
     sentMs: 0,
   };
@@ -34,14 +34,14 @@ describe("what a packet must have, by chance", () => {
   };
   const received = (message: Uint8Array, change: Partial<ReceivedPacket> = {}): ReceivedPacket => ({
     ...{ source: TARGET, scopeId: 0, hopLimit: 60, receivedMs: 1, readMs: 1 },
-    ...{ carrier: CARRIER, message, ...change },
+    ...{ probedPort: PROBED_PORT, message, ...change },
   });
   const reply = (change: Partial<ReceivedPacket> = {}) =>
     matchResponse(received(echo(129), { state: "open", ...change }), probes);
-  const errorAbout = (about: Parameters<typeof icmpError>[3] = {}, carrier = CARRIER) => {
+  const errorAbout = (about: Parameters<typeof icmpError>[3] = {}, probedPort = PROBED_PORT) => {
     const packet = { ...request, hopLimit: 3, message: echo(128) };
     const message = icmpError(packet, 3, 0, about);
-    return matchResponse(received(message, { source: SOURCE, carrier }), probes);
+    return matchResponse(received(message, { source: SOURCE, probedPort }), probes);
   };
 
   test("the genuine ones are believed", () => {
@@ -54,9 +54,9 @@ describe("what a packet must have, by chance", () => {
   test.each<[string, () => unknown]>([
     ["a reply from another address", () => reply({ source: SOURCE })],
     ["a reply from another zone", () => reply({ scopeId: 5 })],
-    ["a reply from another port", () => reply({ carrier: { protocol: "tcp", port: 80 } })],
-    ["a UDP reply", () => reply({ carrier: { protocol: "udp", port: PORT } })],
-    ["an echo reply with the same numbers", () => reply({ carrier: undefined })],
+    ["a reply from another port", () => reply({ probedPort: { protocol: "tcp", port: 80 } })],
+    ["a UDP reply", () => reply({ probedPort: { protocol: "udp", port: PORT } })],
+    ["an echo reply with the same numbers", () => reply({ probedPort: undefined })],
     ["an error about another destination", () => errorAbout({ destination: SOURCE })],
     ["an error about another flow label", () => errorAbout({ flowLabel: 0x12346 })],
     ["an error about another port", () => errorAbout({}, { protocol: "tcp", port: 80 })],
@@ -82,7 +82,7 @@ describe("what a packet must have, by chance", () => {
     const prober = new Prober({ ...options, random: bits });
     const { signal } = new AbortController();
     const timeoutMs = 100;
-    const about = { ...request, carrier: CARRIER, timeoutMs, signal };
+    const about = { ...request, probedPort: PROBED_PORT, timeoutMs, signal };
     const answers = Array.from({ length: 400 }, (_, at) =>
       prober.probe({ ...about, hopLimit: (at % 64) + 1 }),
     );
@@ -215,7 +215,7 @@ describeWith(labMissing)("in the kernel", () => {
     const answer = prober.probe({
       ...{ target: parseIpv6(target), source: parseIpv6(source), scopeId: 0, hopLimit: 9 },
       ...{ flowLabel, turn: 1, timeoutMs: 60_000, signal: new AbortController().signal },
-      carrier: CARRIER,
+      probedPort: PROBED_PORT,
     });
     const from = reservedPorts()[flowLabel + 1] as number;
     /** Waits until what was injected has been read: the genuine answer comes behind it. */

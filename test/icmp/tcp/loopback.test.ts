@@ -18,7 +18,7 @@ kernelTest("a listening port is open, another is closed, and no connection is ma
   const { signal } = new AbortController();
   const about = { target: LOOPBACK, source: LOOPBACK, scopeId: 0, hopLimit: 64, flowLabel: 7 };
   const ask = (port: number, protocol: "tcp" | "udp" = "tcp") =>
-    prober.probe({ ...about, timeoutMs: 5000, signal, carrier: { protocol, port } });
+    prober.probe({ ...about, timeoutMs: 5000, signal, probedPort: { protocol, port } });
   const answers = [await ask(server.port), await ask(1), await ask(1, "udp")];
   prober.close();
   expect(answers).toMatchObject([

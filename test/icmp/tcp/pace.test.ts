@@ -18,11 +18,11 @@ import { path, simulate, stationAddress } from "../fake.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
 
-const CARRIER = { protocol: "tcp", port: 443 } as const;
+const PROBED_PORT = { protocol: "tcp", port: 443 } as const;
 
 const syn = (target = "2001:db8:1::1", port = 443, hopLimit = 64) => ({
   ...{ target: parseIpv6(target), source: SOURCE, hopLimit },
-  carrier: { protocol: "tcp", port } as const,
+  probedPort: { protocol: "tcp", port } as const,
 });
 
 /** How many of the SYNs leave in a second, if each is tried every millisecond. */
@@ -65,7 +65,7 @@ test("a SYN that has to wait leaves as soon as it may", async () => {
   const plan = { target: stationAddress(1), scopeId: 0, source: SOURCE, flowLabel: 1 };
   const { signal } = new AbortController();
   const ask = () =>
-    prober.probe({ ...plan, carrier: CARRIER, hopLimit: 9, timeoutMs: 500, signal });
+    prober.probe({ ...plan, probedPort: PROBED_PORT, hopLimit: 9, timeoutMs: 500, signal });
   const first = ask();
   await clock.pass(33);
   await clock.run(Promise.all([first, ask()]));
@@ -88,7 +88,12 @@ test("rounds of mtr do not pile up behind the bound", async () => {
     return network(packet, sentMs);
   });
   const prober = new Prober(options);
-  const request = { target: stationAddress(3), timeoutMs: 500, maxHops: 9, carrier: CARRIER };
+  const request = {
+    target: stationAddress(3),
+    timeoutMs: 500,
+    maxHops: 9,
+    probedPort: PROBED_PORT,
+  };
   const rounds = { ...request, rounds: 60, intervalMs: 10 };
   const outcome = await clock.run(mtr(prober, createTraceroute(prober), rounds));
   prober.close();
@@ -104,7 +109,7 @@ testWith(labMissing, programMissing("nft"))(
     const counter = nftRule("input", "tcp dport 443 tcp flags & syn == syn counter");
     await chain.exec(3, ["nft", "-f", "-"], counter);
     const engine = openIcmp();
-    const request = { target: parseIpv6(chain.target), timeoutMs: 2000, carrier: CARRIER };
+    const request = { target: parseIpv6(chain.target), timeoutMs: 2000, probedPort: PROBED_PORT };
     const startMs = performance.now();
     const pings = [1, 2, 3].map(() => engine.ping({ ...request, count: 10, intervalMs: 10 }));
     const outcomes = await Promise.all(pings);

@@ -135,7 +135,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     ["larger packets", 1400, [1, 1], "prohibited", { verdict: "black-hole", mtuBytes: 1400 }],
   ])("an error that answers %s is told", async (_, above, [type, code], name, found) => {
     const { clock, options } = simulate((packet) => {
-      const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
+      const bytes = packet.message.length + (packet.probedPort === undefined ? 40 : 48);
       if (bytes > 1500) return "EMSGSIZE";
       const hop = Math.min(packet.hopLimit, 3);
       const from = stationAddress(hop > 1 && bytes > above ? 1 : hop);
@@ -151,11 +151,11 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
 
   test("an error that answers UDP says nothing of echo requests that vanish", async () => {
     const { clock, options } = simulate((packet) => {
-      const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
+      const bytes = packet.message.length + (packet.probedPort === undefined ? 40 : 48);
       if (bytes > 1500) return "EMSGSIZE";
       const hop = Math.min(packet.hopLimit, 3);
       const prohibited = { delayMs: 2, from: ROUTER, message: icmpError(packet, 1, 1) };
-      if (packet.carrier !== undefined) return [prohibited];
+      if (packet.probedPort !== undefined) return [prohibited];
       if (hop > 2 && bytes > 1400) return [];
       const message = hop === 3 ? echoReply(packet) : icmpError(packet, 3, 0);
       return [{ delayMs: hop, from: stationAddress(hop), message }];
@@ -180,7 +180,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
 
   test("a target that answers nothing does not hide a narrow link, nor cost three seconds", async () => {
     const { clock, socket, options } = simulate((packet) => {
-      const bytes = packet.message.length + (packet.carrier === undefined ? 40 : 48);
+      const bytes = packet.message.length + (packet.probedPort === undefined ? 40 : 48);
       if (bytes > 1500) return "EMSGSIZE";
       if (packet.hopLimit > 3 && bytes > 1400) {
         const message = icmpError(packet, 2, 0, { parameter: 1400 });
@@ -200,7 +200,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     const hops = outcome.hops.slice(0, 5);
     expect(hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
     expect(hops.map(({ atMostBytes }) => atMostBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
-    const udp = socket.sent.filter(({ carrier }) => carrier !== undefined);
+    const udp = socket.sent.filter(({ probedPort }) => probedPort !== undefined);
     expect(udp.length).toBeGreaterThan(0);
     expect(udp.length).toBeLessThanOrEqual(20);
   });
