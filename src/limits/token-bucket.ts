@@ -46,9 +46,15 @@ export interface Bucket {
   used: number;
   /** The Unix second in which the window ends. */
   endSeconds: number;
-  /** Tokens granted while Valkey did not answer, which it does not count yet. */
+  /** The next three only with Valkey: tokens that were granted without an answer, which it does not count yet. */
   uncounted: number;
+  /** Tokens of requests that wait for an answer. */
+  waiting: number;
+  /** Tokens that other instances may have granted since the last answer. */
+  unseen: number;
 }
+
+const UNUSED = { used: 0, uncounted: 0, waiting: 0, unseen: 0 };
 
 /** A client's bucket after a request. */
 export interface RateLimitState {
@@ -106,7 +112,7 @@ export class BucketTable {
     const own = this.#active(name, nowSeconds);
     if (own) return own;
     this.#removeEnded(nowSeconds);
-    const fresh = { used: 0, uncounted: 0, endSeconds: nowSeconds + WINDOW_SECONDS };
+    const fresh = { ...UNUSED, endSeconds: nowSeconds + WINDOW_SECONDS };
     if (this.#hasRoom(networks)) return { name, networks, ...fresh };
     const [kind] = name.split(":");
     const shared = Bun.hash.crc32(networks[0] ?? "") % Math.ceil(this.#size * SHARED_PART);

@@ -61,8 +61,8 @@ export function createSharedLimiter(
   const takeAlone = (limited: readonly Limited[], price: number) => {
     const { instances } = valkey;
     const states = limited.map(({ limit, bucket }) => {
-      const { used, uncounted, endSeconds } = bucket;
-      const share = Math.floor((limit - used) / instances);
+      const { used, uncounted, unseen, endSeconds } = bucket;
+      const share = Math.floor((limit - used - unseen) / instances);
       // A client that has used nothing yet gets one request at least.
       return { limit, left: Math.max(share, used === 0 ? 1 : 0) - uncounted, endSeconds };
     });
@@ -80,21 +80,29 @@ export function createSharedLimiter(
       // No window has begun that this instance knows of.
       bucket.used + told > 0 ? bucket.endSeconds : 0,
     ]);
-    for (const { bucket } of asked) bucket.uncounted = 0;
+    for (const { bucket } of asked) {
+      bucket.uncounted = 0;
+      bucket.waiting += price;
+    }
     /** Tokens that were granted without an answer, or null while the request waits for it. */
     let grantedAlone: number | null = null;
     const learn = ([allowed = 0, , ...counts]: readonly number[]) => {
       for (const [index, { bucket, told }] of asked.entries()) {
         const [used = 0, endSeconds = 0] = counts.slice(2 * index);
-        Object.assign(bucket, { used, endSeconds });
+        Object.assign(bucket, { used, endSeconds, unseen: 0 });
         if (grantedAlone === null) continue;
         // The answer is late, but Valkey has counted these tokens.
         bucket.uncounted = Math.max(0, bucket.uncounted - told - allowed * grantedAlone);
       }
     };
     const reply = await valkey.ask(TAKE, keys, [WINDOW_SECONDS, price, ...numbers], learn);
+    for (const { bucket } of asked) bucket.waiting -= price;
     if (reply === null) {
-      for (const { bucket, told } of asked) bucket.uncounted += told;
+      for (const { bucket, told } of asked) {
+        bucket.uncounted += told;
+        // As many requests as wait here may have been granted at each other instance.
+        bucket.unseen = Math.max(bucket.unseen, (valkey.instances - 1) * bucket.waiting);
+      }
       const state = takeAlone(limited, price);
       grantedAlone = state.allowed ? price : 0;
       return state;
