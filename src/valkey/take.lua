@@ -13,8 +13,10 @@ for i, key in ipairs(KEYS) do
   local limit, known, uncounted, knownEnd = unpack(ARGV, 4 * i - 1, 4 * i + 2)
   knownEnd = tonumber(knownEnd)
   used[i], ends[i] = 0, isActive(knownEnd) and knownEnd or now + window
-  local last = math.floor((nowMs + redis.call('PTTL', key) + 500) / 1000)
-  if isActive(last) then
+  -- Negative if there is no such bucket.
+  local lifeMs = redis.call('PTTL', key)
+  local last = math.floor((nowMs + lifeMs + 500) / 1000)
+  if lifeMs > 0 and isActive(last) then
     used[i] = math.min(4e9, math.max(0, tonumber(redis.pcall('GET', key) or '') or 0))
     ends[i] = last
   end
