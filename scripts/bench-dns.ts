@@ -389,7 +389,7 @@ async function measureVerdicts(): Promise<void> {
     });
     const asked = await cpuOf(async () => {
       const query = (flags: QueryOptions) => client.query(DENIED, "AAAA", flags);
-      const check = { name: "resolver_a", client, signal, owner: "", query } as const;
+      const check = { name: "resolver_a", dnsClient: client, signal, client: "", query } as const;
       const parsed = anchors.map((anchor) => ({
         ...{ ...anchor, digest: Buffer.from(anchor.digest) },
       }));

@@ -22,7 +22,7 @@ export interface Call {
   /** Aborts with `ENOUGH` when the caller wants the result of an mtr or a search for paths as it is. */
   readonly enough?: AbortSignal | undefined;
   /** Whose share of the slots it uses. */
-  readonly owner: string;
+  readonly client: string;
   /** The id of its request, under which the log of an agent has it too. */
   readonly id?: string | undefined;
   /** Called with the address that is probed, for the log. */

@@ -50,7 +50,7 @@ export function callHere(
     const write = (line: string) => process.stderr.write(line);
     const log = createLog({ level, format, priorities: false, write });
     const services = await openServices(settings, openIcmpIfAllowed(), log);
-    const call = { signal, address: null, owner: "", allowSeconds: () => {}, onEvent, enough };
+    const call = { signal, address: null, client: "", allowSeconds: () => {}, onEvent, enough };
     try {
       const read = readParameters(alone(endpoint.parameters), sentTexts(parameters));
       const result = await endpoint.handle(read, call, { ...services, resolverTitle });

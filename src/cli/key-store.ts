@@ -9,7 +9,6 @@ import {
   readKeyFile,
   writeKeyFile,
 } from "../keys/key-file.ts";
-import { mergeKeys } from "../keys/merge.ts";
 import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { askStatus } from "../server/status.ts";
@@ -69,7 +68,7 @@ function fileStore(path: string, config: Config): KeyStore {
     async change(change) {
       // A new file in place of one that has vanished must not replace the keys that are in use.
       const used = existsSync(path) ? [] : await keysInUse(config);
-      await changeFile(path, (keys) => change(used.length > 0 ? mergeKeys(keys, used) : keys));
+      await changeFile(path, (keys) => change(keys.length > 0 ? keys : used));
     },
   };
 }

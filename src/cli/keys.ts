@@ -9,7 +9,6 @@ import {
   type KeyRecord,
   readKeyFile,
 } from "../keys/key-file.ts";
-import { mergeKeys, revokedKeys } from "../keys/merge.ts";
 import { reasonOf } from "../util/errors.ts";
 import { formatCommand } from "./command.ts";
 import type { KeyStore } from "./key-store.ts";
@@ -91,7 +90,7 @@ export async function revokeKey(name: string, store: KeyStore): Promise<string> 
 
 /**
  * `sixscope keys import [FILE]`: copies the keys of a file to Valkey, and says how many. Those that are
- * there already stay as they are, unless the file says that they are revoked.
+ * there already stay as they are.
  *
  * @throws KeyFileError with the names of keys that it could not copy, because another key has the name
  */
@@ -112,7 +111,7 @@ export async function importKeys(given: string | undefined, store: KeyStore) {
     const clashes = (key: KeyRecord) => isActiveNow(key) && active.has(key.name);
     clashing = fresh.filter(clashes);
     added = fresh.filter((key) => !clashes(key));
-    return mergeKeys(keys, added, revokedKeys(records));
+    return [...keys, ...added];
   });
   const text = `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}`;
   const rest = added.length === records.length ? "" : "; the others were in it already";

@@ -44,7 +44,7 @@ export async function runServe(
   const shared =
     config.valkey &&
     (await (await import("../valkey/shared.ts")).openShared(config.valkey, config, log));
-  const icmp = openIcmpOrReason(config, shared?.targetShare);
+  const icmp = openIcmpOrReason(config);
   const own = isAgent || shared ? null : await createKeyring(config.keysFile, log);
   const keyring = shared?.keyring ?? own;
   const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
@@ -110,7 +110,7 @@ export async function runServe(
   await Promise.race([locations?.close(), Bun.sleep(FLUSH_GRACE_MS)]);
   await exposed?.stop(0);
   closeStatus();
-  await shared?.stop();
+  shared?.stop();
   if (!("unavailable" in icmp)) log.info("probes since the start", { ...icmp.counters });
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }

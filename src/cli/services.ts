@@ -1,6 +1,5 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
-import type { TargetShare } from "../icmp/prober/target-limit.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
@@ -46,27 +45,23 @@ export async function openServices(
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
   const probeSlots = new ProbeSlots(config.maxProbes);
-  // As many as a resolver is asked at once, so that no query waits behind those of another owner.
+  // As many as a resolver is asked at once, so that no query waits behind those of another client.
   const querySlots = new ProbeSlots(MAX_QUESTIONS, true);
   return { config, icmp, resolvers, networks, probeSlots, querySlots };
 }
 
-/**
- * The engine without the capabilities that it needs no longer, or the reason why there is none.
- *
- * @param share what of the bound for each target's network is this instance's, if there are several
- */
-export function openIcmpOrReason(
-  { listen, metricsListen }: Pick<Config, "listen" | "metricsListen">,
-  share?: TargetShare,
-): IcmpEngine | NoIcmp {
+/** The engine without the capabilities that it needs no longer, or the reason why there is none. */
+export function openIcmpOrReason({
+  listen,
+  metricsListen,
+}: Pick<Config, "listen" | "metricsListen">): IcmpEngine | NoIcmp {
   try {
     dropCapabilities(
       [...listen, ...metricsListen].some(
         (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
       ),
     );
-    return openIcmpIfAllowed(inheritedRawSocket(IPPROTO_ICMPV6), share);
+    return openIcmpIfAllowed(inheritedRawSocket(IPPROTO_ICMPV6));
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;

@@ -9,9 +9,8 @@ export interface ValkeyAddress {
 export function namesBelow(prefix: string) {
   return {
     instances: `${prefix}instances`,
-    keys: [`${prefix}keys`, `${prefix}keys:changes`] as const,
-    limit: (bucket: string) => `${prefix}limit:${bucket}`,
-    target: (network: string) => `${prefix}target:${network}`,
+    keys: [`${prefix}keys`, `${prefix}keys:version`] as const,
+    limit: (bucket: string) => `${prefix}used:${bucket}`,
   };
 }
 

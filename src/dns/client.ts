@@ -40,7 +40,7 @@ export interface QueryOptions extends QuestionFlags {
   /** Ends the question with the outcome `aborted`. */
   readonly signal?: AbortSignal;
   /** Whose share of the questions under way it uses. */
-  readonly owner?: string;
+  readonly client?: string;
 }
 
 /** A stub resolver without a cache. */
@@ -67,9 +67,9 @@ export function createDnsClient({
   const remembered = alternateFamilies(servers).map((server) => rememberServer(server, context));
   const permits = createSemaphore(maxQuestions);
   return {
-    async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, owner, ...flags } = {}) {
+    async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, client, ...flags } = {}) {
       const question = createQuestion(name, type, flags);
-      return inquire(context, remembered, question, { timeoutMs, permits, signal, owner });
+      return inquire(context, remembered, question, { timeoutMs, permits, signal, client });
     },
   };
 }

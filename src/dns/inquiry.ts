@@ -39,7 +39,7 @@ interface Terms {
   readonly permits: Semaphore;
   /** Ends the question with the outcome `aborted`. */
   readonly signal: AbortSignal | undefined;
-  readonly owner: string | undefined;
+  readonly client: string | undefined;
 }
 
 /**
@@ -53,7 +53,7 @@ export function inquire(
   context: ExchangeContext,
   servers: readonly RememberedServer[],
   question: Question,
-  { timeoutMs, permits, signal, owner }: Terms,
+  { timeoutMs, permits, signal, client }: Terms,
 ): Promise<DnsOutcome> {
   const { promise, resolve, reject } = Promise.withResolvers<DnsOutcome>();
   const { clock } = context;
@@ -181,7 +181,7 @@ export function inquire(
     abort();
   } else {
     signal?.addEventListener("abort", abort);
-    leave = permits.acquire(start, owner);
+    leave = permits.acquire(start, client);
     if (attempts.length === 0) wait();
   }
   return promise;

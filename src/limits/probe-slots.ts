@@ -1,36 +1,36 @@
-/** Milliseconds that an owner below its fair share waits for a slot: longer than runs take with the default settings. */
+/** Milliseconds that a client below its fair share waits for a slot: longer than runs take with the default settings. */
 export const MAX_WAIT_MS = 5_000;
 
-/** Owners' requests that wait for a slot at the same time; further ones are refused. */
+/** Clients' requests that wait for a slot at the same time; further ones are refused. */
 const MAX_WAITERS = 1_024;
 
 /** Gives a slot back, once. */
 type Release = () => void;
 
 interface Waiter {
-  readonly owner: string;
+  readonly client: string;
   /** Ends the wait, with null if the waiter has no slot. */
   readonly settle: (release: Release | null) => void;
 }
 
 /**
  * Bounds how many pings and traces, DNS queries, or questions to an agent run at once, with a fair share
- * for each owner.
+ * for each client.
  *
- * Anyone may take a free slot; where room is kept, only an owner that holds fewer slots than are free. So
- * one owner gets at most half of them, eight a ninth each, and the next one finds a slot at once. Without a
- * slot, an owner that holds less than its share (the slots divided by the owners that want some) waits for
- * the next one; the others are refused. So one owner cannot keep the others out.
+ * Anyone may take a free slot; where room is kept, only a client that holds fewer slots than are free. So
+ * one client gets at most half of them, eight a ninth each, and the next one finds a slot at once. Without a
+ * slot, a client that holds less than its share (the slots divided by the clients that want some) waits for
+ * the next one; the others are refused. So one client cannot keep the others out.
  */
 export class ProbeSlots {
   readonly limit: number;
   readonly #keepsRoom: boolean;
-  /** The owners of the slots in use. */
-  readonly #owners: string[] = [];
-  /** In order of arrival, and only while there is no slot for their owners. */
+  /** The clients of the slots in use. */
+  readonly #clients: string[] = [];
+  /** In order of arrival, and only while there is no slot for their clients. */
   readonly #waiters = new Set<Waiter>();
 
-  /** @param keepsRoom true if some slots stay free for owners that have none */
+  /** @param keepsRoom true if some slots stay free for clients that have none */
   constructor(limit: number, keepsRoom = false) {
     this.limit = limit;
     this.#keepsRoom = keepsRoom;
@@ -38,51 +38,51 @@ export class ProbeSlots {
 
   /** Slots in use. */
   get running(): number {
-    return this.#owners.length;
+    return this.#clients.length;
   }
 
   /** Takes a slot if there is one now, and returns the function that gives it back; else null. */
-  tryTake(owner: string): Release | null {
-    const free = this.limit - this.#owners.length;
-    if (free <= (this.#keepsRoom ? countOf(owner, this.#owners) : 0)) return null;
-    this.#owners.push(owner);
+  tryTake(client: string): Release | null {
+    const free = this.limit - this.#clients.length;
+    if (free <= (this.#keepsRoom ? countOf(client, this.#clients) : 0)) return null;
+    this.#clients.push(client);
     let isHeld = true;
     return () => {
-      if (isHeld) this.#release(owner);
+      if (isHeld) this.#release(client);
       isHeld = false;
     };
   }
 
   /**
-   * Takes a slot, and returns the function that gives it back; null if the owner gets none, or if the
+   * Takes a slot, and returns the function that gives it back; null if the client gets none, or if the
    * signal aborts first.
    */
-  async take(owner: string, signal: AbortSignal): Promise<Release | null> {
+  async take(client: string, signal: AbortSignal): Promise<Release | null> {
     if (signal.aborted) return null;
-    return this.tryTake(owner) ?? (await this.#wait(owner, signal));
+    return this.tryTake(client) ?? (await this.#wait(client, signal));
   }
 
-  #release(owner: string): void {
-    this.#owners.splice(this.#owners.indexOf(owner), 1);
+  #release(client: string): void {
+    this.#clients.splice(this.#clients.indexOf(client), 1);
     // Before anyone else can take it.
     for (const waiter of this.#waiters) {
-      const release = this.tryTake(waiter.owner);
+      const release = this.tryTake(waiter.client);
       if (release !== null) waiter.settle(release);
     }
   }
 
-  /** Waits for a slot; null at once for an owner that has its share, and later on timeout or abort. */
-  async #wait(owner: string, signal: AbortSignal): Promise<Release | null> {
-    const wanted = [...this.#owners, ...[...this.#waiters].map((waiter) => waiter.owner)];
-    const share = Math.floor(this.limit / new Set([...wanted, owner]).size);
-    if (countOf(owner, wanted) >= Math.max(1, share)) return null;
+  /** Waits for a slot; null at once for a client that has its share, and later on timeout or abort. */
+  async #wait(client: string, signal: AbortSignal): Promise<Release | null> {
+    const wanted = [...this.#clients, ...[...this.#waiters].map((waiter) => waiter.client)];
+    const share = Math.floor(this.limit / new Set([...wanted, client]).size);
+    if (countOf(client, wanted) >= Math.max(1, share)) return null;
     if (this.#waiters.size >= MAX_WAITERS) return null;
     const { promise, resolve } = Promise.withResolvers<Release | null>();
     const settle: Waiter["settle"] = (release) => {
       this.#waiters.delete(waiter);
       resolve(release);
     };
-    const waiter: Waiter = { owner, settle };
+    const waiter: Waiter = { client, settle };
     const giveUp = () => settle(null);
     const timer = setTimeout(giveUp, MAX_WAIT_MS);
     signal.addEventListener("abort", giveUp);
@@ -94,5 +94,5 @@ export class ProbeSlots {
   }
 }
 
-const countOf = (owner: string, owners: readonly string[]) =>
-  owners.filter((other) => other === owner).length;
+const countOf = (client: string, clients: readonly string[]) =>
+  clients.filter((other) => other === client).length;

@@ -37,7 +37,7 @@ export function createAgent(
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
   // Without other locations, an agent cannot be made to ask others.
   const own = { ...services, locations: null };
-  /** Room is kept for other owners than those that ask most. */
+  /** Room is kept for other clients than those that ask most. */
   const places = new ProbeSlots(MAX_QUESTIONS, true);
   /** Ends the runs under way and tells the one who asked why, by the token of each. */
   const runs = new Map<string, (reason: string) => void>();
@@ -71,7 +71,7 @@ export function createAgent(
       signal,
       address: null,
       onAddress,
-      owner: `nats ${question.owner}`,
+      client: `nats ${question.owner}`,
       allowSeconds: () => {},
       onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
     };
@@ -130,7 +130,7 @@ export function createAgent(
       endpoint: question.endpoint,
       outcome: signal.aborted ? "aborted" : "error" in reply ? reply.error.code : "result",
       ms: Math.round(performance.now() - startMs),
-      owner: question.owner,
+      client: question.owner,
       requestId: question.id,
       ...(own.config.logTargets && { target: question.parameters["target"], ip }),
     });

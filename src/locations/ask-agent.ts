@@ -17,7 +17,7 @@ export const MAX_SECONDS = 300;
 /** The beats of `ALIVE_MS` after which a silent agent is lost: it is told in less than 3 s. */
 const SILENT_BEATS = 5;
 
-/** The service that asks, its target policy, and the owner whose share of the agent's probe slots it uses. */
+/** The service that asks, its target policy, and the client whose share of the agent's probe slots it uses. */
 type Asker = Connected & Pick<SentQuestion, "owner" | "targets">;
 
 /**

@@ -55,7 +55,7 @@ export function createLocations(
   const directory = createDirectory(locationsExpected, log);
   const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
   const policy = { mode: targets.mode, allow, deny };
-  /** Makes the owners that agents see mean nothing to them. */
+  /** Makes the clients that agents see mean nothing to them. */
   const salt = crypto.randomUUID();
   const id = crypto.randomUUID().slice(0, 8);
   const since = new Date().toISOString();
@@ -164,7 +164,7 @@ export function createLocations(
         const current = link?.current();
         if (link === null) throw new ApiError("LOCATION_NOT_FOUND", { location });
         if (!current) throw unavailable(location, NOT_CONNECTED);
-        const hash = new Bun.CryptoHasher("sha256", salt).update(call.owner).digest("hex");
+        const hash = new Bun.CryptoHasher("sha256", salt).update(call.client).digest("hex");
         const asker = { ...current, owner: hash.slice(0, 16), targets: policy };
         return await askAgent(asker, location, question, call);
       } catch (error) {

@@ -41,7 +41,7 @@ export const questionSchema = once(() =>
     version: z.literal(MESSAGE_VERSION),
     endpoint: z.string(),
     parameters: z.record(z.string(), z.string()),
-    /** The owner whose share of the probe slots it uses: a name that only the instance understands. */
+    /** The client whose share of the probe slots it uses: a name that only the instance understands. */
     owner: z.string().max(64),
     /** The secret of those who may end the run. */
     token: z.uuid(),

@@ -277,7 +277,7 @@ function callOf(info: RequestInfo): Call {
       return request.signal;
     },
     address: caller.address,
-    get owner() {
+    get client() {
       if (key !== null || caller.address === null) return key?.sha256 ?? "";
       return caller.needsKey ? networkOf(caller.address) : formatIp(caller.address);
     },

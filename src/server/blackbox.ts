@@ -173,7 +173,7 @@ export async function probeResponse(
     const all = port ? { ...texts, port: [port, ...(sent["port"] ?? [])] } : texts;
     const given = { param: () => target, queries: () => all };
     const values = readParameters(endpoint.parameters, given);
-    const call = { signal, address: null, owner: "probe", allowSeconds };
+    const call = { signal, address: null, client: "probe", allowSeconds };
     const result = (await endpoint.handle(values, call, services)) as Result;
     outcomes = result.locations ?? [{ location: result.details?.location, result }];
   } catch (error) {

@@ -8,7 +8,7 @@ export const MAX_AT_HOP = 128;
 export const MAX_ADDRESSES = 1024;
 /** Bytes of the events that grow with what a network answers. */
 export const MAX_EVENT_BYTES = 6 * 2 ** 20;
-/** Milliseconds for which the runs of one owner may hold the event loop in a window. */
+/** Milliseconds for which the runs of one client may hold the event loop in a window. */
 export const MAX_WORK_MS = 2500;
 export const WINDOW_MS = 10_000;
 
@@ -20,17 +20,17 @@ export const CUTS = {
   work: `The caller's runs took more than ${MAX_WORK_MS} ms of work in ${WINDOW_MS} ms.`,
 } as const;
 
-/** Makes the function that adds work to that of an owner, and returns the sum; windows begin for all at once. */
+/** Makes the function that adds work to that of a client, and returns the sum; windows begin for all at once. */
 export function createWorkTime() {
   const spentMs = new Map<string, number>();
   let endMs = -Infinity;
-  return (owner: string, ms: number, nowMs: number): number => {
+  return (client: string, ms: number, nowMs: number): number => {
     if (nowMs >= endMs) {
       spentMs.clear();
       endMs = nowMs + WINDOW_MS;
     }
-    const sumMs = (spentMs.get(owner) ?? 0) + ms;
-    spentMs.set(owner, sumMs);
+    const sumMs = (spentMs.get(client) ?? 0) + ms;
+    spentMs.set(client, sumMs);
     return sumMs;
   };
 }
@@ -38,7 +38,7 @@ export function createWorkTime() {
 const workTime = createWorkTime();
 
 /** Makes the budget of one run, which is charged where data is produced. */
-export function createBudget(owner: string, clock: Clock = systemClock, spend = workTime) {
+export function createBudget(client: string, clock: Clock = systemClock, spend = workTime) {
   const controller = new AbortController();
   const hops = new Map<number, Set<string>>();
   let addresses = 0;
@@ -67,7 +67,7 @@ export function createBudget(owner: string, clock: Clock = systemClock, spend = 
       const startMs = clock.nowMs();
       task();
       const nowMs = clock.nowMs();
-      if (spend(owner, nowMs - startMs, nowMs) > MAX_WORK_MS) end("work");
+      if (spend(client, nowMs - startMs, nowMs) > MAX_WORK_MS) end("work");
     },
     /** Counts the bytes of an event. False if they are too many: then it must not be sent. */
     tell(bytes: number): boolean {

@@ -1,5 +1,4 @@
 import { Prober, type ProberOptions } from "../icmp/prober/prober.ts";
-import type { TargetShare } from "../icmp/prober/target-limit.ts";
 import { DatagramSocket } from "../icmp/socket/datagram-socket.ts";
 import { RawSocket } from "../icmp/socket/raw-socket.ts";
 import { SystemError } from "../platform/libc.ts";
@@ -35,15 +34,14 @@ export function remedyFor({ unavailable }: NoIcmp): string {
  * lets this process have one, or tells why there is neither.
  *
  * @param fd a raw ICMPv6 socket that is open already, or null to open one
- * @param share its share of the probes to each /64; by default all of them
  */
-export function openIcmpIfAllowed(fd: number | null = null, share?: TargetShare) {
+export function openIcmpIfAllowed(fd: number | null = null) {
   try {
-    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd), share });
+    return openIcmp({ openSocket: (tag) => new RawSocket(tag, fd) });
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
     const withoutRaw = { unavailable: error.message };
-    const options = { openSocket: () => new DatagramSocket(), share };
+    const options = { openSocket: () => new DatagramSocket() };
     return attempt(() => openIcmp(options, withoutRaw)) ?? withoutRaw;
   }
 }

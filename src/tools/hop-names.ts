@@ -11,7 +11,7 @@ import { type Clock, pause, systemClock } from "../util/clock.ts";
 export const NAMES_MS = 1500;
 /** The same for a resolver that has not answered anything since the first hop did. */
 export const SILENT_RESOLVER_MS = 250;
-/** Names of hops asked for at once, over all traces, half of them for one owner: a part of what a resolver's client allows, so that `/dns` goes on. */
+/** Names of hops asked for at once, over all traces, half of them for one client: a part of what a resolver's client allows, so that `/dns` goes on. */
 const MAX_QUESTIONS = 128;
 
 /** Names that are asked for in one run, and characters of a name that are kept: one without escapes has no more. */
@@ -30,9 +30,9 @@ const permits = createSemaphore(MAX_QUESTIONS);
  * @param onName called whenever the name of an address has become known
  */
 export function hopNames(
-  client: DnsClient,
+  dnsClient: DnsClient,
   servers: readonly SocketAddress[],
-  { signal, owner }: Pick<Call, "signal" | "owner">,
+  { signal, client }: Pick<Call, "signal" | "client">,
   onName: (address: Ipv6Address) => void,
   clock: Clock = systemClock,
 ) {
@@ -47,21 +47,21 @@ export function hopNames(
   /** Asks for what every resolver knows, because names of hops can be slow. */
   const check = async () => {
     // A fault shows in the other questions.
-    const outcome = await client.query(".", "NS", { signal: stop, owner }).catch(() => null);
+    const outcome = await dnsClient.query(".", "NS", { signal: stop, client }).catch(() => null);
     isAlive = !["timeout", "unreachable", "aborted"].includes(outcome?.kind ?? "timeout");
   };
   const find = async (key: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
     const release = permits.acquire(async () => {
-      const name = await lookupHostname(client, address, { signal: stop, owner });
+      const name = await lookupHostname(dnsClient, address, { signal: stop, client });
       if (!stop.aborted) late.delete(key);
       if (name !== null && !stop.aborted) {
         names.set(key, name.slice(0, MAX_CHARACTERS));
         onName(address);
       }
       finish();
-    }, owner);
+    }, client);
     await done;
     release();
   };

@@ -146,18 +146,18 @@ const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 const EARLY = "The run met its budget and ended, so this may not be all.";
 
 /**
- * Takes a slot, for which the owner may have to wait, and returns the function that gives it back.
+ * Takes a slot, for which the client may have to wait, and returns the function that gives it back.
  *
  * @param reason why there is none, if the slots are not those of probes
  * @throws ApiError TOO_MANY_PROBES
  */
 export async function takeSlot(
   slots: ProbeSlots,
-  owner: string,
+  client: string,
   signal: AbortSignal,
   reason?: string,
 ): Promise<() => void> {
-  const release = await slots.take(owner, signal);
+  const release = await slots.take(client, signal);
   if (release !== null) return release;
   if (signal.aborted) throw clientGone();
   const retryAfterSeconds = RETRY_AFTER_SECONDS;
@@ -175,7 +175,7 @@ export async function takeSlot(
 export async function openRun(
   { target, ...over }: Probed,
   longestMs: number,
-  { signal, enough, owner, allowSeconds, onEvent, onAddress }: Call,
+  { signal, enough, client, allowSeconds, onEvent, onAddress }: Call,
   services: Services,
   engine: Services["icmp"] = engineForTraces(services.icmp),
 ) {
@@ -189,10 +189,15 @@ export async function openRun(
   }
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
-  const { destination, addresses } = await resolveTarget(parsed, services, { signal, owner }, icmp);
+  const { destination, addresses } = await resolveTarget(
+    parsed,
+    services,
+    { signal, client },
+    icmp,
+  );
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
-  const release = await takeSlot(probeSlots, owner, signal);
+  const release = await takeSlot(probeSlots, client, signal);
   /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
   const routerAt = async (hop: number) => {
     const request = { ...destination, timeoutMs: ECHO.timeoutMs, hops: [hop], maxHops: hop };
@@ -220,7 +225,7 @@ export async function openRun(
       : " Echo requests are not answered either.";
     return { text, port: { ...probedPort, echo: isAlive } };
   };
-  const bounds = createBudget(owner);
+  const bounds = createBudget(client);
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
     /** The address of the target. */

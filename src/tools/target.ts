@@ -54,7 +54,7 @@ const MAX_ADDRESSES = 32;
 export async function resolveTarget(
   target: Target,
   services: Services,
-  caller: Pick<Call, "signal" | "owner">,
+  caller: Pick<Call, "signal" | "client">,
   { route }: Pick<IcmpEngine, "route">,
 ) {
   const found = "name" in target ? await lookUp(target, services, caller) : [target.address];
@@ -106,7 +106,7 @@ function scopeOf(target: Target, address: Ipv6Address): number {
 async function lookUp(
   { text, name }: Extract<Target, { name: string }>,
   { config: { targetResolver: resolver }, resolvers }: Services,
-  caller: Pick<Call, "signal" | "owner">,
+  caller: Pick<Call, "signal" | "client">,
 ): Promise<Ipv6Address[]> {
   const client = resolvers[resolver];
   learnTranslators(client);

@@ -1,10 +1,9 @@
 -- Counts the instance ARGV[1]; forgets those that were silent for ARGV[2] milliseconds.
--- KEYS: the sorted set of the instances, and the stream of the changes of API keys.
--- Returns the time in milliseconds, the number of instances, and the id of the last change.
+-- KEYS: the sorted set of the instances, and the API keys and their version.
+-- Returns the time in milliseconds, the number of instances, and a text that differs after each change of the API keys.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
-return {now, redis.call('ZCARD', KEYS[1]), last and last[1] or false}
+return {now, redis.call('ZCARD', KEYS[1]), (redis.call('GET', KEYS[3]) or '') .. ' ' .. redis.call('HLEN', KEYS[2])}

@@ -1,88 +1,136 @@
 import { z } from "zod";
-import { learn, leased, question, shared, tickOf, uncertain } from "../limits/lease.ts";
 import {
-  type RateLimiter,
+  type Bucket,
+  BucketTable,
+  quotasOf,
   type RateLimitState,
   type RateLimitSubject,
+  type Rates,
+  stateOf,
   WINDOW_SECONDS,
 } from "../limits/token-bucket.ts";
 import { script } from "./connection.ts";
 import source from "./take.lua" with { type: "text" };
 import type { Valkey } from "./valkey.ts";
 
-/** Asks for leases of a client's buckets. */
-export const TAKE = script(source, () => z.custom<readonly [number, ...number[]]>(isAnswer));
+/** Takes tokens from a client's buckets. */
+export const TAKE = script(source, () => z.custom<readonly number[]>(isAnswer));
 
-/** A client that is spread over the instances gets at most this part of each one's share of the rest at once. */
-const SPREAD_PARTS = 2;
-
-/** True for the time, and three numbers for each bucket, whose window has begun and not ended. Not a schema of numbers, which would take 3 µs of each call. */
+/**
+ * True for 0 or 1, the time, and two numbers for each bucket, whose window has not ended. Not a schema of
+ * numbers, which would take 3 µs of each call.
+ */
 function isAnswer(reply: unknown): boolean {
-  if (!Array.isArray(reply) || reply.length < 4 || reply.length % 3 !== 1) return false;
-  const now = reply[0];
-  return reply.every(
-    (each, at) =>
-      Number.isInteger(each) &&
-      each >= 0 &&
-      each <= 0xffff_ffff &&
-      (at % 3 !== 1 || (each <= now && now < each + WINDOW_SECONDS)),
+  if (!Array.isArray(reply) || reply.length < 4 || reply.length % 2 !== 0) return false;
+  const [allowed, now] = reply;
+  const isEnd = (end: number) => now < end && end <= now + WINDOW_SECONDS;
+  return (
+    allowed <= 1 &&
+    reply.every(
+      (each, index) =>
+        Number.isInteger(each) &&
+        each >= 0 &&
+        each <= 0xffff_ffff &&
+        (index < 2 || index % 2 === 0 || isEnd(each)),
+    )
   );
+}
+
+/** A bucket, and the limit of the client that uses it. */
+interface Limited {
+  readonly limit: number;
+  readonly bucket: Bucket;
 }
 
 /** See `createSharedLimiter`. */
 export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
 
-/** The rate limits that several instances count together, by leases of tokens; see `take.lua` and `lease.ts`. */
+/**
+ * The rate limits that several instances count together in Valkey, by one call for each request; see `take.lua`.
+ *
+ * While Valkey does not answer, this instance grants its share of what was left at the last answer, and tells
+ * Valkey later what it has granted.
+ */
 export function createSharedLimiter(
-  local: RateLimiter,
-  valkey: Pick<Valkey, "ask" | "id" | "instances" | "isUp" | "names" | "nowMs" | "upMs">,
+  rates: Rates,
+  valkey: Pick<Valkey, "ask" | "instances" | "isUp" | "names" | "nowMs">,
 ) {
-  const takeAfterAsking = async (subject: RateLimitSubject, tokens: number) => {
-    const { id, instances, names } = valkey;
-    const asked = local.open(subject).map((bucket) => ({
-      ...bucket,
-      ...bucket.change(({ waiting }) => ({ waiting: waiting + tokens })),
-    }));
-    const tick = tickOf(valkey.nowMs());
-    const keys = asked.map(({ name }) => names.limit(name));
-    const questions = asked.flatMap((bucket) => [
-      nameOf(id, bucket.opened),
-      ...question(bucket, bucket.limit, instances, tick),
-    ]);
-    const args = [WINDOW_SECONDS, SPREAD_PARTS * instances, ...questions];
-    // Also if it is late: what Valkey has counted for this instance can be used.
-    const reply = await valkey.ask(TAKE, keys, args, ([, ...numbers]) => {
-      for (const [index, { change, limit, opened }] of asked.entries()) {
-        const [start = 0, held = 0, others = 0] = numbers.slice(3 * index);
-        change((known) =>
-          known.opened === opened ? learn(known, { start, held, others }, limit, tick) : {},
-        );
-      }
+  const table = new BucketTable();
+  const nowSeconds = () => Math.floor(valkey.nowMs() / 1000);
+
+  const takeAlone = (limited: readonly Limited[], price: number) => {
+    const { instances } = valkey;
+    const states = limited.map(({ limit, bucket }) => {
+      const { used, uncounted, unseen, endSeconds } = bucket;
+      const share = Math.floor((limit - used - unseen) / instances);
+      // A client that has used nothing yet gets one request at least.
+      return { limit, left: Math.max(share, used === 0 ? 1 : 0) - uncounted, endSeconds };
     });
-    for (const { change } of asked) {
-      change(({ waiting }) => ({ waiting: Math.max(0, waiting - tokens) }));
-    }
-    const rule = reply === null ? shared(valkey.instances) : leased(instances, "answered");
-    return local.take(subject, tokens, rule);
+    const allowed = states.every(({ left }) => left >= price);
+    for (const { bucket } of allowed ? limited : []) bucket.uncounted += price;
+    const paid = states.map((state) => ({ ...state, left: state.left - (allowed ? price : 0) }));
+    return stateOf(paid, allowed, nowSeconds());
   };
-  return {
-    /** As `RateLimiter.take`. Valkey is asked only if the lease does not do, and the bucket is not used up. */
-    take(subject: RateLimitSubject, tokens: number): RateLimitState | Promise<RateLimitState> {
-      const { instances, isUp } = valkey;
-      if (!isUp) return local.take(subject, tokens, shared(instances));
-      const state = local.take(subject, tokens, leased(instances, tickOf(valkey.nowMs())));
-      if (tokens === 0 || state.allowed) return { ...state, allowed: true };
-      const { remaining } = local.take(subject, 0, uncertain(tickOf(valkey.upMs)));
-      return remaining >= tokens ? takeAfterAsking(subject, tokens) : state;
-    },
-    /** The leases that are not used up: the bucket's name, that of the instance in it, what it holds, and what it has used. */
-    *unused(): Generator<readonly [key: string, name: string, held: number, used: number]> {
-      for (const [name, { opened, held, used }] of local.active()) {
-        if (held > used) yield [valkey.names.limit(name), nameOf(valkey.id, opened), held, used];
+
+  const takeFromAll = async (limited: readonly Limited[], price: number) => {
+    const asked = limited.map(({ limit, bucket }) => ({ limit, bucket, told: bucket.uncounted }));
+    const keys = asked.map(({ bucket }) => valkey.names.limit(bucket.name));
+    const numbers = asked.flatMap(({ limit, bucket, told }) => [
+      ...[limit, bucket.used, told],
+      // No window has begun that this instance knows of.
+      bucket.used + told > 0 ? bucket.endSeconds : 0,
+    ]);
+    for (const { bucket } of asked) {
+      bucket.uncounted = 0;
+      bucket.waiting += price;
+    }
+    /** Tokens that were granted without an answer, or null while the request waits for it. */
+    let grantedAlone: number | null = null;
+    const learn = ([allowed = 0, , ...counts]: readonly number[]) => {
+      for (const [index, { bucket, told }] of asked.entries()) {
+        const [used = 0, endSeconds = 0] = counts.slice(2 * index);
+        Object.assign(bucket, { used, endSeconds, unseen: 0 });
+        if (grantedAlone === null) continue;
+        // The answer is late, but Valkey has counted these tokens.
+        bucket.uncounted = Math.max(0, bucket.uncounted - told - allowed * grantedAlone);
       }
+    };
+    const reply = await valkey.ask(TAKE, keys, [WINDOW_SECONDS, price, ...numbers], learn);
+    for (const { bucket } of asked) bucket.waiting -= price;
+    if (reply === null) {
+      for (const { bucket, told } of asked) {
+        bucket.uncounted += told;
+        // As many requests as wait here may have been granted at each other instance.
+        bucket.unseen = Math.max(bucket.unseen, (valkey.instances - 1) * bucket.waiting);
+      }
+      const state = takeAlone(limited, price);
+      grantedAlone = state.allowed ? price : 0;
+      return state;
+    }
+    const [allowed, now = 0, ...counts] = reply;
+    const states = limited.map(({ limit }, index) => {
+      const [used = 0, endSeconds = 0] = counts.slice(2 * index);
+      return { limit, left: limit - used, endSeconds };
+    });
+    return stateOf(states, allowed === 1, now);
+  };
+
+  return {
+    /** As `take` of an instance alone, but with a promise where Valkey must be asked. */
+    take(subject: RateLimitSubject, price: number): RateLimitState | Promise<RateLimitState> {
+      const now = nowSeconds();
+      const limited = quotasOf(subject, rates).map((quota) => ({
+        limit: quota.limit,
+        bucket: table.find(quota, now),
+      }));
+      const states = limited.map(({ limit, bucket: { used, uncounted, endSeconds } }) => ({
+        ...{ limit, left: limit - used - uncounted, endSeconds },
+      }));
+      const hasTokens = states.every(({ left }) => left > 0);
+      // A bucket that is empty stays so until its window ends: a flood costs Valkey nothing.
+      if (price === 0 || !hasTokens) return stateOf(states, hasTokens, now);
+      for (const { bucket } of limited) table.store(bucket);
+      return valkey.isUp ? takeFromAll(limited, price) : takeAlone(limited, price);
     },
   };
 }
-
-/** The name of an instance in a bucket: one for each window, so that what is left of the last one is not used again. */
-const nameOf = (id: string, opened: number) => `${id}.${opened}`;

@@ -1,12 +1,10 @@
 import type { Config } from "../config/settings.ts";
 import type { ValkeyAddress } from "../config/valkey-address.ts";
 import { createKeyring } from "../keys/keyring.ts";
-import { createRateLimiter } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
 import type { RunScript } from "./connection.ts";
 import { createSharedKeys } from "./keys.ts";
 import { createSharedLimiter } from "./limiter.ts";
-import { createTargetLeases } from "./target-leases.ts";
 import { createValkey } from "./valkey.ts";
 
 /** How long reading the keys may take, which can be many, in milliseconds. */
@@ -24,18 +22,17 @@ export async function openShared(
   const keyring = await createKeyring(copy, log);
   const run: RunScript = (wanted, keys, args) => valkey.run(wanted, keys, args, KEYS_MS);
   const keys = createSharedKeys(run, valkey.names.keys, keyring, copy, log);
-  const rateLimiter = createSharedLimiter(createRateLimiter(rate, valkey.nowMs), valkey);
+  const rateLimiter = createSharedLimiter(rate, valkey);
   return {
     valkey,
     keyring,
     keys,
     rateLimiter,
-    targetShare: createTargetLeases(valkey),
     readiness: () =>
       valkey.isUp
         ? "ready"
         : "ready, without Valkey: this instance allows its part of what is left",
     start: () => valkey.start(keys.follow),
-    stop: () => valkey.leave(rateLimiter.unused()),
+    stop: valkey.close,
   };
 }

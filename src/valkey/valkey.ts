@@ -11,7 +11,6 @@ import {
   script,
   ValkeyError,
 } from "./connection.ts";
-import leaveSource from "./leave.lua" with { type: "text" };
 
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
 export const GIVE_UP_MS = 50;
@@ -28,21 +27,16 @@ const GONE_MS = 5_000;
 /** Among how many an instance that Valkey has not counted yet divides, because there may be others. */
 const ASSUMED_INSTANCES = 20;
 
-/** Buckets that are given back in one call, which takes Valkey about a millisecond. */
-const RETURNED_AT_ONCE = 500;
-
 /** Instances that are believed, so that no count makes limits vanish. */
 const MAX_INSTANCES = 100_000;
 
-const BEAT = script(beatSource, () => {
-  const count = z.int().min(1).max(MAX_INSTANCES);
-  return z.tuple([z.int().min(0), count, z.string().max(64).nullable()]);
-});
-
-const LEAVE = script(leaveSource, () => z.literal(1));
-
 /** Beats in a row that must count fewer instances: one that is there says so in this time. */
 const FEWER_BEATS = GONE_MS / BEAT_MS;
+
+const BEAT = script(beatSource, () => {
+  const count = z.int().min(1).max(MAX_INSTANCES);
+  return z.tuple([z.int().min(0), count, z.string().max(64)]);
+});
 
 /** How a call of a request ended. */
 export type CallOutcome = "answered" | "given_up" | "failed";
@@ -71,7 +65,6 @@ export function createValkey(
   let instances: number | null = null;
   let beatsWithFewer = 0;
   let aheadMs = Date.now() - clock.nowMs();
-  let upMs = 0;
   /** Calls that were given up one after the other, and when the last one was. */
   let silent = 0;
   let givenUpMs = 0;
@@ -106,21 +99,18 @@ export function createValkey(
       throw error;
     }
   };
-  /** Takes part in the count of the instances; returns the revision of the keys. */
-  const countMe = async (): Promise<string | null> => {
-    const subject = [names.instances, names.keys[1]];
-    const count = (): Promise<z.infer<ReturnType<typeof BEAT.result>>> =>
-      run(BEAT, subject, [id, GONE_MS]).catch((error) => {
-        // Again after a pause.
-        if (connection === null || error.failure !== "silent") throw error;
-        return count();
-      });
-    const [nowMs, counted, revision] = await count();
+  /** Takes part in the count of the instances; returns the version of the keys. */
+  const countMe = async (): Promise<string> => {
+    const [nowMs, counted, version] = await run(
+      BEAT,
+      [names.instances, ...names.keys],
+      [id, GONE_MS],
+    );
     aheadMs = nowMs - clock.nowMs();
     const isFewer = counted < (instances ?? 0) && beatsWithFewer < FEWER_BEATS;
     beatsWithFewer = isFewer ? beatsWithFewer + 1 : 0;
     if (!isFewer) instances = counted;
-    return revision;
+    return version;
   };
   /** @param reason why it is down, null if it is up */
   const enter = (reason: string | null) => {
@@ -130,7 +120,6 @@ export function createValkey(
     if (reason !== null) beatsWithFewer = 0;
     if (before !== undefined && stateOf(before) === stateOf(reason)) return;
     if (reason === null) {
-      upMs = valkey.nowMs();
       log.info("Valkey answers; all instances count together", { instances });
     } else {
       const message = "Valkey does not answer, so each instance allows its part of what is left";
@@ -139,17 +128,11 @@ export function createValkey(
   };
   const valkey = {
     names,
-    /** The name of this instance, which no other has, nor this one after a restart. */
-    id,
     run,
     /** Called after each call of a request. */
     onCall: undefined as ((ms: number, outcome: CallOutcome) => void) | undefined,
     get isUp() {
       return problem === null;
-    },
-    /** Since when, in Unix milliseconds by Valkey's clock; what it said before, it may have forgotten. */
-    get upMs() {
-      return upMs;
     },
     /** Instances that Valkey counted last, with this one; if it was away, it must count them first. */
     get instances() {
@@ -160,42 +143,27 @@ export function createValkey(
     /**
      * Connects, and again whenever it is down, until `close`; resolves after the first attempt.
      *
-     * @param onRevision is called with the revision of the keys, null if there are none, at each beat
+     * @param onVersion is called with the version of the keys at each beat
      */
-    async start(onRevision: (revision: string | null) => Promise<void>): Promise<void> {
+    async start(onVersion: (version: string) => Promise<void>): Promise<void> {
       const beat = async () => {
         try {
           // The first call of a connection has time to connect, so it does not show how fast Valkey is.
           if (connection === null) await countMe();
-          await onRevision(await countMe());
+          await onVersion(await countMe());
           enter(null);
-        } catch (error) {
-          enter(reasonOf(error));
+        } catch {
+          // `run` has said why, or it was a pause.
         }
         if (stopBeats !== null) stopBeats = clock.after(BEAT_MS, beat);
       };
       stopBeats = () => {};
       await beat();
     },
-    /**
-     * Gives back what is left of leases, says that this instance is gone, and closes the connection.
-     *
-     * @param unused as `SharedLimiter.unused`
-     */
-    async leave(unused: Iterable<readonly [key: string, ...args: (string | number)[]]>) {
+    /** Closes the connection. Valkey forgets this instance after some seconds of silence. */
+    close(): void {
       stopBeats?.();
       stopBeats = null;
-      const returned = problem === null ? [...unused] : [];
-      try {
-        while (problem === null) {
-          const some = returned.splice(0, RETURNED_AT_ONCE);
-          const keys = [names.instances, ...some.map(([key]) => key)];
-          await run(LEAVE, keys, [id, ...some.flatMap(([, ...each]) => each)]);
-          if (returned.length === 0) break;
-        }
-      } catch {
-        // Valkey forgets an instance that is silent, and a window ends.
-      }
       connection?.close();
       connection = null;
     },

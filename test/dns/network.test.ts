@@ -333,7 +333,7 @@ describe("queries are hard to guess", () => {
     const controller = new AbortController();
     const { signal } = controller;
     const all = Array.from({ length: 200 }, (_, at) =>
-      client.query(`n${at}`, "AAAA", { signal, owner: String(at % 4) }),
+      client.query(`n${at}`, "AAAA", { signal, client: String(at % 4) }),
     );
     await eventually(() => server.arrivals.length >= 200);
     controller.abort();

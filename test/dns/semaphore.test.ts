@@ -4,7 +4,7 @@ import { randomFrom } from "../lab/simulation.ts";
 
 /** Returns a function that acquires a permit and logs the entry under a name. */
 function acquirer(semaphore: Semaphore, log: string[]) {
-  return (name: string, owner = name) => semaphore.acquire(() => log.push(name), owner);
+  return (name: string, client = name) => semaphore.acquire(() => log.push(name), client);
 }
 
 test("permits are given in the order of the requests", () => {
@@ -37,7 +37,7 @@ test("one that stops waiting leaves the line, and uses no permit up", () => {
   expect(log).toEqual(["a", "c", "d"]);
 });
 
-test("one owner gets at most half of the permits, and the next one finds one at once", () => {
+test("one client gets at most half of the permits, and the next one finds one at once", () => {
   const log: string[] = [];
   const acquire = acquirer(createSemaphore(8), log);
   const leave = Array.from({ length: 20 }, (_, at) => acquire(`a${at}`, "a"));
@@ -46,14 +46,14 @@ test("one owner gets at most half of the permits, and the next one finds one at 
   expect(log.at(-1)).toBe("b0");
   acquire("b1", "b");
   acquire("c0", "c");
-  // One is free, and the owner has four: it waits until it has fewer than are free.
+  // One is free, and the client has four: it waits until it has fewer than are free.
   for (const done of leave.slice(0, 2)) done();
   expect(log.slice(5)).toEqual(["b1", "c0", "a4"]);
   for (const done of leave.slice(2, 4)) done();
   expect(log.slice(8)).toEqual(["a5", "a6"]);
 });
 
-test("whatever the owners do, permits are neither lost nor made", () => {
+test("whatever the clients do, permits are neither lost nor made", () => {
   const random = randomFrom(1);
   for (let run = 0; run < 50; run++) {
     const limit = 1 + Math.floor(random() * 8);

@@ -97,7 +97,7 @@ async function ask(
 ): Promise<DnsResult> {
   const resolvers = { resolver_a: client };
   const { signal } = new AbortController();
-  const call = { signal, owner: "test", address: null, allowSeconds() {} };
+  const call = { signal, client: "test", address: null, allowSeconds() {} };
   const services = { resolvers, querySlots: new ProbeSlots(1), config: {} } as never;
   return (await dns.handle({ ...PARAMETERS, ...parameters }, call, services)) as DnsResult;
 }

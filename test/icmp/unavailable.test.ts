@@ -11,7 +11,7 @@ import type { Services } from "../../src/tools/services.ts";
 const CALL: Call = {
   signal: new AbortController().signal,
   address: null,
-  owner: "",
+  client: "",
   allowSeconds: () => {},
 };
 

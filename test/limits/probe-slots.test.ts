@@ -6,23 +6,23 @@ const NEVER = new AbortController().signal;
 /** Runs that last until the test ends them. */
 function setUp(limit: number, keepsRoom = false) {
   const slots = new ProbeSlots(limit, keepsRoom);
-  const ends: { owner: string; end: () => void }[] = [];
+  const ends: { client: string; end: () => void }[] = [];
   const outcomes: string[] = [];
-  const begin = async (owner: string, signal = NEVER) => {
+  const begin = async (client: string, signal = NEVER) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const release = await slots.take(owner, signal);
+    const release = await slots.take(client, signal);
     if (release === null) {
-      outcomes.push(`${owner} has no slot`);
+      outcomes.push(`${client} has no slot`);
       return;
     }
-    outcomes.push(`${owner} runs`);
-    ends.push({ owner, end: resolve });
+    outcomes.push(`${client} runs`);
+    ends.push({ client, end: resolve });
     await promise;
     release();
   };
-  /** Ends the oldest run of an owner. */
-  const end = async (owner: string) => {
-    const at = ends.findIndex((run) => run.owner === owner);
+  /** Ends the oldest run of a client. */
+  const end = async (client: string) => {
+    const at = ends.findIndex((run) => run.client === client);
     ends.splice(at, 1)[0]?.end();
     await settle();
   };
@@ -58,7 +58,7 @@ describe("probe slots", () => {
     expect(outcomes.at(-1)).toBe("b runs");
   });
 
-  test("an owner waits for no more than its share of the slots", async () => {
+  test("a client waits for no more than its share of the slots", async () => {
     const { begin, end, outcomes } = setUp(4);
     for (let run = 0; run < 4; run++) void begin("a");
     for (let run = 0; run < 3; run++) void begin("b");
@@ -174,8 +174,8 @@ describe("slots that keep room", () => {
     let honest = 0;
     const note = () => {
       for (const outcome of outcomes.slice(seen)) {
-        const [owner = "", says] = outcome.split(" ");
-        if (says === "runs") running.set(owner, (running.get(owner) ?? 0) + 1);
+        const [client = "", says] = outcome.split(" ");
+        if (says === "runs") running.set(client, (running.get(client) ?? 0) + 1);
       }
       seen = outcomes.length;
     };

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
-import { BucketTable, createRateLimiter } from "../../src/limits/token-bucket.ts";
-
-type BucketKey = Parameters<BucketTable["take"]>[0];
+import { createRateLimiter } from "../../src/limits/token-bucket.ts";
 
 const START_MS = 1_700_000_000_400;
 const START_SECONDS = 1_700_000_000;
@@ -203,55 +201,60 @@ describe("a request that counts as several", () => {
   });
 });
 
-/** A table whose 16 slots are searched for every key, with a token taken for each of 16 keys. */
-function fullTable(nowSeconds: number) {
-  const table = new BucketTable(16, 1);
-  const take = (key: BucketKey, now: number, tokens = 1) => table.take(key, 9, tokens, now);
-  const keys = Array.from({ length: 16 }, (_, word): BucketKey => [word + 20, 2, 3, 4]);
-  const states = keys.map((key) => take(key, nowSeconds));
-  return { take, keys, states };
-}
-
 const remainingOf = (states: readonly { readonly remaining: number }[]) =>
   states.map(({ remaining }) => remaining);
 
+/** A limiter with room for 124 buckets of addresses, each of another /16; a token was taken from each. */
+function fullLimiter() {
+  const clock = { ms: START_MS };
+  const limiter = createRateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 128);
+  const take = (text: string, price = 1) =>
+    limiter.take({ kind: "address", address: address(text) }, price);
+  const clients = Array.from({ length: 124 }, (_, index) => `${index + 1}.0.0.1`);
+  const states = clients.map((client) => take(client));
+  return { clock, limiter, take, clients, states };
+}
+
 describe("a full table", () => {
-  test("has a bucket for each key until then", () => {
-    const { states } = fullTable(100);
-    expect(remainingOf(states)).toEqual(Array(16).fill(8));
+  test("has a bucket for each client until then", () => {
+    const { states } = fullLimiter();
+    expect(remainingOf(states)).toEqual(Array(124).fill(8));
   });
 
-  test("keeps every bucket in use, and lets newcomers of one network share one", () => {
-    const { take, keys } = fullTable(100);
-    expect(take([9, 9, 9, 9], 101).remaining).toBe(8);
-    expect(take([9, 9, 9, 8], 102).remaining).toBe(7);
-    expect(take([9, 9, 9, 7], 102, 0)).toMatchObject({ remaining: 7, resetSeconds: 161 });
-    expect(take([8, 9, 9, 9], 102).remaining).toBe(8);
-    expect(remainingOf(keys.map((key) => take(key, 159)))).toEqual(Array(16).fill(7));
+  test("keeps every bucket in use, and lets new clients of one /16 or /32 share one", () => {
+    const { take, clients, clock } = fullLimiter();
+    clock.ms += 1_000;
+    for (const network of ["200.1.0.", "2001:db8:"]) {
+      const [one, other] =
+        network === "2001:db8:"
+          ? [`${network}:1`, `${network}1::1`]
+          : [`${network}1`, `${network}200`];
+      expect(take(one as string).remaining).toBe(8);
+      expect(take(other as string).remaining).toBe(7);
+      expect(take(other as string, 0)).toMatchObject({
+        remaining: 7,
+        resetSeconds: START_SECONDS + 61,
+      });
+    }
+    clock.ms += 58_000;
+    expect(remainingOf(clients.map((client) => take(client)))).toEqual(Array(124).fill(7));
   });
 
-  test("shares by the first half of an IPv4 address", () => {
-    const { take } = fullTable(100);
-    const mapped = (address: number): BucketKey => [0, 0, 0xffff, address];
-    expect(take(mapped(0xc0000201), 101).remaining).toBe(8);
-    expect(take(mapped(0xc00002ff), 101).remaining).toBe(7);
-    expect(take(mapped(0xc6336401), 101).remaining).toBe(8);
+  test("gives a key its own bucket all the same", () => {
+    const { limiter } = fullLimiter();
+    for (const digit of ["1", "2"]) {
+      const key = { kind: "key", sha256: digit.repeat(64), limit: 5 } as const;
+      expect(limiter.take(key, 1).remaining).toBe(4);
+    }
   });
 
-  test("gives newcomers their own buckets again once windows have ended", () => {
-    const { take, keys } = fullTable(100);
-    expect(take([9, 9, 9, 9], 160)).toMatchObject({ remaining: 8, resetSeconds: 220 });
-    expect(take([8, 9, 9, 9], 160)).toMatchObject({ remaining: 8, resetSeconds: 220 });
-    expect(remainingOf(keys.map((key) => take(key, 160, 0)))).toEqual(Array(16).fill(9));
-  });
-
-  test("finds a key behind slots whose windows have ended", () => {
-    const table = new BucketTable(16, 1);
-    const keys = Array.from({ length: 16 }, (_, word): BucketKey => [word, 0, 0, 0]);
-    for (const [index, key] of keys.entries()) table.take(key, 9, 1, index < 8 ? 100 : 130);
-    const active = keys.slice(8);
-    expect(remainingOf(active.map((key) => table.take(key, 9, 0, 165)))).toEqual(Array(8).fill(8));
-    expect(remainingOf(active.map((key) => table.take(key, 9, 1, 165)))).toEqual(Array(8).fill(7));
+  test("gives new clients their own buckets again once windows have ended", () => {
+    const { take, clients, clock } = fullLimiter();
+    clock.ms += 60_000;
+    for (const client of ["200.1.0.1", "200.1.0.2"]) {
+      expect(take(client)).toMatchObject({ remaining: 8, resetSeconds: START_SECONDS + 120 });
+    }
+    expect(remainingOf(clients.map((client) => take(client, 0)))).toEqual(Array(124).fill(9));
   });
 });
 

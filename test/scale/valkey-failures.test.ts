@@ -202,7 +202,7 @@ scaleTest("requests that wait when Valkey freezes are answered too", async () =>
 });
 
 scaleTest(
-  "a pause of 120 ms refuses nobody, and a frozen Valkey no client of its lease and share",
+  "a pause of 120 ms refuses nobody, and a frozen Valkey no client of its share",
   async () => {
     await using server = await ValkeyServer.start();
     await using instances = await startInstances(server, SETTINGS);
@@ -218,7 +218,7 @@ scaleTest(
     server.signal("SIGSTOP");
     await instances.areUp(false);
     const before = granted(await ask(40));
-    // Its lease is nine at most, and a third of the 30 that were left is ten.
+    // A third of the 30 that were left is ten.
     expect(before).toBeWithin(8, 20);
     server.signal("SIGCONT");
     await instances.areUp(true);

@@ -65,8 +65,9 @@ function expectExact(
   );
   expect(new Set(responses.map((response) => response.limit))).toEqual(new Set([limit]));
   for (const tokens of windows.values()) expect(tokens.length).toBeLessThanOrEqual(part * limit);
-  const [first = []] = windows.values();
-  expect(first.length).toBeGreaterThanOrEqual(limit / 2);
+  // An instance that decides alone shows the window that it knows of.
+  const most = Math.max(...[...windows.values()].map((tokens) => tokens.length));
+  expect(most).toBeGreaterThanOrEqual(limit / 2);
 }
 
 /** How often one of the instances may have decided alone: it had no answer in time, or took Valkey to be away. */
@@ -142,7 +143,7 @@ scaleTest("all names have the prefix, and all but the keys expire", async () => 
     // The buckets of the tests before may have expired, and this machine may be too busy for one request.
     await send(instances.services[0] as Service, "192.0.2.9");
     names = (await server.cli("--raw", "KEYS", "*")).split("\n");
-    return names.includes("sixscope:limit:address:0:0:ffff:c0000209");
+    return names.includes("sixscope:used:address:192.0.2.9");
   });
   const own = names.filter((name) => name.startsWith("sixscope:"));
   expect(names.filter((name) => !/^(sixscope|compiled):/.test(name))).toEqual([]);

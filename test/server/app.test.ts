@@ -161,7 +161,7 @@ describe("what a request counts as", () => {
     ["an IPv4 address", "", "192.0.2.1", "192.0.2.2", 2],
     ["a /64", "", "2001:db8:1::1", "2001:db8:1:0:ffff::2", 1],
     ["an address that needs no key", "2001:db8:2::/64", "2001:db8:2::1", "2001:db8:2::2", 2],
-  ])("the owner of a query slot is %s", async (_, keyless, first, second, count) => {
+  ])("the client of a query slot is %s", async (_, keyless, first, second, count) => {
     const { app, querySlots } = startFaulty("error", "10", {
       SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1",
       ...(keyless && { SIXSCOPE_KEYLESS_FROM: keyless }),
@@ -172,7 +172,7 @@ describe("what a request counts as", () => {
       await ask(app, { headers });
     }
     expect(taken).toHaveBeenCalledTimes(2);
-    expect(new Set(taken.mock.calls.map(([owner]) => owner)).size).toBe(count);
+    expect(new Set(taken.mock.calls.map(([client]) => client)).size).toBe(count);
   });
 
   test("preflights and plain HTTP from elsewhere cost nothing", async () => {

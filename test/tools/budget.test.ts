@@ -17,8 +17,8 @@ import { VirtualClock } from "../icmp/fake.ts";
 
 const address = (number: number) => parseIpv6(`2001:db8::${number.toString(16)}`);
 
-function open(owner = "one", clock = new VirtualClock(), time = createWorkTime()) {
-  return { budget: createBudget(owner, clock, time), clock, time };
+function open(client = "one", clock = new VirtualClock(), time = createWorkTime()) {
+  return { budget: createBudget(client, clock, time), clock, time };
 }
 
 /** Checks that a run has ended for a reason. */
@@ -96,7 +96,7 @@ test("never are more bytes told, and nothing after what was too much", () => {
 });
 
 describe("work", () => {
-  test("is charged to the owner, whose runs end when they have had their time", () => {
+  test("is charged to the client, whose runs end when they have had their time", () => {
     const { budget: first, clock, time } = open();
     const { budget: second } = open("one", clock, time);
     const { budget: other } = open("other", clock, time);

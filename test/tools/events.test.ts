@@ -41,7 +41,7 @@ async function call(
     {
       signal: new AbortController().signal,
       address: null,
-      owner: "",
+      client: "",
       allowSeconds: () => {},
       onEvent(name, data) {
         events.push([name, data]);

@@ -49,7 +49,7 @@ function start(
   } as unknown as DnsClient;
   const parsed = servers.map((text) => tryParseSocketAddress(text) as SocketAddress);
   const caller = new AbortController();
-  const names = hopNames(client, parsed, { signal: caller.signal, owner: "" }, onName, clock);
+  const names = hopNames(client, parsed, { signal: caller.signal, client: "" }, onName, clock);
   return { clock, asked, aborted, names, caller, startMs: clock.nowMs() };
 }
 
@@ -101,7 +101,7 @@ test("a name that comes after all were given up changes nothing", async () => {
   const names = hopNames(
     client,
     [],
-    { signal: new AbortController().signal, owner: "" },
+    { signal: new AbortController().signal, client: "" },
     onName,
     clock,
   );

@@ -58,7 +58,7 @@ async function call(
     {
       signal: new AbortController().signal,
       address: null,
-      owner: "",
+      client: "",
       allowSeconds: (seconds) => void allowedSeconds.push(seconds),
       onEvent: (name, data) => void events.push([name, data]),
     },

@@ -45,7 +45,7 @@ const namelessDns = {
 const CALL: Call = {
   signal: new AbortController().signal,
   address: null,
-  owner: "",
+  client: "",
   allowSeconds: () => {},
 };
 

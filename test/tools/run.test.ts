@@ -14,7 +14,7 @@ import { STAMP } from "./stamp.ts";
 const CALL: Call = {
   signal: new AbortController().signal,
   address: null,
-  owner: "",
+  client: "",
   allowSeconds: () => {},
 };
 const DONE = { kind: "done", source: parseIpv6("2001:db8::1") } as const;

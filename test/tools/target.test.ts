@@ -43,7 +43,7 @@ async function resolve(
   const resolved = await resolveTarget(
     parseTarget("name.example"),
     services,
-    { signal, owner: "" },
+    { signal, client: "" },
     { route },
   );
   const list = resolved.addresses?.map(({ ip, use }) => `${ip} ${use}`);
@@ -113,7 +113,7 @@ describe("a zone as a URI has it", () => {
     const services = { config: parseConfig({}) } as Services;
     const signal = new AbortController().signal;
     const { route } = machine({});
-    const resolved = resolveTarget(parseTarget(text), services, { signal, owner: "" }, { route });
+    const resolved = resolveTarget(parseTarget(text), services, { signal, client: "" }, { route });
     if (scopeId === null)
       await expect(resolved).rejects.toMatchObject({ code: "INVALID_PARAMETER" });
     else expect((await resolved).destination.scopeId).toBe(scopeId);

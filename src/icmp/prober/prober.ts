@@ -5,7 +5,7 @@ import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socke
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
-import { RETRY_MS, TargetLimit, type TargetShare } from "./target-limit.ts";
+import { RETRY_MS, TargetLimit } from "./target-limit.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
 const GRACE_MS = 1;
@@ -86,7 +86,6 @@ export interface ProberOptions {
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
   readonly maxProbes?: number;
-  readonly share?: TargetShare | undefined;
 }
 
 /**
@@ -149,10 +148,9 @@ export class Prober {
     clock = systemClock,
     random = (bytes) => crypto.getRandomValues(bytes),
     maxProbes = MAX_PROBES,
-    share,
   }: ProberOptions = {}) {
     this.clock = clock;
-    this.#limit = new TargetLimit(share);
+    this.#limit = new TargetLimit();
     this.#random = random;
     this.#maxProbes = maxProbes;
     this.#tag = this.#randomBytes(1)[0] as number;

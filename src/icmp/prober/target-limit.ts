@@ -28,22 +28,11 @@ const SWEEP_MS = 100;
 
 type Probe = Pick<OutgoingPacket, "target" | "source" | "probedPort" | "hopLimit">;
 
-/** The share of an instance in the probes to each /64, if others probe it too. */
-export interface TargetShare {
-  /** Probes in any second that it may send without a lease. */
-  perSecond(): number;
-  /** True if it may send one more, of a lease for that /64; if not, a later try may get one. */
-  lease(prefix: string, nowMs: number): boolean;
-}
-
-const ALONE: TargetShare = { perSecond: () => PROBES_PER_SECOND, lease: () => false };
-
 /**
  * Bounds the probes to each /64 a second, since callers together must not make a flood, and the probes
  * that wait in the kernel for neighbours.
  */
 export class TargetLimit {
-  readonly #share: TargetShare;
   /** When probes of the last second were sent to each prefix, the oldest first. */
   readonly #sentMs = new Map<string, number[]>();
   /** Probes to neighbours that have not answered since, the oldest first. */
@@ -55,10 +44,6 @@ export class TargetLimit {
   /** When each target last answered. */
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
-
-  constructor(share: TargetShare = ALONE) {
-    this.#share = share;
-  }
 
   /** Counts one more probe and returns 0, unless a bound is reached: then it returns the milliseconds after which to try again. */
   take(probe: Probe, nowMs: number): number {
@@ -76,8 +61,7 @@ export class TargetLimit {
     const neighbour = isNear ? addressKey(target) : "";
     const isWaiting = isNear && !this.#answeredMs.has(neighbour);
     if (isWaiting && this.#waiting.length >= MAX_WAITING) return RETRY_MS;
-    const isShort = sentMs.length >= this.#share.perSecond();
-    if (isShort && !this.#share.lease(prefix, nowMs)) return RETRY_MS;
+    if (sentMs.length >= PROBES_PER_SECOND) return RETRY_MS;
     if (isWaiting) this.#waiting.push({ neighbour, sentMs: nowMs });
     if (syn) this.#synMs.set(syn, nowMs);
     sentMs.push(nowMs);

@@ -54,7 +54,7 @@ export const check = endpoint({
     const target = parseTarget(subject);
     probedPortOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
-    const release = await takeSlot(services.probeSlots, call.owner, call.signal);
+    const release = await takeSlot(services.probeSlots, call.client, call.signal);
     const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
       takeSteps(target, port, { ...call, signal }, services),
     ).finally(release);

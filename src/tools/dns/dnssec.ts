@@ -13,10 +13,10 @@ type Claim = DnssecDetails["resolver"]["claim"];
 interface Check {
   /** The resolver that sent it. */
   readonly name: DnssecDetails["resolver"]["name"];
-  readonly client: DnsClient;
+  readonly dnsClient: DnsClient;
   readonly anchors: readonly TrustAnchor[];
   readonly signal: AbortSignal;
-  readonly owner: string;
+  readonly client: string;
   /** Asks the question of the reply once more. */
   query(options: QueryOptions): Promise<DnsOutcome>;
 }
@@ -28,7 +28,7 @@ interface Check {
  */
 export async function checkDnssec(
   outcome: DnsOutcome,
-  { name, client, anchors, signal, owner, query }: Check,
+  { name, dnsClient, anchors, signal, client, query }: Check,
 ): Promise<{ readonly outcome: DnsOutcome; readonly dnssec: DnssecDetails }> {
   const work = createWork();
   const ask = (checkingDisabled: boolean) =>
@@ -45,12 +45,12 @@ export async function checkDnssec(
     reply: unchecked === outcome || isFlaky ? replyOf(shown) : replyOfBoth(outcome, unchecked),
     work,
     async ask(name, type, timeoutMs) {
-      const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, owner };
-      return replyOf(await client.query(name, type, flags));
+      const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, client };
+      return replyOf(await dnsClient.query(name, type, flags));
     },
   });
   const isFaulty = found.chain.some((link) => link.fault ?? link.sets.some(({ fault }) => fault));
-  const isMade = found.verdict === "bogus" && translationsIn(client, shown).length > 0;
+  const isMade = found.verdict === "bogus" && translationsIn(dnsClient, shown).length > 0;
   const validation = isMade && !isFaulty ? { ...found, ...MADE } : found;
   const { verdict } = validation;
   const said = isFlaky

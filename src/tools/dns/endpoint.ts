@@ -113,12 +113,12 @@ export const dns = endpoint({
   async handle(parameters, call, { config, resolvers, resolverTitle, querySlots }) {
     const { hostname, type, resolver, dnssec } = parameters;
     const stamp = newStamp();
-    const { signal, owner } = call;
+    const { signal, client } = call;
     // An answer without recursion, or about the server itself, says nothing of translators.
     const mayHaveTranslations =
       type === "AAAA" && parameters.recursion === "yes" && parameters.class === "IN";
     const options = {
-      ...{ signal, owner, class: parameters.class, nsid: parameters.nsid === "yes" },
+      ...{ signal, client, class: parameters.class, nsid: parameters.nsid === "yes" },
       ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
     };
     const parsed = parseHostname(hostname, type);
@@ -128,28 +128,28 @@ export const dns = endpoint({
         : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
     const ask = async (name: ResolverName): Promise<Reply> => {
-      const client = resolvers[name];
+      const dnsClient = resolvers[name];
       const query = (flags: QueryOptions) =>
-        client.query(parsed.name, type, { ...options, ...flags });
-      if (mayHaveTranslations) learnTranslators(client);
+        dnsClient.query(parsed.name, type, { ...options, ...flags });
+      if (mayHaveTranslations) learnTranslators(dnsClient);
       const asked = await query(dnssec === "yes" ? { dnssec: true } : {});
       // A server that a command has chosen has its own text in place of the name.
       const title = (resolverTitle as ResolverName | undefined) ?? name;
-      const check = { name: title, client, signal, owner, query };
+      const check = { name: title, dnsClient, signal, client, query };
       const checked =
         dnssec === "yes" && parameters.class !== "CH"
           ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
           : { outcome: asked };
       const { outcome } = checked;
-      const translations = translationsIn(client, outcome);
+      const translations = translationsIn(dnsClient, outcome);
       const reply = { ...checked, resolver: title, translations };
       if (outcome.kind !== "aborted") call.onEvent?.("reply", replyDocument(reply));
       return reply;
     };
     const names = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
-    const atOnce = querySlots.tryTake(owner);
+    const atOnce = querySlots.tryTake(client);
     if (atOnce === null || dnssec === "yes") call.allowSeconds(LONGEST_MS / 1000);
-    const release = atOnce ?? (await takeSlot(querySlots, owner, signal, TOO_MANY));
+    const release = atOnce ?? (await takeSlot(querySlots, client, signal, TOO_MANY));
     const replies = await Promise.all(names.map(ask)).finally(release);
     const first = (replies.find(({ outcome }) => outcome.kind === "answer") ??
       replies.find(({ outcome }) => isDecisive(outcome)) ??

@@ -19,7 +19,7 @@ type Texts = Readonly<Record<string, string>>;
 export function portTools(icmp: IcmpEngine, settings: Texts = {}) {
   const ask = async (endpoint: Endpoint, texts: Texts) => {
     const nobody = { query: async () => ({ kind: "answer", records: [] }) } as never;
-    const call = { address: null, owner: "", allowSeconds() {}, onEvent() {} };
+    const call = { address: null, client: "", allowSeconds() {}, onEvent() {} };
     return await endpoint.handle(
       readParameters(alone(endpoint.parameters), sentTexts(texts)),
       { ...call, signal: new AbortController().signal },

@@ -94,7 +94,7 @@ function setUp(client = deaf) {
   const run = (name: string, signal: AbortSignal, onEvent?: Call["onEvent"]) =>
     check.handle(
       readParameters(check.parameters, sentTexts({ name })),
-      { signal, address: null, owner: "", allowSeconds() {}, ...(onEvent && { onEvent }) },
+      { signal, address: null, client: "", allowSeconds() {}, ...(onEvent && { onEvent }) },
       services,
     ) as Promise<CheckResult>;
   return { services, run };

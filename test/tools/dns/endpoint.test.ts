@@ -152,7 +152,7 @@ describe("the message", () => {
         probeSlots: new ProbeSlots(1),
         querySlots: new ProbeSlots(1),
       },
-      { signal: new AbortController().signal, owner: "" },
+      { signal: new AbortController().signal, client: "" },
       { route: () => "ENETUNREACH" },
     );
     await expect(resolved).rejects.toMatchObject({

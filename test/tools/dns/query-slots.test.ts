@@ -11,7 +11,7 @@ const settle = async () => {
   for (let turn = 0; turn < 30; turn++) await null;
 };
 
-/** A resolver that answers when the test says so, and the questions of each owner that have reached it. */
+/** A resolver that answers when the test says so, and the questions of each client that have reached it. */
 function start(limit: number) {
   const querySlots = new ProbeSlots(limit, true);
   const open: (() => void)[] = [];
@@ -20,10 +20,10 @@ function start(limit: number) {
   const resolvers = { resolver_a: { query }, resolver_b: { query }, resolver_c: { query } };
   const codes: string[] = [];
   const allowed: number[] = [];
-  const ask = (owner: string, signal = new AbortController().signal, resolver = "resolver_a") => {
+  const ask = (client: string, signal = new AbortController().signal, resolver = "resolver_a") => {
     const call = {
       signal,
-      owner,
+      client,
       address: null,
       allowSeconds: (s: number) => void allowed.push(s),
     };
@@ -52,7 +52,7 @@ describe("256 slots", () => {
     expect(codes.length).toBeGreaterThan(8_000 - 300);
   });
 
-  test("one owner's own answers let its next questions out, in number and in order", async () => {
+  test("one client's own answers let its next questions out, in number and in order", async () => {
     const { ask, open, codes, allowed, querySlots } = start(256);
     for (let count = 0; count < 200; count++) ask("a");
     await settle();
