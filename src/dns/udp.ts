@@ -5,8 +5,8 @@ import { type DnsServer, hostnameOf } from "./server.ts";
 import type { DnsSocket, Open, SocketEvents } from "./transport.ts";
 
 /*
- * A socket carries one query at a time, and further ones only after a clean response, as docs/architecture.md
- * explains under "Kept sockets": a port that an attacker finds is of no use soon after.
+ * A socket carries one query at a time, and further ones only after a clean response; see docs/decisions/kept-sockets.md:
+ * a port that an attacker finds is of no use soon after.
  */
 
 /** The lowest port that needs no privilege. */

@@ -153,7 +153,7 @@ describe("kept sockets", () => {
     expect(none.tried).toHaveLength(16);
   });
 
-  // The bits that a blind attacker has to guess, in docs/architecture.md under "Kept sockets".
+  // The bits that a blind attacker has to guess, in docs/decisions/kept-sockets.md.
   test("have one of 64,512 ports, each as likely as the others", async () => {
     const { tried, open } = start();
     const count = 64_512;
@@ -170,8 +170,8 @@ describe("kept sockets", () => {
   });
 });
 
-test("the arithmetic of docs/architecture.md is that of the code", async () => {
-  const page = await Bun.file(join(import.meta.dir, "../../docs/architecture.md")).text();
+test("the arithmetic of docs/decisions/kept-sockets.md is that of the code", async () => {
+  const page = await Bun.file(join(import.meta.dir, "../../docs/decisions/kept-sockets.md")).text();
   /** The numbers of the row that begins so, for a name with 13 letters and for one without. */
   const row = (label: string) => {
     const line = page.split("\n").find((text) => text.startsWith(`| ${label}`)) ?? "";
