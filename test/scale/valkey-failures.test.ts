@@ -198,7 +198,9 @@ scaleTest("requests that wait when Valkey freezes are answered too", async () =>
   const responses = await stopped;
   expect(responses.length).toBe(3 * 16 * 20);
   expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 429]));
-  expect(granted(responses)).toBeLessThanOrEqual(1.1 * LIMIT);
+  // An instance divides what it last knew to be left; of what Valkey granted to others since, it has not heard.
+  const unheard = 2 * 16;
+  expect(granted(responses)).toBeLessThanOrEqual(LIMIT + unheard);
 });
 
 scaleTest(
