@@ -15,7 +15,7 @@ const GRACE_MS = 1;
  */
 export const SILENCE_MS = 3200;
 /** A reply outweighs an error of the same probe that came at most this long before, in milliseconds. */
-export const REPLY_AFTER_ERROR_MS = 100;
+const REPLY_AFTER_ERROR_MS = 100;
 /** Packets read in one turn, and the milliseconds it may take; then the event loop serves others. */
 const PACKETS_A_TURN = 1024;
 export const TURN_MS = 10;
