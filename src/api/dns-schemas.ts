@@ -1,6 +1,4 @@
 import { z } from "zod";
-import { VERDICTS } from "../dns/dnssec/problem.ts";
-import { TRANSPORTS } from "../dns/transport.ts";
 import { mapValues } from "../util/objects.ts";
 import {
   extendedError,
@@ -16,6 +14,10 @@ import {
   type ValueOf,
   whole,
 } from "./schemas.ts";
+
+/** How a question travels, and what DNSSEC says of an answer; the results of the DNS client must fit them. */
+const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
+const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
 /** The kinds of difference between the replies of resolvers. */
 export const DIFFERENCES = ["records", "chain", "ttl", "rcode", "dnssec"] as const;

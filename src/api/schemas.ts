@@ -1,8 +1,6 @@
 import { z } from "zod";
 import { TYPE_TABLE } from "../addr/classify.ts";
 import { tryParseIp } from "../addr/ip.ts";
-import { RESOLVER_NAMES } from "../config/settings.ts";
-import { NETWORK_SOURCES } from "../networks/network.ts";
 
 /** Makes a value on the first call, and returns the same one afterwards. */
 export function once<T>(make: () => T): () => T {
@@ -105,7 +103,7 @@ export const measured = () => ({
 /** A resolver that a client can choose. */
 export const resolverName = once(() =>
   z
-    .enum(RESOLVER_NAMES)
+    .enum(["resolver_a", "resolver_b", "resolver_c"])
     .meta({ id: "ResolverName", description: "A resolver that the operator has configured." }),
 );
 
@@ -119,7 +117,7 @@ export const network = shape("Network", "The network that an address belongs to.
   name: text("Its name; null if it is not known.").nullable(),
   prefix: text("The block of addresses that is known to belong to it, as CIDR."),
   source: oneOf(
-    NETWORK_SOURCES,
+    ["networks-file", "asn-file"],
     "The operator's file that says so: of the own networks, or of all.",
   ),
 }));

@@ -10,6 +10,7 @@ import { learnTranslators } from "../dns/dns64.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { interfaceIndex } from "../icmp/socket/interfaces.ts";
 import { quote } from "../util/text.ts";
+import { noAddressText } from "./dns/failure.ts";
 import { detailsOf, requireAnswer } from "./dns/reply.ts";
 import type { IcmpEngine } from "./engine.ts";
 import type { Services } from "./services.ts";
@@ -114,7 +115,8 @@ async function lookUp(
   const reply = { resolver, outcome };
   requireAnswer(reply, text);
   if (addresses.length === 0) {
-    throw new ApiError("NO_IPV6_ADDRESS", { hostname: text, resolver, ...detailsOf(reply) });
+    const details = { hostname: text, resolver, ...detailsOf(reply) };
+    throw new ApiError("NO_IPV6_ADDRESS", details, noAddressText(details));
   }
   return addresses.slice(0, MAX_ADDRESSES);
 }

@@ -241,6 +241,9 @@ export async function runAt(page: Page, place: string, key: string): Promise<voi
 /** Headers of a proxy on this machine, for a caller with an address of its own. */
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
 
+/** How long a busy machine may take to show what a test waits for. */
+const BUSY_MS = 100_000;
+
 /** Starts a browser that sends nothing but the requests of its pages. */
 export function startBrowser(executablePath = findProgram("chromium") ?? ""): Promise<Browser> {
   return chromium.launch({
@@ -263,6 +266,7 @@ export async function visitor(
   const context = await browser.newContext({
     extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
   });
+  context.setDefaultTimeout(BUSY_MS);
   await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
     console.error("violation:", event.violatedDirective, event.blockedURI));`);
   const { hostname } = new URL(url);

@@ -5,6 +5,7 @@ import type { Translation } from "../../dns/dns64.ts";
 import { withoutFinalDot } from "../../dns/name.ts";
 import type { DnsOutcome } from "../../dns/outcome.ts";
 import type { DnsRecord } from "../../dns/record.ts";
+import { failureText, nameNotFoundText, timeoutText } from "./failure.ts";
 
 /** The reply of one resolver about a name. */
 export interface Reply {
@@ -53,15 +54,16 @@ export function requireAnswer(reply: Reply, hostname: string, more: object = {})
   const { outcome, resolver } = reply;
   if (outcome.kind === "aborted") throw clientGone();
   const details = { hostname, resolver, ...detailsOf(reply), ...more };
-  if (!("rcode" in outcome)) throw new ApiError("RESOLVER_TIMEOUT", details);
+  if (!("rcode" in outcome)) throw new ApiError("RESOLVER_TIMEOUT", details, timeoutText(details));
   if (outcome.kind === "answer" || outcome.kind === "no-data") return outcome;
   const { rcode, records } = outcome;
   const known = { ...details, rcode, ...(records.length > 0 && { records }) };
   if (outcome.kind === "name-error") {
-    throw new ApiError("HOSTNAME_NOT_FOUND", known, endOfChain(records));
+    const text = nameNotFoundText(known, endOfChain(records));
+    throw new ApiError("HOSTNAME_NOT_FOUND", known, text);
   }
   const unreachable = outcome.kind === "unreachable" ? outcome.reason : undefined;
-  throw new ApiError("RESOLVER_FAILURE", known, unreachable);
+  throw new ApiError("RESOLVER_FAILURE", known, failureText(known, unreachable));
 }
 
 /** The name that a CNAME chain leads to. */

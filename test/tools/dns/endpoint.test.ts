@@ -5,6 +5,7 @@ import type { DnsClient } from "../../../src/dns/client.ts";
 import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
 import type { DnsRecord } from "../../../src/dns/record.ts";
 import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { noAddressText } from "../../../src/tools/dns/failure.ts";
 import { requireAnswer } from "../../../src/tools/dns/reply.ts";
 import { parseTarget, resolveTarget } from "../../../src/tools/target.ts";
 import { cname } from "../../dns/messages.ts";
@@ -179,11 +180,9 @@ test("a client that has disconnected gets no response", () => {
 test("a target without an address says if the resolver blocks its name", () => {
   const details = { hostname: "www.example", resolver: "resolver_a", question: QUESTION } as const;
   const asked = { ...details, attempts: [] };
-  expect(new ApiError("NO_IPV6_ADDRESS", asked).message).toMatch(
-    /^"www.example" exists but has no/,
-  );
+  expect(noAddressText(asked)).toMatch(/^"www.example" exists but has no/);
   const extendedErrors = [{ code: 15, name: "Blocked" }];
-  expect(new ApiError("NO_IPV6_ADDRESS", { ...asked, extendedErrors }).message).toBe(
+  expect(noAddressText({ ...asked, extendedErrors })).toBe(
     'resolver_a blocks "www.example", as it says (Blocked); ask another resolver, or its operator.',
   );
 });

@@ -1,0 +1,103 @@
+import { tryParseIp } from "../../addr/ip.ts";
+import type { ErrorDetails } from "../../api/errors.ts";
+import { blockReason, bogusReason, certificateFault, errorText } from "../../dns/codes.ts";
+import { quote } from "../../util/text.ts";
+
+/** The failures of a resolver that need other words than their code, and what to do. */
+const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?: string]>> = {
+  MALFORMED: ["sent a malformed answer"],
+  CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
+  UNREACHABLE: ["could not be reached"],
+  REFERRAL: ["only referred to other servers"],
+  REFUSED: ["refused to answer", "ask its operator if it serves you, or ask another resolver"],
+  TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
+};
+
+/** Attempts that a message lists; the details have all. */
+const MAX_ATTEMPTS = 3;
+
+/** The outcome of each attempt at a server. */
+function attemptsText(attempts: ErrorDetails<"RESOLVER_TIMEOUT">["attempts"]): string {
+  const texts = attempts.map(
+    ({ server, outcome }) => `${server}: ${certificateFault(outcome)?.fault ?? outcome}`,
+  );
+  const shown = [...new Set(texts)].slice(0, MAX_ATTEMPTS).join(", ");
+  return shown || "no server was asked, because too many other questions wait";
+}
+
+function blockedText(resolver: string, hostname: string, reason: string): string {
+  return `${resolver} blocks ${quote(hostname)}, as it says (${reason}); ask another resolver, or its operator.`;
+}
+
+/** A name that does not exist: what its resolver says, and what to do. */
+export function nameNotFoundText(
+  { hostname, resolver, extendedErrors = [], dnssec }: ErrorDetails<"HOSTNAME_NOT_FOUND">,
+  aliasOf?: string,
+): string {
+  const isAddress = tryParseIp(hostname) !== null;
+  const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
+  const blocked = blockReason(extendedErrors);
+  if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
+  const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
+  const [what, advice] =
+    aliasOf === undefined
+      ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
+      : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
+  const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
+  const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
+  return `${name} ${what}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
+}
+
+/** A name without an AAAA record. */
+export function noAddressText({
+  hostname,
+  resolver,
+  extendedErrors = [],
+}: ErrorDetails<"NO_IPV6_ADDRESS">): string {
+  const blocked = blockReason(extendedErrors);
+  if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
+  return `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
+}
+
+/** A resolver that has not answered in time. */
+export function timeoutText({
+  hostname,
+  resolver,
+  attempts,
+}: ErrorDetails<"RESOLVER_TIMEOUT">): string {
+  return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); try again, or try another resolver.`;
+}
+
+/** A resolver that refused or failed: why, and what to do. */
+export function failureText(
+  {
+    hostname,
+    resolver,
+    rcode,
+    extendedErrors = [],
+    dnssec,
+    attempts,
+  }: ErrorDetails<"RESOLVER_FAILURE">,
+  unreachable?: string,
+): string {
+  const name = quote(hostname);
+  const blocked = blockReason(extendedErrors);
+  if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
+  if (rcode === "SHORTAGE") {
+    return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
+  }
+  const reason = bogusReason(extendedErrors);
+  const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
+  if (dnssec !== undefined && dnssec.verdict !== "indeterminate") {
+    const why = reason === undefined ? rcode : `${rcode}, ${reason.name}`;
+    return `${resolver} does not answer for ${name} (${why}).${proof}`;
+  }
+  if (reason !== undefined) {
+    const more = proof ? `.${proof}` : `; ${reason.advice}.`;
+    return `${resolver} says that the DNSSEC data for ${name} is bogus (${reason.name})${more}`;
+  }
+  const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
+  const causes = unreachable ? attemptsText(attempts) : extendedErrors.map(errorText).join(", ");
+  const why = causes && ` (${causes})`;
+  return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
+}
