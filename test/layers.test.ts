@@ -27,12 +27,17 @@ const LAYERS: readonly (readonly string[])[] = [
   ["package.json"],
 ];
 
-/** Imports that the order of the layers would allow and the design does not. */
-const FORBIDDEN: readonly (readonly [string, string])[] = [
-  ["src/addr/", "src/util/"],
-  ["src/addr/", "src/platform/"],
-  ["src/dns/", "src/platform/"],
-];
+/** The only rooms that some rooms may import; the others may import all that are below them. */
+const ONLY = new Map<string, readonly string[]>([
+  ["src/addr/", []],
+  ["src/dns/", ["src/addr/", "src/util/"]],
+  ["src/icmp/", ["src/addr/", "src/platform/", "src/util/"]],
+  ["src/api/", ["src/addr/", "src/util/"]],
+]);
+
+/** How many other rooms a room may import, but for those that put the whole together. */
+const MAX_ROOMS = 10;
+const WIRING = ["src/main.ts", "src/cli/", "src/server/"];
 
 function layerOf(path: string): { level: number; member: string } | null {
   for (const [level, members] of LAYERS.entries()) {
@@ -84,12 +89,27 @@ test("imports run one way", async () => {
       const allowed =
         from !== null &&
         to !== null &&
-        (to.level > from.level || to.member === from.member) &&
-        !FORBIDDEN.some(([a, b]) => a === from.member && b === to.member);
+        (to.member === from.member ||
+          (to.level > from.level && (ONLY.get(from.member)?.includes(to.member) ?? true)));
       if (!allowed) upward.push(`${file} imports ${target}`);
     }
   }
   expect(upward).toEqual([]);
+});
+
+test(`no room imports more than ${MAX_ROOMS} others`, async () => {
+  const rooms = new Map<string, Set<string>>();
+  for (const [file, targets] of await importsBetween()) {
+    const room = layerOf(file)?.member ?? file;
+    const others = rooms.get(room) ?? new Set();
+    rooms.set(room, others);
+    for (const target of targets) others.add(layerOf(target)?.member ?? target);
+    others.delete(room);
+  }
+  const many = [...rooms].filter(
+    ([room, others]) => others.size > MAX_ROOMS && !WIRING.includes(room),
+  );
+  expect(many).toEqual([]);
 });
 
 test("no file imports itself by way of others, types included", async () => {
