@@ -6,10 +6,10 @@
 import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openIcmp } from "../src/tools/engine.ts";
 import type { TraceOutcome } from "../src/tools/trace/engine.ts";
 import type { PathsOutcome } from "../src/tools/trace/path-search.ts";
 import { parseIpv6 } from "../test/addr/parse.ts";
+import { openIcmp } from "../test/icmp/engines.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import type { Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";

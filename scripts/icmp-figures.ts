@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { median } from "./measure.ts";
 
 const [tree = ".", figure = "", text = "::1"] = Bun.argv.slice(2);
-const { openIcmp }: typeof import("../src/tools/engine.ts") = await import(
-  join(tree, "src/tools/engine.ts")
+const { openIcmp }: typeof import("../test/icmp/engines.ts") = await import(
+  join(tree, "test/icmp/engines.ts")
 );
 const { tryParseIpv6 }: typeof import("../src/addr/ipv6.ts") = await import(
   join(tree, "src/addr/ipv6.ts")

@@ -3,6 +3,8 @@ import { packagedFiles } from "../config/environment-file.ts";
 import { exposureOf } from "../config/exposure.ts";
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
 import { publicUrl } from "../config/valkey-address.ts";
+import type { Prober } from "../icmp/prober/prober.ts";
+import type { NoIcmp } from "../icmp/unavailable.ts";
 import { createKeyring, type Keyring } from "../keys/keyring.ts";
 import { PAGES } from "../page/respond.ts";
 import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
@@ -13,7 +15,6 @@ import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
-import type { IcmpEngine, NoIcmp } from "../tools/engine.ts";
 import { VERSION } from "../util/version.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
@@ -136,7 +137,7 @@ function keyProblem(keyring: Keyring, areCurrent: boolean): string | null {
 }
 
 /** That the service cannot trace, or not even ping, and what to do; null if it can. */
-function rawSocketProblem(icmp: IcmpEngine | NoIcmp, environment: NodeJS.ProcessEnv) {
+function rawSocketProblem(icmp: Prober | NoIcmp, environment: NodeJS.ProcessEnv) {
   const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   if (withoutRaw === null) return null;
   const remedy = rawSocketRemedy(withoutRaw, environment);

@@ -1,12 +1,14 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
+import { openIcmpIfAllowed } from "../icmp/icmp.ts";
+import type { Prober } from "../icmp/prober/prober.ts";
+import type { NoIcmp } from "../icmp/unavailable.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { IPPROTO_ICMPV6 } from "../platform/linux.ts";
 import { isJournal, STREAM } from "../platform/systemd.ts";
-import { type IcmpEngine, type NoIcmp, openIcmpIfAllowed } from "../tools/engine.ts";
 import type { Services } from "../tools/services.ts";
 import { createLog, LineWriter, type Log } from "../util/log.ts";
 
@@ -54,7 +56,7 @@ export async function openServices(
 export function openIcmpOrReason({
   listen,
   metricsListen,
-}: Pick<Config, "listen" | "metricsListen">): IcmpEngine | NoIcmp {
+}: Pick<Config, "listen" | "metricsListen">): Prober | NoIcmp {
   try {
     dropCapabilities(
       [...listen, ...metricsListen].some(

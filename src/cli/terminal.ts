@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { type NoIcmp, remedyFor } from "../tools/engine.ts";
+import { type NoIcmp, remedyFor } from "../icmp/unavailable.ts";
 import { attempt, errorCode, reasonOf } from "../util/errors.ts";
 
 /** How to call this program from a terminal, for messages. */

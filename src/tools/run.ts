@@ -7,13 +7,15 @@ import { textSchema } from "../api/schemas.ts";
 import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
+import type { Prober } from "../icmp/prober/prober.ts";
 import { NEIGHBOUR_MS } from "../icmp/prober/target-limit.ts";
 import type { PortState, ProbedPort } from "../icmp/socket/socket.ts";
+import { remedyFor } from "../icmp/unavailable.ts";
+import { errorMeaning } from "../icmp/wire/icmp-error.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
 import { createBudget } from "./budget.ts";
-import { engineForTraces, remedyFor } from "./engine.ts";
-import type { NoResult, RunOptions, RunRequest } from "./ping/engine.ts";
+import { type NoResult, ping, type RunOptions, type RunRequest } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
 
@@ -31,8 +33,8 @@ export const targetParameter = {
   hint: "A name or an IPv6 address",
 } as const;
 
-/** The echo requests to a target whose port is silent. */
-const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000 } as const;
+/** The echo requests to a target whose port is silent, and how long each to the last hop of one that is not waits. */
+const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000, waitMs: 333 } as const;
 
 /** Ports that are probed if none is named. */
 const DEFAULT_PORTS = { tcp: 443, udp: 33_434 } as const;
@@ -139,6 +141,13 @@ const PROBE_ERRORS: readonly ErrorCode[] = [
 /** The fields that the endpoints of all tools that send probes share. */
 export const PROBING = { needsKey: true, runsElsewhere: true, errors: PROBE_ERRORS } as const;
 
+/** @throws ApiError ICMP_UNAVAILABLE */
+function proberOf({ icmp }: Pick<Services, "icmp">, canDoWithoutRaw: boolean): Prober {
+  const missing = "unavailable" in icmp ? icmp : !canDoWithoutRaw && icmp.withoutRaw;
+  if (!missing) return icmp as Prober;
+  throw new ApiError("ICMP_UNAVAILABLE", { reason: missing.unavailable }, remedyFor(missing));
+}
+
 /** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
 const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 
@@ -169,7 +178,7 @@ export async function takeSlot(
  * it has its outcome or is disposed of.
  *
  * @param longestMs the longest time of the run itself, for which the connection stays open
- * @param icmp the engine; by default it needs a raw socket, as everything but a ping does
+ * @param canDoWithoutRaw true if echo requests to the target are enough, as for a ping
  * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, and those of `parseTarget` and `resolveTarget`
  */
 export async function openRun(
@@ -177,33 +186,35 @@ export async function openRun(
   longestMs: number,
   { signal, enough, client, allowSeconds, onEvent, onAddress }: Call,
   services: Services,
-  engine: Services["icmp"] = engineForTraces(services.icmp),
+  canDoWithoutRaw = false,
 ) {
   const stamp = newStamp();
   const { probeSlots, config, resolvers } = services;
   const parsed = parseTarget(target);
   const probedPort = probedPortOf(over, config);
-  const icmp = probedPort ? engineForTraces(engine) : engine;
-  if ("unavailable" in icmp) {
-    throw new ApiError("ICMP_UNAVAILABLE", { reason: icmp.unavailable }, remedyFor(icmp));
-  }
+  const prober = proberOf(services, canDoWithoutRaw && probedPort === undefined);
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
   const { destination, addresses } = await resolveTarget(
     parsed,
     services,
     { signal, client },
-    icmp,
+    prober,
   );
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
   const release = await takeSlot(probeSlots, client, signal);
   /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
-  const routerAt = async (hop: number) => {
-    const request = { ...destination, timeoutMs: ECHO.timeoutMs, hops: [hop], maxHops: hop };
-    const traced = await icmp.traceroute(request, { signal });
-    const row = traced.kind === "done" ? traced.hops[hop - 1] : undefined;
-    return row?.end === null ? row.address && formatIpv6(row.address) : null;
+  const routerAt = async (hopLimit: number) => {
+    const way = prober.route(destination.target, destination.scopeId);
+    for (let turn = 1; turn <= ECHO.count && typeof way !== "string"; turn++) {
+      const probe = { ...destination, ...way, hopLimit, turn, timeoutMs: ECHO.waitMs, signal };
+      const answer = await prober.probe(probe);
+      if (answer.kind === "reply") return null;
+      if (answer.kind !== "error") continue;
+      return errorMeaning(answer.type, answer.code) === "hop" ? formatIpv6(answer.from) : null;
+    }
+    return null;
   };
   /**
    * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
@@ -218,7 +229,7 @@ export async function openRun(
       const port = { ...probedPort, state };
       return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };
     }
-    const echo = await icmp.ping({ ...destination, ...ECHO }, { signal });
+    const echo = await ping(prober, { ...destination, ...ECHO }, { signal });
     const isAlive = echo.kind === "done" && echo.samples.length > 0;
     const text = isAlive
       ? ` Echo requests reach the target; ${silenceText(probedPort, end)}.`
@@ -230,7 +241,7 @@ export async function openRun(
   return {
     /** The address of the target. */
     ip,
-    engine: icmp,
+    prober,
     /** The part of an engine's request that all runs share. */
     request: { ...destination, timeoutMs: config.probeTimeoutMs, probedPort } satisfies RunRequest,
     options: { signal, budget } satisfies RunOptions,

@@ -4,9 +4,10 @@ import type { Parameters } from "../api/parameters.ts";
 import { once } from "../api/schemas.ts";
 import type { Config, ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
+import type { Prober } from "../icmp/prober/prober.ts";
+import type { NoIcmp } from "../icmp/unavailable.ts";
 import type { ProbeSlots } from "../limits/probe-slots.ts";
 import type { Networks } from "../networks/networks.ts";
-import type { IcmpEngine, NoIcmp } from "./engine.ts";
 
 /** All that is known of the locations, until something changes. */
 export interface KnownLocations {
@@ -36,8 +37,8 @@ export interface Services {
   readonly resolvers: Readonly<Record<ResolverName, DnsClient>>;
   /** The server in place of all resolvers, if a command has chosen one: results of `/dns` show it as the resolver. */
   readonly resolverTitle?: string | undefined;
-  /** The engine, or the reason why the service has no raw socket. */
-  readonly icmp: IcmpEngine | NoIcmp;
+  /** The prober, or the reason why the service has none. */
+  readonly icmp: Prober | NoIcmp;
   readonly probeSlots: ProbeSlots;
   /** The slots of requests that ask resolvers and send no probes. */
   readonly querySlots: ProbeSlots;

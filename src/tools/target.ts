@@ -8,11 +8,11 @@ import { ApiError, invalidAddress } from "../api/errors.ts";
 import { lookupAddresses } from "../dns/client.ts";
 import { learnTranslators } from "../dns/dns64.ts";
 import { parseHostname } from "../dns/hostname.ts";
+import type { Prober } from "../icmp/prober/prober.ts";
 import { interfaceIndex } from "../icmp/socket/interfaces.ts";
 import { quote } from "../util/text.ts";
 import { noAddressText } from "./dns/failure.ts";
 import { detailsOf, requireAnswer } from "./dns/reply.ts";
-import type { IcmpEngine } from "./engine.ts";
 import type { Services } from "./services.ts";
 
 /** A target that is not resolved yet: the text that was sent, and what it means. */
@@ -56,14 +56,14 @@ export async function resolveTarget(
   target: Target,
   services: Services,
   caller: Pick<Call, "signal" | "client">,
-  { route }: Pick<IcmpEngine, "route">,
+  prober: Pick<Prober, "route">,
 ) {
   const found = "name" in target ? await lookUp(target, services, caller) : [target.address];
   const judged = found.map((address) => {
     const objection = objectionTo(address, services.config.targets);
     const type = classifyIpv6(address);
     const isKnown = found.length === 1 || type === "LinkLocal" || objection !== null;
-    const to = isKnown ? "" : route(address, 0);
+    const to = isKnown ? "" : prober.route(address, 0);
     const source = typeof to === "string" ? null : to.source;
     const unsendable = type === "LinkLocal" ? "no-interface" : "no-route";
     const use = objection ? "not-allowed" : source ? "spare" : unsendable;

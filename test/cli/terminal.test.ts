@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { ApiError } from "../../src/api/errors.ts";
 import { rawSocketRemedy } from "../../src/cli/terminal.ts";
-import { remedyFor } from "../../src/tools/engine.ts";
+import { remedyFor } from "../../src/icmp/unavailable.ts";
 
 const reason = (code: string) => `socket(AF_INET6, 3, 58): ${code}`;
 const SYSTEMD = { NOTIFY_SOCKET: "/run/systemd/notify" };

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { interfaceIndex } from "../../src/icmp/socket/interfaces.ts";
-import { type IcmpEngine, openIcmp } from "../../src/tools/engine.ts";
 import type { PingOutcome, PingRequest } from "../../src/tools/ping/engine.ts";
 import type { TraceOutcome, TraceRequest } from "../../src/tools/trace/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -27,6 +26,7 @@ import {
 } from "../lab/packet.ts";
 import type { Probe } from "../lab/probe-log.ts";
 import { run } from "../lab/run.ts";
+import { type IcmpEngine, openIcmp } from "./engines.ts";
 
 const TARGET = "2001:db8:2::7";
 

@@ -1,13 +1,13 @@
 /** All paths through real Linux routers that choose by flow label. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { type IcmpEngine, openIcmp } from "../../src/tools/engine.ts";
 import type { PathsRequest, TracedPaths } from "../../src/tools/trace/path-search.ts";
 import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { hashSeedMissing, type KernelGraph, startKernelGraph } from "../lab/kernel-graph.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
+import { type IcmpEngine, openIcmp } from "./engines.ts";
 
 type Next = Readonly<Record<string, readonly string[]>>;
 

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync } from "node:fs";
-import { Prober } from "../../src/icmp/prober/prober.ts";
 import { RawSocket as IcmpSocket } from "../../src/icmp/socket/raw-socket.ts";
 import { openSocket } from "../../src/icmp/socket/socket.ts";
 import { encodeEchoRequest } from "../../src/icmp/wire/packet.ts";
 import { SOCK } from "../../src/platform/linux.ts";
-import { type IcmpEngine, openIcmp } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { RawSocket } from "../lab/raw-socket.ts";
 import { run } from "../lab/run.ts";
+import { type IcmpEngine, openIcmp, openProber } from "./engines.ts";
 import { withTag } from "./tag.ts";
 
 const LOOPBACK = parseIpv6("::1");
@@ -95,7 +94,7 @@ test.each([
 ] as const)("a flood of errors that %s", async (_name, nextHeader, kind) => {
   const TAG = 0x5d;
   const FLOOD = 30_000;
-  const prober = new Prober({ random: withTag(TAG) });
+  const prober = openProber({ random: withTag(TAG) });
   const { signal } = new AbortController();
   const request = { target: LOOPBACK, source: LOOPBACK, scopeId: 0, flowLabel: 1, signal };
   const probe = () => prober.probe({ ...request, hopLimit: 64, timeoutMs: 100 });
@@ -178,10 +177,10 @@ test.each([
 testWith(labMissing, programMissing("setpriv"))(
   "without CAP_NET_RAW a prober cannot be opened, and the error says why",
   async () => {
-    const module = import.meta.resolve("../../src/icmp/prober/prober.ts");
+    const module = import.meta.resolve("./engines.ts");
     const script = `
-      const { Prober } = await import(${JSON.stringify(module)});
-      try { new Prober(); } catch (error) { console.log(error.name, error.code); }`;
+      const { openProber } = await import(${JSON.stringify(module)});
+      try { openProber(); } catch (error) { console.log(error.name, error.code); }`;
     const bare = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"];
     expect(await run([...bare, process.execPath, "-e", script])).toBe("SystemError EPERM\n");
   },

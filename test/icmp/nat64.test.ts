@@ -1,10 +1,10 @@
 /** A trace through a real translator to IPv4 routers. */
 import { expect } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { openIcmp } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { PREFIX, ROUTERS, startTranslator } from "../lab/translator.ts";
+import { openIcmp } from "./engines.ts";
 
 testWith(tunMissing, programMissing("tayga"))(
   "IPv4 routers behind a translator are hops",

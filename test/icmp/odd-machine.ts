@@ -10,8 +10,8 @@ import { openSync } from "node:fs";
 import { interfaceIndex } from "../../src/icmp/socket/interfaces.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_INET6, SOCK } from "../../src/platform/linux.ts";
-import { openIcmp } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import { openIcmp } from "./engines.ts";
 
 /** ipv6(7): IPV6_FLOWLABEL_MGR, and the `struct in6_flowlabel_req` that leases a label for one socket alone. */
 function leaseExclusiveLabel(): void {

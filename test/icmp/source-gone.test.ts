@@ -1,11 +1,11 @@
 /** Runs that go on from another source address when their own disappears, as after a renumbering. */
 import { expect } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
-import { openIcmp } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
+import { openIcmp } from "./engines.ts";
 
 testWith(labMissing)(
   "a ping and mtr lose nothing when their source address is removed",

@@ -5,6 +5,7 @@ import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { ping as sendPings } from "../../src/tools/ping/engine.ts";
 import { openRun } from "../../src/tools/run.ts";
 import type { Services } from "../../src/tools/services.ts";
 
@@ -32,7 +33,7 @@ function start(icmp: Services["icmp"]) {
   return async (target: string): Promise<unknown> => {
     try {
       using run = await openRun({ target: decodeURIComponent(target) }, 1000, CALL, tools);
-      const ping = run.engine.ping({ ...run.request, count: 1, intervalMs: 200 });
+      const ping = sendPings(run.prober, { ...run.request, count: 1, intervalMs: 200 });
       return await run.outcome(ping);
     } catch (error) {
       return error instanceof ApiError

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import type { IcmpEngine } from "../../src/tools/engine.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
 import type { PingOptions, Sample } from "../../src/tools/ping/engine.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
@@ -14,6 +14,7 @@ import { presentHop } from "../../src/tools/trace/hop.ts";
 import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import type { TraceReason } from "../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../addr/parse.ts";
+import "./scripted.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
 
@@ -21,7 +22,7 @@ const SOURCE = parseIpv6("2001:db8::1");
 async function call(
   { parameters, handle }: Endpoint,
   texts: Readonly<Record<string, string>>,
-  engine: Partial<Record<keyof IcmpEngine, unknown>>,
+  engine: object,
   query: DnsClient["query"] = async () => ({ kind: "aborted" }) as never,
   networks: Services["networks"] = null,
   onEvent: (name: string, data: object) => void = () => {},
@@ -30,7 +31,7 @@ async function call(
   const tools: Services = {
     config: parseConfig({ SIXSCOPE_RESOLVER_A: "::1" }),
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
-    icmp: engine as unknown as IcmpEngine,
+    icmp: engine as unknown as Prober,
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
     networks,

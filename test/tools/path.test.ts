@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import type { IcmpEngine } from "../../src/tools/engine.ts";
 import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/tools/mtr/engine.ts";
@@ -17,6 +17,7 @@ import type { Endpoint, Services } from "../../src/tools/services.ts";
 import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
+import "./scripted.ts";
 import { STAMP } from "./stamp.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
@@ -41,12 +42,12 @@ const named = {
 async function call(
   { path, parameters, handle }: Endpoint,
   texts: Readonly<Record<string, string>>,
-  engine: Partial<Record<keyof IcmpEngine, unknown>>,
+  engine: object,
 ) {
   const tools: Services = {
     config: parseConfig({ SIXSCOPE_RESOLVER_A: "::1", SIXSCOPE_PROBE_TIMEOUT_MS: "1500" }),
     resolvers: { resolver_a: named, resolver_b: named, resolver_c: named },
-    icmp: engine as unknown as IcmpEngine,
+    icmp: engine as unknown as Prober,
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
     networks: { find: (address) => (address === OWNED ? NETWORK : null) },

@@ -4,9 +4,9 @@ import type { Call } from "../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import type { Prober } from "../../src/icmp/prober/prober.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/wire/icmp-error.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import type { IcmpEngine } from "../../src/tools/engine.ts";
 import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
@@ -24,6 +24,7 @@ import type { PathsOptions, PathsRequest, TracedPaths } from "../../src/tools/tr
 import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
+import "./scripted.ts";
 import { STAMP } from "./stamp.ts";
 
 /** Seconds before a run: for a slot, for the resolver, and for the target's /64 twice. */
@@ -50,14 +51,14 @@ const CALL: Call = {
 };
 
 function toolsWith(
-  engine: IcmpEngine,
+  engine: object,
   dns: DnsClient,
   settings: Record<string, string> = {},
 ): Services {
   return {
     config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1500", ...settings }),
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
-    icmp: engine,
+    icmp: engine as Prober,
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
   };
@@ -72,7 +73,7 @@ async function ask(
   const engine = {
     ping: async () => outcomes.ping,
     traceroute: async () => outcomes.trace,
-  } as unknown as IcmpEngine;
+  };
   const allowedSeconds: number[] = [];
   const body = (await endpoint.handle(
     { target: "2001:db8::80", ...parameters },
@@ -289,7 +290,7 @@ describe("a target behind a translator of the resolver", () => {
         return { kind: "answer", rcode: "NOERROR", records };
       },
     } as unknown as DnsClient;
-    const engine = { [tool]: async () => outcomes[tool] } as unknown as IcmpEngine;
+    const engine = { [tool]: async () => outcomes[tool] };
     const call = async (target: string) => {
       const sent = sentTexts({ target, names: "no" });
       const values = readParameters(endpoint.parameters, sent);
@@ -348,7 +349,7 @@ describe("an answer with several paths", () => {
         for (const path of outcome.paths) onPath?.(path);
         return outcome;
       },
-    } as unknown as IcmpEngine;
+    };
     const events: [name: string, data: object][] = [];
     const allowedSeconds: number[] = [];
     const body = (await traceroute.handle(
@@ -466,7 +467,7 @@ describe("an answer with several paths", () => {
 test("a target's name is looked up before a slot is taken", async () => {
   const running: number[] = [];
   const tools = toolsWith(
-    {} as IcmpEngine,
+    {} as Prober,
     {
       query: async () => {
         running.push(tools.probeSlots.running);
@@ -490,7 +491,7 @@ test.each([
       onHop?.(HOP);
       return TRACED;
     },
-  } as unknown as IcmpEngine;
+  };
   const dns = {
     query: async (name: string, type: string) => {
       if (name !== ".") asked.push(name);

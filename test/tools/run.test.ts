@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import type { Call } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
-import type { IcmpEngine } from "../../src/tools/engine.ts";
 import { openRun } from "../../src/tools/run.ts";
 import type { Services } from "../../src/tools/services.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -24,12 +24,11 @@ function setUp() {
   const services: Services = {
     config: parseConfig({}),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
-    icmp: {} as IcmpEngine,
+    icmp: {} as Prober,
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
   };
-  const open = (call = CALL) =>
-    openRun({ target: "2001:db8::80" }, 1000, call, services, services.icmp);
+  const open = (call = CALL) => openRun({ target: "2001:db8::80" }, 1000, call, services, true);
   return { open, slots: services.probeSlots };
 }
 

@@ -1,9 +1,11 @@
 import { formatIp } from "../../addr/ip.ts";
 import { type Ipv6Address, ipv6FromBytes, ipv6ToBytes } from "../../addr/ipv6.ts";
+import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
+import type { Prober } from "../../icmp/prober/prober.ts";
 import { cString, libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
 import { tryRead } from "../../platform/regular-file.ts";
-import { type IcmpEngine, openIcmpIfAllowed } from "../../tools/engine.ts";
+import { ping } from "../../tools/ping/engine.ts";
 import { type Finding, trying } from "./finding.ts";
 import { defaultRoutes } from "./machine.ts";
 
@@ -29,7 +31,7 @@ export async function checkEcho(): Promise<readonly Finding[]> {
   return findings;
 }
 
-async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string) {
+async function checkTarget(prober: Prober, target: Ipv6Address, device: string) {
   const isHere = device === "lo";
   const { ok, problem, warning } = trying(
     `ping ${isHere ? "this machine" : "the gateway"} at ${formatIp(target)}`,
@@ -38,7 +40,7 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
   const typesSeen = watchWire(target);
   const before = echosIn();
   const once = { count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
-  const outcome = await icmp.ping({ target, scopeId, ...once });
+  const outcome = await ping(prober, { target, scopeId, ...once });
   const seen = typesSeen();
   if (outcome.kind === "done" && outcome.samples.length > 0) return ok("it answers");
   const dropped = (how: string) =>

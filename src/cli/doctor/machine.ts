@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
+import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
 import { cString, libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
-import { openIcmpIfAllowed } from "../../tools/engine.ts";
 import { listText } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { rawSocketRemedy } from "../terminal.ts";

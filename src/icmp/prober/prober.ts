@@ -1,7 +1,7 @@
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import { type Clock, pause, systemClock } from "../../util/clock.ts";
-import { RawSocket } from "../socket/raw-socket.ts";
 import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socket/socket.ts";
+import type { NoIcmp } from "../unavailable.ts";
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
@@ -81,7 +81,8 @@ interface RememberedProbe extends SentProbe {
 
 /** The parts of a prober; tests supply their own. */
 export interface ProberOptions {
-  readonly openSocket?: (tag: number) => IcmpSocket;
+  readonly openSocket: (tag: number) => IcmpSocket;
+  readonly withoutRaw?: NoIcmp | null;
   readonly clock?: Clock;
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
@@ -102,6 +103,8 @@ export interface ProberOptions {
  */
 export class Prober {
   readonly clock: Clock;
+  /** Why it has no raw socket and can only ping; null if it has one. */
+  readonly withoutRaw: NoIcmp | null;
   /** How often each thing has happened since the prober was opened. */
   readonly counters = {
     sent: 0,
@@ -142,14 +145,16 @@ export class Prober {
   #restMs = -Infinity;
   #sweeper: Timer | undefined;
 
-  /** @throws SystemError if no raw socket can be opened */
+  /** @throws SystemError of the socket: `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` without IPv6, `ENOSYS` without FFI */
   constructor({
-    openSocket = (tag) => new RawSocket(tag),
+    openSocket,
+    withoutRaw = null,
     clock = systemClock,
     random = (bytes) => crypto.getRandomValues(bytes),
     maxProbes = MAX_PROBES,
-  }: ProberOptions = {}) {
+  }: ProberOptions) {
     this.clock = clock;
+    this.withoutRaw = withoutRaw;
     this.#limit = new TargetLimit();
     this.#random = random;
     this.#maxProbes = maxProbes;

@@ -14,6 +14,7 @@ import { ledgerOf, totalsOf } from "../ledger.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
 import { certainHops, type TraceHop } from "../trace/responses.ts";
+import { mtr as runMtr } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import {
   MAX_ROUNDS,
@@ -87,7 +88,7 @@ export const mtr = endpoint({
       tell?.(round, hops, mtrVerdict(hops, so, report));
     };
     const outcome = await run.outcome(
-      run.engine.mtr({ ...run.request, ...wish }, { ...run.options, onHop, onRound }),
+      runMtr(run.prober, { ...run.request, ...wish }, { ...run.options, onHop, onRound }),
     );
     const { reached, error, flowLabel, otherRounds } = outcome;
     await names.known();

@@ -4,7 +4,7 @@ import type { Response } from "../../icmp/prober/response.ts";
 import { pause } from "../../util/clock.ts";
 import type { RunOptions } from "../ping/engine.ts";
 import { ENOUGH, UNBOUNDED } from "../run-budget.ts";
-import type { TraceOptions, TraceRequest, Traceroute } from "../trace/engine.ts";
+import { type TraceOptions, type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, endOf, GAP_LIMIT, type TraceError } from "../trace/responses.ts";
 import { type MtrReport, MtrRounds, type Round } from "./rounds.ts";
 
@@ -39,7 +39,6 @@ const SILENT_ROUNDS = 10;
  */
 export async function mtr(
   prober: Prober,
-  traceroute: Traceroute,
   request: MtrRequest,
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ) {
@@ -47,7 +46,7 @@ export async function mtr(
   const { target, scopeId = 0, maxHops, timeoutMs, probedPort } = request;
   const finished = new AbortController();
   const signal = prober.signalFor(callersSignal, budget.enough, finished.signal);
-  const traced = await traceroute(traceRequest, { signal: callersSignal, onHop });
+  const traced = await traceroute(prober, traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
   const { flowLabel } = traced;
   let { source } = traced;

@@ -2,7 +2,7 @@ import { formatIpv6 } from "../../addr/format.ts";
 import { hopEvents, openPathRun, pathParameters, presentRow, presentTraceError } from "../hops.ts";
 import { PROBING, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
-import { LONGEST_SEARCH_MS, type MtuHop, type TooBig } from "./engine.ts";
+import { LONGEST_SEARCH_MS, type MtuHop, measureMtu, type TooBig } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { type MtuResult, mtuHop, mtuResult } from "./result.ts";
 import { mtuText } from "./verdict.ts";
@@ -39,7 +39,7 @@ export const mtu = endpoint({
       if (row.address) run.names.ask(row.address);
     };
     const request = { ...run.request, maxHops: LAST_HOP, flowLabel: label };
-    const outcome = await run.outcome(run.engine.mtu(request, { ...run.options, onHop }));
+    const outcome = await run.outcome(measureMtu(run.prober, request, { ...run.options, onHop }));
     const { mtuBytes: mtu, atMostBytes: atMost, verdict: code, cause } = outcome;
     const { lastLarge, firstSmall, flowLabel } = outcome;
     show(outcome.hops);

@@ -5,7 +5,7 @@ import type { Response } from "../../icmp/prober/response.ts";
 import { errorMeaning } from "../../icmp/wire/icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
 import type { RunOptions } from "../ping/engine.ts";
-import type { TraceRequest, Traceroute } from "../trace/engine.ts";
+import { type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
 import type { DOUBTS, MTU_CAUSES, MtuVerdict } from "./result.ts";
 import {
@@ -94,7 +94,6 @@ const MAX_DOUBTFUL = 16;
  */
 export async function measureMtu(
   prober: Prober,
-  traceroute: Traceroute,
   request: TraceRequest,
   { signal: callersSignal, onHop }: MtuOptions = {},
 ) {
@@ -193,6 +192,7 @@ export async function measureMtu(
   });
   try {
     const tracing = traceroute(
+      prober,
       { ...request, flowLabel: route.flowLabel },
       {
         signal,

@@ -4,11 +4,11 @@ import { integerParameter } from "../../api/parameters.ts";
 import { hopEvents, openPathRun, pathParameters, presentTraceError } from "../hops.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
-import type { Traced } from "./engine.ts";
+import { type Traced, traceroute as trace } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { presentHop } from "./hop.ts";
 import type { TracedPath } from "./path-graph.ts";
-import { MAX_SEARCH_MS, type TracedPaths } from "./path-search.ts";
+import { MAX_SEARCH_MS, type TracedPaths, tracePaths } from "./path-search.ts";
 import { presentPath, presentPaths } from "./paths.ts";
 import { certainHops, type TraceHop } from "./responses.ts";
 import { hopSchema, tracePath, traceResult } from "./result.ts";
@@ -75,8 +75,8 @@ export const traceroute = endpoint({
     };
     const outcome = await run.outcome<Traced | TracedPaths>(
       paths > 1
-        ? run.engine.paths({ ...request, paths }, { ...run.options, onHop, onPath })
-        : run.engine.traceroute(request, { ...run.options, onHop }),
+        ? tracePaths(run.prober, { ...request, paths }, { ...run.options, onHop, onPath })
+        : trace(run.prober, request, { ...run.options, onHop }),
     );
     for (const { others } of outcome.hops) if (others) names.ask(others.from);
     show(outcome.hops);

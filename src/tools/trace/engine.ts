@@ -50,104 +50,110 @@ export interface Traced extends TraceReport {
 /** How a trace ended. */
 export type TraceOutcome = Traced | NoResult;
 
-/** Traces the path to a target. */
-export type Traceroute = (request: TraceRequest, options?: TraceOptions) => Promise<TraceOutcome>;
+/** The memory that the traces of each prober share. */
+const memories = new WeakMap<Prober, ReturnType<typeof newMemory>>();
+
+const newMemory = () => ({
+  /** When a trace last had a repeated request answered, by hop. */
+  repeatAnsweredMs: [] as number[],
+  sightings: createSightings(),
+});
 
 /**
- * Makes the function that finds the routers on the path to a target. All hops are asked nearly at once,
- * and silent ones again.
+ * Finds the routers on the path to a target. All hops are asked nearly at once, and silent ones again.
  *
  * Routers rate-limit their errors to one address, so when many traces run at once, most are not answered at
  * first. The traces learn from each other: when a repeated request is answered, the others at the same
  * distance keep asking. What a trace has seen of hops that limit their answers, it tells those that go to the
  * same network.
- *
- * Probes are outstanding when a trace ends, until its signal aborts.
  */
-export function createTraceroute(prober: Prober): Traceroute {
+export async function traceroute(
+  prober: Prober,
+  request: TraceRequest,
+  { signal: callersSignal, onHop }: TraceOptions = {},
+): Promise<TraceOutcome> {
   const { clock } = prober;
-  /** When a trace last had a repeated request answered, by hop. */
-  const repeatAnsweredMs: number[] = [];
-  const sightings = createSightings();
-  return async (request, { signal: callersSignal, onHop } = {}) => {
-    const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort } = request;
-    const { awaitsRouters, hops } = request;
-    const route = prober.route(target, scopeId, flowLabel);
-    if (typeof route === "string") return { kind: "unreachable", code: route };
-    const signal = prober.signalFor(callersSignal);
-    const seen = sightings(route, target, clock);
-    const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
-    const { responses } = schedule;
-    const refused: RefusedProbe[] = [];
-    let sent = 0;
-    let sentMs = -Infinity;
-    /** By hop. */
-    const firstSentMs: number[] = [];
-    /** Probes that an error has ended, unless a reply follows. */
-    const ending: Promise<unknown>[] = [];
-    let wake = () => {};
-    signal.addEventListener("abort", () => wake(), { once: true });
+  const { repeatAnsweredMs, sightings } = memories.getOrInsertComputed(prober, newMemory);
+  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort } = request;
+  const { awaitsRouters, hops } = request;
+  const route = prober.route(target, scopeId, flowLabel);
+  if (typeof route === "string") return { kind: "unreachable", code: route };
+  const end = new AbortController();
+  const signal = prober.signalFor(callersSignal, end.signal);
+  const seen = sightings(route, target, clock);
+  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
+  const { responses } = schedule;
+  const refused: RefusedProbe[] = [];
+  let sent = 0;
+  let sentMs = -Infinity;
+  /** By hop. */
+  const firstSentMs: number[] = [];
+  /** Probes that an error has ended, unless a reply follows. */
+  const ending: Promise<unknown>[] = [];
+  let wake = () => {};
+  signal.addEventListener("abort", () => wake(), { once: true });
 
-    const ask = async (hop: Hop) => {
-      const tries = ++hop.tries;
-      hop.askedMs = Infinity;
-      const onSent = () => {
-        sent++;
-        sentMs = clock.nowMs();
-        hop.askedMs = sentMs;
-        firstSentMs[hop.hop] ??= sentMs;
-        wake();
-      };
-      const onResponse = (response: Response, isAnswer: boolean) => {
-        if (!isAnswer || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
-        hop.responses.push(response);
-        if (endOf(response) === null) {
-          if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
-          seen.note(hop.hop, response, tries > 1);
-        } else ending.push(answering);
-        onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
-        wake();
-      };
-      const probe = { target, scopeId, ...route, probedPort, hopLimit: hop.hop, timeoutMs, signal };
-      const answering = prober.probe({ ...probe, turn: tries, onSent, onResponse });
-      const answer = await answering;
-      if (answer.kind === "refused") {
-        refused.push({ hop: hop.hop, errno: answer.code });
-        hop.isClosed = true;
-      }
+  const ask = async (hop: Hop) => {
+    const tries = ++hop.tries;
+    hop.askedMs = Infinity;
+    const onSent = () => {
+      sent++;
+      sentMs = clock.nowMs();
+      hop.askedMs = sentMs;
+      firstSentMs[hop.hop] ??= sentMs;
       wake();
     };
-    for (;;) {
-      const nowMs = clock.nowMs();
-      const step = signal.aborted ? null : schedule.next(nowMs);
-      if (step === null) break;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      wake = resolve;
-      for (const hop of step.due) void ask(hop);
-      const waitMs = Math.max(0, step.wakeMs - nowMs);
-      const cancel = waitMs === Infinity ? () => {} : clock.after(waitMs, wake);
-      await promise;
-      cancel();
-    }
-    const asked = hops?.length ?? maxHops;
-    const listenMs = () => {
-      const last = lastResponding(responses);
-      if (last === 0) return asked === 1 ? -Infinity : sentMs + SILENCE_MS;
-      const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
-      if (isCertain || findLoop(responses)) return -Infinity;
-      const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
-      return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
+    const onResponse = (response: Response, isAnswer: boolean) => {
+      if (!isAnswer || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
+      hop.responses.push(response);
+      if (endOf(response) === null) {
+        if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
+        seen.note(hop.hop, response, tries > 1);
+      } else ending.push(answering);
+      onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+      wake();
     };
-    while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
-    await Promise.all(ending);
-    if (signal.aborted) return { kind: "aborted" };
-    const [refusal] = refused;
-    if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
-    const report = describeTrace(responses, refused, route.source, target);
-    const last = lastResponding(responses);
-    const rows = report.hops.map((row) =>
-      row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
-    );
-    return { kind: "done", ...route, sent, ...report, hops: rows };
+    const probe = { target, scopeId, ...route, probedPort, hopLimit: hop.hop, timeoutMs, signal };
+    const answering = prober.probe({ ...probe, turn: tries, onSent, onResponse });
+    const answer = await answering;
+    if (answer.kind === "refused") {
+      refused.push({ hop: hop.hop, errno: answer.code });
+      hop.isClosed = true;
+    }
+    wake();
   };
+  for (;;) {
+    const nowMs = clock.nowMs();
+    const step = signal.aborted ? null : schedule.next(nowMs);
+    if (step === null) break;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wake = resolve;
+    for (const hop of step.due) void ask(hop);
+    const waitMs = Math.max(0, step.wakeMs - nowMs);
+    const cancel = waitMs === Infinity ? () => {} : clock.after(waitMs, wake);
+    await promise;
+    cancel();
+  }
+  const asked = hops?.length ?? maxHops;
+  const listenMs = () => {
+    const last = lastResponding(responses);
+    if (last === 0) return asked === 1 ? -Infinity : sentMs + SILENCE_MS;
+    const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
+    if (isCertain || findLoop(responses)) return -Infinity;
+    const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
+    return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
+  };
+  while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
+  await Promise.all(ending);
+  if (signal.aborted) return { kind: "aborted" };
+  // The others are not waited for.
+  end.abort();
+  const [refusal] = refused;
+  if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
+  const report = describeTrace(responses, refused, route.source, target);
+  const last = lastResponding(responses);
+  const rows = report.hops.map((row) =>
+    row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
+  );
+  return { kind: "done", ...route, sent, ...report, hops: rows };
 }

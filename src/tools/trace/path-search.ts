@@ -1,7 +1,7 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
 import type { NoResult } from "../ping/engine.ts";
 import { ENOUGH, UNBOUNDED } from "../run-budget.ts";
-import type { Traced, TraceOptions, TraceRequest, Traceroute } from "./engine.ts";
+import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
 import { labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";
 
@@ -36,13 +36,12 @@ export type TracedPaths = Extract<PathsOutcome, { kind: "done" }>;
  */
 export async function tracePaths(
   prober: Prober,
-  traceroute: Traceroute,
   request: PathsRequest,
   { signal, budget = UNBOUNDED, onHop, onPath }: PathsOptions = {},
 ) {
   const { clock } = prober;
   const endMs = clock.nowMs() + MAX_SEARCH_MS;
-  const first = await traceroute(request, { signal, onHop });
+  const first = await traceroute(prober, request, { signal, onHop });
   if (first.kind !== "done") return first;
   const stop = prober.signalFor(signal, budget.enough);
   const found = new PathFindings();
@@ -74,7 +73,7 @@ export async function tracePaths(
     if (label === undefined) labelsLeft--;
     const flowLabel = label?.flowLabel ?? prober.randomLabel();
     const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
-    const outcome = await traceroute({ ...request, ...wanted }, { signal: stop });
+    const outcome = await traceroute(prober, { ...request, ...wanted }, { signal: stop });
     if (outcome.kind === "done") sent += outcome.sent;
     if (outcome.kind !== "done") failures.push(outcome);
     // Another program leaves us no label but 0.

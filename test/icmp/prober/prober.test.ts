@@ -44,7 +44,7 @@ const REQUEST = {
 
 const silence: Network = () => [];
 
-function start(network: Network = silence, options: ProberOptions = {}) {
+function start(network: Network = silence, options: Partial<ProberOptions> = {}) {
   const { clock, socket, options: simulated } = simulate(network);
   const prober = new Prober({ ...simulated, ...options });
   const caller = new AbortController();

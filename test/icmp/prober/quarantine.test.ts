@@ -1,12 +1,12 @@
 /** The memory of a prober after a probe has ended: how much, and for how long. */
 
+import "../../tools/scripted.ts";
 import { heapStats } from "bun:jsc";
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { Prober, QUARANTINE_MS, SWEEP_MS } from "../../../src/icmp/prober/prober.ts";
 import { mtr } from "../../../src/tools/mtr/engine.ts";
 import { measureMtu } from "../../../src/tools/mtu/engine.ts";
 import { ping } from "../../../src/tools/ping/engine.ts";
-import { createTraceroute } from "../../../src/tools/trace/engine.ts";
 import { echoReply, SOURCE, simulate, TARGET } from "../fake.ts";
 
 const SIGNAL = new AbortController().signal;
@@ -99,8 +99,8 @@ describe("a run that is over calls back no more", () => {
   // biome-ignore format: a table
   test.each<[string, (prober: Prober) => Promise<unknown>]>([
     ["ping", (prober) => ping(prober, { target: TARGET, timeoutMs: 20, count: 2, intervalMs: 10 })],
-    ["path MTU", (prober) => measureMtu(prober, createTraceroute(prober), trace)],
-    ["mtr", (prober) => mtr(prober, async () => traced as never, rounds)],
+    ["path MTU", (prober) => measureMtu(prober, trace)],
+    ["mtr", (prober) => mtr(Object.assign(prober, { traceroute: async () => traced }), rounds)],
   ])("of a %s", async (_, run) => {
     const { clock, prober } = start();
     const probe = spyOn(prober, "probe");

@@ -1,4 +1,5 @@
 /** How the prober learns that something has arrived: by a signal, and where one is lost, by a timer. */
+
 import { describe, expect, jest, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { type Answer, Prober, SWEEP_MS, TURN_MS } from "../../../src/icmp/prober/prober.ts";
@@ -9,6 +10,7 @@ import { parseIpv6 } from "../../addr/parse.ts";
 import { labMissing, testWith, usersMissing } from "../../lab/lab.ts";
 import { RawSocket as PlainSocket } from "../../lab/raw-socket.ts";
 import { labEnvironment } from "../../lab/run.ts";
+import { openProber } from "../engines.ts";
 import {
   countingRandom,
   echoReply,
@@ -194,7 +196,7 @@ describe("a ping", () => {
   });
 });
 
-type Options = ConstructorParameters<typeof Prober>[0];
+type Options = Parameters<typeof openProber>[0];
 
 /** How probes to loopback end on a clock that does not run: only a signal can have announced an answer. */
 async function toldBySignal(
@@ -202,7 +204,7 @@ async function toldBySignal(
   probedPort?: ProbedPort,
 ): Promise<string[]> {
   const request = { ...PROBE, target: LOOPBACK, source: LOOPBACK, timeoutMs: 60_000 };
-  const probers = options.map((each) => new Prober({ ...each, clock: new VirtualClock() }));
+  const probers = options.map((each) => openProber({ ...each, clock: new VirtualClock() }));
   const sent = probedPort === undefined ? request : { ...request, probedPort };
   const answers = await Promise.all(probers.map((prober) => prober.probe(sent)));
   for (const prober of probers) prober.close();
@@ -251,7 +253,7 @@ describe("the kernel's signal", () => {
       let signals = 0;
       const count = () => signals++;
       process.on("SIGURG", count);
-      const prober = new Prober({ random: withTag(0x41), clock: new VirtualClock() });
+      const prober = openProber({ random: withTag(0x41), clock: new VirtualClock() });
       using sender = new PlainSocket();
       const message = new Uint8Array(24).fill(0x77);
       message.set([129, 0, 0, 0]);

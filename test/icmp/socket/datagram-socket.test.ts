@@ -5,12 +5,12 @@ import { Prober } from "../../../src/icmp/prober/prober.ts";
 import { DatagramSocket } from "../../../src/icmp/socket/datagram-socket.ts";
 import { errorName } from "../../../src/icmp/wire/icmp-error.ts";
 import { decodeMessage, encodeEchoRequest } from "../../../src/icmp/wire/packet.ts";
-import { type IcmpEngine, openIcmp } from "../../../src/tools/engine.ts";
 import type { PingOutcome } from "../../../src/tools/ping/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { testWith, usersMissing } from "../../lab/lab.ts";
 import { nftRule } from "../../lab/nft.ts";
+import { type IcmpEngine, openIcmp } from "../engines.ts";
 
 const test = testWith(usersMissing);
 const ROUTERS = 2;

@@ -1,6 +1,6 @@
 /** Ports that the operator does not allow. */
 import { expect, test } from "bun:test";
-import type { IcmpEngine } from "../../../src/tools/engine.ts";
+import type { IcmpEngine } from "../engines.ts";
 import { portTools } from "./tools.ts";
 
 const NO_ENGINE = {} as IcmpEngine;

@@ -1,12 +1,12 @@
 /** The conclusions of ping, trace and mtr on ports behind real Linux routers and firewalls. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { type IcmpEngine, openIcmp } from "../../../src/tools/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { startKernelGraph } from "../../lab/kernel-graph.ts";
 import { describeWith, labMissing, programMissing } from "../../lab/lab.ts";
 import { nftRule } from "../../lab/nft.ts";
 import { labEnvironment } from "../../lab/run.ts";
+import { type IcmpEngine, openIcmp } from "../engines.ts";
 import { portTools } from "./tools.ts";
 
 const ROUTERS = 4;

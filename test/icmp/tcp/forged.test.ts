@@ -1,4 +1,5 @@
 /** Segments and errors that pretend to answer a SYN: none is believed. */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Prober, QUARANTINE_MS } from "../../../src/icmp/prober/prober.ts";
 import { matchResponse, probeKey } from "../../../src/icmp/prober/response.ts";
@@ -11,6 +12,7 @@ import { addressBytes } from "../../lab/address.ts";
 import { describeWith, labMissing } from "../../lab/lab.ts";
 import { formatIcmp, formatPacket } from "../../lab/packet.ts";
 import { runIp } from "../../lab/run.ts";
+import { openProber } from "../engines.ts";
 import { icmpError, SOURCE, simulate, TARGET } from "../fake.ts";
 
 const PORT = 443;
@@ -210,7 +212,7 @@ describeWith(labMissing)("in the kernel", () => {
       if (number === undefined) crypto.getRandomValues(bytes);
       else bytes.set([number >>> 8, number & 0xff]);
     };
-    const prober = new Prober({ random });
+    const prober = openProber({ random });
     const flowLabel = 5;
     const answer = prober.probe({
       ...{ target: parseIpv6(target), source: parseIpv6(source), scopeId: 0, hopLimit: 9 },

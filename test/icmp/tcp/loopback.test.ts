@@ -1,8 +1,9 @@
 /** TCP SYNs and UDP packets as probes, over loopback. */
+
 import { expect } from "bun:test";
-import { Prober } from "../../../src/icmp/prober/prober.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { labMissing, testWith } from "../../lab/lab.ts";
+import { openProber } from "../engines.ts";
 
 const kernelTest = testWith(labMissing);
 const LOOPBACK = parseIpv6("::1");
@@ -14,7 +15,7 @@ kernelTest("a listening port is open, another is closed, and no connection is ma
     port: 0,
     socket: { open: () => void connections++, data() {} },
   });
-  const prober = new Prober();
+  const prober = openProber();
   const { signal } = new AbortController();
   const about = { target: LOOPBACK, source: LOOPBACK, scopeId: 0, hopLimit: 64, flowLabel: 7 };
   const ask = (port: number, protocol: "tcp" | "udp" = "tcp") =>

@@ -7,13 +7,12 @@ import {
   SYN_PAUSE_MS,
   TargetLimit,
 } from "../../../src/icmp/prober/target-limit.ts";
-import { openIcmp } from "../../../src/tools/engine.ts";
 import { mtr } from "../../../src/tools/mtr/engine.ts";
-import { createTraceroute } from "../../../src/tools/trace/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { startKernelChain } from "../../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../../lab/lab.ts";
 import { nftRule } from "../../lab/nft.ts";
+import { openIcmp } from "../engines.ts";
 import { path, simulate, stationAddress } from "../fake.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
@@ -95,7 +94,7 @@ test("rounds of mtr do not pile up behind the bound", async () => {
     probedPort: PROBED_PORT,
   };
   const rounds = { ...request, rounds: 60, intervalMs: 10 };
-  const outcome = await clock.run(mtr(prober, createTraceroute(prober), rounds));
+  const outcome = await clock.run(mtr(prober, rounds));
   prober.close();
   expect(outcome).toMatchObject({ kind: "done", toTarget: { sent: 60, received: 60 } });
   expect(socket.sent.length).toBeGreaterThan(180);

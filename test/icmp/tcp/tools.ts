@@ -3,7 +3,6 @@
 import { alone, readParameters, sentTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
-import type { IcmpEngine } from "../../../src/tools/engine.ts";
 import { mtr } from "../../../src/tools/mtr/endpoint.ts";
 import type { MtrResult } from "../../../src/tools/mtr/result.ts";
 import { ping } from "../../../src/tools/ping/endpoint.ts";
@@ -11,6 +10,7 @@ import type { PingResult } from "../../../src/tools/ping/result.ts";
 import type { Endpoint } from "../../../src/tools/services.ts";
 import { traceroute } from "../../../src/tools/trace/endpoint.ts";
 import type { TraceResult } from "../../../src/tools/trace/result.ts";
+import type { IcmpEngine } from "../engines.ts";
 
 /** The parameters of a call as texts. */
 type Texts = Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export function portTools(icmp: IcmpEngine, settings: Texts = {}) {
           ...settings,
         }),
         resolvers: { resolver_a: nobody, resolver_b: nobody, resolver_c: nobody },
-        icmp,
+        icmp: icmp.prober,
         probeSlots: new ProbeSlots(8),
         querySlots: new ProbeSlots(8),
       },

@@ -1,13 +1,14 @@
 /** Repeated probes of all hops, over simulated paths and real Linux routers. */
+import "../scripted.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import { Prober } from "../../../src/icmp/prober/prober.ts";
-import { type IcmpEngine, openIcmp } from "../../../src/tools/engine.ts";
 import { type MtrOutcome, type MtrRequest, mtr } from "../../../src/tools/mtr/engine.ts";
 import type { MtrReport } from "../../../src/tools/mtr/rounds.ts";
-import type { Traced, Traceroute } from "../../../src/tools/trace/engine.ts";
+import type { Traced } from "../../../src/tools/trace/engine.ts";
 import type { TraceHop } from "../../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { type IcmpEngine, openIcmp } from "../../icmp/engines.ts";
 import {
   countingRandom,
   type FakeResponse,
@@ -224,7 +225,7 @@ describe("over a simulated path", () => {
       const openSocket = new FakeSocket(clock, network).open;
       return new Prober({ openSocket, clock, random: countingRandom() });
     };
-    const traced = (hops: number): Traceroute => {
+    const traced = (hops: number) => {
       const found = { kind: "done", source: SOURCE, flowLabel: 7, hops: Array(hops).fill({}) };
       return async () => ({ ...found, reached: true, error: null }) as unknown as Traced;
     };
@@ -251,7 +252,9 @@ describe("over a simulated path", () => {
       const own = prober(network);
       const request = { ...REQUEST, target: stationAddress(5), rounds: 10, timeoutMs: 100 };
       const clock = own.clock as VirtualClock;
-      const outcome = (await clock.run(mtr(own, traced(5), request))) as Done;
+      const outcome = (await clock.run(
+        mtr(Object.assign(own, { traceroute: traced(5) }), request),
+      )) as Done;
       const last = seen[5] as (typeof seen)[number];
       for (const { hop, sent, received, late, errors } of [
         ...outcome.hops,

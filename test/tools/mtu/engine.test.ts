@@ -1,9 +1,9 @@
 /** The path MTU through real Linux routers. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
-import { type IcmpEngine, openIcmp } from "../../../src/tools/engine.ts";
 import type { MtuOutcome } from "../../../src/tools/mtu/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { type IcmpEngine, openIcmp } from "../../icmp/engines.ts";
 import type { SOURCE } from "../../icmp/fake.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../../lab/lab.ts";

@@ -1,8 +1,8 @@
 /** The path MTU over simulated paths: routers that lie, and what a measurement tells when. */
 import { describe, expect, test } from "bun:test";
-import { openIcmp } from "../../../src/tools/engine.ts";
 import type { MtuHop, MtuOutcome } from "../../../src/tools/mtu/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { openIcmp } from "../../icmp/engines.ts";
 import {
   echoReply,
   icmpError,

@@ -2,9 +2,9 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { equalIpv6 } from "../../../src/addr/ipv6.ts";
 import { MAX_BUFFER_RETRIES, SILENCE_MS } from "../../../src/icmp/prober/prober.ts";
 import { PROBES_PER_SECOND, RETRY_MS } from "../../../src/icmp/prober/target-limit.ts";
-import { type IcmpEngine, openIcmp } from "../../../src/tools/engine.ts";
 import type { PingOutcome, PingRequest, Sample } from "../../../src/tools/ping/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { type IcmpEngine, openIcmp } from "../../icmp/engines.ts";
 import {
   echoReply,
   type FakeResponse,

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../../../src/addr/ipv6.ts";
 import { SILENCE_MS } from "../../../src/icmp/prober/prober.ts";
-import { openIcmp } from "../../../src/tools/engine.ts";
 import type { TraceOptions, TraceOutcome, TraceRequest } from "../../../src/tools/trace/engine.ts";
 import { GAP_LIMIT } from "../../../src/tools/trace/responses.ts";
 import {
@@ -12,6 +11,7 @@ import {
   MAX_SUSPICION_MS,
 } from "../../../src/tools/trace/schedule.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { openIcmp } from "../../icmp/engines.ts";
 import {
   echoReply,
   type FakeSocket,

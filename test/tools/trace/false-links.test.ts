@@ -3,10 +3,11 @@ import { expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { Prober } from "../../../src/icmp/prober/prober.ts";
 import { ENOUGH, type RunBudget, UNBOUNDED } from "../../../src/tools/run-budget.ts";
-import type { Traceroute } from "../../../src/tools/trace/engine.ts";
+import type { TraceOutcome, TraceRequest } from "../../../src/tools/trace/engine.ts";
 import { type TracedPaths, tracePaths } from "../../../src/tools/trace/path-search.ts";
 import { describeHop, GAP_LIMIT, type TraceHop } from "../../../src/tools/trace/responses.ts";
 import { SOURCE, stationAddress } from "../../icmp/fake.ts";
+import "../scripted.ts";
 
 /** The stations of a packet, the nth of all, as numbers; the last is the target. */
 type Network = (flowLabel: number, nth: number) => readonly number[];
@@ -38,7 +39,8 @@ async function search(network: Network, seed: string, lost = 0, budget = UNBOUND
     const end = station === TARGET ? ("reached" as const) : null;
     return { ...silent, address, addresses: [address], rttMs: 1, rttsMs: [1], end };
   };
-  const traceroute: Traceroute = async ({ flowLabel = firstLabel, maxHops, hops: only }) => {
+  const traceroute = async (asked: TraceRequest): Promise<TraceOutcome> => {
+    const { flowLabel = firstLabel, maxHops, hops: only } = asked;
     const all = Array.from({ length: maxHops }, (_, at) => at + 1);
     const rows = all.map((hop) =>
       only?.includes(hop) === false ? describeHop(hop, [], SOURCE, SOURCE) : probe(flowLabel, hop),
@@ -54,9 +56,10 @@ async function search(network: Network, seed: string, lost = 0, budget = UNBOUND
   };
   const randomLabel = () => 1 + choose(`${seed} label ${++labels}`, 0xfffff);
   const signalFor = (...signals: AbortSignal[]) => AbortSignal.any(signals.filter(Boolean));
-  const prober = { clock: { nowMs: () => nth }, randomLabel, signalFor } as unknown as Prober;
+  const clock = { nowMs: () => nth };
+  const prober = { clock, randomLabel, signalFor, traceroute } as unknown as Prober;
   const request = { target: stationAddress(TARGET), maxHops: 30, timeoutMs: 1, paths: 16 };
-  const outcome = (await tracePaths(prober, traceroute, request, { budget })) as TracedPaths;
+  const outcome = (await tracePaths(prober, request, { budget })) as TracedPaths;
   const shown = outcome.graph.edges.map(({ from, to }) => {
     const [near, far] = [outcome.graph.nodes[from], outcome.graph.nodes[to]] as [
       TraceHop,

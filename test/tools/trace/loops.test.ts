@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { Response } from "../../../src/icmp/prober/response.ts";
-import { openIcmp } from "../../../src/tools/engine.ts";
 import { describeTrace, findLoop } from "../../../src/tools/trace/responses.ts";
+import { openIcmp } from "../../icmp/engines.ts";
 import {
   icmpError,
   type Network,

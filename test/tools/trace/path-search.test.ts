@@ -1,7 +1,6 @@
 /** All paths to a target, over simulated networks without time. */
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
-import { openIcmp } from "../../../src/tools/engine.ts";
 import type { TracedPath } from "../../../src/tools/trace/path-graph.ts";
 import type {
   PathsOptions,
@@ -10,6 +9,7 @@ import type {
 } from "../../../src/tools/trace/path-search.ts";
 import type { TraceHop } from "../../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { openIcmp } from "../../icmp/engines.ts";
 import {
   echoReply,
   FakeSocket,
