@@ -42,7 +42,7 @@ const timesIn = (text: string) => [...text.matchAll(/time=([\d.]+)/g)].map(([, m
 async function ourPing(target: string, count: number, intervalMs: number): Promise<number[]> {
   const request = { target: parseIpv6(target), count, intervalMs, timeoutMs: 2000 };
   const outcome = await engine.ping(request);
-  return outcome.kind === "done" ? outcome.samples.map(({ rttMs }) => rttMs) : [];
+  return outcome.kind === "done" ? outcome.results.map(({ rtt }) => rtt) : [];
 }
 
 /** Like `ourPing`, through a running service. */

@@ -19,7 +19,7 @@ const engine = openIcmp();
 /** The round-trip times of a ping. */
 async function ping(count: number, intervalMs: number, timeoutMs = 2000): Promise<number[]> {
   const outcome = await engine.ping({ target: target as never, count, intervalMs, timeoutMs });
-  return outcome.kind === "done" ? outcome.samples.map(({ rttMs }) => rttMs) : [];
+  return outcome.kind === "done" ? outcome.results.map(({ rtt }) => rtt) : [];
 }
 
 /** Milliseconds, and CPU in milliseconds, of some work. */

@@ -1,8 +1,8 @@
+import { ENOUGH } from "../tools/engine.ts";
 import { mergeRound, mtrDraft, mtrReport } from "../tools/mtr/report.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, hostsBelow, type Line, tableLines } from "../tools/report-text.ts";
-import { ENOUGH } from "../tools/run-budget.ts";
 import type { Question } from "../tools/services.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";

@@ -1,7 +1,7 @@
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
-import { ENOUGH } from "./run-budget.ts";
+import { ENOUGH } from "./engine.ts";
 
 /** Different addresses that may answer at one hop, and at all. The reason for each bound is in docs/api.md. */
 export const MAX_AT_HOP = 128;

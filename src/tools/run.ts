@@ -15,7 +15,8 @@ import { errorMeaning } from "../icmp/wire/icmp-error.ts";
 import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
 import { createBudget } from "./budget.ts";
-import { type NoResult, ping, type RunOptions, type RunRequest } from "./ping/engine.ts";
+import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
+import { ping } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
 
@@ -230,7 +231,7 @@ export async function openRun(
       return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };
     }
     const echo = await ping(prober, { ...destination, ...ECHO }, { signal });
-    const isAlive = echo.kind === "done" && echo.samples.length > 0;
+    const isAlive = echo.kind === "done" && echo.results.length > 0;
     const text = isAlive
       ? ` Echo requests reach the target; ${silenceText(probedPort, end)}.`
       : " Echo requests are not answered either.";

@@ -188,9 +188,9 @@ describeWith(tunMissing)("over a simulated internet", () => {
     await run(["ip", "addr", "add", "2001:db8::99/128", "dev", net.device, "nodad"]);
     const route = ["ip", "-6", "route", "replace", TARGET, "dev", net.device];
     await run([...route, "src", "2001:db8::99"]);
-    const { samples, source } = await pending;
+    const { results, source } = await pending;
     const probes = await net.stop();
-    expect(samples).toHaveLength(8);
+    expect(results).toHaveLength(8);
     expect(new Set(probes.map((probe) => probe.source))).toEqual(new Set([formatIpv6(source)]));
     expect(formatIpv6(source)).toBe(net.source);
   });
@@ -198,8 +198,8 @@ describeWith(tunMissing)("over a simulated internet", () => {
   test("a quarter of all packets lost costs a ping its share, and a trace nothing", async () => {
     const lossy = routers(10, 5).map((router) => ({ ...router, loss: [1] }));
     await using _ = await internet({ routers: lossy, end: { rttMs: 5, loss: [2, 6, 10, 14, 18] } });
-    const { samples, lost } = await ping({ count: 20, intervalMs: 5, timeoutMs: 2000 });
-    expect(samples).toHaveLength(15);
+    const { results, lost } = await ping({ count: 20, intervalMs: 5, timeoutMs: 2000 });
+    expect(results).toHaveLength(15);
     expect(lost).toEqual([2, 6, 10, 14, 18].map((seq) => ({ seq, reason: "timeout" })));
     expect(addresses(await trace())).toEqual([...hopsTo(10), TARGET]);
   });
@@ -207,11 +207,11 @@ describeWith(tunMissing)("over a simulated internet", () => {
   test("replies that overtake each other find their samples", async () => {
     const rules = [1, 2, 3].map((probe) => ({ probes: [probe], afterMs: 200 - 50 * probe }));
     await using _ = await internet({ end: { rttMs: 10, rules } });
-    const { samples } = await ping();
+    const { results } = await ping();
     const least = [160, 110, 60, 10];
-    expect(samples.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
-    for (const [index, { rttMs }] of samples.entries()) {
-      expect(rttMs).toBeGreaterThanOrEqual(least[index] as number);
+    expect(results.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+    for (const [index, { rtt }] of results.entries()) {
+      expect(rtt).toBeGreaterThanOrEqual(least[index] as number);
     }
   });
 
@@ -222,9 +222,9 @@ describeWith(tunMissing)("over a simulated internet", () => {
     ];
     await using _ = await internet({ end: { rttMs: 1, rules } });
     const outcome = await ping({ count: 6, timeoutMs: 1500, intervalMs: 500 });
-    expect(outcome.samples.map(({ seq }) => seq)).toEqual([1, 3, 4, 5, 6]);
+    expect(outcome.results.map(({ seq }) => seq)).toEqual([1, 3, 4, 5, 6]);
     expect(outcome).toMatchObject({
-      lost: [{ seq: 2, reason: "timeout", rttMs: expect.any(Number) }],
+      lost: [{ seq: 2, reason: "timeout", rtt: expect.any(Number) }],
       duplicates: 2,
     });
   });
@@ -241,17 +241,15 @@ describeWith(tunMissing)("over a simulated internet", () => {
     const counted = await counting(async () => {
       outcome = await ping({ timeoutMs: 1000 });
     });
-    expect(outcome?.samples).toEqual([]);
+    expect(outcome?.results).toEqual([]);
     expect(counted).toEqual({ sent: 4, ...expected });
   });
 
   test("replies from another address are replies, and reported", async () => {
     await using _ = await internet({ end: { rules: [{ change: "source" }] } });
-    const { samples, lost } = await ping();
+    const { results, lost } = await ping();
     expect(lost).toEqual([]);
-    for (const { otherSource } of samples) {
-      expect(otherSource && formatIpv6(otherSource)).toBe("2001:db8:2::f8");
-    }
+    for (const { details } of results) expect(details?.from).toBe("2001:db8:2::f8");
   });
 
   test("a living target behind 22 silent hops is found", async () => {
@@ -276,9 +274,9 @@ describeWith(tunMissing)("over a simulated internet", () => {
   test("a forged reply before the true one does not disturb it", async () => {
     const rules: AnswerRule[] = [{ beside: true, change: "cookie", afterMs: -15 }];
     await using _ = await internet({ end: { rttMs: 20, rules } });
-    const { samples, duplicates } = await ping();
-    expect([samples.length, duplicates]).toEqual([4, 0]);
-    for (const { rttMs } of samples) expect(rttMs).toBeGreaterThanOrEqual(20);
+    const { results, duplicates } = await ping();
+    expect([results.length, duplicates]).toEqual([4, 0]);
+    for (const { rtt } of results) expect(rtt).toBeGreaterThanOrEqual(20);
   });
 
   test.each([
@@ -398,16 +396,16 @@ describeWith(tunMissing)("over a simulated internet", () => {
       { rttMs: Infinity, hopLimit: 0 },
       { rttMs: 20, hopLimit: 90 },
     ] as const;
-    for (const [index, { samples, lost, duplicates }] of outcomes.entries()) {
+    for (const [index, { results, lost, duplicates }] of outcomes.entries()) {
       const kind = kinds[index % 3] as (typeof kinds)[number];
-      expect([samples.length + lost.length, duplicates]).toEqual([5, 0]);
-      if (index % 3 === 1) expect(samples).toEqual([]);
-      for (const { rttMs, hopLimit } of samples) {
-        expect(hopLimit).toBe(kind.hopLimit);
-        expect(rttMs).toBeGreaterThanOrEqual(kind.rttMs);
+      expect([results.length + lost.length, duplicates]).toEqual([5, 0]);
+      if (index % 3 === 1) expect(results).toEqual([]);
+      for (const { rtt, ttl } of results) {
+        expect(ttl).toBe(kind.hopLimit);
+        expect(rtt).toBeGreaterThanOrEqual(kind.rttMs);
       }
     }
-    expect(outcomes.some(({ samples }, index) => index % 3 === 0 && samples.length === 5)).toBe(
+    expect(outcomes.some(({ results }, index) => index % 3 === 0 && results.length === 5)).toBe(
       true,
     );
     expect(engine.outstanding()).toBe(0);

@@ -68,8 +68,8 @@ describeWith(labMissing)("through twelve kernel routers", () => {
   const alias = (number: number) => chain.target.replace(/2$/, `a${number.toString(16)}`);
 
   test("a ping is answered with the hop limit that is left", async () => {
-    const { samples, source } = await ping(chain.target);
-    expect(samples.map(({ hopLimit }) => hopLimit)).toEqual(Array(3).fill(64 - ROUTERS));
+    const { results, source } = await ping(chain.target);
+    expect(results.map(({ ttl }) => ttl)).toEqual(Array(3).fill(64 - ROUTERS));
     expect(formatIpv6(source)).toBe(chain.source);
   });
 
@@ -103,10 +103,10 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const BLOCKED_MS = 200;
     const busy = setInterval(() => Bun.sleepSync(BLOCKED_MS), 1);
     try {
-      const { samples, lost } = await ping(chain.target, { count: 10, intervalMs: 60 });
+      const { results, lost } = await ping(chain.target, { count: 10, intervalMs: 60 });
       expect(lost).toEqual([]);
       // Read by the process, they would be as late as the event loop is.
-      const median = samples.map(({ rttMs }) => rttMs).sort((a, b) => a - b)[5];
+      const median = results.map(({ rtt }) => rtt).sort((a, b) => a - b)[5];
       expect(median).toBeLessThan(BLOCKED_MS / 2);
     } finally {
       clearInterval(busy);
@@ -123,11 +123,11 @@ describeWith(labMissing)("through twelve kernel routers", () => {
         }),
       ),
     );
-    for (const [index, { samples, lost }] of outcomes.entries()) {
+    for (const [index, { results, lost }] of outcomes.entries()) {
       const answered = index % 2 === 0 ? 3 : 0;
-      expect([samples.length, lost.length]).toEqual([answered, 3 - answered]);
+      expect([results.length, lost.length]).toEqual([answered, 3 - answered]);
       const hopLimit = 64 - (index % 12);
-      for (const sample of samples) expect(sample.hopLimit).toBe(hopLimit);
+      for (const sample of results) expect(sample.ttl).toBe(hopLimit);
     }
   });
 
@@ -138,10 +138,10 @@ describeWith(labMissing)("through twelve kernel routers", () => {
       trace(dead(index), {}, { signal: stop.signal }).catch(() => {}),
     );
     await Bun.sleep(1200);
-    const { samples } = await ping(chain.target);
+    const { results } = await ping(chain.target);
     stop.abort();
     await Promise.all(traces);
-    expect(samples).toHaveLength(3);
+    expect(results).toHaveLength(3);
   });
 
   test("a link-local target is reached over the interface of its zone", async () => {
@@ -158,7 +158,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     ]);
     const neighbour = /inet6 (fe80::[^/]+)/.exec(shown)?.[1] as string;
     const scopeId = interfaceIndex(chain.device) ?? 0;
-    expect((await ping(neighbour, { scopeId })).samples).toHaveLength(3);
+    expect((await ping(neighbour, { scopeId })).results).toHaveLength(3);
     expect(addresses(await trace(neighbour, { scopeId }))).toEqual([neighbour]);
     expect(await startPing(neighbour, { scopeId: 1 })).not.toMatchObject({ lost: [] });
   });
@@ -166,7 +166,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
   test("an MTU of 1280 on the path changes nothing", async () => {
     await chain.exec(3, ["ip", "link", "set", "downlink", "mtu", "1280"]);
     await chain.exec(4, ["ip", "link", "set", "uplink", "mtu", "1280"]);
-    expect((await ping(chain.target)).samples).toHaveLength(3);
+    expect((await ping(chain.target)).results).toHaveLength(3);
     expect(addresses(await trace(chain.target))).toEqual([...chain.hops]);
   });
 
@@ -180,8 +180,8 @@ describeWith(labMissing)("through twelve kernel routers", () => {
         reason: "address-unreachable",
         type: 1,
         code: 3,
-        from,
-        rttMs: expect.any(Number),
+        from: chain.source,
+        rtt: expect.any(Number),
       })),
     );
     expect(traced).toMatchObject({ reached: false, reason: "unreachable", error: { from } });
@@ -201,15 +201,18 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     "the address of a link's routers is answered from another one",
     async () => {
       const anycast = (chain.hops[1] as string).replace(/2$/, "");
-      const { samples, lost } = await ping(anycast);
+      const { results, lost } = await ping(anycast);
       expect(lost).toEqual([]);
-      expect(samples.map(({ otherSource }) => otherSource && formatIpv6(otherSource))).toEqual(
+      expect(results.map(({ details }) => details?.from)).toEqual(
         Array(3).fill(expect.stringMatching(/^2001:db8:/)),
       );
       const shown = await run(["ping", "-6", "-c", "2", "-i", "0.2", anycast]);
       expect(shown).toContain(" 0% packet loss");
       const traced = await trace(anycast);
-      expect(traced).toMatchObject({ reached: true, otherSource: samples[0]?.otherSource });
+      expect(traced).toMatchObject({
+        reached: true,
+        otherSource: parseIpv6(results[0]?.details?.from ?? ""),
+      });
       expect(traced.hops).toHaveLength(1);
     },
   );
@@ -224,7 +227,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     });
     const outcome = await own.ping({ ...PING, target: parseIpv6(chain.target), count: 10 });
     expect(await flood.exited).toBe(0);
-    expect(outcome).toMatchObject({ kind: "done", samples: { length: 10 }, lost: [] });
+    expect(outcome).toMatchObject({ kind: "done", results: { length: 10 }, lost: [] });
     expect(own.counters).toEqual({ ...before, sent: 10, answered: 10 });
     await own.close();
   });
@@ -289,10 +292,10 @@ describeWith(labMissing)("through twelve kernel routers", () => {
         const from = parseIpv6(chain.hops[REJECTING - 1] as string);
         const { lost } = await ping(chain.target, { count: 2 });
         const error = { type: 1, code, from };
-        const rttMs = expect.any(Number);
+        const sample = { reason: name, ...error, from: formatIpv6(from), rtt: expect.any(Number) };
         expect(lost).toEqual([
-          { seq: 1, reason: name, ...error, rttMs },
-          { seq: 2, reason: name, ...error, rttMs },
+          { seq: 1, ...sample },
+          { seq: 2, ...sample },
         ]);
         const outcome = await trace(chain.target);
         expect(outcome).toMatchObject({ reached: false, reason, error: { ...error, name } });

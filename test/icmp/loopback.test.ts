@@ -27,18 +27,17 @@ test("four pings of ::1 are all answered", async () => {
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   expect(outcome).toMatchObject({
     source: LOOPBACK,
-    timeoutMs: 2000,
-    samples: { length: 4 },
+    results: { length: 4 },
     lost: [],
     duplicates: 0,
   });
-  expect(outcome.samples.map(({ seq, hopLimit }) => [seq, hopLimit])).toEqual([
+  expect(outcome.results.map(({ seq, ttl }) => [seq, ttl])).toEqual([
     [1, 64],
     [2, 64],
     [3, 64],
     [4, 64],
   ]);
-  for (const { rttMs } of outcome.samples) expect(rttMs).toBeGreaterThan(0);
+  for (const { rtt } of outcome.results) expect(rtt).toBeGreaterThan(0);
   expect(engine.outstanding()).toBe(0);
 });
 
@@ -47,7 +46,7 @@ test("replies that came in time count, however long the event loop was blocked",
   const pending = Array.from({ length: 300 }, () => engine.ping(request));
   Bun.sleepSync(400);
   for (const outcome of await Promise.all(pending)) {
-    expect(outcome).toMatchObject({ samples: { length: 1 }, lost: [] });
+    expect(outcome).toMatchObject({ results: { length: 1 }, lost: [] });
   }
 });
 

@@ -19,7 +19,7 @@ async function probe(commands: string, what: string, target: string, timeoutMs =
 
 labTest("an exclusive flow label of another program costs ours, not the answers", async () => {
   const { pinged, traced, searched } = await probe("ip link set lo up", "exclusive-label", "::1");
-  expect(pinged).toMatchObject({ kind: "done", samples: { length: 2 }, lost: [] });
+  expect(pinged).toMatchObject({ kind: "done", results: { length: 2 }, lost: [] });
   expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
   // One label shows one path only.
   expect(searched).toMatchObject({ reached: true, flowLabel: 0, labels: 1, isComplete: false });
@@ -30,7 +30,7 @@ labTest(
   async () => {
     const commands = "ip link set lo up && ulimit -n 64";
     const { pinged, traced, zone } = await probe(commands, "no-descriptor", "::1");
-    expect(pinged).toMatchObject({ kind: "done", samples: { length: 2 } });
+    expect(pinged).toMatchObject({ kind: "done", results: { length: 2 } });
     expect(traced).toMatchObject({ kind: "done", reached: true });
     expect(zone).toStartWith("if_nametoindex, perhaps at the limit of open files (LimitNOFILE): E");
   },

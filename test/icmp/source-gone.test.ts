@@ -45,7 +45,7 @@ testWith(labMissing)(
       expect(formatIpv6(pinged.source)).toBe(next);
       expect(formatIpv6(measured.source)).toBe(next);
       expect(pinged.lost.filter(({ reason }) => reason === "not-sent")).toEqual([]);
-      expect(pinged.samples.length).toBeGreaterThanOrEqual(7);
+      expect(pinged.results.length).toBeGreaterThanOrEqual(7);
       expect(measured.toTarget.sent).toBe(8);
       expect(measured.toTarget.received).toBeGreaterThanOrEqual(7);
     } finally {

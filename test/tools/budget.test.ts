@@ -11,7 +11,7 @@ import {
   MAX_WORK_MS,
   WINDOW_MS,
 } from "../../src/tools/budget.ts";
-import { ENOUGH } from "../../src/tools/run-budget.ts";
+import { ENOUGH } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { VirtualClock } from "../icmp/fake.ts";
 

@@ -6,7 +6,9 @@ import type { DnsClient } from "../../src/dns/client.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
-import type { PingOptions, Sample } from "../../src/tools/ping/engine.ts";
+import type { PingOptions } from "../../src/tools/ping/engine.ts";
+import type { Sample } from "../../src/tools/ping/result.ts";
+import { pingStatistics } from "../../src/tools/ping/verdict.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type { TraceOptions } from "../../src/tools/trace/engine.ts";
@@ -56,14 +58,15 @@ async function call(
 
 test("a ping reports each sample as it is in the result", async () => {
   const lost: Sample = { seq: 1, reason: "timeout" };
-  const answered: Sample = { seq: 2, hopLimit: 57, rttMs: 1.23456 };
+  const answered: Sample = { seq: 2, ttl: 57, rtt: 1.235 };
   const counts: number[] = [];
   const engine = {
     ping: async ({ count }: { count: number }, { onSample }: PingOptions) => {
       counts.push(count);
       for (const sample of [lost, answered]) onSample?.(sample);
-      const done = { kind: "done", source: SOURCE, timeoutMs: 2000, duplicates: 0 };
-      return { ...done, samples: [answered], lost: [lost] };
+      const stats = pingStatistics([lost, answered], [1.23456]);
+      const done = { kind: "done", source: SOURCE, stats, duplicates: 0 };
+      return { ...done, results: [answered], lost: [lost] };
     },
   };
   const { result, events } = await call(ping, { count: "2" }, engine);

@@ -11,7 +11,9 @@ import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
-import type { LostSample, PingOutcome } from "../../src/tools/ping/engine.ts";
+import type { PingOutcome } from "../../src/tools/ping/engine.ts";
+import type { LostSample, PingSample } from "../../src/tools/ping/result.ts";
+import { pingStatistics } from "../../src/tools/ping/verdict.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type {
@@ -86,17 +88,26 @@ async function ask(
   return { body, allowedSeconds };
 }
 
-const PINGED: PingOutcome = {
-  kind: "done",
-  source: SOURCE,
-  timeoutMs: 1500,
-  samples: [
-    { seq: 1, hopLimit: 57, rttMs: 1.23456 },
-    { seq: 3, hopLimit: 57, rttMs: 3.6 },
-  ],
-  lost: [{ seq: 2, reason: "no-route", type: 1, code: 0, from: ROUTER, rttMs: 9.8765 }],
-  duplicates: 4,
-};
+/** The outcome of a ping with these samples. */
+function pinged(
+  results: readonly PingSample[],
+  lost: readonly LostSample[],
+  duplicates = 0,
+): PingOutcome {
+  const stats = pingStatistics(
+    [...results, ...lost],
+    results.map(({ rtt }) => rtt),
+  );
+  const samples = { results: [...results], lost: [...lost], stats, duplicates };
+  return { kind: "done", source: SOURCE, state: undefined, ...samples };
+}
+
+const REPLIES: readonly PingSample[] = [
+  { seq: 1, ttl: 57, rtt: 1.235 },
+  { seq: 3, ttl: 57, rtt: 3.6 },
+];
+const NO_ROUTE = { reason: "no-route", type: 1, code: 0, from: "2001:db8:1::1", rtt: 9.877 };
+const PINGED = pinged(REPLIES, [{ seq: 2, ...NO_ROUTE }], 4);
 
 const HOP: TraceHop = {
   hop: 1,
@@ -146,7 +157,7 @@ describe("an answer", () => {
         { seq: 1, ttl: 57, rtt: 1.235 },
         { seq: 3, ttl: 57, rtt: 3.6 },
       ],
-      stats: { transmitted: 3, received: 2, loss: 33.33, min: 1.235, avg: 2.417, max: 3.6 },
+      stats: { transmitted: 3, received: 2, loss: 33.33, min: 1.235, avg: 2.418, max: 3.6 },
       details: {
         ...STAMP,
         verdict: {
@@ -163,33 +174,32 @@ describe("an answer", () => {
   });
 
   // biome-ignore format: a table
-  test.each<[string, LostSample, object, number, number]>([
-    ["no answer", { seq: 1, reason: "timeout" }, { seq: 1, reason: "timeout" }, 100, 0],
-    ["a late reply", { seq: 1, reason: "timeout", rttMs: 2000.5 }, { seq: 1, reason: "timeout", rtt: 2000.5 }, 100, 1],
-    ["packets that the kernel dropped: not lost", { seq: 1, reason: "unknown" }, { seq: 1, reason: "unknown" }, 0, 0],
-    ["a refusal", { seq: 1, reason: "not-sent", errno: "EPERM" }, { seq: 1, reason: "not-sent", errno: "EPERM" }, 0, 0],
-  ])("of a ping describes a sample with %s", async (_, sample, expected, loss, late) => {
+  test.each<[string, LostSample, number, number]>([
+    ["no answer", { seq: 1, reason: "timeout" }, 100, 0],
+    ["a late reply", { seq: 1, reason: "timeout", rtt: 2000.5 }, 100, 1],
+    ["packets that the kernel dropped: not lost", { seq: 1, reason: "unknown" }, 0, 0],
+    ["a refusal", { seq: 1, reason: "not-sent", errno: "EPERM" }, 0, 0],
+  ])("of a ping describes a sample with %s", async (_, sample, loss, late) => {
     const transmitted = sample.reason === "not-sent" ? 0 : 1;
-    const pinged: PingOutcome = { ...PINGED, samples: [], lost: [sample], duplicates: 0 };
-    const { body } = await ask(ping, { count: 1 }, { ping: pinged });
+    const { body } = await ask(ping, { count: 1 }, { ping: pinged([], [sample]) });
     expect(body).toMatchObject({
       stats: { transmitted, received: 0, loss, min: null },
-      details: { lost: [expected], late },
+      details: { lost: [sample], late },
     });
   });
 
   test("of a ping does not count requests that could not be sent as lost", async () => {
     const lost = [2, 4, 5].map((seq): LostSample => ({ seq, reason: "not-sent", errno: "EPERM" }));
-    const { body } = await ask(ping, { count: 5 }, { ping: { ...PINGED, lost } });
+    const { body } = await ask(ping, { count: 5 }, { ping: pinged(REPLIES, lost) });
     expect(body["stats"]).toMatchObject({ transmitted: 2, received: 2, loss: 0 });
     expect(body["details"]).toMatchObject({ verdict: { code: "no-loss" } });
   });
 
   test("of a ping says which other address replied", async () => {
-    const samples = [{ seq: 1, hopLimit: 57, rttMs: 1, otherSource: FAR }];
-    const { body } = await ask(ping, { count: 1 }, { ping: { ...PINGED, samples, lost: [] } });
-    const details = { reason: "other-source", from: "2001:db8::80" };
-    expect(body["results"]).toEqual([{ seq: 1, ttl: 57, rtt: 1, details }]);
+    const details = { reason: "other-source", from: "2001:db8::80" } as const;
+    const results = [{ seq: 1, ttl: 57, rtt: 1, details }];
+    const { body } = await ask(ping, { count: 1 }, { ping: pinged(results, []) });
+    expect(body["results"]).toEqual(results);
     expect(body["stats"]).toMatchObject({ received: 1, loss: 0 });
   });
 

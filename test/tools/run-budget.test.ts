@@ -1,8 +1,8 @@
 /** How each engine ends a run that meets its budget: with what it has, and with nothing beyond. */
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../src/addr/format.ts";
+import { ENOUGH, type RunBudget } from "../../src/tools/engine.ts";
 import type { MtrOutcome } from "../../src/tools/mtr/engine.ts";
-import { ENOUGH, type RunBudget } from "../../src/tools/run-budget.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { openIcmp } from "../icmp/engines.ts";
 import { icmpError, type Network, path, simulate, stationAddress } from "../icmp/fake.ts";

@@ -42,7 +42,7 @@ async function checkTarget(prober: Prober, target: Ipv6Address, device: string) 
   const once = { count: 1, intervalMs: 0, timeoutMs: TIMEOUT_MS };
   const outcome = await ping(prober, { target, scopeId, ...once });
   const seen = typesSeen();
-  if (outcome.kind === "done" && outcome.samples.length > 0) return ok("it answers");
+  if (outcome.kind === "done" && outcome.results.length > 0) return ok("it answers");
   const dropped = (how: string) =>
     problem(
       `the firewall of this machine drops ICMPv6 ${how}`,

@@ -4,7 +4,7 @@ import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import { errorMeaning } from "../../icmp/wire/icmp-error.ts";
 import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
-import type { RunOptions } from "../ping/engine.ts";
+import type { RunOptions } from "../engine.ts";
 import { type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
 import type { DOUBTS, MTU_CAUSES, MtuVerdict } from "./result.ts";

@@ -1,14 +1,19 @@
 import { z } from "zod";
-import { formatIpv6 } from "../../addr/format.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { SILENCE_MS } from "../../icmp/prober/prober.ts";
-import { round } from "../../util/numbers.ts";
 import { openRun, PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
-import { type LostSample, type PingSample, type Sample, ping as sendPings } from "./engine.ts";
+import { ping as sendPings } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import { lostSample, MAX_COUNT, MAX_COUNT_ALONE, pingResult, pingSample } from "./result.ts";
-import { pingStatistics, pingTotals, pingVerdict } from "./verdict.ts";
+import {
+  lostSample,
+  MAX_COUNT,
+  MAX_COUNT_ALONE,
+  pingResult,
+  pingSample,
+  type Sample,
+} from "./result.ts";
+import { pingTotals, pingVerdict } from "./verdict.ts";
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
 export const ping = endpoint({
@@ -45,46 +50,14 @@ export const ping = endpoint({
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
     using run = await openRun(probed, longestMs, call, services, true);
     const request = { ...run.request, count, intervalMs };
-    const onSample = (sample: Sample) => call.onEvent?.("sample", present(sample));
+    const onSample = (sample: Sample) => call.onEvent?.("sample", sample);
     const outcome = await run.outcome(sendPings(run.prober, request, { ...run.options, onSample }));
-    const { timeoutMs: timeout, samples, duplicates } = outcome;
-    const lost = outcome.lost.map(presentLost);
-    const results = samples.map(presentAnswered);
-    const times = samples.map(({ rttMs }) => rttMs);
+    const { state, results, stats, lost, duplicates } = outcome;
     const { late } = pingTotals(lost);
     const error = lost.find((sample) => "from" in sample);
-    const end = {
-      state: samples.findLast((sample) => sample.state)?.state,
-      error: error && { ...error, name: error.reason },
-    };
+    const end = { state, error: error && { ...error, name: error.reason } };
     const known = await run.details(outcome, pingVerdict(results.length, lost), end);
-    const stats = pingStatistics([...results, ...lost], times);
-    const details = { ...known, timeout, lost, duplicates, late };
+    const details = { ...known, timeout: probeTimeoutMs, lost, duplicates, late };
     return { target, ip: run.ip, results, stats, details };
   },
 });
-
-/** A sample as the answer shows it. */
-function present(sample: Sample) {
-  return "reason" in sample ? presentLost(sample) : presentAnswered(sample);
-}
-
-function presentAnswered({ seq, hopLimit, rttMs, otherSource }: PingSample) {
-  return {
-    seq,
-    ttl: hopLimit,
-    rtt: round(rttMs, 3),
-    ...(otherSource && {
-      details: { reason: "other-source" as const, from: formatIpv6(otherSource) },
-    }),
-  };
-}
-
-function presentLost(sample: LostSample) {
-  if ("errno" in sample) return sample;
-  const { rttMs, ...others } = sample;
-  const rtt = rttMs === undefined ? {} : { rtt: round(rttMs, 3) };
-  return "from" in others
-    ? { ...others, from: formatIpv6(others.from), ...rtt }
-    : { ...others, ...rtt };
-}

@@ -1,13 +1,7 @@
 import { formatPercent, plural } from "../../util/text.ts";
 import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
-import type { PingResult } from "./result.ts";
+import type { LostSample, PingResult, Sample } from "./result.ts";
 import { pingStatistics, pingTotals, pingVerdict } from "./verdict.ts";
-
-type Lost = PingResult["details"]["lost"][number];
-type Answered = PingResult["results"][number];
-
-/** The outcome of one request. */
-export type Sample = Answered | Lost;
 
 /** A ping as far as it is known. */
 export interface PingDocument extends Pick<PingResult, "target" | "results" | "stats"> {
@@ -73,7 +67,7 @@ function rowOf(sample: Sample, timeoutMs: number | undefined): Row {
   return { cells: [seq, rtt, ttl, details === undefined ? null : `from ${details.from}`] };
 }
 
-function reasonOf(lost: Lost, timeoutMs: number | undefined): string {
+function reasonOf(lost: LostSample, timeoutMs: number | undefined): string {
   if ("errno" in lost) return `not sent: ${lost.errno}`;
   if ("from" in lost) return errorText({ ...lost, name: lost.reason });
   if (lost.reason === "unknown") return "unknown: the kernel dropped packets";

@@ -69,6 +69,15 @@ export const lostSample = once(() =>
     .meta({ id: "LostSample", description: "An echo request without a reply." }),
 );
 
+/** An echo request that was answered in time. */
+export type PingSample = ValueOf<ReturnType<typeof pingSample>>;
+
+/** An echo request without a reply in time. */
+export type LostSample = ValueOf<ReturnType<typeof lostSample>>;
+
+/** An echo request and its outcome. */
+export type Sample = PingSample | LostSample;
+
 /** The schema of the result. */
 export function pingResult() {
   const statistic = (which: string) =>

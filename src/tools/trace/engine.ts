@@ -1,7 +1,7 @@
 import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { type Prober, SILENCE_MS } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
-import type { NoResult, RunOptions, RunRequest } from "../ping/engine.ts";
+import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
 import {
   describeHop,
   describeTrace,

@@ -1,6 +1,5 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
-import type { NoResult } from "../ping/engine.ts";
-import { ENOUGH, UNBOUNDED } from "../run-budget.ts";
+import { ENOUGH, type NoResult, UNBOUNDED } from "../engine.ts";
 import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
 import { labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";

@@ -36,11 +36,14 @@ afterAll(async () => {
 /** The outcome without the values that depend on time. */
 function withoutTimes(outcome: PingOutcome) {
   if (outcome.kind !== "done") return outcome;
-  const bare = ({ rttMs, ...others }: { readonly rttMs?: number | undefined }) => {
-    if (rttMs !== undefined) expect(rttMs).toBeGreaterThan(0);
+  const bare = (sample: object) => {
+    const { rtt, ...others } = sample as { readonly rtt?: number };
+    if (rtt !== undefined) expect(rtt).toBeGreaterThan(0);
     return others;
   };
-  return { ...outcome, samples: outcome.samples.map(bare), lost: outcome.lost.map(bare) };
+  const { transmitted, received, loss } = outcome.stats;
+  const stats = { transmitted, received, loss };
+  return { ...outcome, results: outcome.results.map(bare), lost: outcome.lost.map(bare), stats };
 }
 
 const targets: [string, () => string, string][] = [

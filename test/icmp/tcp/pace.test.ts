@@ -113,7 +113,7 @@ testWith(labMissing, programMissing("nft"))(
     const pings = [1, 2, 3].map(() => engine.ping({ ...request, count: 10, intervalMs: 10 }));
     const outcomes = await Promise.all(pings);
     const tookMs = performance.now() - startMs;
-    for (const outcome of outcomes) expect(outcome).toMatchObject({ samples: { length: 10 } });
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ results: { length: 10 } });
     expect(tookMs).toBeGreaterThanOrEqual(29 * SYN_PAUSE_MS);
     expect(await chain.exec(3, ["nft", "list", "ruleset"])).toContain("counter packets 30 ");
     engine.close();

@@ -186,7 +186,7 @@ describe("over a simulated path", () => {
       const target = { ...REQUEST, target: stationAddress(3) };
       const [one, two, three] = [run(lying), run(lying), run(lying)];
       const pinged = await one.clock.run(one.engine.ping({ ...target, count: 10 }));
-      expect(pinged).toMatchObject({ samples: { length: 10 }, lost: [] });
+      expect(pinged).toMatchObject({ results: { length: 10 }, lost: [] });
       const traced = await two.clock.run(two.engine.traceroute(target));
       expect(traced).toMatchObject({ reached: true, error: null });
       const outcome = (await three.clock.run(three.engine.mtr(target))) as Done;

@@ -1,8 +1,10 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { formatIpv6 } from "../../../src/addr/format.ts";
 import { equalIpv6 } from "../../../src/addr/ipv6.ts";
 import { MAX_BUFFER_RETRIES, SILENCE_MS } from "../../../src/icmp/prober/prober.ts";
 import { PROBES_PER_SECOND, RETRY_MS } from "../../../src/icmp/prober/target-limit.ts";
-import type { PingOutcome, PingRequest, Sample } from "../../../src/tools/ping/engine.ts";
+import type { PingOutcome, PingRequest } from "../../../src/tools/ping/engine.ts";
+import type { Sample } from "../../../src/tools/ping/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { type IcmpEngine, openIcmp } from "../../icmp/engines.ts";
 import {
@@ -37,8 +39,8 @@ async function finish(
   const outcome = await clock.run(engine.ping(request, { onSample }));
   expect(engine.outstanding()).toBe(0);
   if (outcome.kind !== "done") throw new Error(outcome.kind);
-  const { samples, lost } = outcome;
-  const all = [...samples, ...lost].sort((a, b) => a.seq - b.seq);
+  const { results, lost } = outcome;
+  const all = [...results, ...lost].sort((a, b) => a.seq - b.seq);
   expect([...reported.values()].sort((a, b) => a.seq - b.seq)).toEqual(all);
   expect(all.map(({ seq }) => seq)).toEqual(
     Array.from({ length: request.count }, (_, index) => index + 1),
@@ -67,8 +69,9 @@ describe("a ping", () => {
     expect(outcome).toEqual({
       kind: "done",
       source: SOURCE,
-      timeoutMs: 1000,
-      samples: [1, 2, 3, 4].map((seq) => ({ seq, hopLimit: 60, rttMs: 10 })),
+      state: undefined,
+      results: [1, 2, 3, 4].map((seq) => ({ seq, ttl: 60, rtt: 10 })),
+      stats: { transmitted: 4, received: 4, loss: 0, min: 10, avg: 10, max: 10 },
       lost: [],
       duplicates: 0,
     });
@@ -119,8 +122,8 @@ describe("a ping", () => {
 
   test("puts samples in the order of their numbers when replies overtake each other", async () => {
     const lab = start(byNumber((nth, reply) => [{ ...reply, delayMs: 1000 - 240 * nth }]));
-    const { samples } = await finish(lab);
-    expect(samples.map(({ seq, rttMs }) => [seq, rttMs])).toEqual([
+    const { results } = await finish(lab);
+    expect(results.map(({ seq, rtt }) => [seq, rtt])).toEqual([
       [1, 760],
       [2, 520],
       [3, 280],
@@ -138,12 +141,12 @@ describe("a ping", () => {
     );
     const outcome = await finish(lab, { ...REQUEST, timeoutMs: 300 });
     expect(outcome.duplicates).toBe(2);
-    expect(outcome.lost).toEqual([{ seq: 1, reason: "timeout", rttMs: 350 }]);
+    expect(outcome.lost).toEqual([{ seq: 1, reason: "timeout", rtt: 350 }]);
   });
 
   test.each([
-    ["a reply within 100 ms of the error", 105, { samples: [{ seq: 1, rttMs: 105 }], lost: [] }],
-    ["the error before a later reply", 105.1, { samples: [], lost: [{ reason: "no-route" }] }],
+    ["a reply within 100 ms of the error", 105, { results: [{ seq: 1, rtt: 105 }], lost: [] }],
+    ["the error before a later reply", 105.1, { results: [], lost: [{ reason: "no-route" }] }],
   ])("reports %s, also of its last sample", async (_name, delayMs, expected) => {
     const network: Network = (packet) => [
       { delayMs: 5, from: ROUTER, message: icmpError(packet, 1, 0) },
@@ -159,13 +162,15 @@ describe("a ping", () => {
       { delayMs: 10, from: ROUTER, message: icmpError(packet, 1, 0) },
     ];
     const outcome = await finish(start(network), { ...REQUEST, count: 2 });
-    expect(outcome).toMatchObject({ samples: { length: 2 }, lost: [], duplicates: 1 });
+    expect(outcome).toMatchObject({ results: { length: 2 }, lost: [], duplicates: 1 });
   });
 
   test("takes a reply from another address, and says from which", async () => {
     const network: Network = (packet) => [{ delayMs: 5, from: ROUTER, message: echoReply(packet) }];
-    const { samples } = await finish(start(network), { ...REQUEST, count: 1 });
-    expect(samples).toEqual([{ seq: 1, hopLimit: 60, rttMs: 5, otherSource: ROUTER }]);
+    const { results } = await finish(start(network), { ...REQUEST, count: 1 });
+    expect(results).toEqual([
+      { seq: 1, ttl: 60, rtt: 5, details: { reason: "other-source", from: formatIpv6(ROUTER) } },
+    ]);
   });
 
   test("does not call a sample lost when the kernel dropped packets", async () => {
@@ -183,7 +188,7 @@ describe("a ping", () => {
       { delayMs: 10, from: TARGET, message: echoReply(packet) },
     ];
     const outcome = await finish(start(network), { ...REQUEST, count: 1 });
-    expect(outcome).toMatchObject({ samples: [{ seq: 1, rttMs: 10 }], lost: [], duplicates: 0 });
+    expect(outcome).toMatchObject({ results: [{ seq: 1, rtt: 10 }], lost: [], duplicates: 0 });
   });
 
   test.each([
@@ -207,15 +212,15 @@ describe("a ping", () => {
     ];
     const lab = start(network);
     const { lost } = await finish(lab, { ...REQUEST, count: 1 });
-    expect(lost).toEqual([{ seq: 1, reason, type, code, from: ROUTER, rttMs: 5 }]);
+    expect(lost).toEqual([{ seq: 1, reason, type, code, from: formatIpv6(ROUTER), rtt: 5 }]);
     // For a reply that follows the error; a router that says that the hop limit is exceeded has dropped the probe.
     expect(lab.clock.nowMs() - lab.startMs).toBe(reason === "hop-limit-exceeded" ? 5 : 105);
   });
 
   test("loses every fourth sample if the network loses a quarter", async () => {
     const lab = start(byNumber((nth, reply) => (nth % 4 === 0 ? [] : [reply])));
-    const { samples, lost } = await finish(lab, { ...REQUEST, count: 100, intervalMs: 10 });
-    expect(samples).toHaveLength(75);
+    const { results, lost } = await finish(lab, { ...REQUEST, count: 100, intervalMs: 10 });
+    expect(results).toHaveLength(75);
     expect(lost.map(({ seq }) => seq % 4)).toEqual(Array(25).fill(0));
   });
 });
@@ -236,8 +241,8 @@ describe("a ping that hears nothing", () => {
         reason: "address-unreachable",
         type: 1,
         code: 3,
-        from: SOURCE,
-        rttMs: 3050 - 200 * (seq - 1),
+        from: formatIpv6(SOURCE),
+        rtt: 3050 - 200 * (seq - 1),
       })),
     );
     expect(lab.clock.nowMs() - lab.startMs).toBeCloseTo(3050, -1);
@@ -276,7 +281,7 @@ describe("requests that the kernel refuses", () => {
       const lab = start(byNumber((nth, reply) => (nth === 2 ? errno : [reply])));
       const outcome = await finish(lab);
       expect(outcome.lost).toEqual([{ seq: 2, reason: "not-sent", errno }]);
-      expect(outcome.samples).toHaveLength(3);
+      expect(outcome.results).toHaveLength(3);
       expect(lab.clock.nowMs() - lab.startMs).toBe(610);
     },
   );
@@ -292,7 +297,7 @@ describe("requests that the kernel refuses", () => {
       lab.socket.route = (_target, _scopeId, flowLabel) => ({ source: next, flowLabel });
     });
     const outcome = await finish(lab);
-    expect(outcome).toMatchObject({ source: next, samples: { length: 4 }, lost: [] });
+    expect(outcome).toMatchObject({ source: next, results: { length: 4 }, lost: [] });
     const flowLabels = new Set(lab.socket.sent.map(({ flowLabel }) => flowLabel));
     expect(flowLabels.size).toBe(1);
     expect(lab.engine.counters.refused).toBe(0);
@@ -306,8 +311,8 @@ describe("requests that the kernel refuses", () => {
 
   test("for lack of buffers are repeated", async () => {
     const lab = start(byNumber((nth, reply) => (nth <= 3 ? "ENOBUFS" : [reply])));
-    const { samples, lost } = await finish(lab, { ...REQUEST, count: 2 });
-    expect([samples.length, lost.length]).toEqual([2, 0]);
+    const { results, lost } = await finish(lab, { ...REQUEST, count: 2 });
+    expect([results.length, lost.length]).toEqual([2, 0]);
     const times = lab.socket.sent.map(({ atMs }) => atMs - lab.startMs);
     expect(times).toEqual([3 * RETRY_MS, 3 * RETRY_MS + 200]);
   });
@@ -331,7 +336,7 @@ test("pings that ask too much of one /64 take longer, and lose nothing", async (
     Promise.all(Array.from({ length: 40 }, () => lab.engine.ping(request))),
   );
   for (const outcome of outcomes)
-    expect(outcome).toMatchObject({ samples: { length: 100 }, lost: [] });
+    expect(outcome).toMatchObject({ results: { length: 100 }, lost: [] });
   const seconds = (lab.clock.nowMs() - lab.startMs) / 1000;
   expect(lab.socket.sent).toHaveLength(4000);
   expect(seconds).toBeGreaterThan((4000 - PROBES_PER_SECOND) / PROBES_PER_SECOND);
@@ -413,12 +418,12 @@ test("200 pings at once to live, dead and lossy targets keep their answers apart
   const outcomes = await clock.run(Promise.all(pings));
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.kind !== "done") throw new Error(outcome.kind);
-    for (const { rttMs, hopLimit } of outcome.samples) {
-      expect([rttMs, hopLimit]).toEqual([1 + index, index % 256]);
+    for (const { rtt, ttl } of outcome.results) {
+      expect([rtt, ttl]).toEqual([1 + index, index % 256]);
     }
-    expect(outcome.samples.length + outcome.lost.length).toBe(10);
+    expect(outcome.results.length + outcome.lost.length).toBe(10);
     if (index % 3 === 0) expect(outcome.lost).toEqual([]);
-    if (index % 3 === 1) expect(outcome.samples).toEqual([]);
+    if (index % 3 === 1) expect(outcome.results).toEqual([]);
   }
   expect([engine.outstanding(), clock.pending]).toEqual([0, 0]);
   expect(engine.counters).toMatchObject({ duplicate: 0, late: 0, forged: 0, unknown: 0 });

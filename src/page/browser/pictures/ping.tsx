@@ -1,5 +1,6 @@
 import { formatMs, roundUp } from "../../../tools/numbers.ts";
-import { type PingDocument, type Sample, samplesOf } from "../../../tools/ping/report.ts";
+import { type PingDocument, samplesOf } from "../../../tools/ping/report.ts";
+import type { Sample } from "../../../tools/ping/result.ts";
 import type { View } from "./picture.ts";
 
 /** Samples that a run that goes on shows. */

@@ -1,0 +1,49 @@
+/** The common part of all engines: the request, how the caller takes part, and how a run ends without a result. */
+import type { Ipv6Address } from "../addr/ipv6.ts";
+import type { ProbedPort } from "../icmp/socket/socket.ts";
+
+/** The target of a run, and how it is probed. */
+export interface RunRequest {
+  readonly target: Ipv6Address;
+  /** Index of the interface of a link-local target; 0 or absent for none. */
+  readonly scopeId?: number;
+  /** How long a probe may stay unanswered, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How the probes travel if not as ICMPv6. */
+  readonly probedPort?: ProbedPort | undefined;
+}
+
+/** How the caller takes part in a run. */
+export interface RunOptions {
+  /** Ends the run early, without a result. */
+  readonly signal?: AbortSignal | undefined;
+  /** Bounds what can grow with the answers: mtr and the search for paths. */
+  readonly budget?: RunBudget | undefined;
+}
+
+/** Why a run has no result. */
+export type NoResult =
+  /** Nothing could be sent: the errno name, such as `ENETUNREACH` without a route. */
+  | { readonly kind: "unreachable"; readonly code: string }
+  /** The signal aborted, or the prober closed. */
+  | { readonly kind: "aborted" };
+
+/** The reason with which `RunBudget.enough` aborts: a run that aborts for another reason has no result. */
+export const ENOUGH = "enough";
+
+/** The bounds of a run, which its caller decides. */
+export interface RunBudget {
+  /** Aborts with `ENOUGH` when a bound is met: the run sends nothing more, and ends with what it has. */
+  readonly enough: AbortSignal;
+  /** Counts an address that answered at a hop, once. False if it is one too many: then it must not be kept. */
+  admit(hop: number, address: Ipv6Address | undefined): boolean;
+  /** Does work that grows with what a network answers, and charges its time. */
+  work(task: () => void): void;
+}
+
+/** A budget without bounds. */
+export const UNBOUNDED: RunBudget = {
+  enough: new AbortController().signal,
+  admit: () => true,
+  work: (task) => task(),
+};
